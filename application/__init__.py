@@ -1,0 +1,1 @@
+"""Use cases, the tool runtime, and the ports they need."""

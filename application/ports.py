@@ -1,0 +1,143 @@
+"""What the use cases need from outside. Ports import the domain only and hold no behaviour."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+
+from domain.conversation import Conversation
+from domain.events import Event
+from domain.execution import ToolExecutionContext
+from domain.json_value import JsonObject
+from domain.packet import Seal
+from domain.response import LlmResponse
+from domain.review import ReviewAnswer, ReviewRequest
+from domain.stream import StreamEvent
+from domain.tool import ToolDefinition, ToolResultMessage, ToolSpec
+
+ToolChoice: TypeAlias = Literal["auto", "none"] | tuple[Literal["tool"], str]
+OnStreamEvent: TypeAlias = Callable[[StreamEvent], None]
+
+
+class LlmSession(Protocol):
+    """A way of sending one conversation to one model.
+
+    Every sending appends what it is given and the answer to the conversation. A failed or cancelled
+    sending keeps what was given and the text that had arrived, never a call; it raises ProviderError or
+    CancelledError, and the conversation stays legal to send.
+    """
+
+    @property
+    def model(self) -> str:
+        """The model's full name, "provider/model"."""
+        ...
+
+    async def send(self, content: str) -> LlmResponse:
+        """Say something and wait for the answer; no tools are offered."""
+        ...
+
+    async def send_streaming(self, content: str, on_event: OnStreamEvent) -> LlmResponse:
+        """Like `send`, telling what arrives. The last event is Completed or Error."""
+        ...
+
+    async def send_with_tools(
+        self,
+        content: str | None,
+        tools: Sequence[JsonObject],
+        *,
+        tool_choice: ToolChoice = "auto",
+        on_event: OnStreamEvent,
+    ) -> LlmResponse:
+        """Say something (None: go on from where the conversation stands) and offer tools.
+
+        The last event is CompletedResponse or Error.
+        """
+        ...
+
+    async def send_tool_results(
+        self,
+        results: Sequence[ToolResultMessage],
+        *,
+        tool_choice: ToolChoice = "auto",
+        on_event: OnStreamEvent,
+    ) -> LlmResponse:
+        """Give the results of exactly the open calls, in order, offering the same tools as before.
+
+        The last event is as above.
+        """
+        ...
+
+
+class LlmGateway(Protocol):
+    """Opens sessions with models, whichever provider serves them."""
+
+    def session(self, model: str, conversation: Conversation, system: str) -> LlmSession:
+        """A session with "provider/model". Raises ProviderError(CONFIGURATION) if that cannot be had."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connections of all sessions."""
+        ...
+
+
+class ToolSchemaPort(Protocol):
+    """Turns definitions into the neutral schema {name, description, input_schema}."""
+
+    def tool_to_schema(self, definition: ToolDefinition) -> JsonObject:
+        """The schema of one tool."""
+        ...
+
+    def all_tools_schema(self, spec: ToolSpec) -> tuple[JsonObject, ...]:
+        """The schemas of all tools."""
+        ...
+
+    def low_risk_tools_schema(self, spec: ToolSpec) -> tuple[JsonObject, ...]:
+        """The schemas of the tools that run without review."""
+        ...
+
+    def problems(self, definition: ToolDefinition, arguments: JsonObject) -> tuple[str, ...]:
+        """What is wrong with these arguments, naming the field; empty when they fit the schema."""
+        ...
+
+
+class Tool(Protocol):
+    """One tool. `execute` returns the text for the model; ToolError and OSError become error results."""
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """What the tool is."""
+        ...
+
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+        """Do it. Cancelled, it stops what it started before it lets CancelledError through, or, when its
+        effect is already done, returns as usual."""
+        ...
+
+
+@runtime_checkable
+class SealingTool(Tool, Protocol):
+    """A tool whose calls can be reviewed: it can say beforehand what a call will touch.
+
+    Its `execute` compares `context.controls.seal` with the world at the last moment and raises StaleSeal.
+    """
+
+    async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
+        """What these arguments would touch now. `projected` holds contents that earlier calls of the batch,
+        not yet run, will have written. Raises ToolError where the call cannot succeed."""
+        ...
+
+
+class Person(Protocol):
+    """The one way to a human answer."""
+
+    async def review(self, request: ReviewRequest) -> ReviewAnswer:
+        """Ask about one sealed call. Cancelled, it takes its question off the screen."""
+        ...
+
+
+class Observer(Protocol):
+    """Hears of every event after it happened; can neither block nor fail the run."""
+
+    def notify(self, event: Event) -> None:
+        """Take note; return at once."""
+        ...

@@ -1,0 +1,1 @@
+"""What is true without any I/O: conversation, tools, execution, review, events. Standard library only."""

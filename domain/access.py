@@ -1,0 +1,50 @@
+"""What a call reads and writes: the ground on which the order of calls is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """The resources a call touches: canonical absolute paths, or `state:<name>`.
+
+    A path stands for itself and all below it. `exclusive` conflicts with everything.
+    """
+
+    reads: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+    exclusive: bool = False
+
+    @classmethod
+    def of(cls, *, reads: Iterable[str] = (), writes: Iterable[str] = ()) -> Access:
+        """An access of exactly these resources."""
+        return cls(reads=frozenset(reads), writes=frozenset(writes))
+
+    @property
+    def is_concurrency_safe(self) -> bool:
+        """Whether calls with such an access may run beside each other: they change nothing."""
+        return not self.exclusive and not self.writes
+
+
+EXCLUSIVE = Access(exclusive=True)
+
+
+def conflict(first: Access, second: Access) -> bool:
+    """Whether the order of two calls matters: one writes what the other touches, or either is exclusive."""
+    if first.exclusive or second.exclusive:
+        return True
+    return _touch(first.writes, second.writes | second.reads) or _touch(second.writes, first.reads)
+
+
+def _touch(some: frozenset[str], others: frozenset[str]) -> bool:
+    return any(_overlap(one, other) for one in some for other in others)
+
+
+def _overlap(one: str, other: str) -> bool:
+    return one == other or _contains(one, other) or _contains(other, one)
+
+
+def _contains(folder: str, path: str) -> bool:
+    return path.startswith(folder if folder.endswith("/") else folder + "/")

@@ -1,0 +1,81 @@
+"""The one tree of errors.
+
+QuorumError
+├── ConfigError            a setting is missing, unknown or of the wrong kind (exit 2)
+├── ConversationError      a message would break the pairing of calls and results
+├── IllegalTransition      a tool execution was moved to a state it cannot reach
+├── ToolError              a tool could not do what it was asked; becomes an error result
+│   └── StaleSeal          what was approved is no longer what would run; it is asked again
+└── ProviderError          the model could not be reached, refused the request or sent damage (exit 4)
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class QuorumError(Exception):
+    """Root of every error this program raises on purpose; its text is one sentence for the person."""
+
+
+class ConfigError(QuorumError):
+    """A setting cannot be used. The text names the place, what was expected and the remedy."""
+
+
+class ConversationError(QuorumError):
+    """A message does not fit the conversation, for example results that are not those of the open calls."""
+
+
+class IllegalTransition(QuorumError):
+    """A tool execution was moved to a state that its present state does not lead to."""
+
+
+class ToolError(QuorumError):
+    """A tool could not do what it was asked. The text is what the model reads."""
+
+
+class StaleSeal(ToolError):
+    """What was approved is no longer what would run. Nothing was changed."""
+
+
+class ProviderErrorKind(StrEnum):
+    """Why a request to a model failed."""
+
+    CONFIGURATION = "configuration"
+    CONNECTION = "connection"
+    TIMEOUT = "timeout"
+    AUTHENTICATION = "authentication"
+    PERMISSION = "permission"
+    NOT_FOUND = "not_found"
+    BAD_REQUEST = "bad_request"
+    RATE_LIMIT = "rate_limit"
+    OVERLOADED = "overloaded"
+    SERVER = "server"
+    DAMAGED_STREAM = "damaged_stream"
+
+
+class ProviderError(QuorumError):
+    """A request to a model failed.
+
+    `retryable` says whether the same request may succeed later; `retry_after` is the provider's wish in
+    seconds; `partial` tells that part of an answer had already arrived, so that nothing may retry silently.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: ProviderErrorKind,
+        retryable: bool = False,
+        status: int | None = None,
+        request_id: str | None = None,
+        retry_after: float | None = None,
+        partial: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.retryable = retryable
+        self.status = status
+        self.request_id = request_id
+        self.retry_after = retry_after
+        self.partial = partial

@@ -1,0 +1,144 @@
+"""The execution of one call: who it is, what state it is in, how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal, Protocol, TypeAlias
+
+from domain.errors import IllegalTransition
+from domain.packet import Seal
+from domain.tool import ToolCall, ToolResultMessage
+
+
+class CallControls(Protocol):
+    """What a running tool may do besides returning, and the seal it was let through with."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the call should stop as soon as it can. Safe to read from any thread."""
+        ...
+
+    @property
+    def seal(self) -> Seal | None:
+        """What was approved; a tool refuses with StaleSeal when the world no longer fits it."""
+        ...
+
+    def report(self, text: str) -> None:
+        """Show progress. Safe to call from any thread; returns at once."""
+        ...
+
+
+class _Detached:
+    cancelled = False
+    seal = None
+
+    def report(self, text: str) -> None:
+        """Nobody listens to a call that runs outside a runtime."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolExecutionContext:
+    """Identity of one call, given to the tool with its arguments.
+
+    `batch_id` is one per assistant response, never reused, and sorts by time; `call_index` is the call's
+    0-based place in the model's order; `turn_index` counts the responses of the run. The scheduler never
+    branches on any of it. `controls` is no part of the identity: equality and JSON leave it out.
+    """
+
+    call_id: str
+    batch_id: str
+    call_index: int
+    turn_index: int
+    controls: CallControls = field(default=_Detached(), compare=False, repr=False)
+
+
+class ToolStatus(StrEnum):
+    """Where an execution stands. YIELDED: its result has been handed on."""
+
+    QUEUED = "queued"
+    EXECUTING = "executing"
+    COMPLETED = "completed"
+    YIELDED = "yielded"
+
+
+class Outcome(StrEnum):
+    """How a call ended."""
+
+    OK = "ok"
+    ERROR = "error"
+    REJECTED = "rejected"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+    NOT_RUN = "not_run"
+    UNKNOWN = "unknown"
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the model is told of an error."""
+        return self in _ERRORS
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether somebody or some rule withheld the call."""
+        return self in _REJECTED
+
+
+_ERRORS = frozenset({Outcome.ERROR, Outcome.UNKNOWN, Outcome.CANCELLED, Outcome.NOT_RUN})
+_REJECTED = frozenset({Outcome.REJECTED, Outcome.SKIPPED})
+
+WaitingFor: TypeAlias = Literal["review"] | tuple[int, ...] | None
+
+
+@dataclass(slots=True, kw_only=True)
+class ToolExecution:
+    """The tracked record of one call. `waiting_for` is None, "review", or the indices of calls it follows."""
+
+    context: ToolExecutionContext
+    call: ToolCall
+    is_concurrency_safe: bool = False
+    status: ToolStatus = ToolStatus.QUEUED
+    waiting_for: WaitingFor = None
+    progress: list[str] = field(default_factory=list)
+    outcome: Outcome | None = None
+    output: str | None = None
+
+    @property
+    def id(self) -> str:
+        """The provider's id of the call."""
+        return self.context.call_id
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.call.tool_name
+
+    def start(self) -> None:
+        """QUEUED → EXECUTING. Raises IllegalTransition from any other state."""
+        self._move(ToolStatus.EXECUTING, frm=(ToolStatus.QUEUED,))
+        self.waiting_for = None
+
+    def complete(self, outcome: Outcome, output: str) -> None:
+        """→ COMPLETED. Straight from QUEUED only with an outcome other than OK; else IllegalTransition."""
+        if self.status is ToolStatus.QUEUED and outcome is Outcome.OK:
+            raise IllegalTransition(f"call {self.id} cannot be ok without having run")
+        self._move(ToolStatus.COMPLETED, frm=(ToolStatus.QUEUED, ToolStatus.EXECUTING))
+        self.outcome, self.output, self.waiting_for = outcome, output, None
+
+    def hand_over(self) -> ToolResultMessage:
+        """COMPLETED → YIELDED, with the message that goes back. Raises IllegalTransition otherwise."""
+        self._move(ToolStatus.YIELDED, frm=(ToolStatus.COMPLETED,))
+        assert self.outcome is not None
+        assert self.output is not None
+        return ToolResultMessage(
+            tool_use_id=self.id,
+            tool_name=self.name,
+            output=self.output,
+            is_error=self.outcome.is_error,
+            is_rejected=self.outcome.is_rejected,
+        )
+
+    def _move(self, to: ToolStatus, *, frm: tuple[ToolStatus, ...]) -> None:
+        if self.status not in frm:
+            raise IllegalTransition(f"call {self.id} is {self.status.value} and cannot become {to.value}")
+        self.status = to

@@ -1,0 +1,66 @@
+"""How a run ended: its status, its exit code, and the record of its calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from domain.execution import Outcome, ToolExecutionContext
+from domain.response import Usage
+from domain.review import DecisionLabel
+
+
+class RunStatus(StrEnum):
+    """The endings of a run."""
+
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+    LIMIT = "limit"
+    NEEDS_APPROVAL = "needs_approval"
+    REFUSED = "refused"
+    COMPLETED = "completed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRecord:
+    """What became of one declared call."""
+
+    context: ToolExecutionContext
+    tool: str
+    outcome: Outcome
+    decision: DecisionLabel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReport:
+    """The one object every ending prints. `calls` stand in the order declared over the whole run.
+
+    `provider_failed` tells a failed provider from a failed task: both have status FAILED.
+    """
+
+    session_id: str
+    status: RunStatus
+    stop_reason: str | None
+    text: str
+    turns: int
+    usage: Usage = field(default_factory=Usage)
+    calls: tuple[CallRecord, ...] = ()
+    error: str | None = None
+    provider_failed: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """The process's exit code for this ending."""
+        match self.status:
+            case RunStatus.INTERRUPTED:
+                return 130
+            case RunStatus.FAILED:
+                return 4 if self.provider_failed else 1
+            case RunStatus.LIMIT:
+                return 5
+            case RunStatus.NEEDS_APPROVAL:
+                return 3
+            case RunStatus.REFUSED:
+                return 1
+            case RunStatus.COMPLETED:
+                return 0

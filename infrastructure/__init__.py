@@ -1,0 +1,1 @@
+"""Adapters: providers, tools, configuration, and the container that wires them."""

@@ -1,0 +1,1 @@
+"""The front ends: command line, full-screen app, headless printer."""
