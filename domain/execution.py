@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias
@@ -53,6 +54,10 @@ class ToolExecutionContext:
     controls: CallControls = field(default=_Detached(), compare=False, repr=False)
 
 
+# Progress lines kept with a record; a tool may print without end.
+KEPT_PROGRESS = 50
+
+
 class ToolStatus(StrEnum):
     """Where an execution stands. YIELDED: its result has been handed on."""
 
@@ -99,7 +104,7 @@ class ToolExecution:
     is_concurrency_safe: bool = False
     status: ToolStatus = ToolStatus.QUEUED
     waiting_for: WaitingFor = None
-    progress: list[str] = field(default_factory=list)
+    progress: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_PROGRESS))
     outcome: Outcome | None = None
     output: str | None = None
 

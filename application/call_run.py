@@ -1,0 +1,258 @@
+"""One call on its way through the runtime: wait, decide, seal, ask, run, and end exactly once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from application.approval import Approval, Granted, Interrupted, Withheld
+from application.batch_state import BatchState
+from application.ports import SealingTool, Tool
+from domain.access import EXCLUSIVE
+from domain.errors import StaleSeal, ToolError
+from domain.events import CallFinished, CallProgressed, CallQueued, CallStarted
+from domain.execution import Outcome, ToolExecution, ToolExecutionContext, ToolStatus
+from domain.json_value import JsonObject
+from domain.packet import ReviewPacket, Seal
+from domain.report import CallRecord
+from domain.review import Answer, Decision, DecisionLabel
+from domain.tool import RiskLevel, ToolCall
+
+_log = logging.getLogger(__name__)
+
+# How often a call that nobody is asked about is sealed anew when its file keeps changing under it.
+MAX_STALE_SEALS = 3
+
+
+class CallRun:
+    """Drives one `ToolExecution`. It is also the controls its tool sees: progress, cancellation, seal."""
+
+    def __init__(
+        self, *, context: ToolExecutionContext, call: ToolCall, tool: Tool | None, state: BatchState
+    ) -> None:
+        self.context = context
+        self.arguments = call.arguments
+        self.invalid = False
+        self.ended = asyncio.Event()
+        self.access = tool.definition.access_of(call.arguments) if tool else EXCLUSIVE
+        self.execution = ToolExecution(
+            context=context, call=call, is_concurrency_safe=self.access.is_concurrency_safe
+        )
+        self.cancelled = False
+        self.seal: Seal | None = None
+        self._tool = tool
+        self._state = state
+        self._label = DecisionLabel.NONE
+        self._started_at: float | None = None
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def risk(self) -> RiskLevel:
+        """The tool's risk; HIGH for a tool that does not exist."""
+        return self._tool.definition.risk if self._tool else RiskLevel.HIGH
+
+    @property
+    def record(self) -> CallRecord:
+        """What became of the call. Only after its end."""
+        assert self.execution.outcome is not None
+        return CallRecord(
+            context=self.context,
+            tool=self.execution.name,
+            outcome=self.execution.outcome,
+            decision=self._label,
+        )
+
+    def report(self, text: str) -> None:
+        """Show progress; from any thread."""
+        self._loop.call_soon_threadsafe(self._progress, text)
+
+    # ---------------------------------------------------------------- its way
+
+    async def refuse_if_invalid(self, known: Sequence[str]) -> None:
+        """End the call with an error result if its tool does not exist or its arguments do not fit."""
+        if problem := self._problem(known):
+            self.invalid = True
+            await self._end(Outcome.ERROR, problem)
+
+    async def run(self) -> None:
+        """Bring the call to its end. Raises Interrupted when the person stops the turn from the dialog."""
+        if self.invalid:
+            return
+        try:
+            await self._wait_for_predecessors()
+            await self._decide_and_execute()
+        except asyncio.CancelledError:
+            self.cancelled = True
+            await self.close_if_open()
+        except Interrupted as stop:
+            await self._withhold(stop.withheld.label, stop.withheld.told)
+            raise
+        except ToolError as error:
+            await self._end(Outcome.ERROR, str(error))
+        except OSError as error:
+            await self._end(Outcome.ERROR, f"{self.execution.name} failed: {error.strerror or error}")
+        except Exception as error:  # noqa: BLE001 - a crashing tool must not take its siblings with it
+            _log.error("tool %s crashed", self.execution.name, exc_info=error)
+            told = f"{self.execution.name} crashed: {type(error).__name__}: {error}"
+            await self._end(Outcome.ERROR, told)
+
+    async def close_if_open(self) -> None:
+        """End a call that was cut short: cancelled if it ran, not run if it did not."""
+        match self.execution.status:
+            case ToolStatus.QUEUED:
+                await self._end(Outcome.NOT_RUN, "interrupted before it ran")
+            case ToolStatus.EXECUTING if self.cancelled:
+                await self._end(Outcome.CANCELLED, "interrupted while it ran; part of its work may be done")
+            case ToolStatus.EXECUTING:
+                self.cancelled = True
+                await self._end(Outcome.UNKNOWN, "it did not stop when interrupted; its effect is unknown")
+            case ToolStatus.COMPLETED | ToolStatus.YIELDED:
+                return
+
+    async def _wait_for_predecessors(self) -> None:
+        while unfinished := self._state.unfinished_before(self):
+            indices = tuple(call.context.call_index for call in unfinished)
+            if self.execution.waiting_for != indices:
+                self.execution.waiting_for = indices
+                self._state.events.show(CallQueued(context=self.context, waiting_for=indices))
+            await unfinished[0].ended.wait()
+
+    async def _decide_and_execute(self) -> None:
+        approval = Approval(self, self._state)
+        stale = 0
+        while True:
+            decision = self.decide()
+            if decision.answer is Answer.DENY:
+                await self._withhold(
+                    DecisionLabel.DENIED, f"denied: {'; '.join(decision.reasons)}. It was not run."
+                )
+                return
+            self.seal = await self.sealed({})
+            if decision.answer is Answer.ALLOW:
+                self._label = DecisionLabel.ALLOWED
+            else:
+                match await approval.obtain(decision.reasons, stale=stale > 0):
+                    case Granted(label):
+                        self._label = label
+                    case Withheld(label, told):
+                        await self._withhold(label, told)
+                        return
+            try:
+                output = await self._execute()
+            except StaleSeal:
+                stale += 1
+                if decision.answer is Answer.ALLOW and stale >= MAX_STALE_SEALS:
+                    raise
+                continue
+            await self._end(Outcome.OK, self._with_edit_note(output))
+            return
+
+    async def _withhold(self, label: DecisionLabel, told: str) -> None:
+        self._label = label
+        await self._end(Outcome.REJECTED, told)
+
+    async def _execute(self) -> str:
+        assert self._tool is not None
+        if self.execution.status is ToolStatus.QUEUED:
+            self.execution.start()
+        await self._state.events.record(
+            CallStarted(
+                context=self.context,
+                tool=self.execution.name,
+                arguments=self.arguments,
+                diff=self.seal.diff if self.seal else None,
+            )
+        )
+        self._started_at = time.monotonic()
+        limit = self._tool.definition.timeout_secs
+        try:
+            async with asyncio.timeout(limit) as timer:
+                return await self._tool.execute(self.arguments, replace(self.context, controls=self))
+        except TimeoutError as error:
+            if not timer.expired():
+                raise
+            raise ToolError(f"{self.execution.name} timed out after {limit:g} s") from error
+
+    async def _end(self, outcome: Outcome, output: str) -> None:
+        if self.ended.is_set():  # given up as unknown, it came back after all: the one result stands
+            return
+        self.execution.complete(outcome, output)
+        self.ended.set()
+        if self.access.exclusive and not self.invalid:
+            self._state.plan_again()
+        await self._state.events.record(
+            CallFinished(
+                context=self.context,
+                tool=self.execution.name,
+                outcome=outcome,
+                decision=self._label,
+                output=output,
+                duration_secs=time.monotonic() - self._started_at if self._started_at else 0.0,
+            )
+        )
+
+    # ---------------------------------------------------------------- what planning and review ask of it
+
+    def refresh_access(self) -> None:
+        """Compute anew what the call would touch, unless it has begun."""
+        if self._tool and not self.invalid and self.execution.status is ToolStatus.QUEUED:
+            self.access = self._tool.definition.access_of(self.arguments)
+
+    def decide(self) -> Decision:
+        """Whether it may run, by the mode and by what it would touch now."""
+        assert self._tool is not None
+        return self._state.review.decide(self._tool.definition, self.access)
+
+    async def sealed(self, projected: Mapping[str, bytes]) -> Seal | None:
+        """The seal of the call as things stand; None for a tool that seals nothing."""
+        if isinstance(self._tool, SealingTool):
+            return await self._tool.seal(self.arguments, projected)
+        return None
+
+    def packet(self) -> ReviewPacket:
+        """The packet of the call under its present seal."""
+        return self.packet_of(self.seal)
+
+    def packet_of(self, seal: Seal | None) -> ReviewPacket:
+        """The packet of the call under that seal."""
+        call = replace(self.execution.call, arguments=self.arguments)
+        return ReviewPacket(call=call, context=self.context, seal=seal or Seal(cwd=self._state.cwd))
+
+    def problems(self, arguments: JsonObject) -> tuple[str, ...]:
+        """What keeps these arguments from fitting the tool's schema."""
+        assert self._tool is not None
+        return self._state.schema.problems(self._tool.definition, arguments)
+
+    async def change_arguments(self, arguments: JsonObject) -> None:
+        """Put other arguments in place: find the call's place in the batch again, and seal it anew."""
+        assert self._tool is not None
+        self.arguments = arguments
+        self.access = self._tool.definition.access_of(arguments)
+        self._state.plan()
+        await self._wait_for_predecessors()
+        self.seal = await self.sealed({})
+
+    def _problem(self, known: Sequence[str]) -> str | None:
+        call = self.execution.call
+        if self._tool is None:
+            return f"there is no tool named {call.tool_name!r}; the tools are: {', '.join(known)}"
+        if call.parse_error:
+            return f"the arguments of {call.tool_name} could not be read: {call.parse_error}"
+        if problems := self.problems(call.arguments):
+            return f"bad arguments for {call.tool_name}: {'; '.join(problems)}"
+        return None
+
+    def _progress(self, text: str) -> None:
+        if self.execution.status is ToolStatus.EXECUTING:
+            self.execution.progress.append(text)
+            self._state.events.show(CallProgressed(context=self.context, text=text))
+
+    def _with_edit_note(self, output: str) -> str:
+        if self._label is not DecisionLabel.EDITED:
+            return output
+        changed = json.dumps(self.arguments, ensure_ascii=False)
+        return f"[the user edited this call before it ran; its arguments were {changed}]\n{output}"

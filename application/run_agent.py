@@ -1,0 +1,237 @@
+"""RunAgent: one prompt from the person, through the model and its tools, to an honest ending."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from application.event_stream import EventStream
+from application.identifiers import new_id
+from application.ports import LlmSession, ToolChoice
+from application.review import Review
+from application.run_tally import RunTally
+from application.stream_events import event_of
+from application.tool_runtime import ToolBatch, ToolRuntime
+from domain.conversation import Conversation
+from domain.errors import ProviderError
+from domain.events import (
+    ErrorOccurred,
+    ResponseCompleted,
+    SessionFinished,
+    SessionStarted,
+    TurnFinished,
+    TurnStarted,
+    UsageCounted,
+)
+from domain.execution import Outcome, ToolExecutionContext
+from domain.json_value import JsonObject
+from domain.report import CallRecord, RunReport
+from domain.response import LlmResponse, StopKind, ToolUseBlock
+from domain.review import DecisionLabel, Mode
+from domain.stream import StreamEvent
+from domain.tool import ToolCall, ToolResultMessage
+
+_CONTINUE = "Your answer was cut off by the output limit. Go on exactly where you stopped."
+_LIMIT = "not run: the limit of {limit} tool turns is reached. Say where things stand and what is left to do."
+_INTERRUPTED = "interrupted before it ran"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentLimits:
+    """Bounds of one run.
+
+    `max_tool_turns` counts responses whose calls were executed, however many calls each had;
+    `max_continuations` bounds how often a cut-off text is continued and a paused answer resumed;
+    after `max_identical_rejections` rejections of the same call the turn ends.
+    """
+
+    max_tool_turns: int = 10
+    max_continuations: int = 3
+    max_identical_rejections: int = 3
+
+
+class RunAgent:
+    """A session of prompts with one model. `execute` is called for one prompt at a time."""
+
+    def __init__(
+        self,
+        *,
+        session_id: str,
+        cwd: str,
+        conversation: Conversation,
+        session: LlmSession,
+        runtime: ToolRuntime,
+        review: Review,
+        schemas: Sequence[JsonObject],
+        events: EventStream,
+        limits: AgentLimits,
+    ) -> None:
+        self.session_id = session_id
+        self._cwd = cwd
+        self._conversation = conversation
+        self._session = session
+        self._runtime = runtime
+        self._review = review
+        self._schemas = tuple(schemas)
+        self._events = events
+        self._limits = limits
+        self._responses = 0
+
+    @property
+    def model(self) -> str:
+        """The model's full name, "provider/model"."""
+        return self._session.model
+
+    @property
+    def mode(self) -> Mode:
+        """The review mode in force."""
+        return self._review.mode
+
+    async def set_mode(self, mode: Mode) -> None:
+        """Choose another review mode; it holds for every decision from now on."""
+        await self._review.set_mode(mode)
+
+    async def open(self) -> None:
+        """Announce the session."""
+        await self._events.record(
+            SessionStarted(session_id=self.session_id, model=self.model, mode=self.mode, cwd=self._cwd)
+        )
+
+    async def close(self, report: RunReport) -> None:
+        """Announce the session's end, with the report of its last run."""
+        await self._events.record(SessionFinished(report=report))
+
+    async def execute(self, prompt: str) -> RunReport:
+        """Answer one prompt. Every ending is a report: a failed provider and a cancellation of this task too.
+
+        Whatever the ending, the conversation is left with a result for every call, ready for the next prompt.
+        """
+        tally = RunTally(self.session_id)
+        try:
+            await self._events.record(TurnStarted(prompt=prompt))
+            await self._converse(prompt, tally)
+        except ProviderError as error:
+            tally.fail(str(error))
+            await self._events.record(ErrorOccurred(message=str(error)))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            assert task is not None
+            task.uncancel()
+            tally.interrupt()
+        self._close_open_calls(tally)
+        report = tally.report()
+        await self._events.record(TurnFinished(report=report))
+        return report
+
+    # ---------------------------------------------------------------- the loop
+
+    async def _converse(self, prompt: str, tally: RunTally) -> None:
+        response = await self._send(prompt, tally)
+        tool_turns = continuations = 0
+        while True:
+            match response.stop_reason.kind:
+                case StopKind.TOOL_USE if response.has_tool_calls():
+                    if tool_turns >= self._limits.max_tool_turns:
+                        await self._stop_at_limit(response, tally)
+                        return
+                    tool_turns += 1
+                    calls = response.tool_calls()
+                    result = await self._runtime.run(self._batch(calls))
+                    tally.add_calls(result.records, calls)
+                    if result.interrupted:
+                        self._conversation.add_results(result.results)
+                        tally.interrupt()
+                        return
+                    if tally.rejected_alike >= self._limits.max_identical_rejections:
+                        self._conversation.add_results(result.results)
+                        tally.give_up("the same call was rejected three times")
+                        return
+                    response = await self._send_results(result.results, "auto", tally)
+                case StopKind.PAUSE if continuations < self._limits.max_continuations:
+                    continuations += 1
+                    response = await self._send(None, tally)
+                case StopKind.MAX_TOKENS if continuations < self._limits.max_continuations and not _holds_calls(
+                    response
+                ):
+                    continuations += 1
+                    response = await self._send(_CONTINUE, tally, continues=True)
+                case StopKind.MAX_TOKENS | StopKind.PAUSE:
+                    tally.limit(str(response.stop_reason))
+                    return
+                case StopKind.REFUSAL:
+                    tally.refuse()
+                    return
+                case StopKind.END_TURN | StopKind.TOOL_USE | StopKind.OTHER:
+                    return
+
+    async def _stop_at_limit(self, response: LlmResponse, tally: RunTally) -> None:
+        told = _LIMIT.format(limit=self._limits.max_tool_turns)
+        results = self._not_run(response.tool_calls(), told, tally)
+        last = await self._send_results(results, "none", tally)
+        if last.has_tool_calls():
+            self._conversation.add_results(self._not_run(last.tool_calls(), told, tally))
+        tally.limit("max_tool_turns")
+
+    # ---------------------------------------------------------------- requests
+
+    async def _send(self, content: str | None, tally: RunTally, *, continues: bool = False) -> LlmResponse:
+        response = await self._session.send_with_tools(content, self._schemas, on_event=self._on_stream)
+        return await self._took(response, tally, continues=continues)
+
+    async def _send_results(
+        self, results: Sequence[ToolResultMessage], choice: ToolChoice, tally: RunTally
+    ) -> LlmResponse:
+        response = await self._session.send_tool_results(results, tool_choice=choice, on_event=self._on_stream)
+        return await self._took(response, tally)
+
+    async def _took(self, response: LlmResponse, tally: RunTally, *, continues: bool = False) -> LlmResponse:
+        await self._events.record(ResponseCompleted(turn_index=self._responses, response=response))
+        await self._events.record(UsageCounted(model=self.model, usage=response.usage))
+        self._responses += 1
+        tally.add_response(response, continues=continues)
+        return response
+
+    def _on_stream(self, event: StreamEvent) -> None:
+        if (shown := event_of(event)) is not None:
+            self._events.show(shown)
+
+    # ---------------------------------------------------------------- calls
+
+    def _contexts(self, calls: Sequence[ToolCall], batch_id: str) -> list[ToolExecutionContext]:
+        return [
+            ToolExecutionContext(
+                call_id=call.native_id,
+                batch_id=batch_id,
+                call_index=index,
+                turn_index=self._responses - 1,
+            )
+            for index, call in enumerate(calls)
+        ]
+
+    def _batch(self, calls: Sequence[ToolCall]) -> ToolBatch:
+        batch_id = new_id()
+        return ToolBatch(id=batch_id, calls=tuple(zip(self._contexts(calls, batch_id), calls, strict=True)))
+
+    def _not_run(self, calls: Sequence[ToolCall], told: str, tally: RunTally) -> list[ToolResultMessage]:
+        """Synthetic results, and their records, for calls that no batch will run."""
+        records = [
+            CallRecord(
+                context=context, tool=call.tool_name, outcome=Outcome.NOT_RUN, decision=DecisionLabel.NONE
+            )
+            for context, call in zip(self._contexts(calls, new_id()), calls, strict=True)
+        ]
+        tally.add_calls(records, calls)
+        return [
+            ToolResultMessage(tool_use_id=call.native_id, tool_name=call.tool_name, output=told, is_error=True)
+            for call in calls
+        ]
+
+    def _close_open_calls(self, tally: RunTally) -> None:
+        """An ending between an answer and its batch leaves calls open; the next request must not find them."""
+        if calls := self._conversation.open_calls:
+            self._conversation.add_results(self._not_run(calls, _INTERRUPTED, tally))
+
+
+def _holds_calls(response: LlmResponse) -> bool:
+    return any(isinstance(block, ToolUseBlock) for block in response.content)

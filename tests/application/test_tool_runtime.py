@@ -1,0 +1,537 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+import pytest
+
+from application.event_stream import EventStream
+from application.ports import Tool
+from application.review import Review
+from application.tool_runtime import BatchResult, ToolBatch, ToolRuntime
+from domain.access import EXCLUSIVE, Access
+from domain.errors import ToolError
+from domain.events import BatchPlanned, CallFinished, CallProgressed, CallStarted, ReviewRequested
+from domain.execution import Outcome, ToolExecutionContext
+from domain.json_value import JsonObject
+from domain.path_policy import PathPolicy
+from domain.plan import serializable
+from domain.review import (
+    Approve,
+    ApproveRest,
+    DecisionLabel,
+    Edit,
+    Mode,
+    NobodyThere,
+    Reject,
+    RejectAndInterrupt,
+    ReviewAnswer,
+    ReviewRequest,
+)
+from domain.tool import RiskLevel, ToolCall
+from infrastructure.json_schema import JsonSchema
+from tests.support.builders import a_call, a_context
+from tests.support.fake_ports import FakePerson, FakeTool, FakeWriter, RecordingObserver, World
+
+
+class Bench:
+    """A runtime over fakes."""
+
+    def __init__(self, *tools: Tool, person: FakePerson | None = None, mode: Mode = Mode.ASK) -> None:
+        self.observer = RecordingObserver()
+        self.person = person or FakePerson()
+        events = EventStream([self.observer])
+        self.review = Review(person=self.person, paths=PathPolicy(roots=("/ws",)), mode=mode, events=events)
+        self.runtime = ToolRuntime(
+            tools={tool.definition.name: tool for tool in tools},
+            schema=JsonSchema(),
+            review=self.review,
+            events=events,
+            planner=serializable,
+            cwd="/ws",
+        )
+
+    async def run(self, *calls: tuple[str, Mapping[str, object]]) -> BatchResult:
+        return await self.runtime.run(a_batch(*calls))
+
+    def order(self) -> list[str]:
+        return [
+            f"{'start' if isinstance(e, CallStarted) else 'end'} {e.context.call_index}"
+            for e in self.observer.of(CallStarted, CallFinished)
+            if isinstance(e, CallStarted | CallFinished)
+        ]
+
+
+def a_batch(*calls: tuple[str, Mapping[str, object]]) -> ToolBatch:
+    return ToolBatch(
+        id="batch-1",
+        calls=tuple(
+            (a_context(i), a_call(name, arguments, id_=f"call-{i}"))  # type: ignore[arg-type]
+            for i, (name, arguments) in enumerate(calls)
+        ),
+    )
+
+
+def outcomes(result: BatchResult) -> list[Outcome]:
+    return [record.outcome for record in result.records]
+
+
+def decisions(result: BatchResult) -> list[DecisionLabel]:
+    return [record.decision for record in result.records]
+
+
+async def says_ok(arguments: JsonObject, context: ToolExecutionContext) -> str:
+    return f"ok {context.call_index}"
+
+
+def reader(body: Callable[[JsonObject, ToolExecutionContext], Awaitable[str]] = says_ok) -> FakeTool:
+    return FakeTool("read", body, access=lambda a: Access.of(reads=[f"/ws/{a.get('cell', 'x')}"]))
+
+
+async def test_calls_that_wait_for_each_other_all_run_at_once() -> None:
+    barrier = asyncio.Barrier(4)
+
+    async def meet(arguments: JsonObject, context: ToolExecutionContext) -> str:
+        await barrier.wait()
+        return "met"
+
+    result = await asyncio.wait_for(Bench(reader(meet)).run(*[("read", {})] * 4), timeout=5)
+
+    assert outcomes(result) == [Outcome.OK] * 4
+
+
+async def test_results_stand_in_the_models_order_though_calls_end_in_reverse() -> None:
+    turn = [asyncio.Event() for _ in range(4)]
+    turn[3].set()
+
+    async def wait_for_later(arguments: JsonObject, context: ToolExecutionContext) -> str:
+        await turn[context.call_index].wait()
+        if context.call_index:
+            turn[context.call_index - 1].set()
+        return str(context.call_index)
+
+    bench = Bench(reader(wait_for_later))
+
+    result = await bench.run(*[("read", {})] * 4)
+
+    assert [r.output for r in result.results] == ["0", "1", "2", "3"]
+    assert [r.tool_use_id for r in result.results] == ["call-0", "call-1", "call-2", "call-3"]
+    ends = [e.context.call_index for e in bench.observer.events if isinstance(e, CallFinished)]
+    assert ends == [3, 2, 1, 0]
+
+
+async def test_a_read_after_a_write_of_the_same_file_waits_and_another_does_not() -> None:
+    world = World()
+    answered = asyncio.Event()
+
+    async def approve_later(request: ReviewRequest) -> ReviewAnswer:
+        await answered.wait()
+        return Approve(request.packet.digest)
+
+    async def read(arguments: JsonObject, context: ToolExecutionContext) -> str:
+        if arguments["cell"] == "other":
+            answered.set()
+        return world.cells.get(str(arguments["cell"]), "nothing")
+
+    bench = Bench(FakeWriter(world), reader(read), person=FakePerson(approve_later))
+
+    result = await bench.run(
+        ("write", {"cell": "a", "text": "new"}), ("read", {"cell": "a"}), ("read", {"cell": "other"})
+    )
+
+    assert [r.output for r in result.results] == ["wrote new", "new", "nothing"]
+
+
+async def test_an_unknown_tool_and_bad_arguments_become_error_results_that_name_the_trouble() -> None:
+    bench = Bench(reader())
+    unreadable = ToolCall(tool_name="read", arguments={}, native_id="call-3", parse_error="no JSON")
+    batch = a_batch(("rm", {}), ("read", {"count": "many"}), ("read", {"cell": "a"}))
+
+    result = await bench.runtime.run(ToolBatch(id="b", calls=(*batch.calls, (a_context(3), unreadable))))
+
+    assert outcomes(result) == [Outcome.ERROR, Outcome.ERROR, Outcome.OK, Outcome.ERROR]
+    assert "no tool named 'rm'" in result.results[0].output
+    assert "count" in result.results[1].output
+    assert "no JSON" in result.results[3].output
+
+
+async def test_a_failing_and_a_crashing_call_leave_their_siblings_alone() -> None:
+    async def trouble(arguments: JsonObject, context: ToolExecutionContext) -> str:
+        match context.call_index:
+            case 0:
+                raise ToolError("no such file")
+            case 1:
+                raise ZeroDivisionError("bug")
+            case 2:
+                raise PermissionError(13, "Permission denied")
+            case _:
+                return "fine"
+
+    result = await Bench(reader(trouble)).run(*[("read", {})] * 4)
+
+    assert outcomes(result) == [Outcome.ERROR] * 3 + [Outcome.OK]
+    assert "no such file" in result.results[0].output
+    assert "ZeroDivisionError" in result.results[1].output
+    assert "Permission denied" in result.results[2].output
+
+
+async def test_a_call_that_overruns_its_time_becomes_an_error() -> None:
+    async def never(arguments: JsonObject, context: ToolExecutionContext) -> str:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    result = await Bench(FakeTool("read", never, timeout_secs=0.01)).run(("read", {}))
+
+    assert outcomes(result) == [Outcome.ERROR]
+    assert "timed out after 0.01 s" in result.results[0].output
+
+
+async def test_progress_from_a_thread_is_shown_before_the_result() -> None:
+    async def work(arguments: JsonObject, context: ToolExecutionContext) -> str:
+        await asyncio.to_thread(lambda: [context.controls.report(str(i)) for i in range(5)])
+        return "done"
+
+    bench = Bench(reader(work))
+
+    await bench.run(("read", {}))
+
+    shown = bench.observer.of(CallProgressed, CallFinished)
+    assert [e.text for e in shown if isinstance(e, CallProgressed)] == ["0", "1", "2", "3", "4"]
+    assert isinstance(shown[-1], CallFinished)
+
+
+async def test_every_event_of_a_call_carries_its_context() -> None:
+    bench = Bench(reader())
+
+    await bench.run(("read", {}), ("read", {}))
+
+    planned = bench.observer.of(BatchPlanned)[0]
+    assert isinstance(planned, BatchPlanned)
+    assert [lane.context for lane in planned.lanes] == [a_context(0), a_context(1)]
+    assert {e.context for e in bench.observer.events if isinstance(e, CallFinished)} == {
+        a_context(0),
+        a_context(1),
+    }
+
+
+# ------------------------------------------------------------------ review
+
+
+async def test_a_high_risk_call_is_asked_about_and_a_low_risk_call_is_not() -> None:
+    bench = Bench(FakeWriter(World()), reader())
+
+    result = await bench.run(("read", {}), ("write", {"cell": "a", "text": "x"}))
+
+    assert [r.packet.call.tool_name for r in bench.person.requests] == ["write"]
+    assert decisions(result) == [DecisionLabel.ALLOWED, DecisionLabel.APPROVED]
+
+
+@pytest.mark.parametrize(
+    ("answer", "label", "told"),
+    [
+        (Reject("too risky"), DecisionLabel.REJECTED, "rejected by the user: too risky"),
+        (Reject(), DecisionLabel.REJECTED, "rejected by the user"),
+        (NobodyThere(), DecisionLabel.NEEDS_APPROVAL, "approval"),
+    ],
+)
+async def test_a_call_that_was_not_approved_never_runs_and_the_model_is_told(
+    answer: ReviewAnswer, label: DecisionLabel, told: str
+) -> None:
+    world = World()
+    bench = Bench(FakeWriter(world), person=FakePerson(lambda _: answer))
+
+    result = await bench.run(("write", {"cell": "a", "text": "x"}))
+
+    assert world.cells == {}
+    assert outcomes(result) == [Outcome.REJECTED]
+    assert decisions(result) == [label]
+    assert told in result.results[0].output
+    assert result.results[0].is_rejected
+    assert not result.results[0].is_error
+
+
+async def test_read_only_mode_denies_without_asking() -> None:
+    world = World()
+    bench = Bench(FakeWriter(world), mode=Mode.READ_ONLY)
+
+    result = await bench.run(("write", {"cell": "a", "text": "x"}))
+
+    assert bench.person.requests == []
+    assert world.cells == {}
+    assert decisions(result) == [DecisionLabel.DENIED]
+    assert "read-only" in result.results[0].output
+
+
+async def test_what_changes_while_the_dialog_is_open_makes_the_approval_stale_and_is_asked_again() -> None:
+    world = World({"a": "old"})
+
+    def change_then_approve(request: ReviewRequest) -> ReviewAnswer:
+        if len(bench.person.requests) == 1:
+            world.cells["a"] = "changed meanwhile"
+        return Approve(request.packet.digest)
+
+    bench = Bench(FakeWriter(world), person=FakePerson(change_then_approve))
+
+    result = await bench.run(("write", {"cell": "a", "text": "new"}))
+
+    assert [r.stale for r in bench.person.requests] == [False, True]
+    assert bench.person.requests[1].packet.seal.files[0].sha256 == "changed meanwhile"
+    assert world.log == ["wrote a"]
+    assert outcomes(result) == [Outcome.OK]
+
+
+async def test_an_approval_of_another_packet_runs_nothing_and_is_asked_again() -> None:
+    world = World()
+
+    def wrong_then_reject(request: ReviewRequest) -> ReviewAnswer:
+        return Approve("0" * 64) if len(bench.person.requests) == 1 else Reject()
+
+    bench = Bench(FakeWriter(world), person=FakePerson(wrong_then_reject))
+
+    await bench.run(("write", {"cell": "a", "text": "x"}))
+
+    assert len(bench.person.requests) == 2
+    assert world.cells == {}
+
+
+async def test_edited_arguments_are_sealed_anew_shown_again_and_are_what_runs() -> None:
+    world = World()
+
+    def edit_then_approve(request: ReviewRequest) -> ReviewAnswer:
+        if len(bench.person.requests) == 1:
+            return Edit({"cell": "b", "text": "mine"})
+        return Approve(request.packet.digest)
+
+    bench = Bench(FakeWriter(world), person=FakePerson(edit_then_approve))
+
+    result = await bench.run(("write", {"cell": "a", "text": "x"}))
+
+    first, second = (r.packet.digest for r in bench.person.requests)
+    assert first != second
+    assert world.cells == {"b": "mine"}
+    assert decisions(result) == [DecisionLabel.EDITED]
+    assert "edited" in result.results[0].output
+
+
+async def test_an_edit_that_does_not_fit_the_tool_is_refused_with_the_reason_and_asked_again() -> None:
+    world = World()
+
+    def edit_badly_then_approve(request: ReviewRequest) -> ReviewAnswer:
+        if len(bench.person.requests) == 1:
+            return Edit({"cell": "b", "text": "mine", "count": "many"})
+        return Approve(request.packet.digest)
+
+    bench = Bench(FakeWriter(world), person=FakePerson(edit_badly_then_approve))
+
+    await bench.run(("write", {"cell": "a", "text": "x"}))
+
+    assert "count" in bench.person.requests[1].reasons[0]
+    assert world.cells == {"a": "x"}
+
+
+async def test_approving_the_rest_covers_a_later_edit_of_the_same_file_by_its_digest() -> None:
+    world = World({"a": "0"})
+    bench = Bench(
+        FakeWriter(world),
+        person=FakePerson(lambda r: ApproveRest((r.packet.digest, *(f.digest for f in r.following)))),
+    )
+
+    result = await bench.run(*[("write", {"cell": "a", "text": str(n)}) for n in (1, 2, 3)])
+
+    assert len(bench.person.requests) == 1
+    assert len(bench.person.requests[0].following) == 2
+    assert decisions(result) == [DecisionLabel.APPROVED] * 3
+    assert world.cells == {"a": "3"}
+
+
+async def test_a_later_call_that_differs_from_what_was_approved_with_the_rest_is_asked_again() -> None:
+    world = World({"a": "0", "b": "0"})
+
+    def approve_rest_and_meddle(request: ReviewRequest) -> ReviewAnswer:
+        world.cells["b"] = "meddled"
+        return ApproveRest((request.packet.digest, *(f.digest for f in request.following)))
+
+    bench = Bench(FakeWriter(world), person=FakePerson(approve_rest_and_meddle))
+
+    await bench.run(("write", {"cell": "a", "text": "1"}), ("write", {"cell": "b", "text": "1"}))
+
+    assert [r.packet.context.call_index for r in bench.person.requests] == [0, 1]
+
+
+async def test_questions_come_one_at_a_time_and_in_call_order() -> None:
+    sensitive = FakeTool("peek", says_ok, access=lambda _: Access.of(reads=["/ws/.env"]))
+    bench = Bench(sensitive, FakeWriter(World()))
+
+    await bench.run(("peek", {}), ("write", {"cell": "a", "text": "x"}), ("peek", {}), ("peek", {}))
+
+    assert bench.person.most_at_once == 1
+    assert [r.packet.context.call_index for r in bench.person.requests] == [0, 1, 2, 3]
+
+
+async def test_interrupting_from_the_dialog_rejects_the_call_and_cancels_the_rest() -> None:
+    world = World()
+    started = asyncio.Event()
+
+    async def slow(arguments: JsonObject, context: ToolExecutionContext) -> str:
+        started.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def interrupt(request: ReviewRequest) -> ReviewAnswer:
+        await started.wait()
+        return RejectAndInterrupt()
+
+    bench = Bench(FakeWriter(world), reader(slow), person=FakePerson(interrupt))
+
+    result = await bench.run(
+        ("write", {"cell": "a", "text": "x"}), ("read", {"cell": "b"}), ("write", {"cell": "b", "text": "x"})
+    )
+
+    assert result.interrupted
+    assert outcomes(result) == [Outcome.REJECTED, Outcome.CANCELLED, Outcome.NOT_RUN]
+    assert world.cells == {}
+
+
+# ------------------------------------------------------------------ cancellation
+
+
+async def test_cancelling_tells_what_ran_what_was_cut_and_what_never_began() -> None:
+    second_runs = asyncio.Event()
+
+    async def work(arguments: JsonObject, context: ToolExecutionContext) -> str:
+        if context.call_index == 0:
+            return "finished before"
+        second_runs.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    alone = FakeTool("alone", says_ok, access=lambda _: EXCLUSIVE)
+    bench = Bench(reader(work), alone)
+    task = asyncio.create_task(bench.run(("read", {}), ("read", {}), ("alone", {})))
+    await second_runs.wait()
+
+    task.cancel()
+    result = await task
+
+    assert result.interrupted
+    assert outcomes(result) == [Outcome.OK, Outcome.CANCELLED, Outcome.NOT_RUN]
+    assert [r.output for r in result.results][0] == "finished before"
+    assert task.cancelling() == 0
+
+
+async def test_an_effect_that_was_done_when_the_cancellation_came_is_reported_as_done() -> None:
+    running = asyncio.Event()
+
+    async def commit(arguments: JsonObject, context: ToolExecutionContext) -> str:
+        running.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return "written all the same"
+        raise AssertionError
+
+    bench = Bench(reader(commit))
+    task = asyncio.create_task(bench.run(("read", {})))
+    await running.wait()
+
+    task.cancel()
+    result = await task
+
+    assert outcomes(result) == [Outcome.OK]
+    assert result.interrupted
+
+
+async def test_a_second_cancellation_does_not_cut_the_cleaning_up_short() -> None:
+    running, cleaning, clean = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    cleaned: list[bool] = []
+
+    async def careful(arguments: JsonObject, context: ToolExecutionContext) -> str:
+        running.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cleaning.set()
+            await clean.wait()
+            cleaned.append(True)
+        raise AssertionError
+
+    task = asyncio.create_task(Bench(reader(careful)).run(("read", {})))
+    await running.wait()
+    task.cancel()
+    await cleaning.wait()
+
+    task.cancel()
+    await asyncio.sleep(0)
+    clean.set()
+    result = await task
+
+    assert cleaned == [True]
+    assert outcomes(result) == [Outcome.CANCELLED]
+
+
+async def test_a_tool_that_ignores_its_cancellation_is_given_up_as_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("application.tool_runtime.SETTLE_SECS", 0.05)
+    running, release = asyncio.Event(), asyncio.Event()
+
+    async def stubborn(arguments: JsonObject, context: ToolExecutionContext) -> str:
+        running.set()
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+        return "late"
+
+    bench = Bench(reader(stubborn))
+    task = asyncio.create_task(bench.run(("read", {})))
+    await running.wait()
+
+    task.cancel()
+    result = await task
+    release.set()
+
+    assert outcomes(result) == [Outcome.UNKNOWN]
+    assert "unknown" in result.results[0].output
+
+
+async def test_after_an_exclusive_call_what_the_waiting_calls_touch_is_computed_anew() -> None:
+    target = {"link": "/ws/a"}
+    overlap = asyncio.Barrier(2)
+
+    async def relink(arguments: JsonObject, context: ToolExecutionContext) -> str:
+        target["link"] = "/ws/b"
+        return "relinked"
+
+    async def meet(arguments: JsonObject, context: ToolExecutionContext) -> str:
+        await overlap.wait()
+        return "met"
+
+    alone = FakeTool("alone", relink, access=lambda _: EXCLUSIVE)
+    through_link = FakeTool("through", meet, access=lambda _: Access.of(writes=[target["link"]]))
+    direct = FakeTool("direct", meet, access=lambda _: Access.of(writes=["/ws/a"]))
+
+    result = await asyncio.wait_for(
+        Bench(alone, through_link, direct).run(("alone", {}), ("through", {}), ("direct", {})), timeout=5
+    )
+
+    assert outcomes(result) == [Outcome.OK] * 3
+
+
+async def test_the_review_is_requested_before_and_the_start_recorded_after_the_answer() -> None:
+    bench = Bench(FakeWriter(World()))
+
+    await bench.run(("write", {"cell": "a", "text": "x"}))
+
+    kinds = [type(e) for e in bench.observer.of(ReviewRequested, CallStarted, CallFinished)]
+    assert kinds == [ReviewRequested, CallStarted, CallFinished]
+
+
+def test_high_risk_is_the_default_of_a_definition() -> None:
+    from domain.tool import ToolDefinition
+
+    definition = ToolDefinition(name="x", description="", parameters=())
+
+    assert definition.risk is RiskLevel.HIGH
+    assert definition.access_of({}) == EXCLUSIVE

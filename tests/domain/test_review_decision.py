@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.access import EXCLUSIVE, Access
+from domain.path_policy import PathPolicy
+from domain.review import Answer, Mode, decide
+from domain.tool import RiskLevel
+
+PATHS = PathPolicy(roots=("/w",))
+READ = Access.of(reads=["/w/a.py"])
+EDIT = Access.of(writes=["/w/a.py"])
+OUTSIDE = Access.of(writes=["/etc/passwd"])
+
+ALLOW, ASK, DENY = Answer.ALLOW, Answer.ASK, Answer.DENY
+LOW, HIGH = RiskLevel.LOW, RiskLevel.HIGH
+
+
+@pytest.mark.parametrize(
+    ("mode", "low_read", "edit_inside", "command", "edit_outside"),
+    [
+        (Mode.READ_ONLY, ALLOW, DENY, DENY, DENY),
+        (Mode.ASK, ALLOW, ASK, ASK, ASK),
+        (Mode.ACCEPT_EDITS, ALLOW, ALLOW, ASK, ASK),
+        (Mode.AUTO, ALLOW, ALLOW, ALLOW, ALLOW),
+    ],
+)
+def test_the_mode_resolves_what_paths_leave_open(
+    mode: Mode, low_read: Answer, edit_inside: Answer, command: Answer, edit_outside: Answer
+) -> None:
+    def answer(risk: RiskLevel, access: Access) -> Answer:
+        return decide(risk=risk, access=access, paths=PATHS, mode=mode).answer
+
+    assert answer(LOW, READ) is low_read
+    assert answer(HIGH, EDIT) is edit_inside
+    assert answer(HIGH, EXCLUSIVE) is command
+    assert answer(HIGH, OUTSIDE) is edit_outside
+
+
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS, Mode.AUTO])
+@pytest.mark.parametrize(
+    "path",
+    ["/w/.git/config", "/w/.git/hooks/pre-commit", "/w/quorum.toml", "/w/sub/AGENTS.md", "/w/.GIT/config"],
+)
+def test_writing_a_protected_path_is_asked_about_in_every_mode(mode: Mode, path: str) -> None:
+    decision = decide(risk=HIGH, access=Access.of(writes=[path]), paths=PATHS, mode=mode)
+
+    assert decision.answer is ASK
+    assert any("protected" in reason for reason in decision.reasons)
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize(
+    "path",
+    ["/w/.env", "/w/.env.local", "/w/a/server.pem", "/w/id_rsa", "/home/me/.ssh/config", "/w/.aws/credentials"],
+)
+def test_reading_a_sensitive_file_is_asked_about_in_every_mode(mode: Mode, path: str) -> None:
+    assert decide(risk=LOW, access=Access.of(reads=[path]), paths=PATHS, mode=mode).answer is ASK
+
+
+def test_read_only_denies_writing_a_protected_path_rather_than_asking() -> None:
+    access = Access.of(writes=["/w/quorum.toml"])
+
+    assert decide(risk=HIGH, access=access, paths=PATHS, mode=Mode.READ_ONLY).answer is DENY
+
+
+@pytest.mark.parametrize("path", ["/w/environment.py", "/w/key.py", "/w/config", "/w/gitconfig", "/w/idea.md"])
+def test_ordinary_names_are_neither_protected_nor_sensitive(path: str) -> None:
+    assert not PATHS.is_protected(path)
+    assert not PATHS.is_sensitive(path)
+
+
+def test_a_folder_with_a_like_beginning_is_not_inside_the_workspace() -> None:
+    assert PATHS.is_inside("/w/x")
+    assert PATHS.is_inside("/w")
+    assert not PATHS.is_inside("/ws/x")
+
+
+STRICTNESS = {ALLOW: 0, ASK: 1, DENY: 2}
+
+
+@given(
+    st.sampled_from(RiskLevel),
+    st.frozensets(st.sampled_from(["/w/a", "/w/.env", "/w/quorum.toml", "/etc/x"])),
+    st.frozensets(st.sampled_from(["/w/a", "/w/.env", "/w/quorum.toml", "/etc/x"])),
+    st.sampled_from(Mode),
+)
+def test_touching_more_never_makes_the_answer_milder(
+    risk: RiskLevel, writes: frozenset[str], more: frozenset[str], mode: Mode
+) -> None:
+    less = decide(risk=risk, access=Access(writes=writes | {"/w/b"}), paths=PATHS, mode=mode)
+    both = decide(risk=risk, access=Access(writes=writes | more | {"/w/b"}), paths=PATHS, mode=mode)
+
+    assert STRICTNESS[both.answer] >= STRICTNESS[less.answer]
+    assert both.reasons

@@ -1,0 +1,128 @@
+"""Fakes of our own ports, for tests of the application layer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from domain.access import Access
+from domain.errors import StaleSeal
+from domain.events import Event
+from domain.execution import ToolExecutionContext
+from domain.json_value import JsonObject
+from domain.packet import Seal, SealedFile
+from domain.review import Approve, ReviewAnswer, ReviewRequest
+from domain.tool import RiskLevel, ToolDefinition, ToolParameter
+
+
+class RecordingObserver:
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def notify(self, event: Event) -> None:
+        self.events.append(event)
+
+    def of(self, *kinds: type) -> list[Event]:
+        return [event for event in self.events if isinstance(event, kinds)]
+
+
+Answerer = Callable[[ReviewRequest], ReviewAnswer | Awaitable[ReviewAnswer]]
+
+
+class FakePerson:
+    """Answers each question with `answer`; approves what it is asked when none is given."""
+
+    def __init__(self, answer: Answerer | None = None) -> None:
+        self.requests: list[ReviewRequest] = []
+        self.asking = 0
+        self.most_at_once = 0
+        self._answer: Answerer = answer or (lambda request: Approve(request.packet.digest))
+
+    async def review(self, request: ReviewRequest) -> ReviewAnswer:
+        self.requests.append(request)
+        self.asking += 1
+        self.most_at_once = max(self.most_at_once, self.asking)
+        try:
+            await asyncio.sleep(0)
+            answer = self._answer(request)
+            return await answer if isinstance(answer, Awaitable) else answer
+        finally:
+            self.asking -= 1
+
+
+@dataclass
+class World:
+    """Named cells in place of files: what sealing tools read, write and compare."""
+
+    cells: dict[str, str] = field(default_factory=dict)
+    log: list[str] = field(default_factory=list)
+    running: int = 0
+    most_at_once: int = 0
+
+
+Body = Callable[[JsonObject, ToolExecutionContext], Awaitable[str]]
+
+_ANY = (
+    ToolParameter(name="cell", type="string", description="where"),
+    ToolParameter(name="text", type="string", description="what"),
+    ToolParameter(name="count", type="integer", description="how many"),
+)
+
+
+class FakeTool:
+    """A low-risk tool whose body is a coroutine function."""
+
+    def __init__(
+        self,
+        name: str,
+        body: Body,
+        *,
+        risk: RiskLevel = RiskLevel.LOW,
+        access: Callable[[JsonObject], Access] = lambda _: Access(),
+        timeout_secs: float | None = None,
+        parameters: Sequence[ToolParameter] = _ANY,
+    ) -> None:
+        self.definition = ToolDefinition(
+            name=name,
+            description=name,
+            parameters=tuple(parameters),
+            risk=risk,
+            access=access,
+            timeout_secs=timeout_secs,
+        )
+        self._body = body
+
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+        return await self._body(arguments, context)
+
+
+class FakeWriter(FakeTool):
+    """A high-risk tool that writes a cell of the world and honours its seal."""
+
+    def __init__(self, world: World, name: str = "write") -> None:
+        async def write(arguments: JsonObject, context: ToolExecutionContext) -> str:
+            seal = context.controls.seal
+            if seal is not None and seal != await self.seal(arguments, {}):
+                raise StaleSeal(f"{arguments['cell']} changed")
+            world.cells[str(arguments["cell"])] = str(arguments["text"])
+            world.log.append(f"wrote {arguments['cell']}")
+            return f"wrote {arguments['text']}"
+
+        super().__init__(
+            name,
+            write,
+            risk=RiskLevel.HIGH,
+            access=lambda arguments: Access.of(writes=[f"/ws/{arguments['cell']}"]),
+        )
+        self._world = world
+
+    async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
+        cell = str(arguments["cell"])
+        before = projected[cell].decode() if cell in projected else self._world.cells.get(cell)
+        return Seal(
+            cwd="/ws",
+            files=(SealedFile(path=cell, sha256=before),),
+            diff=f"{before} -> {arguments['text']}",
+            projected={cell: str(arguments["text"]).encode()},
+        )
