@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from application.batch_state import BatchCall, BatchState
 from domain.errors import ToolError
 from domain.events import CallQueued, ReviewDecided
 from domain.packet import ReviewPacket
@@ -20,10 +20,6 @@ from domain.review import (
     ReviewRequest,
 )
 from domain.tool import RiskLevel
-
-if TYPE_CHECKING:
-    from application.batch_state import BatchState
-    from application.call_run import CallRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +48,7 @@ class Interrupted(Exception):
 class Approval:
     """The questions about one call, until there is an answer to the very bytes that would run."""
 
-    def __init__(self, call: CallRun, state: BatchState) -> None:
+    def __init__(self, call: BatchCall, state: BatchState) -> None:
         self._call = call
         self._state = state
         self._edited = False

@@ -2,17 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from application.event_stream import EventStream
 from application.ports import ToolSchemaPort
 from application.review import Review
-from domain.execution import ToolStatus
+from domain.access import Access
+from domain.execution import ToolExecution, ToolExecutionContext, ToolStatus
+from domain.json_value import JsonObject
+from domain.packet import ReviewPacket
 from domain.plan import Plan, PlannedCall, Planner
+from domain.review import Decision
+from domain.seal import Seal
+from domain.tool import RiskLevel
 
-if TYPE_CHECKING:
-    from application.call_run import CallRun
+
+class BatchCall(Protocol):
+    """A call of the batch, as its siblings and its approval see it."""
+
+    context: ToolExecutionContext
+    execution: ToolExecution
+    arguments: JsonObject
+    access: Access
+    seal: Seal | None
+    invalid: bool
+    ended: asyncio.Event
+
+    @property
+    def risk(self) -> RiskLevel:
+        """The tool's risk; HIGH for a tool that does not exist."""
+        ...
+
+    def refresh_access(self) -> None:
+        """Compute anew what the call would touch, unless it has begun."""
+        ...
+
+    def decide(self) -> Decision:
+        """Whether it may run, by the mode and by what it would touch now."""
+        ...
+
+    async def sealed(self, projected: Mapping[str, bytes]) -> Seal | None:
+        """The seal of the call as things stand; None for a tool that seals nothing. Raises ToolError."""
+        ...
+
+    def packet(self) -> ReviewPacket:
+        """The packet of the call under its present seal."""
+        ...
+
+    def packet_of(self, seal: Seal | None) -> ReviewPacket:
+        """The packet of the call under that seal."""
+        ...
+
+    def problems(self, arguments: JsonObject) -> tuple[str, ...]:
+        """What keeps these arguments from fitting the tool's schema."""
+        ...
+
+    async def change_arguments(self, arguments: JsonObject) -> None:
+        """Put other arguments in place: find the call's place in the batch again, and seal it anew."""
+        ...
 
 
 class BatchState:
@@ -27,7 +76,7 @@ class BatchState:
         self.cwd = cwd
         self.approved_ahead: frozenset[str] = frozenset()
         self._planner = planner
-        self._calls: Sequence[CallRun] = ()
+        self._calls: Sequence[BatchCall] = ()
         self._plan: Plan = {}
 
     @property
@@ -35,7 +84,7 @@ class BatchState:
         """How many calls the batch has."""
         return len(self._calls)
 
-    def open(self, calls: Sequence[CallRun]) -> None:
+    def open(self, calls: Sequence[BatchCall]) -> None:
         """Take the calls in, and plan them."""
         self._calls = calls
         self.plan()
@@ -56,16 +105,16 @@ class BatchState:
             call.refresh_access()
         self.plan()
 
-    def follows(self, call: CallRun) -> frozenset[int]:
+    def follows(self, call: BatchCall) -> frozenset[int]:
         """The indices of the calls that this one follows."""
         return self._plan.get(call.context.call_index, frozenset())
 
-    def unfinished_before(self, call: CallRun) -> list[CallRun]:
+    def unfinished_before(self, call: BatchCall) -> list[BatchCall]:
         """Those of them that have not ended."""
         wanted = self.follows(call)
         return [c for c in self._calls if c.context.call_index in wanted and not c.ended.is_set()]
 
-    def waiting_after(self, call: CallRun) -> list[CallRun]:
+    def waiting_after(self, call: BatchCall) -> list[BatchCall]:
         """Later calls that have not begun."""
         later = self._calls[self._calls.index(call) + 1 :]
         return [c for c in later if not c.invalid and c.execution.status is ToolStatus.QUEUED]

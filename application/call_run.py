@@ -17,9 +17,10 @@ from domain.errors import StaleSeal, ToolError
 from domain.events import CallFinished, CallProgressed, CallQueued, CallStarted
 from domain.execution import Outcome, ToolExecution, ToolExecutionContext, ToolStatus
 from domain.json_value import JsonObject
-from domain.packet import ReviewPacket, Seal
+from domain.packet import ReviewPacket
 from domain.report import CallRecord
 from domain.review import Answer, Decision, DecisionLabel
+from domain.seal import Seal
 from domain.tool import RiskLevel, ToolCall
 
 _log = logging.getLogger(__name__)

@@ -9,9 +9,9 @@ from domain.conversation import Conversation
 from domain.events import Event
 from domain.execution import ToolExecutionContext
 from domain.json_value import JsonObject
-from domain.packet import Seal
 from domain.response import LlmResponse
 from domain.review import ReviewAnswer, ReviewRequest
+from domain.seal import Seal
 from domain.stream import StreamEvent
 from domain.tool import ToolDefinition, ToolResultMessage, ToolSpec
 

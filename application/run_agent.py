@@ -13,7 +13,7 @@ from application.review import Review
 from application.run_tally import RunTally
 from application.stream_events import event_of
 from application.tool_runtime import ToolBatch, ToolRuntime
-from domain.conversation import Conversation
+from domain.conversation import AssistantMessage, Conversation
 from domain.errors import ProviderError
 from domain.events import (
     ErrorOccurred,
@@ -77,6 +77,7 @@ class RunAgent:
         self._events = events
         self._limits = limits
         self._responses = 0
+        self._last_response: LlmResponse | None = None
 
     @property
     def model(self) -> str:
@@ -112,12 +113,14 @@ class RunAgent:
             await self._events.record(TurnStarted(prompt=prompt))
             await self._converse(prompt, tally)
         except ProviderError as error:
+            await self._keep_partial_answer(tally)
             tally.fail(str(error))
             await self._events.record(ErrorOccurred(message=str(error)))
         except asyncio.CancelledError:
             task = asyncio.current_task()
             assert task is not None
             task.uncancel()
+            await self._keep_partial_answer(tally)
             tally.interrupt()
         self._close_open_calls(tally)
         report = tally.report()
@@ -189,8 +192,17 @@ class RunAgent:
         await self._events.record(ResponseCompleted(turn_index=self._responses, response=response))
         await self._events.record(UsageCounted(model=self.model, usage=response.usage))
         self._responses += 1
+        self._last_response = response
         tally.add_response(response, continues=continues)
         return response
+
+    async def _keep_partial_answer(self, tally: RunTally) -> None:
+        """What had arrived of a broken answer is in the conversation; it belongs to the record as well."""
+        match self._conversation.messages:
+            case (*_, AssistantMessage(response)) if response is not self._last_response:
+                await self._took(response, tally)
+            case _:
+                return
 
     def _on_stream(self, event: StreamEvent) -> None:
         if (shown := event_of(event)) is not None:

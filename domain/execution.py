@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias
 
 from domain.errors import IllegalTransition
-from domain.packet import Seal
+from domain.seal import Seal
 from domain.tool import ToolCall, ToolResultMessage
 
 

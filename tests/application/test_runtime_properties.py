@@ -16,10 +16,10 @@ from domain.access import EXCLUSIVE, Access
 from domain.errors import ToolError
 from domain.execution import Outcome, ToolExecutionContext
 from domain.json_value import JsonObject
-from domain.packet import Seal
 from domain.path_policy import PathPolicy
 from domain.plan import PlannedCall, serializable
 from domain.review import Approve, Mode, Reject, ReviewAnswer, ReviewRequest
+from domain.seal import Seal
 from domain.tool import RiskLevel, ToolDefinition
 from infrastructure.json_schema import JsonSchema
 from tests.support.builders import a_call, a_context

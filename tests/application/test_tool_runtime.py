@@ -415,7 +415,7 @@ async def test_cancelling_tells_what_ran_what_was_cut_and_what_never_began() -> 
 
     assert result.interrupted
     assert outcomes(result) == [Outcome.OK, Outcome.CANCELLED, Outcome.NOT_RUN]
-    assert [r.output for r in result.results][0] == "finished before"
+    assert result.results[0].output == "finished before"
     assert task.cancelling() == 0
 
 

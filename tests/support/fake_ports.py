@@ -11,8 +11,8 @@ from domain.errors import StaleSeal
 from domain.events import Event
 from domain.execution import ToolExecutionContext
 from domain.json_value import JsonObject
-from domain.packet import Seal, SealedFile
 from domain.review import Approve, ReviewAnswer, ReviewRequest
+from domain.seal import Seal, SealedFile
 from domain.tool import RiskLevel, ToolDefinition, ToolParameter
 
 

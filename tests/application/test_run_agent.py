@@ -1,0 +1,375 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from application.event_stream import EventStream
+from application.review import Review
+from application.run_agent import AgentLimits, RunAgent
+from application.tool_runtime import ToolRuntime
+from domain.conversation import AssistantMessage, Conversation, ToolResults, UserMessage
+from domain.errors import ProviderError, ProviderErrorKind
+from domain.events import BatchPlanned, ErrorOccurred, ResponseCompleted, TextDelta, TurnFinished
+from domain.execution import Outcome, ToolExecutionContext
+from domain.json_value import JsonObject
+from domain.path_policy import PathPolicy
+from domain.plan import serializable
+from domain.report import RunReport, RunStatus
+from domain.response import (
+    END_TURN,
+    MAX_TOKENS,
+    PAUSE,
+    REFUSAL,
+    LlmResponse,
+    OpaqueBlock,
+    StopKind,
+    StopReason,
+    TextBlock,
+    ToolUseBlock,
+    Usage,
+)
+from domain.review import DecisionLabel, Mode, NobodyThere, Reject, RejectAndInterrupt
+from infrastructure.json_schema import JsonSchema
+from tests.support.builders import a_call, calls_response
+from tests.support.fake_ports import FakePerson, FakeTool, FakeWriter, RecordingObserver, World
+from tests.support.fake_session import FakeSession, Step
+
+DOWN = ProviderError("the provider is down", kind=ProviderErrorKind.SERVER)
+
+
+class Bench:
+    def __init__(
+        self,
+        *script: LlmResponse | ProviderError | Step,
+        person: FakePerson | None = None,
+        tool: FakeTool | None = None,
+        limits: AgentLimits | None = None,
+    ) -> None:
+        self.world = World()
+        self.observer = RecordingObserver()
+        self.conversation = Conversation()
+        self.session = FakeSession(list(script), conversation=self.conversation)
+        events = EventStream([self.observer])
+        tools = {t.definition.name: t for t in (tool or FakeTool("read", _ok), FakeWriter(self.world))}
+        review = Review(
+            person=person or FakePerson(), paths=PathPolicy(roots=("/ws",)), mode=Mode.ASK, events=events
+        )
+        self.agent = RunAgent(
+            session_id="session-1",
+            cwd="/ws",
+            conversation=self.conversation,
+            session=self.session,
+            runtime=ToolRuntime(
+                tools=tools, schema=JsonSchema(), review=review, events=events, planner=serializable, cwd="/ws"
+            ),
+            review=review,
+            schemas=[{"name": "read"}],
+            events=events,
+            limits=limits or AgentLimits(),
+        )
+
+    def paired(self) -> bool:
+        """Whether every call is followed by its results, so that any provider accepts the next request."""
+        return not self.conversation.open_calls
+
+    async def next_prompt_works(self) -> bool:
+        self.session.script[:] = [LlmResponse.from_text("again")]
+        return (await self.agent.execute("next")).status is RunStatus.COMPLETED
+
+
+async def _ok(arguments: JsonObject, context: ToolExecutionContext) -> str:
+    return "contents"
+
+
+def reads(*ids: str) -> LlmResponse:
+    return calls_response(*(a_call("read", {"cell": "a"}, id_=id_) for id_ in ids))
+
+
+def writes(id_: str, text: str = "x") -> LlmResponse:
+    return calls_response(a_call("write", {"cell": "a", "text": text}, id_=id_))
+
+
+def cut(text: str, *, stop: StopReason = MAX_TOKENS) -> LlmResponse:
+    return LlmResponse(content=(TextBlock(text),), stop_reason=stop)
+
+
+def outcomes(report: RunReport) -> list[Outcome]:
+    return [record.outcome for record in report.calls]
+
+
+async def test_an_answer_without_calls_completes() -> None:
+    bench = Bench(LlmResponse.from_text("hello"))
+
+    report = await bench.agent.execute("hi")
+
+    assert (report.status, report.text, report.turns, report.exit_code) == (RunStatus.COMPLETED, "hello", 1, 0)
+    assert bench.conversation.messages[0] == UserMessage("hi")
+
+
+async def test_results_of_all_calls_go_back_in_one_request_and_the_answer_after_them_counts() -> None:
+    bench = Bench(reads("a", "b"), LlmResponse.from_text("done"))
+
+    report = await bench.agent.execute("go")
+
+    assert len(bench.session.sent) == 2
+    results = bench.session.sent[1].messages[-1]
+    assert isinstance(results, ToolResults)
+    assert [(r.tool_use_id, r.output) for r in results.results] == [("a", "contents"), ("b", "contents")]
+    assert report.text == "done"
+    assert [record.context.call_index for record in report.calls] == [0, 1]
+    assert {record.context.turn_index for record in report.calls} == {0}
+
+
+async def test_two_batches_never_share_an_id_and_the_ids_sort_by_time() -> None:
+    bench = Bench(reads("a"), reads("b"), reads("c"), LlmResponse.from_text("done"))
+
+    report = await bench.agent.execute("go")
+
+    ids = [record.context.batch_id for record in report.calls]
+    assert len(set(ids)) == 3
+    assert ids == sorted(ids)
+    assert [record.context.turn_index for record in report.calls] == [0, 1, 2]
+
+
+async def test_text_that_looks_like_a_call_runs_nothing() -> None:
+    bench = Bench(LlmResponse.from_text('{"tool": "write", "cell": "a", "text": "x"}'))
+
+    report = await bench.agent.execute("go")
+
+    assert report.calls == ()
+    assert bench.world.cells == {}
+
+
+@pytest.mark.parametrize("stop", [MAX_TOKENS, REFUSAL, END_TURN, StopReason(StopKind.OTHER, "content_filter")])
+async def test_a_call_of_a_cut_off_or_refused_answer_never_runs(stop: StopReason) -> None:
+    half = LlmResponse(content=(ToolUseBlock(id="a", name="write", input={}),), stop_reason=stop)
+    bench = Bench(half)
+
+    report = await bench.agent.execute("go")
+
+    assert report.calls == ()
+    assert bench.world.log == []
+    assert await bench.next_prompt_works()
+
+
+async def test_at_the_turn_limit_open_calls_are_not_run_and_the_model_is_asked_once_without_tools() -> None:
+    bench = Bench(
+        reads("a"),
+        reads("b"),
+        reads("c"),
+        LlmResponse.from_text("half way"),
+        limits=AgentLimits(max_tool_turns=2),
+    )
+
+    report = await bench.agent.execute("go")
+
+    assert outcomes(report) == [Outcome.OK, Outcome.OK, Outcome.NOT_RUN]
+    assert (report.status, report.stop_reason, report.exit_code) == (RunStatus.LIMIT, "max_tool_turns", 5)
+    assert report.text == "half way"
+    assert [sent.tool_choice for sent in bench.session.sent] == ["auto", "auto", "auto", "none"]
+    assert bench.session.sent[-1].tools
+
+
+async def test_calls_made_at_the_limit_all_the_same_are_not_run_either() -> None:
+    bench = Bench(reads("a"), reads("b"), reads("c"), limits=AgentLimits(max_tool_turns=1))
+
+    report = await bench.agent.execute("go")
+
+    assert outcomes(report) == [Outcome.OK, Outcome.NOT_RUN, Outcome.NOT_RUN]
+    assert bench.paired()
+    assert await bench.next_prompt_works()
+
+
+async def test_many_calls_in_one_response_count_as_one_turn() -> None:
+    bench = Bench(reads("a", "b", "c"), LlmResponse.from_text("done"), limits=AgentLimits(max_tool_turns=1))
+
+    report = await bench.agent.execute("go")
+
+    assert report.status is RunStatus.COMPLETED
+
+
+async def test_text_cut_by_the_token_limit_is_continued_and_joined() -> None:
+    bench = Bench(cut("one "), cut("two "), LlmResponse.from_text("three"))
+
+    report = await bench.agent.execute("count")
+
+    assert report.status is RunStatus.COMPLETED
+    assert report.text == "one two three"
+
+
+async def test_text_that_is_cut_again_and_again_ends_at_the_limit() -> None:
+    bench = Bench(*[cut(f"{n} ") for n in range(4)])
+
+    report = await bench.agent.execute("count")
+
+    assert (report.status, report.stop_reason, report.exit_code) == (RunStatus.LIMIT, "max_tokens", 5)
+    assert report.text == "0 1 2 3 "
+
+
+async def test_a_paused_answer_is_resumed_without_a_new_prompt() -> None:
+    paused = LlmResponse(content=(OpaqueBlock(provider="fake", payload={"type": "server"}),), stop_reason=PAUSE)
+    bench = Bench(paused, LlmResponse.from_text("done"))
+
+    report = await bench.agent.execute("go")
+
+    assert report.text == "done"
+    assert [m for m in bench.conversation.messages if isinstance(m, UserMessage)] == [UserMessage("go")]
+
+
+async def test_a_refusal_is_told() -> None:
+    report = await Bench(cut("I will not", stop=REFUSAL)).agent.execute("go")
+
+    assert (report.status, report.stop_reason, report.exit_code) == (RunStatus.REFUSED, "refusal", 1)
+
+
+async def test_a_failed_provider_ends_the_run_with_its_sentence_and_the_next_prompt_works() -> None:
+    bench = Bench(reads("a"), DOWN)
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.exit_code, report.error) == (RunStatus.FAILED, 4, "the provider is down")
+    assert [e.message for e in bench.observer.events if isinstance(e, ErrorOccurred)] == [
+        "the provider is down"
+    ]
+    assert await bench.next_prompt_works()
+
+
+async def test_what_arrived_of_a_broken_stream_is_kept_and_told() -> None:
+    bench = Bench(Step(answer=DOWN, first=["half an "]))
+
+    report = await bench.agent.execute("go")
+
+    assert report.text == "half an "
+    completed = bench.observer.of(ResponseCompleted)
+    assert len(completed) == 1
+
+
+async def test_a_withheld_call_makes_the_run_need_approval_though_the_model_answered() -> None:
+    bench = Bench(writes("a"), LlmResponse.from_text("could not"), person=FakePerson(lambda _: NobodyThere()))
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.exit_code) == (RunStatus.NEEDS_APPROVAL, 3)
+    assert report.calls[0].decision is DecisionLabel.NEEDS_APPROVAL
+
+
+async def test_a_rejected_call_and_an_answer_complete_the_run() -> None:
+    bench = Bench(writes("a"), LlmResponse.from_text("as you wish"), person=FakePerson(lambda _: Reject("no")))
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.exit_code) == (RunStatus.COMPLETED, 0)
+
+
+async def test_three_identical_rejections_end_the_turn() -> None:
+    bench = Bench(*[writes(str(n)) for n in range(5)], person=FakePerson(lambda _: Reject("no")))
+
+    report = await bench.agent.execute("go")
+
+    assert len(report.calls) == 3
+    assert (report.status, report.exit_code) == (RunStatus.FAILED, 1)
+    assert await bench.next_prompt_works()
+
+
+async def test_rejections_of_different_calls_do_not_add_up() -> None:
+    bench = Bench(
+        *[writes(str(n), text=str(n)) for n in range(4)],
+        LlmResponse.from_text("fine"),
+        person=FakePerson(lambda _: Reject("no")),
+    )
+
+    assert (await bench.agent.execute("go")).status is RunStatus.COMPLETED
+
+
+async def test_usage_adds_up_over_the_run() -> None:
+    usage = Usage(input=10, output=5, cache_read=3)
+    bench = Bench(replace(reads("a"), usage=usage), replace(LlmResponse.from_text("x"), usage=usage))
+
+    report = await bench.agent.execute("go")
+
+    assert report.usage == Usage(input=20, output=10, cache_read=6)
+
+
+async def test_deltas_are_shown_and_the_last_event_of_a_prompt_is_its_report() -> None:
+    bench = Bench(LlmResponse.from_text("hello"))
+
+    report = await bench.agent.execute("hi")
+
+    assert [e.text for e in bench.observer.events if isinstance(e, TextDelta)] == ["hello"]
+    assert bench.observer.events[-1] == TurnFinished(report=report)
+
+
+# ------------------------------------------------------------------ interruption
+
+
+async def test_interrupted_while_it_streams_the_text_is_kept_and_the_next_prompt_works() -> None:
+    bench = Bench(Step(answer=reads("a"), first=["I will "], gate=asyncio.Event()))
+    task = asyncio.create_task(bench.agent.execute("go"))
+    await bench.session.waiting.wait()
+
+    task.cancel()
+    report = await task
+
+    assert (report.status, report.exit_code, report.text) == (RunStatus.INTERRUPTED, 130, "I will ")
+    assert task.cancelling() == 0
+    last = bench.conversation.messages[-1]
+    assert isinstance(last, AssistantMessage)
+    assert not last.response.has_tool_calls()
+    assert await bench.next_prompt_works()
+
+
+async def test_interrupted_while_tools_run_every_call_has_its_result() -> None:
+    running = asyncio.Event()
+
+    async def hang(arguments: JsonObject, context: ToolExecutionContext) -> str:
+        if context.call_index == 0:
+            return "quick"
+        running.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    bench = Bench(reads("a", "b"), tool=FakeTool("read", hang))
+    task = asyncio.create_task(bench.agent.execute("go"))
+    await running.wait()
+
+    task.cancel()
+    report = await task
+
+    assert report.status is RunStatus.INTERRUPTED
+    assert outcomes(report) == [Outcome.OK, Outcome.CANCELLED]
+    assert bench.paired()
+    assert await bench.next_prompt_works()
+
+
+async def test_interrupting_from_the_dialog_ends_the_run_as_interrupted() -> None:
+    bench = Bench(writes("a"), person=FakePerson(lambda _: RejectAndInterrupt()))
+
+    report = await bench.agent.execute("go")
+
+    assert report.status is RunStatus.INTERRUPTED
+    assert report.calls[0].decision is DecisionLabel.REJECTED
+    assert bench.world.cells == {}
+    assert await bench.next_prompt_works()
+
+
+@given(st.integers(0, 60))
+@settings(max_examples=60, deadline=None)
+async def test_cancelled_at_any_moment_the_history_stays_legal_and_the_next_prompt_works(moment: int) -> None:
+    bench = Bench(reads("a", "b"), writes("c"), cut("more "), reads("d"), LlmResponse.from_text("done"))
+    task = asyncio.create_task(bench.agent.execute("go"))
+    for _ in range(moment):
+        await asyncio.sleep(0)
+
+    task.cancel()
+    await asyncio.wait({task})
+
+    assert bench.paired()
+    assert await bench.next_prompt_works()
+    planned = [e for e in bench.observer.events if isinstance(e, BatchPlanned)]
+    ids = {lane.context.call_id for event in planned for lane in event.lanes}
+    if not task.cancelled():
+        assert ids <= {record.context.call_id for record in task.result().calls}

@@ -1,0 +1,53 @@
+"""What may not be loaded yet: start-up stays fast by what is left out of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SDKS = {"anthropic", "openai", "httpx2"}
+HEAVY = SDKS | {"dependency_injector", "msgspec", "jsonschema", "re2", "pathspec", "charset_normalizer"}
+OURS = {"domain", "application", "infrastructure"}
+
+
+def loaded_by(statement: str) -> set[str]:
+    code = f"import json, sys\n{statement}\nprint('\\n' + json.dumps(sorted(sys.modules)))"
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    return set(json.loads(result.stdout.splitlines()[-1]))
+
+
+def test_asking_for_the_version_loads_neither_a_screen_nor_an_sdk_nor_an_argument_parser() -> None:
+    loaded = loaded_by("from tui.__main__ import main; main(['--version'])")
+
+    assert not loaded & (HEAVY | OURS | {"textual", "rich", "argparse", "asyncio"})
+
+
+def test_the_app_paints_before_anything_of_ours_but_the_front_end_is_loaded() -> None:
+    loaded = loaded_by("import tui.app")
+
+    assert not loaded & (HEAVY | OURS | {"rich.markdown", "pygments", "markdown_it"})
+
+
+def test_composing_a_session_loads_no_sdk() -> None:
+    loaded = loaded_by("import infrastructure.container")
+
+    assert not loaded & {"anthropic", "openai", "textual"}
+
+
+@pytest.mark.parametrize("package", ["domain", "application"])
+def test_the_inner_layers_load_nothing_but_the_standard_library(package: str) -> None:
+    modules = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / package).rglob("*.py")
+    ]
+
+    loaded = loaded_by("import " + ", ".join(modules))
+
+    outside = {name.split(".")[0] for name in loaded} - set(sys.stdlib_module_names) - OURS
+    assert {name for name in outside if not name.startswith("_")} <= {"sitecustomize", "usercustomize"}

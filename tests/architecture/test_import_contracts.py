@@ -1,0 +1,64 @@
+"""Each import contract holds, and bites: a planted violation is caught by exactly that contract."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("domain", "application", "infrastructure", "tui")
+
+PLANTED = {
+    "Imports point inwards": ("application/planted.py", "import tui.headless"),
+    "Only the entry point sees infrastructure": ("tui/planted.py", "import infrastructure.container"),
+    "Domain and application know no SDK, no screen, no container": ("domain/planted.py", "import textual"),
+    "One importer of anthropic": ("infrastructure/planted.py", "import anthropic"),
+    "One importer of openai": ("infrastructure/planted.py", "def late():\n    import openai"),
+    "One importer of dependency_injector": ("tui/planted.py", "import dependency_injector"),
+    "Infrastructure draws nothing": ("infrastructure/planted.py", "import rich"),
+    "No package imports in circles": ("domain/json_value.py", "import domain.tool"),
+}
+
+
+def lint(tree: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--no-logo"],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree), "NO_COLOR": "1", "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def test_every_contract_holds() -> None:
+    result = lint(ROOT)
+
+    assert result.returncode == 0, result.stdout
+    assert f"Contracts: {len(PLANTED)} kept, 0 broken." in result.stdout
+
+
+@pytest.mark.parametrize("contract", PLANTED)
+def test_a_planted_violation_is_caught(contract: str, tree: Path) -> None:
+    place, statement = PLANTED[contract]
+    with (tree / place).open("a", encoding="utf-8") as file:
+        file.write(f"\n{statement}\n")
+
+    result = lint(tree)
+
+    assert result.returncode == 1
+    assert f"{contract} BROKEN" in result.stdout
