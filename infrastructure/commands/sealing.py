@@ -1,0 +1,115 @@
+"""What can be seen of a command before it runs: the programs and the workspace files it plainly names.
+
+This is no shell parser. A word counts only where it needs no expansion; what is hidden in substitutions,
+variables or scripts stays unsealed, and the seal says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from domain.seal import Seal, SealedFile
+from infrastructure.commands.environment import command_environment, environment_delta
+
+_UNSEALED = "further effects of the command are not sealed"
+_MAX_FILES = 20
+_MAX_FILE_BYTES = 1 << 20
+_SEPARATORS = "();<>|&\n"
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_EXPANDED = re.compile(r"[$`*?\[{]")
+_BUILTIN_WORDS = """
+. : [ [[ alias bg bind break builtin caller case cd command compgen complete continue coproc declare
+dirs disown do done echo elif else enable esac eval exec exit export false fc fg fi for function getopts
+hash help history if in jobs kill let local logout mapfile popd printf pushd pwd read readarray readonly
+return select set shift shopt source suspend test then time times trap true type typeset ulimit umask
+unalias unset until wait while ! { }"""
+_BUILTINS = frozenset(_BUILTIN_WORDS.split())
+
+
+def seal_command(
+    command: str,
+    *,
+    cwd: Path,
+    root: Path,
+    inherited: Mapping[str, str],
+    secret_names: Collection[str],
+    projected: Mapping[str, bytes],
+) -> Seal:
+    """Measure what the command would touch now. Reads files; call it off the event loop."""
+    words = _words(command)
+    path = command_environment(inherited, secret_names)["PATH"]
+    return Seal(
+        cwd=str(cwd),
+        files=tuple(_files(words, cwd, root, projected)),
+        executables=tuple(dict.fromkeys(_executables(words, cwd, path))),
+        environment=environment_delta(inherited, secret_names),
+        unsealed=_UNSEALED,
+    )
+
+
+def _words(command: str) -> list[str]:
+    """Words and operators; none where quotes do not match."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=_SEPARATORS)
+    lexer.whitespace = " \t\r"
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        return list(lexer)
+    except ValueError:
+        return []
+
+
+def _executables(words: list[str], cwd: Path, path: str) -> Iterator[str]:
+    is_command_next = True
+    for word in words:
+        if _is_operator(word):
+            is_command_next = not set(word) & set("<>")
+        elif is_command_next and not _ASSIGNMENT.match(word):
+            is_command_next = False
+            if word not in _BUILTINS and not _EXPANDED.search(word):
+                where = str(cwd / word) if "/" in word else word
+                if found := shutil.which(where, path=path):
+                    yield os.path.realpath(found)
+
+
+def _files(words: list[str], cwd: Path, root: Path, projected: Mapping[str, bytes]) -> Iterator[SealedFile]:
+    names = dict.fromkeys(word for word in words if not _is_operator(word) and not _EXPANDED.search(word))
+    paths = dict.fromkeys(filter(None, (_inside(cwd / name, root) for name in names)))
+    found = 0
+    for path in paths:
+        digest = _digest(path, projected)
+        if digest is not None and found < _MAX_FILES:
+            found += 1
+            yield SealedFile(path=str(path), sha256=digest)
+
+
+def _is_operator(word: str) -> bool:
+    return bool(word) and set(word) <= set(_SEPARATORS)
+
+
+def _inside(path: Path, root: Path) -> Path | None:
+    try:
+        resolved = path.resolve()
+    except (OSError, RuntimeError, ValueError):  # too long, a loop of links: no name of a file
+        return None
+    return resolved if resolved.is_relative_to(root) else None
+
+
+def _digest(path: Path, projected: Mapping[str, bytes]) -> str | None:
+    """SHA-256 of a regular file of bounded size, or of what it will hold; None for anything else."""
+    content = projected.get(str(path))
+    if content is None:
+        try:
+            if not path.is_file() or path.stat().st_size > _MAX_FILE_BYTES:
+                return None
+            with path.open("rb") as file:
+                content = file.read(_MAX_FILE_BYTES + 1)
+        except OSError:  # unreadable for us; for the command too
+            return None
+    return None if len(content) > _MAX_FILE_BYTES else hashlib.sha256(content).hexdigest()

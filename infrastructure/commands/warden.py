@@ -1,0 +1,241 @@
+"""The warden: a small process between quorum and one command, run by path as `python -I -S warden.py`.
+
+It starts the command in a session of its own, adopts whatever the command leaves behind, and ends all of it
+when the command ends, when quorum asks, or when quorum dies. Since the program is run by path it imports the
+standard library only, and little of that: it is started anew for every command.
+
+Arguments: the file descriptor of the lifeline (a pipe whose other end only quorum holds; its end of file
+means "end everything"), that of the control pipe, the seconds between TERM and KILL, and the number of words
+of the command. Standard input: those words, then the environment as NAME=VALUE, each followed by NUL.
+Told on the control pipe, a line each: `shell PID`, `failed WHY`, `exit CODE` (negative: the signal),
+`ended COUNT`, `left PID …` and at last `done`.
+
+On Linux every orphan becomes a child of the warden (child subreaper), so that a walk from parent to child
+finds also what has called `setsid` or forked twice. Where there is no such thing (macOS) the walk starts
+from the command's process group and from the warden's children: a daemon that has left both is not found.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+else:  # the part of `signal` that is written in C: without `enum`, a third of the time to start
+    import _signal as signal
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_SETTLE_SECS = 0.1  # for what is about to end by itself, such as the reader of `> >(…)`
+_KILL_SECS = 2.0
+_TICK_SECS = 0.02
+_IGNORED = (
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGTERM,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGALRM,
+    signal.SIGPIPE,
+    signal.SIGTSTP,
+    signal.SIGTTIN,
+    signal.SIGTTOU,
+)
+
+ProcessTable = dict[int, tuple[int, int]]
+
+
+def processes() -> ProcessTable:
+    """Every process that is alive (no zombies): its id → the ids of its parent and of its process group."""
+    return processes_by_proc() if os.path.exists("/proc/self/stat") else processes_by_ps()
+
+
+def family(table: ProcessTable, *, roots: set[int], group: int | None) -> set[int]:
+    """All below the roots, and all in the process group with all below them; never the roots themselves."""
+    children: dict[int, list[int]] = {}
+    for pid, (parent, _) in table.items():
+        children.setdefault(parent, []).append(pid)
+    found: set[int] = set()
+    unseen = [pid for pid, (_, its_group) in table.items() if its_group == group]
+    unseen += [child for root in roots for child in children.get(root, ())]
+    while unseen:
+        pid = unseen.pop()
+        if pid not in found:
+            found.add(pid)
+            unseen += children.get(pid, ())
+    return found - roots
+
+
+def send(pid: int, number: int) -> bool:
+    """Send a signal. False where the process is gone or belongs to somebody else."""
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def processes_by_proc() -> ProcessTable:
+    """The table as the kernel of Linux shows it."""
+    table: ProcessTable = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as stat:
+                    fields = stat.read().rpartition(b")")[2].split()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if fields[0] not in (b"Z", b"X"):
+                table[int(name)] = (int(fields[1]), int(fields[2]))
+    return table
+
+
+def processes_by_ps() -> ProcessTable:
+    """The table as `ps` prints it, where there is no /proc."""
+    import subprocess  # slow to load, and needed only here
+
+    with subprocess.Popen(["ps", "-axo", "pid=,ppid=,pgid=,stat="], stdout=subprocess.PIPE) as ps:
+        lines = ps.communicate()[0].decode("ascii", "replace").splitlines()
+    rows = [line.split() for line in lines]
+    return {
+        int(row[0]): (int(row[1]), int(row[2]))
+        for row in rows
+        if not row[3].startswith("Z") and int(row[0]) != ps.pid
+    }
+
+
+def _prctl(option: int, value: int) -> bool:
+    return sys.platform == "linux" and bool(ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0)
+
+
+class Warden:
+    """Watches one command. It waits on two descriptors only: the lifeline and the news of ended children."""
+
+    def __init__(self, *, lifeline: int, control: int, grace_secs: float) -> None:
+        self._lifeline = lifeline
+        self._control = control
+        self._grace_secs = grace_secs
+        self._asked_to_end = False
+        self._shell = 0
+        self._shell_ended = False
+        self._childless = False
+        self._adopts = _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)  # should the command have stopped us when quorum dies
+        for descriptor in (lifeline, control):
+            os.set_inheritable(descriptor, False)
+        for number in _IGNORED:
+            signal.signal(number, signal.SIG_IGN)
+        self._news, wake = os.pipe()
+        os.set_blocking(self._news, False)
+        os.set_blocking(wake, False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+
+    def run(self, argv: list[bytes], environment: dict[bytes, bytes]) -> None:
+        """Run the command to its end or to the end of the lifeline, then end what is left of it."""
+        self._shell = self._start(argv, environment)
+        self._tell(f"shell {self._shell}")
+        self._reap()
+        while not self._shell_ended and not self._asked_to_end:
+            self._wait(None)
+        settled = time.monotonic() + _SETTLE_SECS
+        while not self._asked_to_end and self._survivors() and time.monotonic() < settled:
+            self._wait(_TICK_SECS)
+        ended = self._signal_all(signal.SIGTERM, self._grace_secs)
+        ended |= self._signal_all(signal.SIGKILL, _KILL_SECS)
+        left = self._survivors()
+        self._tell(f"ended {len(ended - left - {self._shell})}")
+        self._tell(" ".join(["left", *map(str, sorted(left))]))
+        self._tell("done")
+
+    def _start(self, argv: list[bytes], environment: dict[bytes, bytes]) -> int:
+        warden = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self._become(warden, argv, environment)
+            except OSError as error:
+                self._tell(f"failed {error.strerror}")
+            finally:
+                os._exit(127)
+        return pid
+
+    def _become(self, warden: int, argv: list[bytes], environment: dict[bytes, bytes]) -> None:
+        os.setsid()
+        for number in (*_IGNORED, signal.SIGCHLD, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() == warden:  # otherwise it died before the line above could bind us to it
+            os.execve(argv[0], argv, environment)
+
+    def _wait(self, seconds: float | None) -> None:
+        poll = select.poll()
+        poll.register(self._news, select.POLLIN)
+        if not self._asked_to_end:
+            poll.register(self._lifeline, select.POLLIN)
+        for descriptor, _ in poll.poll(None if seconds is None else seconds * 1000):
+            if descriptor == self._lifeline:
+                self._asked_to_end = True
+            else:
+                os.read(self._news, 4096)
+        self._reap()
+
+    def _reap(self) -> None:
+        self._childless = False
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                self._childless = True
+                return
+            if pid == 0:
+                return
+            if pid == self._shell:
+                self._shell_ended = True
+                self._tell(f"exit {os.waitstatus_to_exitcode(status)}")
+
+    def _survivors(self) -> set[int]:
+        self._reap()
+        if self._childless and self._adopts:
+            return set()
+        return family(processes(), roots={os.getpid()}, group=self._shell)
+
+    def _signal_all(self, number: int, seconds: float) -> set[int]:
+        """Signal all survivors, newcomers too, until there are none or the time is up; who got the signal."""
+        told: set[int] = set()
+        deadline = time.monotonic() + seconds
+        while (survivors := self._survivors()) and time.monotonic() < deadline:
+            for pid in survivors - told:
+                if send(pid, number):
+                    send(pid, signal.SIGCONT)  # a stopped process hears TERM only when it goes on
+                    told.add(pid)
+            self._wait(_TICK_SECS)
+        return told
+
+    def _tell(self, line: str) -> None:
+        try:
+            os.write(self._control, line.encode() + b"\n")
+        except BrokenPipeError:
+            self._asked_to_end = True  # quorum is gone: there is nobody to tell, and all must end
+
+
+def main() -> None:
+    """Read the order from the arguments and standard input, and carry it out."""
+    lifeline, control, words = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[4])
+    with open(0, "rb", closefd=False) as order:
+        fields = order.read().split(b"\0")[:-1]
+    environment = dict(field.split(b"=", 1) for field in fields[words:])
+    Warden(lifeline=lifeline, control=control, grace_secs=float(sys.argv[3])).run(fields[:words], environment)
+    os._exit(0)  # skips the interpreter's tidying up, for which quorum would wait
+
+
+if __name__ == "__main__":
+    main()

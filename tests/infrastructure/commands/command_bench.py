@@ -1,0 +1,89 @@
+"""What tests of commands share: controls that remember, a daemon, waiting for what is true in the end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from domain.errors import ToolError
+from domain.execution import ToolExecutionContext
+from domain.seal import Seal
+from infrastructure.commands.run_command import RunCommand
+
+# Forks twice, leaves the session, shrugs off TERM: what is hardest to find again. Its arguments say who it is.
+_DAEMON = """
+import os, signal, sys, time
+if os.fork(): os.wait(); sys.exit()
+os.setsid()
+if os.fork(): os._exit(0)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+open(sys.argv[1], "w").close()
+while True: time.sleep(60)
+"""
+
+
+class RecordingControls:
+    cancelled = False
+
+    def __init__(self, seal: Seal | None = None) -> None:
+        self.seal = seal
+        self.reports: list[str] = []
+
+    def report(self, text: str) -> None:
+        self.reports.append(text)
+
+
+def context_with(controls: RecordingControls) -> ToolExecutionContext:
+    return ToolExecutionContext(
+        call_id="call-0", batch_id="batch-1", call_index=0, turn_index=0, controls=controls
+    )
+
+
+def tool_in(root: Path, **options: object) -> RunCommand:
+    def resolve(name: str) -> Path:
+        path = (root / name).resolve()
+        if not path.is_relative_to(root):
+            raise ToolError(f"{name} is outside the workspace")
+        return path
+
+    return RunCommand(root=root, resolve_directory=resolve, **options)  # type: ignore[arg-type]
+
+
+class Daemon:
+    """A process that outlives its parents; `command` starts it and goes on once it is up."""
+
+    def __init__(self, folder: Path, *, wrapper: str = "") -> None:
+        self.ready = folder / f"ready-{secrets.token_hex(8)}"
+        script = folder / "daemon.py"
+        script.write_text(_DAEMON)
+        start = f"{wrapper} {sys.executable} {script} {self.ready}"
+        self.command = f"{start} & while [ ! -e {self.ready} ]; do sleep 0.01; done"
+
+    def is_alive(self) -> bool:
+        """Also true of processes on the way to becoming it."""
+        return bool(alive_with(str(self.ready)))
+
+
+def alive_with(argument: str) -> list[int]:
+    """Processes, zombies aside, one of whose arguments is this."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            arguments = Path("/proc", name, "cmdline").read_bytes().split(b"\0")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if argument.encode() in arguments:
+            found.append(int(name))
+    return found
+
+
+async def eventually(condition: Callable[[], object], within: float = 15.0) -> None:
+    deadline = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < deadline, "this did not become true in time"
+        await asyncio.sleep(0.01)

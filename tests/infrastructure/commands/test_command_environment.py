@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from infrastructure.commands.environment import command_environment, environment_delta
+from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
+
+PLAIN = {"PATH": "/usr/bin:/bin", "HOME": "/home/me", "LANG": "C.UTF-8"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ANTHROPIC_API_KEY",
+        "openai_api_key",
+        "GITHUB_TOKEN",
+        "CLIENT_SECRET",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_ACCESS_KEY_ID",
+        "PGPASSWORD",
+        "MY_PROVIDER",
+        "QUORUM_PROVIDERS__X__HEADERS",
+        "LD_PRELOAD",
+        "DYLD_INSERT_LIBRARIES",
+        "BASH_ENV",
+        "ENV",
+        "SHELLOPTS",
+        "BASH_FUNC_ls%%",
+        "GIT_DIR",
+        "GIT_SSH_COMMAND",
+        "GIT_EXTERNAL_DIFF",
+        "GIT_CONFIG_COUNT",
+    ],
+)
+def test_secrets_and_what_bends_programs_are_left_out(name: str) -> None:
+    given = command_environment({**PLAIN, name: "x"}, ["MY_PROVIDER"])
+
+    assert name not in given
+
+
+@pytest.mark.parametrize(
+    "name", ["GIT_AUTHOR_NAME", "GIT_COMMITTER_EMAIL", "VIRTUAL_ENV", "SSH_AUTH_SOCK", "CI"]
+)
+def test_the_rest_is_passed_on(name: str) -> None:
+    assert command_environment({**PLAIN, name: "x"}, [])[name] == "x"
+
+
+def test_nothing_pages_prompts_or_opens_an_editor() -> None:
+    given = command_environment({**PLAIN, "PAGER": "less", "TERM": "xterm"}, [])
+
+    assert given["PAGER"] == given["GIT_PAGER"] == "cat"
+    assert given["GIT_EDITOR"] == "true"
+    assert given["GIT_TERMINAL_PROMPT"] == "0"
+    assert given["TERM"] == "dumb"
+
+
+def test_relative_entries_of_the_search_path_are_dropped() -> None:
+    assert command_environment({"PATH": ".::/usr/bin:bin"}, [])["PATH"] == "/usr/bin"
+
+
+def test_the_delta_names_what_is_removed_and_gives_what_is_added() -> None:
+    delta = environment_delta({**PLAIN, "TERM": "dumb", "GITHUB_TOKEN": "ghp_x"}, [])
+
+    assert delta == {
+        "GITHUB_TOKEN": None,
+        "GIT_EDITOR": "true",
+        "GIT_PAGER": "cat",
+        "GIT_TERMINAL_PROMPT": "0",
+        "PAGER": "cat",
+    }
+
+
+async def test_a_command_sees_exactly_that_environment_and_a_marker(tmp_path: Path) -> None:
+    tool = tool_in(tmp_path, inherited={**PLAIN, "OPENAI_API_KEY": "sk-x", "ODD": "a\nb=c"})
+
+    result = await tool.execute(
+        {"command": "exec env -0 | tr '\\0\\n' '\\n '"}, context_with(RecordingControls())
+    )
+
+    seen = dict(line.split("=", 1) for line in result.splitlines()[:-1])
+    markers = [name for name in seen if name.startswith("QUORUM_COMMAND_")]
+    added_by_the_shell = {"PWD", "SHLVL", "_", "OLDPWD"}
+    assert len(markers) == 1
+    assert {name: seen[name] for name in seen.keys() - added_by_the_shell - {*markers}} == {
+        **PLAIN,
+        "ODD": "a b=c",
+        "GIT_EDITOR": "true",
+        "GIT_PAGER": "cat",
+        "GIT_TERMINAL_PROMPT": "0",
+        "PAGER": "cat",
+        "TERM": "dumb",
+    }
+
+
+async def test_the_warden_holds_no_secret_the_command_could_read(tmp_path: Path) -> None:
+    tool = tool_in(tmp_path, inherited={**PLAIN, "OPENAI_API_KEY": "sk-x"})
+
+    result = await tool.execute(
+        {"command": "tr '\\0' '\\n' </proc/$PPID/environ | grep -c KEY"}, context_with(RecordingControls())
+    )
+
+    assert result == "0\nexit code 1"

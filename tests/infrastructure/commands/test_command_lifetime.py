@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from domain.errors import ToolError
+from infrastructure.commands import warden
+from infrastructure.commands.process import WardedProcess
+from infrastructure.commands.run_command import RunCommand
+from tests.infrastructure.commands.command_bench import (
+    Daemon,
+    RecordingControls,
+    alive_with,
+    context_with,
+    eventually,
+    tool_in,
+)
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux",
+    reason="only Linux has child subreapers; elsewhere daemons are ended at best effort",
+)
+
+# Plays quorum: runs one command until it is killed.
+_QUORUM = """
+import asyncio, sys
+from pathlib import Path
+from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
+asyncio.run(tool_in(Path(sys.argv[1])).execute({"command": sys.argv[2]}, context_with(RecordingControls())))
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path.resolve()
+
+
+@pytest.fixture
+def tool(root: Path) -> RunCommand:
+    return tool_in(root)
+
+
+@pytest.fixture
+def daemon(root: Path) -> Daemon:
+    return Daemon(root)
+
+
+def a_sleep() -> str:
+    """Sleeping for a time nobody else sleeps for, so that the process can be found."""
+    return f"600.{secrets.randbelow(10**12):012d}"
+
+
+def another_quorum(root: Path, command: str) -> subprocess.Popen[bytes]:
+    repository = str(Path(__file__).parents[3])
+    return subprocess.Popen(
+        [sys.executable, "-c", _QUORUM, str(root), command],
+        cwd=repository,
+        env={**os.environ, "PYTHONPATH": repository},
+    )
+
+
+async def run(tool: RunCommand, command: str, **arguments: int) -> str:
+    return await tool.execute({"command": command, **arguments}, context_with(RecordingControls()))
+
+
+async def test_what_survives_a_command_is_ended_and_said(tool: RunCommand, daemon: Daemon) -> None:
+    sleep = a_sleep()
+
+    result = await run(tool, f"{daemon.command}; sleep {sleep} & echo done")
+
+    assert result == "done\nexit code 0\n2 background processes were ended"
+    assert not daemon.is_alive()
+    assert not alive_with(sleep)
+
+
+async def test_one_survivor_is_told_in_the_singular(tool: RunCommand) -> None:
+    assert await run(tool, "sleep 600 & true") == "exit code 0\n1 background process was ended"
+
+
+async def test_a_process_about_to_end_by_itself_may_finish_its_output(tool: RunCommand) -> None:
+    assert await run(tool, "echo written > >(sleep 0.01; cat)") == "written\nexit code 0"
+
+
+async def test_a_timeout_leaves_no_process(tool: RunCommand, daemon: Daemon) -> None:
+    sleep = a_sleep()
+
+    with pytest.raises(ToolError, match="ended after 1 s"):
+        await run(tool, f"{daemon.command}; trap '' TERM; sleep {sleep}", timeout_secs=1)
+
+    assert not daemon.is_alive()
+    assert not alive_with(sleep)
+
+
+async def test_a_command_may_tidy_up_when_its_time_is_over(tool: RunCommand, root: Path) -> None:
+    with pytest.raises(ToolError, match="tidied"):
+        await run(tool, "trap 'echo tidied; exit' TERM; while :; do sleep 0.01; done", timeout_secs=1)
+
+
+async def test_a_stopped_process_is_ended_too(tool: RunCommand) -> None:
+    sleep = a_sleep()
+
+    result = await run(tool, f"sleep {sleep} & kill -STOP $!")
+
+    assert result == "exit code 0\n1 background process was ended"
+    assert not alive_with(sleep)
+
+
+async def test_cancellation_passes_once_all_is_dead(tool: RunCommand, daemon: Daemon) -> None:
+    controls = RecordingControls()
+    command = f"{daemon.command}; echo so far; sleep 600"
+    running = asyncio.create_task(tool.execute({"command": command}, context_with(controls)))
+    await eventually(lambda: controls.reports == ["so far"])
+
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    assert not daemon.is_alive()
+
+
+async def test_cancelling_again_does_not_cut_the_tidying_short(tool: RunCommand, daemon: Daemon) -> None:
+    running = asyncio.create_task(run(tool, f"{daemon.command}; sleep 600"))
+    await eventually(daemon.ready.exists)
+
+    for _ in range(5):
+        running.cancel()
+        await asyncio.sleep(0)
+        assert not running.done()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    assert not daemon.is_alive()
+
+
+async def test_what_was_printed_before_a_cancellation_has_been_shown(tool: RunCommand, root: Path) -> None:
+    controls = RecordingControls()
+    command = "echo one; echo two; touch printed; sleep 600"
+    running = asyncio.create_task(tool.execute({"command": command}, context_with(controls)))
+    await eventually((root / "printed").exists)
+
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    assert controls.reports[-1] == "one\ntwo"
+
+
+async def test_a_command_dies_with_quorum_though_that_is_killed(root: Path, daemon: Daemon) -> None:
+    sleep = a_sleep()
+    quorum = another_quorum(root, f"{daemon.command}; sleep {sleep}")
+    await eventually(lambda: daemon.is_alive() and alive_with(sleep))
+
+    quorum.kill()
+    quorum.wait()
+
+    await eventually(lambda: not daemon.is_alive() and not alive_with(sleep))
+
+
+async def test_a_command_that_stopped_its_warden_dies_with_quorum_too(root: Path, daemon: Daemon) -> None:
+    sleep = a_sleep()
+    quorum = another_quorum(root, f"{daemon.command}; kill -STOP $PPID; sleep {sleep}")
+    await eventually(lambda: daemon.is_alive() and alive_with(sleep))
+
+    quorum.kill()
+    quorum.wait()
+
+    await eventually(lambda: not daemon.is_alive() and not alive_with(sleep))
+
+
+async def test_signals_to_the_warden_do_not_end_it(tool: RunCommand) -> None:
+    command = "for name in HUP INT QUIT TERM USR1 USR2 ALRM PIPE; do kill -$name $PPID; done; echo here"
+
+    assert await run(tool, command) == "here\nexit code 0"
+
+
+async def test_killing_the_warden_frees_nobody_and_is_reported(tool: RunCommand, daemon: Daemon) -> None:
+    sleep = a_sleep()
+
+    with pytest.raises(ToolError) as caught:
+        await run(tool, f"echo begun; {daemon.command}; kill -9 $PPID; sleep {sleep}")
+
+    assert "how the command ended is not known; what it had printed until then:\nbegun" in str(caught.value)
+    assert re.search(r"watches over .* was killed .* [123] process", str(caught.value))
+    assert not daemon.is_alive()
+    assert not alive_with(sleep)
+
+
+async def test_a_warden_stopped_by_the_command_still_ends_it_on_timeout(
+    tool: RunCommand, daemon: Daemon
+) -> None:
+    with pytest.raises(ToolError, match="ended after 1 s"):
+        await run(tool, f"{daemon.command}; kill -STOP $PPID; sleep 600", timeout_secs=1)
+
+    assert not daemon.is_alive()
+
+
+async def test_a_warden_that_does_not_answer_is_replaced_by_our_own_sweep(root: Path) -> None:
+    daemon = Daemon(root, wrapper="env -i")  # without the marker, it is found as the warden's descendant
+    printed = bytearray()
+    process = WardedProcess(
+        ["/bin/sh", "-c", f"{daemon.command}; echo $PPID; sleep 600"],
+        cwd=root,
+        environment={"PATH": "/usr/bin:/bin"},
+        timeout_secs=600,
+        on_output=printed.extend,
+        warden_secs=0.2,
+    )
+    await eventually(lambda: printed.endswith(b"\n"))
+
+    process.end()
+    os.kill(int(printed), signal.SIGSTOP)
+    ending = await process.wait()
+
+    assert ending.warden_lost
+    assert ending.exit_code is None
+    assert ending.left == ()
+    assert not daemon.is_alive()
+
+
+async def test_a_folder_that_is_gone_at_the_last_moment_leaves_no_descriptor_open(root: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+
+    with pytest.raises(FileNotFoundError):
+        WardedProcess(
+            ["/bin/sh", "-c", "true"],
+            cwd=root / "gone",
+            environment={},
+            timeout_secs=1,
+            on_output=lambda _data: None,
+        )
+
+    assert os.listdir("/proc/self/fd") == before
+
+
+async def test_a_finished_command_leaves_no_descriptor_open(tool: RunCommand) -> None:
+    await run(tool, "true")
+    before = os.listdir("/proc/self/fd")
+
+    await run(tool, "true")
+
+    assert os.listdir("/proc/self/fd") == before
+
+
+def test_the_list_of_ps_and_that_of_proc_agree() -> None:
+    with subprocess.Popen(["sleep", "600"], start_new_session=True) as child:
+        by_proc, by_ps = warden.processes_by_proc(), warden.processes_by_ps()
+        child.kill()
+
+    assert by_proc[child.pid] == by_ps[child.pid] == (os.getpid(), child.pid)
+    assert os.getpid() in by_ps
+
+
+def test_a_family_is_all_below_the_roots_and_the_group() -> None:
+    table = {1: (0, 1), 10: (1, 10), 11: (10, 11), 12: (11, 12), 20: (1, 7), 21: (20, 21), 30: (1, 30)}
+
+    assert warden.family(table, roots={10}, group=7) == {11, 12, 20, 21}
+    assert warden.family(table, roots={10}, group=None) == {11, 12}
