@@ -1,0 +1,44 @@
+"""What the schema says of a setting besides its type: an explanation, and how far a project is trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+
+from msgspec import Struct
+
+BARE_NAME = r"\A[A-Za-z0-9_-]+\Z"
+
+
+class ProjectRule(StrEnum):
+    """What an untrusted project file may do to a setting.
+
+    `never` and `free` say it all; the others are the ways in which it may only tighten: lower a number,
+    choose a stricter mode, add to a list, or narrow a list to fewer names.
+    """
+
+    NEVER = "never"
+    FREE = "free"
+    LOWER = "lower"
+    STRICTER = "stricter"
+    ADD = "add"
+    NARROW = "narrow"
+
+
+class About(Struct, frozen=True, kw_only=True):
+    """What stands beside a type in the schema.
+
+    `expected` words what fits, where the type alone cannot, and `accepts` looks closer than the type can;
+    `secret` values are never shown; a wrong value of an `unquoted` key is not repeated in the error, because
+    it may be a key pasted in the wrong place; `names` is the pattern of the free names of a table, and
+    `names_expected` its wording.
+    """
+
+    description: str
+    project: ProjectRule | None = None
+    expected: str | None = None
+    accepts: Callable[[str], bool] | None = None
+    secret: bool = False
+    unquoted: bool = False
+    names: str = BARE_NAME
+    names_expected: str = "letters, digits, - and _ only"

@@ -1,0 +1,188 @@
+"""The schema as a tree of keys, so that settings can be checked, tightened and explained one by one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import StrEnum
+from functools import cache
+from typing import Annotated, Literal, TypeAlias, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from infrastructure.config.about import About, ProjectRule
+from infrastructure.config.schema import Settings
+from infrastructure.config.toml_text import KeyPath, dotted, shortened
+
+ANY_NAME = "*"
+_ALIKE = 0.6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One setting. `path` has `*` where a free name stands."""
+
+    path: KeyPath
+    type: object
+    about: About
+    project: ProjectRule
+
+    def fits(self, value: object) -> bool:
+        """Whether a value read from TOML is of the right kind and within bounds."""
+        try:
+            msgspec.convert(value, self.type, strict=True)
+        except msgspec.ValidationError:
+            return False
+        return self.about.accepts is None or (isinstance(value, str) and self.about.accepts(value))
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words it can be, where it is one of a few."""
+        base = _base(self.type)
+        if get_origin(base) is Literal:
+            return tuple(map(str, get_args(base)))
+        if isinstance(base, type) and issubclass(base, StrEnum):
+            return tuple(member.value for member in base)
+        return ()
+
+    @property
+    def expected(self) -> str:
+        """What fits, in words."""
+        if self.about.expected is not None:
+            return self.about.expected
+        if self.choices:
+            return f"{'one of ' if len(self.choices) > 1 else ''}{', '.join(self.choices)}"
+        base = _base(self.type)
+        if base is bool:
+            return "true or false"
+        if base is int:
+            return f"a whole number{_bounds(self.type)}"
+        if base is float:
+            return f"a number{_bounds(self.type)}"
+        return "a string" if base is str else "a list of strings"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table of settings; one with the entry `*` has free names, spelled as `about.names` says."""
+
+    path: KeyPath
+    about: About
+    entries: Mapping[str, Key | Table]
+
+    def entry(self, name: str) -> Key | Table | None:
+        """What stands under a name, or None where there is no such setting."""
+        if (found := self.entries.get(ANY_NAME)) is not None:
+            return found if re.match(self.about.names, name) else None
+        return self.entries.get(name)
+
+    @property
+    def has_free_names(self) -> bool:
+        """Whether the names in it are the user's own."""
+        return ANY_NAME in self.entries
+
+
+Node: TypeAlias = Key | Table
+
+
+@cache
+def schema_tree() -> Table:
+    """The root of all settings."""
+    return _table(Settings, (), About(description=""))
+
+
+def all_keys(node: Node | None = None) -> Iterator[Key]:
+    """Every setting below a node, or of the whole schema, in the order of the schema."""
+    node = schema_tree() if node is None else node
+    if isinstance(node, Key):
+        yield node
+        return
+    for entry in node.entries.values():
+        yield from all_keys(entry)
+
+
+def key_at(path: KeyPath) -> Key:
+    """The setting at a path with real names. Raises KeyError where there is none."""
+    node: Node | None = schema_tree()
+    for name in path:
+        node = node.entry(name) if isinstance(node, Table) else None
+    if not isinstance(node, Key):
+        raise KeyError(dotted(path))
+    return node
+
+
+def nearest(path: KeyPath) -> str | None:
+    """The known key most like an unknown one, in dotted form, or None where nothing is like it."""
+    wanted = tuple(shortened(name, 80).lower() for name in path)
+    known = [_named(key.path, wanted) for key in all_keys()]
+    tables = {key[:end] for key in known for end in range(1, len(key))}
+    candidates = known + sorted(table for table in tables if len(table) == len(path))
+    best = max(candidates, key=lambda candidate: _likeness(wanted, candidate))
+    return dotted(best) if _likeness(wanted, best) >= _ALIKE else None
+
+
+def nearest_word(word: str, known: tuple[str, ...]) -> str | None:
+    """The known word most like a wrong one, or None where nothing is like it."""
+    wrong = shortened(word, 80).lower()
+    best = max(known, key=lambda each: _ratio(wrong, each.lower()), default="")
+    return best if _ratio(wrong, best.lower()) >= _ALIKE else None
+
+
+def _likeness(wanted: KeyPath, known: KeyPath) -> float:
+    """How alike two keys are: their last names, and a little off where the tables differ."""
+    last = _ratio(wanted[-1], known[-1])
+    return last - 0.2 * (1 - _ratio(".".join(wanted[:-1]), ".".join(known[:-1])))
+
+
+def _ratio(one: str, other: str) -> float:
+    if min(len(one), len(other)) >= 3 and (one in other or other in one):
+        return max(0.8, SequenceMatcher(None, one, other).ratio())
+    return SequenceMatcher(None, one, other).ratio()
+
+
+def _named(pattern: KeyPath, path: KeyPath) -> KeyPath:
+    """A key's path with the free names of a path like it filled in, or NAME where the path is not like it."""
+    filled = list(pattern)
+    for place, name in enumerate(pattern):
+        if name == ANY_NAME:
+            alike = place < len(path) - 1 and _ratio(pattern[place - 1], path[place - 1]) >= _ALIKE
+            filled[place] = path[place] if alike else "NAME"
+    return tuple(filled)
+
+
+def _table(struct: type[msgspec.Struct], path: KeyPath, about: About) -> Table:
+    hints = get_type_hints(struct, include_extras=True)
+    entries = {name: _node(hints[name], (*path, name)) for name in struct.__struct_fields__}
+    return Table(path=path, about=about, entries=entries)
+
+
+def _node(annotated: object, path: KeyPath, inherited: About | None = None) -> Node:
+    about = next((extra for extra in _extras(annotated) if isinstance(extra, About)), inherited)
+    base = _base(annotated)
+    if about is None:
+        raise TypeError(f"the setting {dotted(path)} has no explanation in the schema")
+    if isinstance(base, type) and issubclass(base, msgspec.Struct):
+        return _table(base, path, about)
+    if get_origin(base) is Mapping:
+        entry = _node(get_args(base)[1], (*path, ANY_NAME), about)
+        return Table(path=path, about=about, entries={ANY_NAME: entry})
+    if about.project is None:
+        raise TypeError(f"the setting {dotted(path)} does not say what a project file may do to it")
+    return Key(path=path, type=annotated, about=about, project=about.project)
+
+
+def _base(annotated: object) -> object:
+    return get_args(annotated)[0] if get_origin(annotated) is Annotated else annotated
+
+
+def _extras(annotated: object) -> tuple[object, ...]:
+    return get_args(annotated)[1:] if get_origin(annotated) is Annotated else ()
+
+
+def _bounds(annotated: object) -> str:
+    meta = next(extra for extra in _extras(annotated) if isinstance(extra, msgspec.Meta))
+    low = f"above {meta.gt:g}" if meta.gt is not None else f"from {meta.ge}"
+    high = f"{'up to' if meta.gt is not None else 'to'} {meta.le}"
+    return f" {low} {high}"

@@ -1,0 +1,107 @@
+"""Where settings and state lie on this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+FILE_NAME = "quorum.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigLocations:
+    """The files that settings may come from, whether or not they exist.
+
+    `named` was asked for with `named_by` (`--config` or `QUORUM_CONFIG`) and replaces the other two. `user`
+    is absent where there is no home folder; `project` is absent where no such file was found.
+    """
+
+    named: Path | None
+    named_by: str
+    user: Path | None
+    project: Path | None
+    project_search: tuple[Path, ...]
+
+
+def locate(*, cwd: Path, environ: Mapping[str, str], config_file: Path | None) -> ConfigLocations:
+    """Find the files for a working directory. Reads nothing but names."""
+    from_environment = environ.get("QUORUM_CONFIG")
+    if config_file is None and from_environment:
+        config_file, named_by = _expanded(from_environment, environ), "QUORUM_CONFIG"
+    else:
+        named_by = "--config"
+    user = user_file(environ)
+    search = tuple(folder / FILE_NAME for folder in _up_to_repository(cwd.resolve()))
+    project = next((file for file in search if os.path.lexists(file)), None)
+    return ConfigLocations(
+        named=config_file.absolute() if config_file is not None else None,
+        named_by=named_by,
+        user=user,
+        project=None if _same(project, user) else project,
+        project_search=search,
+    )
+
+
+def user_file(environ: Mapping[str, str]) -> Path | None:
+    """The person's own file, or None where there is no home folder."""
+    folder = _base_folder(environ, "XDG_CONFIG_HOME", ".config")
+    return folder / "quorum" / FILE_NAME if folder is not None else None
+
+
+def state_folder(environ: Mapping[str, str]) -> Path | None:
+    """The folder for what outlives a run, or None where there is no home folder."""
+    folder = _base_folder(environ, "XDG_STATE_HOME", ".local/state")
+    return folder / "quorum" if folder is not None else None
+
+
+def is_present(file: Path) -> bool:
+    """Whether something is there. What cannot be looked at counts: reading it will say what is wrong."""
+    try:
+        os.lstat(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _base_folder(environ: Mapping[str, str], variable: str, below_home: str) -> Path | None:
+    given = Path(environ.get(variable, ""))
+    if given.is_absolute():  # the XDG specification: a relative path is ignored
+        return given
+    home = _home(environ)
+    return home / below_home if home is not None else None
+
+
+def _home(environ: Mapping[str, str]) -> Path | None:
+    home = Path(environ.get("HOME") or os.path.expanduser("~"))
+    return home if home.is_absolute() else None
+
+
+def _expanded(path: str, environ: Mapping[str, str]) -> Path:
+    """A path in which `~/` is the home folder: nothing expands it in a variable that no shell has read."""
+    home = _home(environ)
+    return home / path[2:] if path.startswith("~/") and home is not None else Path(path)
+
+
+def _up_to_repository(folder: Path) -> tuple[Path, ...]:
+    """The folder and its parents up to the repository root.
+
+    Outside a repository it is the folder alone: what strangers put into `/tmp` is no project's.
+    """
+    upwards = (folder, *folder.parents)
+    for place, each in enumerate(upwards):
+        if os.path.lexists(each / ".git"):
+            return upwards[: place + 1]
+    return (folder,)
+
+
+def _same(one: Path | None, other: Path | None) -> bool:
+    if one is None or other is None:
+        return False
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False

@@ -1,0 +1,125 @@
+"""The commented reference: every setting, commented out at its default, with its explanation above it."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from domain.errors import ConfigError
+from infrastructure.config.about import ProjectRule
+from infrastructure.config.keys import Key, Table, schema_tree
+from infrastructure.config.loading import setting_values
+from infrastructure.config.paths import is_present
+from infrastructure.config.schema import Settings
+from infrastructure.config.toml_file import shown
+from infrastructure.config.toml_text import KeyPath, dotted, literal
+
+_WIDTH = 100
+_PREAMBLE = """\
+The settings of quorum: every one there is, commented out at its default. A line that starts
+with one # is a setting: remove the # to change it. `quorum config init` writes this file to
+your own place, and `quorum config check` says whether a file is right.
+
+Later wins: the defaults, your own file (~/.config/quorum/quorum.toml, or in $XDG_CONFIG_HOME),
+the project's file (quorum.toml in the working directory or above it, up to the repository's
+root), environment variables such as QUORUM_AGENT__MAX_TOOL_TURNS=3, flags. --config FILE (or
+$QUORUM_CONFIG) replaces both files. `quorum config show` prints each value and its source.
+
+A project's file comes with the project, perhaps from a stranger, so it may do less than your
+own; the end of each explanation says what. You are told of everything in it that is ignored."""
+_OWN_PROVIDER = """\
+A server of your own is one more table, for example:
+  [providers.ollama]
+  type = "openai-chat"
+  base_url = "http://localhost:11434/v1"
+and then: models.decision = "ollama/NAME-OF-A-MODEL\""""
+_IN_A_PROJECT_FILE = {
+    ProjectRule.NEVER: "is ignored",
+    ProjectRule.FREE: "counts",
+    ProjectRule.LOWER: "counts if it is lower",
+    ProjectRule.STRICTER: "counts if it is stricter",
+    ProjectRule.ADD: "is added to the list, never replaces it",
+    ProjectRule.NARROW: "counts if it names fewer",
+}
+
+
+def render_reference() -> str:
+    """The text of the reference: valid TOML that sets nothing, and the defaults once it is uncommented."""
+    tree = schema_tree()
+    values = dict(setting_values(Settings()))
+    lines = [*_comment(_PREAMBLE)]
+    for name, table in tree.entries.items():
+        if not isinstance(table, Table):
+            raise TypeError(f"the setting {name} stands outside any table")
+        lines += _table(table, (name,), values)
+    return "\n".join(lines) + "\n"
+
+
+def write_reference(path: Path) -> Path:
+    """Write the reference to a new file, readable by its owner alone, and answer its path.
+
+    Raises ConfigError where something is there already or cannot be written.
+    """
+    if is_present(path):
+        raise ConfigError(f"{shown(path)} exists already and is left as it is; remove it first")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise ConfigError(f"{shown(path)} cannot be written: {error.strerror}") from error
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(render_reference())
+    except OSError as error:
+        path.unlink()
+        raise ConfigError(f"{shown(path)} cannot be written: {error.strerror}") from error
+    return path
+
+
+def _table(table: Table, path: KeyPath, values: Mapping[KeyPath, object]) -> Iterator[str]:
+    if table.has_free_names:
+        yield from _named_tables(table, path, values)
+        return
+    yield from ("", "")
+    yield from _comment(table.about.description)
+    yield f"[{dotted(path)}]"
+    for name, entry in table.entries.items():
+        if isinstance(entry, Key):
+            yield from ("", *_explanation(entry.about.description, entry.project))
+            yield _setting(name, values[(*path, name)])
+    for name, entry in table.entries.items():
+        if isinstance(entry, Table):
+            yield from _table(entry, (*path, name), values)
+
+
+def _named_tables(table: Table, path: KeyPath, values: Mapping[KeyPath, object]) -> Iterator[str]:
+    """The tables of the built-in names; the first one explains the keys of all."""
+    yield from ("", "", *_comment(table.about.description), "##", *_comment(_OWN_PROVIDER))
+    names = dict.fromkeys(key[len(path)] for key in values if key[: len(path)] == path)
+    for place, own_name in enumerate(names):
+        yield from ("", f"[{dotted((*path, own_name))}]")
+        named = table.entry(own_name)
+        for name, entry in (named.entries if isinstance(named, Table) else {}).items():
+            if place == 0:
+                rule = next(iter(entry.entries.values())) if isinstance(entry, Table) else entry
+                project = rule.project if isinstance(rule, Key) else None
+                yield from ("", *_explanation(entry.about.description, project))
+            yield _setting(name, values.get((*path, own_name, name), {}))
+
+
+def _setting(name: str, value: object) -> str:
+    return f"# {name} = {literal(value)}"
+
+
+def _explanation(description: str, project: ProjectRule | None) -> Iterator[str]:
+    yield from _comment(description)
+    if project is not None:
+        yield from _comment(f"In a project's file it {_IN_A_PROJECT_FILE[project]}.")
+
+
+def _comment(text: str) -> Iterator[str]:
+    for paragraph in text.split("\n"):
+        wrapped = textwrap.wrap(paragraph, _WIDTH - 3, break_on_hyphens=False, break_long_words=False)
+        yield from (f"## {line}".rstrip() for line in wrapped or ("",))

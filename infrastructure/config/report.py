@@ -1,0 +1,80 @@
+"""What `quorum config show`, `check` and `path` print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from infrastructure.config.keys import key_at
+from infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings, setting_values
+from infrastructure.config.model_choice import choose_model
+from infrastructure.config.paths import ConfigLocations, is_present
+from infrastructure.config.toml_file import shown
+from infrastructure.config.toml_text import dotted, literal, printable, without_credentials
+
+_HIDDEN = '"********"'
+_COMMENT_COLUMN = 60
+
+
+def show(loaded: LoadedSettings) -> str:
+    """Every setting and where it came from, as TOML with comments. Secrets are hidden."""
+    lines = []
+    for path, value in setting_values(loaded.settings):
+        text = _HIDDEN if key_at(path).about.secret else without_credentials(literal(value))
+        origin = printable(loaded.origins[dotted(path)])
+        lines.append(f"{f'{dotted(path)} = {text}':<{_COMMENT_COLUMN}}  # {origin}")
+    lines += (f"# warning: {warning}" for warning in loaded.warnings)
+    return "\n".join(lines)
+
+
+def check(loaded: LoadedSettings, environ: Mapping[str, str]) -> str:
+    """What was found and which model follows from it; loading has already refused what is wrong.
+
+    Raises ConfigError where no model can be chosen.
+    """
+    origins = list(loaded.origins.values())
+    lines = [f"{shown(file)}: valid; {_settings(_count(origins, str(file)))}" for file in loaded.files]
+    lines = lines or ["no configuration file: the defaults count"]
+    others = {origin for origin in origins if origin.startswith("environment ") or origin == FLAG_ORIGIN}
+    lines += (f"{printable(origin)}: {_settings(_count(origins, origin))}" for origin in sorted(others))
+    choice = choose_model(loaded, environ)
+    lines.append(f"model: {choice.model}, because {printable(choice.reason)}")
+    lines += (f"warning: {warning}" for warning in loaded.warnings)
+    return "\n".join(lines)
+
+
+def config_path(locations: ConfigLocations) -> str:
+    """Which files are looked for, which of them exist, and which are read; the strongest last."""
+    return "\n".join(f"{name:<14}{text}" for name, text in _places(locations))
+
+
+def _places(locations: ConfigLocations) -> Iterator[tuple[str, str]]:
+    replaced = locations.named is not None
+    if locations.user is None:
+        yield "user", "no home folder"
+    else:
+        yield "user", f"{shown(locations.user)}  ({_state(is_present(locations.user), replaced)})"
+    if locations.project is not None:
+        rules = "" if replaced else ", as a project's file: it may only tighten"
+        yield "project", f"{shown(locations.project)}  ({_state(True, replaced)}{rules})"
+    else:
+        first, last = locations.project_search[0], locations.project_search[-1]
+        up_to = f" and above, up to {shown(last.parent)}" if first != last else ""
+        yield "project", f"{shown(first)}{up_to}  (not there)"
+    if locations.named is not None:
+        there = is_present(locations.named)
+        yield locations.named_by, f"{shown(locations.named)}  ({_state(there, False)}, in place of the others)"
+
+
+def _state(there: bool, replaced: bool) -> str:
+    if not there:
+        return "not there"
+    return "there, but not read" if replaced else "read"
+
+
+def _count(origins: list[str], source: str) -> int:
+    """How many settings a source gives, alone or added to another's."""
+    return sum(origin == source or origin.endswith(f" + {source}") for origin in origins)
+
+
+def _settings(count: int) -> str:
+    return f"{count} setting{'s' if count != 1 else ''} from it count{'s' if count == 1 else ''}"

@@ -1,0 +1,258 @@
+"""Every setting there is: its name, type, bounds, default, explanation, and what a project file may do to it.
+
+The one source of truth. The loader, the errors, the commented reference and the documentation test read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from msgspec import Meta, Struct, field
+
+from domain.path_policy import PROTECTED, SENSITIVE
+from domain.review import Mode
+from infrastructure.config.about import About, ProjectRule
+
+ProviderType: TypeAlias = Literal["anthropic", "openai-chat", "offline"]
+PlannerName: TypeAlias = Literal["serializable"]
+
+_HEADER_NAME = r"\A[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z"
+_VARIABLE = r"\A([A-Za-z_][A-Za-z0-9_]*)?\Z"
+_HEADER_VALUE = r"\A[\t -~]*\Z"
+_THEME = r"\A[!-~]{1,100}\Z"
+_MODEL = r"\A([A-Za-z0-9_-]+/[!-~]+)?\Z"
+_NEVER = ProjectRule.NEVER
+
+
+def _is_web_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        named = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return not text or (named and text.isascii() and text.isprintable() and " " not in text)
+
+
+class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Which model does what."""
+
+    decision: Annotated[
+        str,
+        Meta(pattern=_MODEL),
+        About(
+            description='The model that works with you, as "provider/model" (split at the first slash). Empty: '
+            "anthropic/claude-sonnet-5-5 if the key of [providers.anthropic] is set, else openai/gpt-5.4 if "
+            "that of [providers.openai] is set, else, if no other provider is configured, offline/offline. "
+            "On the command line: -m MODEL or -m decision=MODEL.",
+            project=_NEVER,
+            expected='"provider/model", for example "anthropic/claude-sonnet-5-5"',
+        ),
+    ] = ""
+
+
+class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How one provider is reached."""
+
+    type: Annotated[
+        ProviderType,
+        About(
+            description="What the server speaks: anthropic (Messages), openai-chat (Chat Completions: OpenAI, "
+            "Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, …), or offline (no model at all).",
+            project=_NEVER,
+        ),
+    ]
+    base_url: Annotated[
+        str,
+        About(
+            description="Address of the server: for anthropic without the final /v1, for openai-chat with it. "
+            "Empty: the public address. Where it is not set, ANTHROPIC_BASE_URL and OPENAI_BASE_URL count for "
+            "the providers of those names.",
+            project=_NEVER,
+            expected='an address that starts with http:// or https://, for example "http://localhost:11434/v1"',
+            accepts=_is_web_address,
+        ),
+    ] = ""
+    api_key_env: Annotated[
+        str,
+        Meta(pattern=_VARIABLE),
+        About(
+            description="Name of the environment variable that holds the key; never the key itself. Empty: "
+            "the server wants no key.",
+            project=_NEVER,
+            expected="the name of an environment variable (not the key itself)",
+            unquoted=True,
+        ),
+    ] = ""
+    timeout_secs: Annotated[
+        float,
+        Meta(gt=0, le=3600),
+        About(
+            description="Seconds of silence, before the answer or between two pieces of it, after which a "
+            "request has failed.",
+            project=_NEVER,
+        ),
+    ] = 120.0
+    max_retries: Annotated[
+        int,
+        Meta(ge=0, le=20),
+        About(
+            description="How often a request that failed before its first byte is sent again.",
+            project=_NEVER,
+        ),
+    ] = 2
+    max_output_tokens: Annotated[
+        int,
+        Meta(ge=1, le=1_000_000),
+        About(description="The most tokens that one answer may have.", project=_NEVER),
+    ] = 16384
+    headers: Annotated[
+        Mapping[str, Annotated[str, Meta(pattern=_HEADER_VALUE)]],
+        About(
+            description='Extra headers of every request, for example { "X-Team" = "tools" }. Values are not '
+            "shown by `quorum config show`.",
+            project=_NEVER,
+            expected="a string of printable ASCII characters",
+            secret=True,
+            unquoted=True,
+            names=_HEADER_NAME,
+            names_expected="the characters of a header name only",
+        ),
+    ] = field(default_factory=dict)
+
+
+def _built_in_providers() -> dict[str, ProviderTable]:
+    return {
+        "anthropic": ProviderTable(type="anthropic", api_key_env="ANTHROPIC_API_KEY"),
+        "openai": ProviderTable(
+            type="openai-chat", base_url="https://api.openai.com/v1", api_key_env="OPENAI_API_KEY"
+        ),
+        "offline": ProviderTable(type="offline"),
+    }
+
+
+class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How far the agent goes by itself."""
+
+    max_tool_turns: Annotated[
+        int,
+        Meta(ge=1, le=10_000),
+        About(
+            description="How many rounds of answer, tool calls and results one prompt may take. At the limit "
+            "the model is asked once, without tools, to say where things stand.",
+            project=ProjectRule.LOWER,
+        ),
+    ] = 10
+
+
+class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Which calls are asked about."""
+
+    mode: Annotated[
+        Mode,
+        About(
+            description="read-only: nothing that changes anything runs. ask: every risky call is put to you. "
+            "accept-edits: edits inside the workspace run, all else risky is put to you. auto: everything "
+            "runs. Protected and sensitive paths are asked about in every mode. On the command line: --mode.",
+            project=ProjectRule.STRICTER,
+        ),
+    ] = Mode.ASK
+    protected: Annotated[
+        tuple[str, ...],
+        About(
+            description="Paths that are asked about before they are written, in every mode. Patterns in the "
+            "manner of ignore files, without regard to case. A list here replaces the default.",
+            project=ProjectRule.ADD,
+        ),
+    ] = PROTECTED
+    sensitive: Annotated[
+        tuple[str, ...],
+        About(
+            description="Paths that are asked about even before they are read. Same patterns, same rule.",
+            project=ProjectRule.ADD,
+        ),
+    ] = SENSITIVE
+
+
+class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The bounds of a shell command."""
+
+    timeout_secs: Annotated[
+        int,
+        Meta(ge=1, le=86_400),
+        About(
+            description="Seconds after which a command and all it started are ended, unless the call asks "
+            "for another limit.",
+            project=ProjectRule.LOWER,
+        ),
+    ] = 60
+    max_output_bytes: Annotated[
+        int,
+        Meta(ge=1024, le=10_000_000),
+        About(
+            description="How much of a command's output is kept for the model: the beginning and the end; "
+            "what is left out in between is counted.",
+            project=ProjectRule.LOWER,
+        ),
+    ] = 32768
+
+
+class ToolsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Which tools there are and how their calls are ordered."""
+
+    planner: Annotated[
+        PlannerName,
+        About(
+            description="How the calls of one answer are ordered. serializable: calls that depend on each "
+            "other run in the model's order, all others at the same time.",
+            project=_NEVER,
+        ),
+    ] = "serializable"
+    enabled: Annotated[
+        tuple[str, ...],
+        About(description="Names of the tools the model gets. Empty: all.", project=ProjectRule.NARROW),
+    ] = ()
+    disabled: Annotated[
+        tuple[str, ...],
+        About(description="Names of tools the model does not get.", project=ProjectRule.ADD),
+    ] = ()
+    run_command: Annotated[RunCommandTable, About(description="Bounds of shell commands.")] = RunCommandTable()
+
+
+class TuiTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The full-screen app."""
+
+    theme: Annotated[
+        str,
+        Meta(pattern=_THEME),
+        About(
+            description="Name of a colour theme, as the command palette (Ctrl+P, Theme) lists them.",
+            project=ProjectRule.FREE,
+            expected="the name of a theme",
+        ),
+    ] = "textual-dark"
+    notifications: Annotated[
+        bool,
+        About(
+            description="Ring the terminal's bell when an answer is needed or a long turn has ended.",
+            project=ProjectRule.FREE,
+        ),
+    ] = True
+
+
+class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """All settings, complete and valid."""
+
+    models: Annotated[ModelsTable, About(description="Which model does what.")] = ModelsTable()
+    providers: Annotated[
+        Mapping[str, ProviderTable],
+        About(
+            description="How models are reached, one table per provider. anthropic, openai and offline exist "
+            "without being declared; a table of their name changes only the keys it sets."
+        ),
+    ] = field(default_factory=_built_in_providers)
+    agent: Annotated[AgentTable, About(description="How far the agent goes by itself.")] = AgentTable()
+    review: Annotated[ReviewTable, About(description="Which calls are asked about.")] = ReviewTable()
+    tools: Annotated[ToolsTable, About(description="Which tools there are.")] = ToolsTable()
+    tui: Annotated[TuiTable, About(description="The full-screen app.")] = TuiTable()

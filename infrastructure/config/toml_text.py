@@ -1,0 +1,62 @@
+"""Settings as text: values as TOML, keys in dotted form, and nothing that could steer a terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+KeyPath: TypeAlias = tuple[str, ...]
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_CREDENTIALS = re.compile(r"(//)[^/@]*@")
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def literal(value: object) -> str:
+    """A value as it would stand in a TOML file on one line; control and bidi characters are escaped."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'"{"".join(map(_escaped, value))}"'
+    if isinstance(value, Mapping):
+        inner = ", ".join(f"{_key(str(name))} = {literal(entry)}" for name, entry in value.items())
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, Sequence):
+        return f"[{', '.join(map(literal, value))}]"
+    return printable(str(value))
+
+
+def dotted(path: KeyPath) -> str:
+    """A key as it would stand in a TOML file: `tools.run_command.timeout_secs`."""
+    return ".".join(map(_key, path))
+
+
+def printable(text: str) -> str:
+    """Text of unknown origin, with everything escaped that is no visible character."""
+    return "".join(char if char.isprintable() else _unicode_escape(char) for char in text)
+
+
+def without_credentials(text: str) -> str:
+    """An address whose user name and password are hidden; any other text as it is."""
+    return _CREDENTIALS.sub(r"\1…@", text)
+
+
+def shortened(text: str, limit: int = 60) -> str:
+    """At most `limit` characters of a text, the cut marked."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else literal(name)
+
+
+def _escaped(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    return char if char.isprintable() else _unicode_escape(char)
+
+
+def _unicode_escape(char: str) -> str:
+    code = ord(char)
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
