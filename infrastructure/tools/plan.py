@@ -1,0 +1,75 @@
+"""update_plan: the model's own list of steps, for the person to follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from domain.access import Access
+from domain.errors import ToolError
+from domain.execution import ToolExecutionContext
+from domain.json_value import JsonObject, JsonValue
+from domain.tool import RiskLevel, ToolDefinition, ToolParameter
+
+_MARKS = {"pending": "○", "in_progress": "●", "done": "✓"}
+_ITEM: JsonObject = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string", "minLength": 1, "description": "The step in a few words."},
+        "status": {"type": "string", "enum": list(_MARKS)},
+    },
+    "required": ["text", "status"],
+    "additionalProperties": False,
+}
+
+
+class UpdatePlan:
+    """Takes the whole plan anew and gives it back as text."""
+
+    def __init__(self) -> None:
+        self._definition = ToolDefinition(
+            name="update_plan",
+            description=(
+                "Show the person your plan for a task of several steps. Give the complete list each time, "
+                "in order; at most one item may be in_progress. Update it as soon as a step is done."
+            ),
+            parameters=(
+                ToolParameter(
+                    name="items",
+                    type="array",
+                    description="All steps of the plan, each with its text and status.",
+                    required=True,
+                    items=_ITEM,
+                ),
+            ),
+            risk=RiskLevel.LOW,
+            access=lambda _arguments: Access.of(writes={"state:plan"}),
+        )
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """What the tool is."""
+        return self._definition
+
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+        """One step a line: number, mark, text. Raises ToolError if the list is no plan."""
+        items = arguments.get("items")
+        if not isinstance(items, Sequence) or isinstance(items, str):
+            raise ToolError("items must be a list of {text, status}")
+        steps = [_step(item, place) for place, item in enumerate(items)]
+        running = [str(place) for place, (status, _) in enumerate(steps) if status == "in_progress"]
+        if len(running) > 1:
+            raise ToolError(f"items {', '.join(running)} are all in_progress: at most one may be")
+        if not steps:
+            return "the plan is empty"
+        return "\n".join(f"{n} {_MARKS[status]} {label}" for n, (status, label) in enumerate(steps, start=1))
+
+
+def _step(item: JsonValue, place: int) -> tuple[str, str]:
+    if not isinstance(item, Mapping):
+        raise ToolError(f"items[{place}] must be an object with text and status")
+    status, label = item.get("status"), item.get("text")
+    if not isinstance(label, str) or not label.strip():
+        raise ToolError(f"items[{place}].text must say what the step is")
+    if not isinstance(status, str) or status not in _MARKS:
+        raise ToolError(f"items[{place}].status must be one of {', '.join(_MARKS)}")
+    return status, " ".join(label.split())

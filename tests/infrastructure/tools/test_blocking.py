@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from domain.errors import ToolError
+from infrastructure.tools.blocking import Stop, in_thread
+from tests.infrastructure.tools.calling import TestControls
+
+_PATIENCE = 10
+
+
+class Work:
+    """Work in a thread that a test can hold and let go."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+        self.released = threading.Event()
+        self.ended = False
+
+    def hold(self) -> None:
+        self.begun.set()
+        assert self.released.wait(_PATIENCE)
+        self.ended = True
+
+    async def running(self) -> None:
+        assert await asyncio.to_thread(self.begun.wait, _PATIENCE)
+
+
+async def test_the_result_of_the_work_is_returned():
+    assert await in_thread(lambda _stop: 42) == 42
+
+
+async def test_an_error_of_the_work_is_raised():
+    def fail(_stop: Stop) -> None:
+        raise ToolError("no")
+
+    with pytest.raises(ToolError, match="no"):
+        await in_thread(fail)
+
+
+async def test_work_whose_effect_is_done_returns_it_although_it_was_cancelled():
+    work = Work()
+
+    def do(_stop: Stop) -> str:
+        work.hold()
+        return "done"
+
+    task = asyncio.create_task(in_thread(do))
+    await work.running()
+    task.cancel()
+    await asyncio.sleep(0)
+    task.cancel()
+    work.released.set()
+
+    assert await task == "done"
+
+
+async def test_cancelled_work_is_waited_for_until_it_noticed():
+    work = Work()
+
+    def do(stop: Stop) -> None:
+        work.hold()
+        stop.check()
+
+    task = asyncio.create_task(in_thread(do))
+    await work.running()
+    task.cancel()
+    await asyncio.sleep(0)
+    assert not task.done()
+    work.released.set()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert work.ended
+
+
+async def test_work_that_fails_after_a_cancellation_counts_as_cancelled():
+    work = Work()
+
+    def do(_stop: Stop) -> None:
+        work.hold()
+        raise ToolError("no")
+
+    task = asyncio.create_task(in_thread(do))
+    await work.running()
+    task.cancel()
+    work.released.set()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_work_of_a_call_that_is_already_cancelled_is_not_begun():
+    begun: list[int] = []
+
+    with pytest.raises(asyncio.CancelledError):
+        await in_thread(lambda _stop: begun.append(1), TestControls(cancelled=True))
+
+    assert begun == []

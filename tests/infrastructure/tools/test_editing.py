@@ -1,0 +1,445 @@
+from __future__ import annotations
+
+import codecs
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from application.ports import SealingTool
+from domain.errors import StaleSeal, ToolError
+from domain.tool import RiskLevel
+from infrastructure.tools.blocking import Stop
+from infrastructure.tools.drafting import Draft, carry_out
+from infrastructure.tools.editing import EditFile
+from infrastructure.tools.reading import ReadFile
+from infrastructure.tools.seen import SeenFiles
+from infrastructure.tools.workspace import Workspace
+from infrastructure.tools.writing import WriteFile
+from tests.infrastructure.tools.calling import a_tree, call, left_over, seal
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return Workspace([tmp_path])
+
+
+@pytest.fixture
+def seen():
+    return SeenFiles()
+
+
+@pytest.fixture
+def write_file(workspace, seen):
+    return WriteFile(workspace, seen)
+
+
+@pytest.fixture
+def edit_file(workspace, seen):
+    return EditFile(workspace, seen)
+
+
+def sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def test_a_new_file_is_written_and_its_hash_told(tmp_path, write_file, seen):
+    content = "é\n".encode()
+
+    result = call(write_file, path="a.txt", content="é\n")
+
+    assert (tmp_path / "a.txt").read_bytes() == content
+    assert result == f"created a.txt: 3 bytes, SHA-256 {sha(content)}"
+    assert seen.last(str(tmp_path / "a.txt")) == sha(content)
+    assert left_over(tmp_path) == []
+
+
+def test_a_new_file_has_the_mode_that_the_umask_gives(tmp_path, write_file):
+    before = os.umask(0o027)
+    try:
+        call(write_file, path="a.txt", content="")
+    finally:
+        os.umask(before)
+
+    assert (tmp_path / "a.txt").stat().st_mode & 0o7777 == 0o640
+
+
+def test_a_replaced_file_keeps_its_mode(tmp_path, write_file, edit_file):
+    a_tree(tmp_path, {"run.sh": "old"})
+    (tmp_path / "run.sh").chmod(0o750)
+
+    call(write_file, path="run.sh", content="new")
+    call(edit_file, path="run.sh", old_text="new", new_text="newer")
+
+    assert (tmp_path / "run.sh").read_text() == "newer"
+    assert (tmp_path / "run.sh").stat().st_mode & 0o7777 == 0o750
+
+
+def test_missing_folders_are_made_only_when_asked(tmp_path, write_file):
+    with pytest.raises(ToolError, match=r"folder x/y does not exist: set create_dirs"):
+        call(write_file, path="x/y/a.txt", content="a")
+
+    call(write_file, path="x/y/a.txt", content="a", create_dirs=True)
+
+    assert (tmp_path / "x/y/a.txt").read_text() == "a"
+
+
+def test_a_file_in_place_of_a_folder_is_an_error(tmp_path, write_file):
+    a_tree(tmp_path, {"a": ""})
+
+    with pytest.raises(ToolError, match="not a folder"):
+        call(write_file, path="a/b", content="", create_dirs=True)
+
+
+@pytest.mark.parametrize("path", [".", "sub"])
+def test_a_folder_cannot_be_written(tmp_path, write_file, path):
+    (tmp_path / "sub").mkdir()
+
+    with pytest.raises(ToolError, match="folder"):
+        call(write_file, path=path, content="")
+
+
+def test_a_link_is_written_through_and_stays_a_link(tmp_path, write_file, edit_file):
+    a_tree(tmp_path, {"sub/target.txt": "old"})
+    (tmp_path / "link").symlink_to("sub/target.txt")
+
+    call(write_file, path="link", content="new")
+    call(edit_file, path="link", old_text="new", new_text="newer")
+
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "sub/target.txt").read_text() == "newer"
+
+
+def test_a_link_to_the_outside_is_not_written(tmp_path):
+    a_tree(tmp_path, {"in/a.txt": "", "out.txt": "old"})
+    (tmp_path / "in/link").symlink_to("../out.txt")
+    write_file = WriteFile(Workspace([tmp_path / "in"]), SeenFiles())
+
+    with pytest.raises(ToolError, match="outside the workspace"):
+        call(write_file, path="link", content="new")
+
+    assert (tmp_path / "out.txt").read_text() == "old"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everything")
+def test_a_write_protected_file_stays_as_it_is(tmp_path, write_file):
+    a_tree(tmp_path, {"a.txt": "old"})
+    (tmp_path / "a.txt").chmod(0o444)
+
+    with pytest.raises(ToolError, match="write-protected"):
+        call(write_file, path="a.txt", content="new")
+
+    assert (tmp_path / "a.txt").read_text() == "old"
+
+
+def test_text_that_no_file_can_hold_is_refused(write_file):
+    with pytest.raises(ToolError, match="surrogate"):
+        call(write_file, path="a.txt", content="\ud800")
+
+
+_WRITES_BEYOND_A_LIMIT = """
+import asyncio, resource, signal, sys
+from pathlib import Path
+from domain.errors import ToolError
+from domain.execution import ToolExecutionContext
+from infrastructure.tools.seen import SeenFiles
+from infrastructure.tools.workspace import Workspace
+from infrastructure.tools.writing import WriteFile
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+tool = WriteFile(Workspace([Path(sys.argv[1])]), SeenFiles())
+context = ToolExecutionContext(call_id="c", batch_id="b", call_index=0, turn_index=0)
+try:
+    asyncio.run(tool.execute({"path": "a.txt", "content": "x" * 100_000}, context))
+except ToolError as error:
+    print(error)
+"""
+
+
+def test_a_file_that_does_not_fit_leaves_the_old_one_and_nothing_else(tmp_path):
+    a_tree(tmp_path, {"a.txt": "old"})
+
+    child = subprocess.run(
+        [sys.executable, "-c", _WRITES_BEYOND_A_LIMIT, str(tmp_path)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    assert "a.txt: the file would be larger than the system allows; nothing was changed" in child.stdout
+    assert (tmp_path / "a.txt").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_one_passage_is_replaced(tmp_path, edit_file, seen):
+    a_tree(tmp_path, {"a.py": "one\ntwo\nthree\n"})
+
+    result = call(edit_file, path="a.py", old_text="two\n", new_text="2\n")
+
+    assert (tmp_path / "a.py").read_text() == "one\n2\nthree\n"
+    assert result.startswith("edited a.py: 1 replacement, SHA-256 ")
+    assert seen.last(str(tmp_path / "a.py")) == sha(b"one\n2\nthree\n")
+
+
+def test_a_passage_that_occurs_twice_needs_more_context_or_replace_all(tmp_path, edit_file):
+    a_tree(tmp_path, {"a.py": "x\ny\nx\n"})
+
+    with pytest.raises(ToolError, match=r"matches 2 times in a\.py \(lines 1, 3\).*replace_all"):
+        call(edit_file, path="a.py", old_text="x", new_text="z")
+    result = call(edit_file, path="a.py", old_text="x", new_text="z", replace_all=True)
+
+    assert (tmp_path / "a.py").read_text() == "z\ny\nz\n"
+    assert "2 replacements" in result
+
+
+def test_overlapping_occurrences_are_ambiguous_too(tmp_path, edit_file):
+    a_tree(tmp_path, {"a.py": "aaa"})
+
+    with pytest.raises(ToolError, match="matches 2 times"):
+        call(edit_file, path="a.py", old_text="aa", new_text="b")
+
+
+@pytest.mark.parametrize(
+    ("old", "hint"),
+    [
+        ("def  greet(name):", r"most similar lines are:\n     2\tdef greet\(nam\):"),
+        ("def greet(nam):\nreturn 1", "differs only in white space is at lines 2-3"),
+        ("completely other words", "No line resembles it"),
+    ],
+)
+def test_a_passage_that_is_not_there_is_answered_with_what_resembles_it(tmp_path, edit_file, old, hint):
+    a_tree(tmp_path, {"a.py": "import x\ndef greet(nam):\n    return 1\n"})
+
+    with pytest.raises(ToolError, match=f"was not found in a.py.*{hint}"):
+        call(edit_file, path="a.py", old_text=old, new_text="")
+
+
+@pytest.mark.parametrize(("old", "new", "reason"), [("", "x", "old_text is empty"), ("x", "x", "the same")])
+def test_an_edit_without_meaning_is_refused(tmp_path, edit_file, old, new, reason):
+    a_tree(tmp_path, {"a.py": "x"})
+
+    with pytest.raises(ToolError, match=reason):
+        call(edit_file, path="a.py", old_text=old, new_text=new)
+
+
+@pytest.mark.parametrize(
+    ("before", "old", "new", "after"),
+    [
+        (b"a\r\nb\r\n", "a\nb", "x\ny\nz", b"x\r\ny\r\nz\r\n"),
+        (b"a\r\nb\r\n", "a\r\nb", "x\r\ny", b"x\r\ny\r\n"),
+        (b"a\r\nb\r\n", "a", "x\ny", b"x\r\ny\r\nb\r\n"),
+        (b"a\r\nb\nc\n", "b\nc", "x\ny", b"a\r\nx\ny\n"),
+        (b"a\r\nb\nc\n", "a\nb", "x\ny", b"x\r\ny\nc\n"),
+        (codecs.BOM_UTF8 + b"a\n", "a", "é", codecs.BOM_UTF8 + "é\n".encode()),
+        ("aé\n".encode("utf-16"), "é", "ü", "aü\n".encode("utf-16")),
+        ("Länge\n".encode("cp1252"), "ä", "ö", "Lönge\n".encode("cp1252")),
+    ],
+)
+def test_line_ends_encoding_and_mark_are_kept(tmp_path, edit_file, before, old, new, after):
+    a_tree(tmp_path, {"a.txt": before})
+
+    call(edit_file, path="a.txt", old_text=old, new_text=new)
+
+    assert (tmp_path / "a.txt").read_bytes() == after
+
+
+def test_a_character_that_the_encoding_lacks_is_refused(tmp_path, edit_file):
+    a_tree(tmp_path, {"a.txt": "Länge\n".encode("cp1252")})
+
+    with pytest.raises(ToolError, match=r"cp1252, which cannot hold \\u2713"):
+        call(edit_file, path="a.txt", old_text="ä", new_text="✓")
+
+
+def test_a_binary_or_missing_file_is_not_edited(tmp_path, edit_file):
+    a_tree(tmp_path, {"a.bin": bytes(9)})
+
+    with pytest.raises(ToolError, match="binary file"):
+        call(edit_file, path="a.bin", old_text="x", new_text="y")
+    with pytest.raises(ToolError, match=r"b\.txt does not exist: use write_file"):
+        call(edit_file, path="b.txt", old_text="x", new_text="y")
+
+
+def test_an_edit_is_refused_when_the_file_changed_since_it_was_seen(tmp_path, workspace, seen, edit_file):
+    a_tree(tmp_path, {"a.txt": "one"})
+    call(ReadFile(workspace, seen), path="a.txt")
+    a_tree(tmp_path, {"a.txt": "one and two"})
+
+    for attempt in (call, seal):
+        with pytest.raises(
+            ToolError, match=f"changed since you last saw it.*{sha(b'one and two')}.*read it again"
+        ):
+            attempt(edit_file, path="a.txt", old_text="one", new_text="1")
+    call(ReadFile(workspace, seen), path="a.txt")
+    call(edit_file, path="a.txt", old_text="one", new_text="1")
+
+    assert (tmp_path / "a.txt").read_text() == "1 and two"
+
+
+def test_a_seal_holds_file_hash_diff_and_projected_content(tmp_path, edit_file):
+    a_tree(tmp_path, {"a.txt": "one\ntwo\n"})
+    path = str(tmp_path / "a.txt")
+
+    sealed = seal(edit_file, path="a.txt", old_text="two", new_text="2")
+
+    assert sealed.cwd == str(tmp_path)
+    assert [(file.path, file.sha256) for file in sealed.files] == [(path, sha(b"one\ntwo\n"))]
+    assert sealed.diff == "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
+    assert sealed.projected == {path: b"one\n2\n"}
+    assert (tmp_path / "a.txt").read_text() == "one\ntwo\n"
+
+
+def test_a_seal_of_a_new_file_says_that_there_is_none(tmp_path, write_file):
+    sealed = seal(write_file, path="a.txt", content="one")
+
+    assert [(file.path, file.sha256) for file in sealed.files] == [(str(tmp_path / "a.txt"), None)]
+    assert sealed.diff == "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+one\n\\ No newline at end of file\n"
+    assert not (tmp_path / "a.txt").exists()
+
+
+def test_seals_of_one_batch_build_on_each_other(tmp_path, write_file, edit_file):
+    path = str(tmp_path / "new/a.txt")
+    first = seal(write_file, path="new/a.txt", content="one\n", create_dirs=True)
+
+    second = seal(edit_file, first.projected, path="new/a.txt", old_text="one", new_text="two")
+    beside = seal(write_file, first.projected, path="new/b.txt", content="")
+    call(write_file, seal=first, path="new/a.txt", content="one\n", create_dirs=True)
+    call(edit_file, seal=second, path="new/a.txt", old_text="one", new_text="two")
+
+    assert second.files[0].sha256 == sha(b"one\n")
+    assert second.projected == {path: b"two\n"}
+    assert beside.files[0].sha256 is None
+    assert Path(path).read_text() == "two\n"
+
+
+def test_a_call_that_cannot_succeed_is_not_sealed(tmp_path, write_file, edit_file):
+    a_tree(tmp_path, {"a.txt": "one"})
+
+    with pytest.raises(ToolError, match="not found"):
+        seal(edit_file, path="a.txt", old_text="two", new_text="2")
+    with pytest.raises(ToolError, match="create_dirs"):
+        seal(write_file, path="x/a.txt", content="")
+    with pytest.raises(ToolError, match="outside"):
+        seal(write_file, path="../a.txt", content="")
+
+
+def changed(path: Path) -> None:
+    path.write_text("another one")
+
+
+def vanished(path: Path) -> None:
+    path.unlink()
+
+
+def led_elsewhere(path: Path) -> None:
+    path.rename(path.with_name("other.txt"))
+    path.symlink_to("other.txt")
+
+
+@pytest.mark.parametrize("happened", [changed, vanished, led_elsewhere])
+def test_what_is_no_longer_as_approved_is_stale_and_nothing_is_written(
+    tmp_path, write_file, edit_file, happened
+):
+    a_tree(tmp_path, {"a.txt": "one"})
+    edit, write = {"old_text": "one", "new_text": "two"}, {"content": "two"}
+    sealed_edit = seal(edit_file, path="a.txt", **edit)
+    sealed_write = seal(write_file, path="a.txt", **write)
+    happened(tmp_path / "a.txt")
+    world = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    with pytest.raises(StaleSeal):
+        call(edit_file, seal=sealed_edit, path="a.txt", **edit)
+    with pytest.raises(StaleSeal):
+        call(write_file, seal=sealed_write, path="a.txt", **write)
+
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == world
+
+
+def test_a_file_that_appeared_where_none_was_approved_is_stale(tmp_path, write_file):
+    sealed = seal(write_file, path="a.txt", content="new")
+    a_tree(tmp_path, {"a.txt": "theirs"})
+
+    with pytest.raises(StaleSeal, match="there is a file now"):
+        call(write_file, seal=sealed, path="a.txt", content="new")
+
+    assert (tmp_path / "a.txt").read_text() == "theirs"
+
+
+@pytest.mark.parametrize(("sealed", "kind"), [(True, StaleSeal), (False, ToolError)])
+def test_a_change_at_the_last_moment_is_noticed_before_the_rename(tmp_path, workspace, seen, sealed, kind):
+    a_tree(tmp_path, {"a.txt": "theirs"})
+    draft = Draft(location=workspace.locate("a.txt"), before=b"ours", after=b"new")
+
+    with pytest.raises(ToolError, match=sha(b"theirs")) as refusal:
+        carry_out(workspace, seen, draft, sealed=sealed, stop=Stop())
+
+    assert type(refusal.value) is kind
+    assert (tmp_path / "a.txt").read_text() == "theirs"
+    assert left_over(tmp_path) == []
+    assert seen.last(str(tmp_path / "a.txt")) is None
+
+
+def test_a_diff_of_a_changed_line_end_or_encoding_is_not_empty(tmp_path, write_file):
+    a_tree(tmp_path, {"a.txt": "é\r\n".encode("utf-16"), "b.txt": "one\r\ntwo\r\n", "c.bin": bytes(10)})
+
+    assert "encoding: utf-16-le with a byte order mark → utf-8" in (
+        seal(write_file, path="a.txt", content="é\r\n").diff or ""
+    )
+    assert (seal(write_file, path="b.txt", content="one\ntwo\r\n").diff or "").endswith(
+        "-one\r\n+one\n two\r\n"
+    )
+    assert seal(write_file, path="c.bin", content="x").diff == "binary: 10 → 1 bytes\n"
+    assert seal(write_file, path="b.txt", content="one\r\ntwo\r\n").diff == ""
+
+
+@pytest.mark.parametrize("lines", [30, 5000])
+def test_a_diff_applies_with_patch(tmp_path, workspace, write_file, lines):
+    before = "".join(f"line {n}\n" for n in range(lines))
+    after = "first\n" + before.replace("line 7\n", "").replace("5", "five") + "last"
+    a_tree(tmp_path, {"a.txt": before})
+
+    diff = seal(write_file, path="a.txt", content=after).diff
+
+    assert diff is not None
+    assert applied(before, diff) == after
+
+
+def applied(before: str, diff: str) -> str:
+    """The text that a unified diff makes of another one."""
+    old, new, at = before.splitlines(keepends=True), [], 0
+    for line in diff.splitlines(keepends=True)[2:]:
+        if line.startswith("@@"):
+            start, _, length = line.split()[1][1:].partition(",")
+            until = int(start) - (length != "0")
+            new += old[at:until]
+            at = until
+        elif line.startswith("\\"):
+            new[-1] = new[-1].removesuffix("\n")
+        else:
+            if line[0] != "+":
+                assert old[at] == line[1:]
+                at += 1
+            if line[0] != "-":
+                new.append(line[1:])
+    return "".join(new + old[at:])
+
+
+def test_writing_declares_what_it_writes_and_is_high_risk(tmp_path, write_file, edit_file):
+    a_tree(tmp_path, {"sub/a.txt": ""})
+    (tmp_path / "link").symlink_to("sub/a.txt")
+
+    for tool in (write_file, edit_file):
+        assert isinstance(tool, SealingTool)
+        assert tool.definition.risk is RiskLevel.HIGH
+        assert tool.definition.access_of({"path": "link"}).writes == {
+            str(tmp_path / "sub/a.txt"),
+            str(tmp_path / "link"),
+        }
+        assert tool.definition.access_of({"path": "../x"}).exclusive

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from domain.errors import ToolError
+from infrastructure.tools.plan import UpdatePlan
+from tests.infrastructure.tools.calling import call
+
+
+def test_a_plan_comes_back_as_numbered_text():
+    items = [
+        {"text": "read", "status": "done"},
+        {"text": "fix\nit", "status": "in_progress"},
+        {"text": "test", "status": "pending"},
+    ]
+
+    assert call(UpdatePlan(), items=items) == "1 ✓ read\n2 ● fix it\n3 ○ test"
+
+
+def test_an_empty_plan_is_allowed():
+    assert call(UpdatePlan(), items=[]) == "the plan is empty"
+
+
+@pytest.mark.parametrize(
+    ("items", "complaint"),
+    [
+        ("read", "items must be a list"),
+        (["read"], r"items\[0\] must be an object"),
+        ([{"text": " ", "status": "done"}], r"items\[0\]\.text"),
+        (
+            [{"text": "a", "status": "done"}, {"text": "b", "status": "soon"}],
+            r"items\[1\]\.status must be one of",
+        ),
+        ([{"text": "a", "status": "in_progress"}] * 2, "items 0, 1 are all in_progress"),
+    ],
+)
+def test_what_is_no_plan_is_an_error_that_names_the_place(items, complaint):
+    with pytest.raises(ToolError, match=complaint):
+        call(UpdatePlan(), items=items)
+
+
+def test_a_plan_writes_the_plan_and_nothing_else():
+    access = UpdatePlan().definition.access_of({"items": []})
+
+    assert access.writes == {"state:plan"}
+    assert not access.reads
