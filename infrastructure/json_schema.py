@@ -48,9 +48,14 @@ class JsonSchema:
         errors = self._validator(definition).iter_errors(dict(arguments))
         return tuple(_sentence(error) for error in sorted(errors, key=lambda error: str(error.json_path)))
 
+    def warm_up(self, spec: ToolSpec) -> None:
+        """Load the validator and build one for each tool. Blocks: call it from a background thread."""
+        for definition in spec.all():
+            self._validator(definition)
+
     def _validator(self, definition: ToolDefinition) -> Draft202012Validator:
         if definition.name not in self._validators:
-            # a tenth of a second that neither the first paint nor the first request should wait for
+            # slow to import: neither the first paint nor the first request should wait for it
             from jsonschema import Draft202012Validator
 
             self._validators[definition.name] = Draft202012Validator(_input_schema(definition))

@@ -104,9 +104,13 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ] = 2
     max_output_tokens: Annotated[
         int,
-        Meta(ge=1, le=1_000_000),
-        About(description="The most tokens that one answer may have.", project=_NEVER),
-    ] = 16384
+        Meta(ge=0, le=1_000_000),
+        About(
+            description="The most tokens that one answer may have. 0: the server's own bound, and 16384 for "
+            "anthropic, which demands one.",
+            project=_NEVER,
+        ),
+    ] = 0
     headers: Annotated[
         Mapping[str, Annotated[str, Meta(pattern=_HEADER_VALUE)]],
         About(

@@ -1,0 +1,1 @@
+"""Models: one wire per way of speaking to a provider, and the session that all of them share."""

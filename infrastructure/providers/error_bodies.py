@@ -1,0 +1,76 @@
+"""What providers say in the bodies of their errors."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Mapping
+
+from domain.json_value import JsonObject, JsonValue
+from infrastructure.providers.json_fields import count_of, text_of
+
+_LONGEST_DETAIL = 300
+_STATUS_OF_TYPE: Mapping[str, int] = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "api_error": 500,
+    "server_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+_FINAL_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+
+
+def one_line(text: str) -> str:
+    """Foreign text made fit for a sentence: one line, shortened, control characters written out."""
+    flat = " ".join(text.split())
+    short = flat if len(flat) <= _LONGEST_DETAIL else flat[: _LONGEST_DETAIL - 1] + "…"
+    return "".join(_written_out(char) for char in short)
+
+
+def _written_out(char: str) -> str:
+    return f"\\u{ord(char):04x}" if unicodedata.category(char)[0] == "C" else char
+
+
+def is_final(error: JsonObject) -> bool:
+    """Whether waiting cannot help: the account is empty, not the minute's allowance."""
+    return text_of(error, "code") in _FINAL_CODES or text_of(error, "type") in _FINAL_CODES
+
+
+def status_in(error: JsonObject) -> int | None:
+    """The HTTP status that an error inside a stream stands for, or None."""
+    for key in ("status_code", "code", "status"):
+        number = count_of(error, key)
+        if number is not None and 400 <= number <= 599:
+            return number
+    return _STATUS_OF_TYPE.get(text_of(error, "type"), _STATUS_OF_TYPE.get(text_of(error, "code")))
+
+
+def error_in(body: bytes) -> JsonObject:
+    """The part of a JSON body that describes an error; empty where there is none."""
+    try:
+        value: JsonValue = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    if isinstance(value, list) and value:
+        value = value[0]
+    if not isinstance(value, Mapping):
+        return {}
+    inner = value.get("error")
+    if isinstance(inner, Mapping):
+        return inner
+    if isinstance(inner, str):
+        return {"message": inner}
+    return value if text_of(value, "message") or text_of(value, "detail") else {}
+
+
+def plain_text(body: bytes) -> str:
+    """A body that is no JSON, as far as it is fit to be shown."""
+    text = body[:4000].decode("utf-8", "replace").strip()
+    return "an HTML page" if text.startswith("<") else text

@@ -1,0 +1,114 @@
+"""A request in the form of OpenAI Chat Completions, from the neutral conversation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import assert_never
+
+from domain.conversation import AssistantMessage, ToolResults, UserMessage
+from domain.json_value import JsonObject, JsonValue
+from domain.response import ContentBlock, LlmResponse, OpaqueBlock, ReasoningBlock, ToolUseBlock
+from infrastructure.providers.json_fields import object_of, text_of, whole
+from infrastructure.providers.wire import WireRequest
+
+CALL_EXTRA = "call_extra"
+"""Marks an opaque block that carries what a provider added to a call, to go back with that call."""
+
+
+def chat_payload(
+    request: WireRequest, *, provider: str, max_tokens: int | None, max_tokens_field: str
+) -> dict[str, JsonValue]:
+    """The body of a request. Reasoning and opaque blocks of other providers are left out."""
+    payload: dict[str, JsonValue] = {
+        "model": request.model,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "messages": list(_messages(request, provider)),
+    }
+    if max_tokens is not None:
+        payload[max_tokens_field] = max_tokens
+    if request.tools:
+        payload["tools"] = [_tool(schema) for schema in request.tools]
+        payload["tool_choice"] = _tool_choice(request)
+    return payload
+
+
+def _tool(schema: JsonObject) -> JsonObject:
+    function: JsonObject = {
+        "name": schema["name"],
+        "description": schema["description"],
+        "parameters": schema["input_schema"],
+    }
+    return {"type": "function", "function": function}
+
+
+def _tool_choice(request: WireRequest) -> JsonValue:
+    match request.tool_choice:
+        case "auto" | "none" as choice:
+            return choice
+        case ("tool", name):
+            return {"type": "function", "function": {"name": name}}
+        case never:
+            assert_never(never)
+
+
+def _messages(request: WireRequest, provider: str) -> Iterator[JsonObject]:
+    if request.system.strip():
+        yield {"role": "system", "content": whole(request.system)}
+    for message in request.messages:
+        match message:
+            case UserMessage():
+                yield {"role": "user", "content": whole(message.text)}
+            case AssistantMessage():
+                yield from _answer(message.response, provider)
+            case ToolResults():
+                for result in message.results:
+                    yield {
+                        "role": "tool",
+                        "tool_call_id": result.tool_use_id,
+                        "content": whole(result.output) or "(no output)",
+                    }
+            case _:
+                assert_never(message)
+
+
+def _answer(response: LlmResponse, provider: str) -> Iterator[JsonObject]:
+    text = whole(response.text_content())
+    calls = [block for block in response.content if isinstance(block, ToolUseBlock)]
+    if not calls:
+        if text:
+            yield {"role": "assistant", "content": text}
+        return
+    # Reasoning goes back only with calls: there servers need it to go on, elsewhere some refuse it.
+    yield {
+        "role": "assistant",
+        "content": text or None,
+        **_reasoning(response.content, provider),
+        "tool_calls": [_call(block, response.content, provider) for block in calls],
+    }
+
+
+def _reasoning(content: tuple[ContentBlock, ...], provider: str) -> dict[str, JsonValue]:
+    return {
+        key: value
+        for block in content
+        if isinstance(block, ReasoningBlock) and block.provider == provider
+        for key, value in block.payload.items()
+    }
+
+
+def _call(call: ToolUseBlock, content: tuple[ContentBlock, ...], provider: str) -> JsonObject:
+    added = next(
+        (
+            object_of(block.payload, "fields")
+            for block in content
+            if isinstance(block, OpaqueBlock)
+            and block.provider == provider
+            and text_of(block.payload, "type") == CALL_EXTRA
+            and text_of(block.payload, "id") == call.id
+        ),
+        {},
+    )
+    function = {"name": call.name, "arguments": json.dumps(call.input, ensure_ascii=False)}
+    return {"id": call.id, "type": "function", "function": function, **added}

@@ -1,0 +1,54 @@
+"""When a failed request is sent again."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+
+from domain.errors import ProviderError
+
+LONGEST_WAIT_SECS = 60.0
+_FIRST_DELAY_SECS = 0.5
+_LONGEST_DELAY_SECS = 8.0
+
+
+def jittered_backoff(attempt: int) -> float:
+    """Seconds before the `attempt`-th repetition (from 1): doubling, up to 8, less a quarter at random."""
+    delay = min(_FIRST_DELAY_SECS * 2.0 ** (attempt - 1), _LONGEST_DELAY_SECS)
+    return delay * random.uniform(0.75, 1.0)
+
+
+def retry_after_of(headers: Mapping[str, str]) -> float | None:
+    """The provider's wish in seconds, from `retry-after-ms` or `retry-after` (seconds or a date)."""
+    try:
+        return max(0.0, float(headers["retry-after-ms"]) / 1000)
+    except (KeyError, ValueError):
+        wish = headers.get("retry-after", "").strip()
+    try:
+        return max(0.0, float(wish))
+    except ValueError:
+        return _seconds_until(wish)
+
+
+def _seconds_until(date: str) -> float | None:
+    try:
+        return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return None
+
+
+def too_long_to_wait(error: ProviderError) -> ProviderError | None:
+    """The error to end with where the provider wants a longer pause than is waited for, else None."""
+    if error.retry_after is None or error.retry_after <= LONGEST_WAIT_SECS:
+        return None
+    return ProviderError(
+        f"{error}; it asks to wait {error.retry_after:.0f} s, longer than the {LONGEST_WAIT_SECS:.0f} s "
+        "that are waited for: try again later",
+        kind=error.kind,
+        retryable=False,
+        status=error.status,
+        request_id=error.request_id,
+        retry_after=error.retry_after,
+    )

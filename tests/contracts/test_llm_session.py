@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from domain.conversation import AssistantMessage, UserMessage
+from domain.errors import ConversationError, ProviderError
+from domain.json_value import JsonObject
+from domain.response import StopKind
+from domain.stream import Completed, CompletedResponse, Delta, Error, StreamEvent, ToolCallDelta
+from domain.tool import ToolResultMessage
+from tests.support.session_rigs import FakeRig, Rig, SentResult, server_rig
+from tests.support.sse_server import Say, ScriptedCall
+
+SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {"path": {"type": "string"}},
+    "required": ["path"],
+}
+TOOLS: tuple[JsonObject, ...] = (
+    {"name": "read_file", "description": "Reads a file.", "input_schema": SCHEMA},
+    {"name": "list_files", "description": "Lists a folder.", "input_schema": SCHEMA},
+)
+READ = ScriptedCall("call_a", "read_file", '{"path": "ä/b.py"}')
+LIST = ScriptedCall("call_b", "list_files", '{"path": "."}')
+
+
+@pytest.fixture(params=["anthropic", "openai-chat", "fake"])
+async def rig(request: pytest.FixtureRequest) -> AsyncIterator[Rig]:
+    if request.param == "fake":
+        yield FakeRig()
+        return
+    async with server_rig(request.param) as rig:
+        yield rig
+
+
+def _result(call: ScriptedCall, output: str, **flags: Any) -> ToolResultMessage:
+    return ToolResultMessage(tool_use_id=call.id, tool_name=call.name, output=output, **flags)
+
+
+def _ignore(_event: StreamEvent) -> None:
+    return None
+
+
+async def test_text_arrives_in_order_and_the_whole_comes_last(rig: Rig) -> None:
+    rig.script(Say(pieces=("Hel", "lo ", "wörld 🌍")))
+    events: list[StreamEvent] = []
+    response = await rig.session.send_streaming("hi", events.append)
+    assert events == [Delta("Hel"), Delta("lo "), Delta("wörld 🌍"), Completed("Hello wörld 🌍")]
+    assert response.text_content() == "Hello wörld 🌍"
+    assert response.stop_reason.kind is StopKind.END_TURN
+
+
+async def test_a_plain_send_answers_with_the_text_and_offers_no_tools(rig: Rig) -> None:
+    rig.script(Say(pieces=("yes",)))
+    response = await rig.session.send("well?")
+    assert response.text_content() == "yes"
+    assert rig.offered() == ([], "")
+
+
+async def test_question_and_answer_are_appended_to_the_conversation(rig: Rig) -> None:
+    rig.script(Say(pieces=("yes",)))
+    response = await rig.session.send("well?")
+    assert rig.conversation.messages == (UserMessage("well?"), AssistantMessage(response))
+
+
+async def test_a_call_keeps_its_native_id_and_arguments(rig: Rig) -> None:
+    rig.script(Say(pieces=("Reading.",), calls=(READ,), stop="tool_use"))
+    events: list[StreamEvent] = []
+    response = await rig.session.send_with_tools("read it", TOOLS, on_event=events.append)
+    (call,) = response.tool_calls()
+    assert (call.native_id, call.tool_name, call.arguments) == ("call_a", "read_file", {"path": "ä/b.py"})
+    assert events[-1] == CompletedResponse(response)
+    assert rig.conversation.open_calls == (call,)
+
+
+async def test_two_calls_of_one_answer_keep_their_order(rig: Rig) -> None:
+    rig.script(Say(calls=(LIST, READ), stop="tool_use"))
+    response = await rig.session.send_with_tools("look", TOOLS, on_event=_ignore)
+    assert [call.native_id for call in response.tool_calls()] == ["call_b", "call_a"]
+
+
+async def test_the_tools_and_the_choice_reach_the_model(rig: Rig) -> None:
+    rig.script(Say(pieces=("ok",)), Say(pieces=("ok",)))
+    await rig.session.send_with_tools("look", TOOLS, on_event=_ignore)
+    first = rig.offered()
+    await rig.session.send_with_tools("read", TOOLS, tool_choice=("tool", "read_file"), on_event=_ignore)
+    assert first == (["read_file", "list_files"], "auto")
+    assert rig.offered() == (["read_file", "list_files"], "read_file")
+
+
+async def test_results_go_back_in_order_with_their_ids_and_whether_they_failed(rig: Rig) -> None:
+    rig.script(Say(calls=(READ, LIST), stop="tool_use"), Say(pieces=("done",)))
+    await rig.session.send_with_tools("look", TOOLS, on_event=_ignore)
+    results = [_result(READ, "no such file", is_error=True), _result(LIST, "a.py")]
+    response = await rig.session.send_tool_results(results, on_event=_ignore)
+    assert response.text_content() == "done"
+    sent = rig.last_results()
+    assert [(r.id, r.text) for r in sent] == [("call_a", "no such file"), ("call_b", "a.py")]
+    assert [r.is_error for r in sent] in ([True, False], [None, None])
+
+
+async def test_a_rejected_call_goes_back_as_an_error(rig: Rig) -> None:
+    rig.script(Say(calls=(READ,), stop="tool_use"), Say(pieces=("ok",)))
+    await rig.session.send_with_tools("look", TOOLS, on_event=_ignore)
+    result = _result(READ, "rejected by the user", is_rejected=True)
+    await rig.session.send_tool_results([result], on_event=_ignore)
+    assert rig.last_results() in (
+        [SentResult("call_a", "rejected by the user", True)],
+        [SentResult("call_a", "rejected by the user", None)],
+    )
+
+
+async def test_results_are_sent_with_the_same_tools_as_before(rig: Rig) -> None:
+    rig.script(Say(calls=(READ,), stop="tool_use"), Say(pieces=("ok",)))
+    await rig.session.send_with_tools("look", TOOLS, on_event=_ignore)
+    await rig.session.send_tool_results([_result(READ, "x")], tool_choice="none", on_event=_ignore)
+    assert rig.offered() == (["read_file", "list_files"], "none")
+
+
+async def test_results_of_other_calls_are_refused_before_anything_is_sent(rig: Rig) -> None:
+    rig.script(Say(calls=(READ,), stop="tool_use"))
+    await rig.session.send_with_tools("look", TOOLS, on_event=_ignore)
+    with pytest.raises(ConversationError):
+        await rig.session.send_tool_results([_result(LIST, "x")], on_event=_ignore)
+    assert rig.requests() == 1
+
+
+async def test_nothing_else_is_sent_while_calls_are_open(rig: Rig) -> None:
+    rig.script(Say(calls=(READ,), stop="tool_use"))
+    await rig.session.send_with_tools("look", TOOLS, on_event=_ignore)
+    with pytest.raises(ConversationError):
+        await rig.session.send_with_tools(None, TOOLS, on_event=_ignore)
+    with pytest.raises(ConversationError):
+        await rig.session.send("and now?")
+    assert rig.requests() == 1
+
+
+async def test_a_token_limit_ends_the_answer_and_leaves_no_call(rig: Rig) -> None:
+    cut = ScriptedCall("call_a", "read_file", '{"path": "/et')
+    rig.script(Say(pieces=("Let me",), calls=(cut,), stop="max_tokens"))
+    response = await rig.session.send_with_tools("look", TOOLS, on_event=_ignore)
+    assert response.stop_reason.kind is StopKind.MAX_TOKENS
+    assert response.tool_calls() == ()
+    assert rig.conversation.open_calls == ()
+
+
+async def test_a_refusal_is_told_apart_from_an_answer(rig: Rig) -> None:
+    rig.script(Say(pieces=("No.",), stop="refusal"))
+    response = await rig.session.send("something bad")
+    assert response.stop_reason.kind is StopKind.REFUSAL
+
+
+async def test_an_unknown_reason_to_stop_is_kept_as_it_was_said(rig: Rig) -> None:
+    rig.script(Say(pieces=("Hm.",), stop="solar_flare"))
+    response = await rig.session.send("hi")
+    assert response.stop_reason.kind is StopKind.OTHER
+    assert str(response.stop_reason) == "solar_flare"
+
+
+@pytest.mark.parametrize("arguments", ['{"path": }', '["a"]', '{"path": NaN}', "{}]"])
+async def test_arguments_that_are_no_object_become_a_call_with_a_parse_error(rig: Rig, arguments: str) -> None:
+    rig.script(Say(calls=(ScriptedCall("call_a", "read_file", arguments),), stop="tool_use"))
+    response = await rig.session.send_with_tools("look", TOOLS, on_event=_ignore)
+    (call,) = response.tool_calls()
+    assert call.arguments == {}
+    assert call.parse_error is not None
+    assert "arguments" in call.parse_error
+
+
+async def test_a_call_without_arguments_has_an_empty_object(rig: Rig) -> None:
+    rig.script(Say(calls=(ScriptedCall("call_a", "read_file", ""),), stop="tool_use"))
+    response = await rig.session.send_with_tools("look", TOOLS, on_event=_ignore)
+    (call,) = response.tool_calls()
+    assert (call.arguments, call.parse_error) == ({}, None)
+
+
+@pytest.mark.parametrize("ending", ["drop", "error"])
+async def test_an_answer_that_breaks_off_keeps_its_text_and_loses_its_calls(rig: Rig, ending: Any) -> None:
+    rig.script(Say(pieces=("I will ", "read"), calls=(READ,), ending=ending), Say(pieces=("back",)))
+    events: list[StreamEvent] = []
+    with pytest.raises(ProviderError) as caught:
+        await rig.session.send_with_tools("look", TOOLS, on_event=events.append)
+    assert events[-1] == Error(caught.value)
+    assert caught.value.partial
+    kept = rig.conversation.messages[-1]
+    assert isinstance(kept, AssistantMessage)
+    assert kept.response.text_content() == "I will read"
+    assert kept.response.stop_reason.kind is StopKind.OTHER
+    assert rig.conversation.open_calls == ()
+    assert rig.requests() == 1
+    again = await rig.session.send_with_tools("go on", TOOLS, on_event=_ignore)
+    assert again.text_content() == "back"
+
+
+async def test_a_cancelled_answer_keeps_its_text_and_the_next_one_is_legal(rig: Rig) -> None:
+    rig.script(Say(pieces=("It is",), ending="stall"), Say(pieces=("42",)))
+    heard = asyncio.Event()
+    sending = asyncio.create_task(rig.session.send_streaming("what is it?", lambda _event: heard.set()))
+    async with asyncio.timeout(10):
+        await heard.wait()
+    sending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sending
+    kept = rig.conversation.messages[-1]
+    assert isinstance(kept, AssistantMessage)
+    assert kept.response.text_content() == "It is"
+    response = await rig.session.send("once more")
+    assert response.text_content() == "42"
+
+
+async def test_the_first_piece_of_a_call_names_it_and_the_others_do_not(rig: Rig) -> None:
+    rig.script(Say(calls=(READ,), stop="tool_use"))
+    events: list[StreamEvent] = []
+    await rig.session.send_with_tools("look", TOOLS, on_event=events.append)
+    first, *others = [event for event in events if isinstance(event, ToolCallDelta)]
+    assert (first.index, first.id, first.name) == (0, "call_a", "read_file")
+    assert all(event.id is None and event.name is None for event in others)

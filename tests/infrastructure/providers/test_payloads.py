@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from domain.conversation import AssistantMessage, Message, ToolResults, UserMessage
+from domain.json_value import JsonObject
+from domain.response import (
+    END_TURN,
+    PAUSE,
+    TOOL_USE,
+    ContentBlock,
+    LlmResponse,
+    OpaqueBlock,
+    ReasoningBlock,
+    StopReason,
+    TextBlock,
+    ToolUseBlock,
+)
+from domain.tool import ToolResultMessage
+from infrastructure.providers.anthropic_payload import messages_payload
+from infrastructure.providers.openai_payload import chat_payload
+from infrastructure.providers.wire import WireRequest
+
+TOOL: JsonObject = {"name": "t", "description": "d", "input_schema": {"type": "object"}}
+CALL = ToolUseBlock(id="call:1", name="t", input={"a": "ü"})
+RESULT = ToolResultMessage(tool_use_id="call:1", tool_name="t", output="")
+THOUGHT = ReasoningBlock(
+    provider="p", payload={"type": "thinking", "thinking": "x", "signature": "s=="}, text="x"
+)
+SERVER_CALL = OpaqueBlock(provider="p", payload={"type": "server_tool_use", "id": "srv_1", "input": {"q": 1}})
+CACHED = {"cache_control": {"type": "ephemeral"}}
+
+
+def _answer(*content: ContentBlock, stop: StopReason = END_TURN) -> AssistantMessage:
+    return AssistantMessage(LlmResponse(content=content, stop_reason=stop))
+
+
+def _request(*messages: Message, tools: tuple[JsonObject, ...] = (), system: str = "") -> WireRequest:
+    return WireRequest(model="m", system=system, messages=messages, tools=tools, tool_choice="auto")
+
+
+def _anthropic(*messages: Message, **more: Any) -> dict[str, Any]:
+    return messages_payload(_request(*messages, **more), provider="p", max_tokens=9)
+
+
+def _chat(*messages: Message, **more: Any) -> dict[str, Any]:
+    request = _request(*messages, **more)
+    return chat_payload(request, provider="p", max_tokens=None, max_tokens_field="max_tokens")
+
+
+def test_anthropic_gets_neighbours_of_one_role_as_one_message() -> None:
+    body = _anthropic(UserMessage("a"), UserMessage("b"), _answer(TextBlock("c")), _answer(TextBlock("d")))
+    assert [m["role"] for m in body["messages"]] == ["user", "assistant"]
+    assert [block["text"] for m in body["messages"] for block in m["content"]] == ["a", "b", "c", "d"]
+
+
+def test_anthropic_gets_results_before_what_the_person_said_next() -> None:
+    results = ToolResults((RESULT,))
+    body = _anthropic(UserMessage("a"), _answer(CALL, stop=TOOL_USE), results, UserMessage("b"))
+    assert [block["type"] for block in body["messages"][-1]["content"]] == ["tool_result", "text"]
+
+
+def test_anthropic_gets_ids_of_other_providers_in_characters_it_accepts() -> None:
+    body = _anthropic(UserMessage("a"), _answer(CALL, stop=TOOL_USE), ToolResults((RESULT,)))
+    assert body["messages"][1]["content"][0]["id"] == "call_1"
+    assert body["messages"][2]["content"][0]["tool_use_id"] == "call_1"
+
+
+def test_anthropic_caches_tools_system_and_the_last_two_user_messages() -> None:
+    talk = [message for n in range(3) for message in (UserMessage(f"u{n}"), _answer(TextBlock(f"a{n}")))]
+    body = _anthropic(*talk, UserMessage("now"), tools=(TOOL, TOOL), system="be brief")
+    assert [tool.get("cache_control") is not None for tool in body["tools"]] == [False, True]
+    assert body["system"] == [{"type": "text", "text": "be brief", **CACHED}]
+    marked = [block["text"] for m in body["messages"] for block in m["content"] if "cache_control" in block]
+    assert marked == ["u2", "now"]
+
+
+def test_anthropic_reasoning_goes_back_unchanged() -> None:
+    body = _anthropic(UserMessage("a"), _answer(THOUGHT, CALL, stop=TOOL_USE), ToolResults((RESULT,)))
+    assert body["messages"][1]["content"][0] == THOUGHT.payload
+
+
+def test_blocks_of_another_provider_are_left_out() -> None:
+    foreign = ReasoningBlock(provider="other", payload={"type": "thinking", "signature": "s"}, text="x")
+    opaque = OpaqueBlock(provider="other", payload={"type": "secret"})
+    body = _anthropic(UserMessage("a"), _answer(foreign, opaque, TextBlock("b")), UserMessage("c"))
+    assert body["messages"][1]["content"] == [{"type": "text", "text": "b"}]
+
+
+def test_reasoning_that_was_cut_off_or_stands_alone_is_left_out() -> None:
+    unsigned = ReasoningBlock(
+        provider="p", payload={"type": "thinking", "thinking": "x", "signature": ""}, text="x"
+    )
+    body = _anthropic(UserMessage("a"), _answer(unsigned), _answer(THOUGHT), UserMessage("b"))
+    assert [m["role"] for m in body["messages"]] == ["user"]
+
+
+def test_a_paused_answer_is_sent_back_whole_and_an_abandoned_one_without_its_open_call() -> None:
+    paused = _answer(TextBlock("searching"), SERVER_CALL, stop=PAUSE)
+    resumed = _anthropic(UserMessage("a"), paused)
+    abandoned = _anthropic(UserMessage("a"), paused, UserMessage("never mind"))
+    assert resumed["messages"][-1]["content"][-1] == SERVER_CALL.payload
+    assert [block["type"] for block in abandoned["messages"][1]["content"]] == ["text"]
+
+
+def test_half_a_surrogate_pair_does_not_make_a_request_unsendable() -> None:
+    body = _anthropic(UserMessage("x\udce4"), system="\ud83d")
+    json.dumps(body, ensure_ascii=False).encode()
+
+
+def test_an_empty_system_text_and_empty_messages_are_not_sent_to_anthropic() -> None:
+    body = _anthropic(UserMessage("a"), _answer(TextBlock(" \n")), UserMessage("b"), system=" ")
+    assert "system" not in body
+    assert len(body["messages"]) == 1
+
+
+def test_chat_messages_take_their_documented_form() -> None:
+    body = _chat(
+        UserMessage("a"),
+        _answer(TextBlock("b"), CALL, stop=TOOL_USE),
+        ToolResults((RESULT,)),
+        tools=(TOOL,),
+        system="s",
+    )
+    assert body["messages"] == [
+        {"role": "system", "content": "s"},
+        {"role": "user", "content": "a"},
+        {
+            "role": "assistant",
+            "content": "b",
+            "tool_calls": [
+                {"id": "call:1", "type": "function", "function": {"name": "t", "arguments": '{"a": "ü"}'}}
+            ],
+        },
+        {"role": "tool", "tool_call_id": "call:1", "content": "(no output)"},
+    ]
+    assert body["tools"][0]["function"] == {
+        "name": "t",
+        "description": "d",
+        "parameters": {"type": "object"},
+    }
+    assert "max_tokens" not in body
+
+
+def test_chat_reasoning_goes_back_with_calls_only() -> None:
+    thought = ReasoningBlock(provider="p", payload={"reasoning_content": "hm"}, text="hm")
+    called = _chat(UserMessage("a"), _answer(thought, CALL, stop=TOOL_USE), ToolResults((RESULT,)))
+    said = _chat(UserMessage("a"), _answer(thought, TextBlock("b")))
+    assert called["messages"][1]["reasoning_content"] == "hm"
+    assert "reasoning_content" not in said["messages"][1]
+
+
+def test_chat_answers_without_text_or_calls_are_not_sent() -> None:
+    thought = ReasoningBlock(provider="p", payload={"reasoning": "hm"}, text="hm")
+    assert len(_chat(UserMessage("a"), _answer(thought), UserMessage("b"))["messages"]) == 2

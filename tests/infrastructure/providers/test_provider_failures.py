@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from domain.conversation import Conversation
+from domain.errors import ProviderError, ProviderErrorKind
+from domain.stream import Error, RetryScheduled, StreamEvent
+from infrastructure.providers.failures import Failures
+from infrastructure.providers.gateway import ProviderGateway
+from infrastructure.providers.wire import ProviderSettings
+from tests.support.session_rigs import SECRET, ServerRig, server_rig
+from tests.support.sse_server import Raw, Refuse, Say
+
+DIALECTS = ["anthropic", "openai-chat"]
+
+
+@pytest.fixture(params=DIALECTS)
+async def rig(request: pytest.FixtureRequest) -> AsyncIterator[ServerRig]:
+    async with server_rig(request.param) as rig:
+        yield rig
+
+
+async def _failure(rig: ServerRig) -> tuple[ProviderError, list[StreamEvent]]:
+    events: list[StreamEvent] = []
+    with pytest.raises(ProviderError) as caught:
+        await rig.session.send_streaming("hi", events.append)
+    assert events[-1] == Error(caught.value)
+    return caught.value, events
+
+
+@pytest.mark.parametrize("status", [429, 529, 500, 503])
+async def test_a_busy_provider_is_asked_again_and_then_answers(rig: ServerRig, status: int) -> None:
+    rig.script(Refuse(status=status), Refuse(status=status), Say(pieces=("there",)))
+    events: list[StreamEvent] = []
+    response = await rig.session.send_streaming("hi", events.append)
+    assert response.text_content() == "there"
+    assert [e.attempt for e in events if isinstance(e, RetryScheduled)] == [1, 2]
+    assert all(f"({status})" in e.reason for e in events if isinstance(e, RetryScheduled))
+
+
+async def test_the_pause_that_a_provider_asks_for_is_kept(rig: ServerRig) -> None:
+    rig.script(Refuse(status=429, headers={"retry-after-ms": "1"}), Say(pieces=("there",)))
+    events: list[StreamEvent] = []
+    await rig.session.send_streaming("hi", events.append)
+    assert [e.delay_secs for e in events if isinstance(e, RetryScheduled)] == [0.001]
+
+
+async def test_a_pause_longer_than_is_waited_for_fails_at_once_and_says_so(rig: ServerRig) -> None:
+    rig.script(Refuse(status=429, headers={"retry-after": "200"}))
+    error, events = await _failure(rig)
+    assert error.kind is ProviderErrorKind.RATE_LIMIT
+    assert error.retry_after == 200
+    assert "wait 200 s" in str(error)
+    assert not any(isinstance(e, RetryScheduled) for e in events)
+
+
+async def test_repetitions_are_bounded(rig: ServerRig) -> None:
+    rig.script(*[Refuse(status=529) for _ in range(3)], Say(pieces=("too late",)))
+    error, _ = await _failure(rig)
+    assert error.kind is ProviderErrorKind.OVERLOADED
+    assert rig.requests() == 3
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "words"),
+    [
+        (400, ProviderErrorKind.BAD_REQUEST, "scripted refused the request (400): no"),
+        (401, ProviderErrorKind.AUTHENTICATION, "refused the key (401): no; set SCRIPTED_KEY"),
+        (403, ProviderErrorKind.PERMISSION, "does not permit the request (403): no"),
+        (404, ProviderErrorKind.NOT_FOUND, "does not know the model or the address (404): no"),
+        (422, ProviderErrorKind.BAD_REQUEST, "refused the request (422): no"),
+    ],
+)
+async def test_a_refused_request_is_not_repeated(
+    rig: ServerRig, status: int, kind: ProviderErrorKind, words: str
+) -> None:
+    rig.script(Refuse(status=status, headers={"request-id": "req_1", "x-request-id": "req_1"}))
+    error, _ = await _failure(rig)
+    assert error.kind is kind
+    assert (error.status, error.request_id, error.retryable) == (status, "req_1", False)
+    assert words in str(error)
+    assert rig.requests() == 1
+
+
+async def test_a_message_from_the_provider_cannot_draw_and_never_holds_the_key(rig: ServerRig) -> None:
+    rig.script(Refuse(status=401, message=f"key {SECRET}\x1b[31m\nred\u202e {'x' * 1000}"))
+    error, _ = await _failure(rig)
+    assert SECRET not in str(error)
+    assert str(error).isprintable()
+    assert len(str(error)) < 500
+
+
+async def test_an_empty_account_is_not_asked_again(rig: ServerRig) -> None:
+    rig.script(Refuse(status=429, type="insufficient_quota", message="pay first"))
+    error, _ = await _failure(rig)
+    assert error.kind is ProviderErrorKind.RATE_LIMIT
+    assert "pay first" in str(error)
+    assert rig.requests() == 1
+
+
+async def test_a_stream_that_breaks_off_is_not_repeated(rig: ServerRig) -> None:
+    rig.script(Say(pieces=("so",), ending="drop"), Say(pieces=("again",)))
+    error, _ = await _failure(rig)
+    assert error.kind is ProviderErrorKind.DAMAGED_STREAM
+    assert "broke off" in str(error)
+    assert rig.requests() == 1
+
+
+async def test_an_error_in_the_stream_is_told_in_the_providers_words(rig: ServerRig) -> None:
+    rig.script(Say(pieces=("so",), ending="error"))
+    error, _ = await _failure(rig)
+    assert error.kind is ProviderErrorKind.OVERLOADED
+    assert "is overloaded (529): Overloaded" in str(error)
+
+
+async def test_an_error_instead_of_an_answer_may_be_tried_again(rig: ServerRig) -> None:
+    if rig.server.dialect == "anthropic":
+        error = b'data: {"type": "error", "error": {"type": "overloaded_error", "message": "x"}}\n\n'
+    else:
+        error = b'data: {"error": {"code": 529, "message": "x"}}\n\n'
+    rig.script(Raw(body=error), Say(pieces=("there",)))
+    assert (await rig.session.send("hi")).text_content() == "there"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_a_silent_stream_times_out_and_keeps_what_came(dialect: Any) -> None:
+    async with server_rig(dialect, timeout_secs=0.2) as rig:
+        rig.script(Say(pieces=("so",), ending="stall"))
+        error, _ = await _failure(rig)
+        assert error.kind is ProviderErrorKind.TIMEOUT
+        assert "sent nothing for 0.2 s" in str(error)
+        assert len(rig.conversation.messages) == 2
+        async with asyncio.timeout(10):
+            await rig.server.disconnected.wait()
+
+
+async def test_cancelling_closes_the_connection(rig: ServerRig) -> None:
+    rig.script(Say(pieces=("so",), ending="stall"))
+    heard = asyncio.Event()
+    sending = asyncio.create_task(rig.session.send_streaming("hi", lambda _event: heard.set()))
+    async with asyncio.timeout(10):
+        await heard.wait()
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        await rig.server.disconnected.wait()
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "words"),
+    [
+        (b'{"choices": []}', "application/json", "answered with application/json"),
+        (b"<html>login</html>", "text/html", "answered with text/html"),
+        (b'{"error": {"message": "no such plan"}}', "application/json", "no such plan"),
+        (b"", "text/event-stream", "ended before the answer was complete"),
+        (b"data: {\n\n", "text/event-stream", "is not valid JSON"),
+        (b"data: [1]\n\n", "text/event-stream", "is not a JSON object"),
+    ],
+)
+async def test_a_body_that_is_no_answer_is_a_clear_error(
+    rig: ServerRig, body: bytes, content_type: str, words: str
+) -> None:
+    rig.script(*[Raw(body=body, content_type=content_type)] * 3)
+    error, _ = await _failure(rig)
+    assert words in str(error)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_a_refused_connection_names_the_address(dialect: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    settings = ProviderSettings(
+        type=dialect, base_url=f"http://127.0.0.1:{port}", api_key_env="KEY", max_retries=0
+    )
+    gateway = ProviderGateway({"mine": settings}, environ={"KEY": "k"})
+    with pytest.raises(ProviderError) as caught:
+        await gateway.session("mine/m", Conversation(), "").send("hi")
+    await gateway.aclose()
+    assert str(caught.value) == f"cannot connect to http://127.0.0.1:{port}: connection refused"
+    assert caught.value.retryable
+
+
+def _failures() -> Failures:
+    return Failures(provider="mine", address="https://h.example", key_env="KEY", secret="", timeout_secs=3.0)
+
+
+def _raised_from(cause: Exception) -> httpx2.ConnectError:
+    try:
+        raise httpx2.ConnectError("all attempts failed") from cause
+    except httpx2.ConnectError as error:
+        return error
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        (socket.gaierror(-2, "Name or service not known"), "the name of the host is not known"),
+        (OSError(113, "No route to host"), "no route to host"),
+        (ExceptionGroup("both", [ConnectionRefusedError(111, "Connection refused")]), "connection refused"),
+    ],
+)
+def test_a_failed_connection_says_what_the_system_said(cause: Exception, words: str) -> None:
+    error = _failures().unreachable(_raised_from(cause), started=False)
+    assert str(error) == f"cannot connect to https://h.example: {words}"
+    assert error.retryable
+
+
+def test_an_untrusted_certificate_is_not_tried_again() -> None:
+    cause = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    cause.verify_message = "self-signed certificate"
+    error = _failures().unreachable(_raised_from(cause), started=False)
+    assert str(error) == "the certificate of https://h.example is not trusted: self-signed certificate"
+    assert not error.retryable
+
+
+async def test_a_server_that_speaks_no_http_is_an_error(rig: ServerRig) -> None:
+    async def babble(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"220 mail ready\r\n")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(babble, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    settings = ProviderSettings(type=rig.server.dialect, base_url=f"http://127.0.0.1:{port}", max_retries=0)
+    gateway = ProviderGateway({"mine": settings}, environ={})
+    with pytest.raises(ProviderError) as caught:
+        await gateway.session("mine/m", Conversation(), "").send("hi")
+    await gateway.aclose()
+    server.close()
+    await server.wait_closed()
+    assert caught.value.kind is ProviderErrorKind.CONNECTION
+
+
+async def test_one_connection_serves_many_requests(rig: ServerRig) -> None:
+    rig.script(*[Say(pieces=("ok",)) for _ in range(5)])
+    for _ in range(5):
+        await rig.session.send("hi")
+    assert rig.server.connections == 1

@@ -1,0 +1,222 @@
+"""Recorded answers of real providers, played back byte for byte through the adapters."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from domain.conversation import UserMessage
+from domain.errors import ProviderError, ProviderErrorKind
+from domain.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, ToolUseBlock
+from domain.stream import Delta, ReasoningDelta, StreamEvent, ToolCallDelta
+from infrastructure.providers.anthropic_messages import ANTHROPIC, AnthropicMessages
+from infrastructure.providers.endpoint import Endpoint
+from infrastructure.providers.openai_chat import OPENAI, OpenAiChat
+from infrastructure.providers.wire import ProviderSettings, Wire, WireRequest
+
+FOLDER = Path(os.environ.get("QUORUM_WIRE") or Path(__file__).parents[3] / ".." / "shared" / "wire")
+APIS = ("messages", "chat")
+
+
+def _conversations() -> list[Any]:
+    paths = sorted((FOLDER / "dev").glob("*.jsonl"))
+    loaded = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    return [pytest.param(one, id=one["name"]) for one in loaded if one["api"] in APIS]
+
+
+pytestmark = pytest.mark.skipif(
+    not (FOLDER / "replay_server.py").is_file(),
+    reason=f"no recorded traffic at {FOLDER}; set QUORUM_WIRE to the folder that holds it",
+)
+
+
+@pytest.fixture(scope="module")
+def replay() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("replay_server", FOLDER / "replay_server.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["replay_server"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _wire(api: str, base_url: str) -> Wire:
+    environ = {"KEY": "test"}
+    if api == "messages":
+        settings = ProviderSettings(type="anthropic", base_url=base_url, api_key_env="KEY")
+        return AnthropicMessages(Endpoint.of("anthropic", settings, environ, ANTHROPIC))
+    settings = ProviderSettings(type="openai-chat", base_url=base_url + "/v1", api_key_env="KEY")
+    return OpenAiChat(Endpoint.of("vendor", settings, environ, OPENAI))
+
+
+async def _exchange(wire: Wire) -> tuple[LlmResponse | ProviderError, list[StreamEvent]]:
+    request = WireRequest(
+        model="some-model", system="", messages=(UserMessage("go"),), tools=(), tool_choice="auto"
+    )
+    events: list[StreamEvent] = []
+    try:
+        return await wire.exchange(request, events.append), events
+    except ProviderError as error:
+        return error, events
+
+
+def _check_answer(response: LlmResponse, events: list[StreamEvent], expect: dict[str, Any], api: str) -> None:
+    assert response.text_content() == (expect["text"] or "")
+    assert "".join(e.text for e in events if isinstance(e, Delta)) == (expect["text"] or "")
+    reasoning = "".join(b.text for b in response.content if isinstance(b, ReasoningBlock))
+    assert reasoning == (expect["reasoning"] or "")
+    assert "".join(e.text for e in events if isinstance(e, ReasoningDelta)) == reasoning
+    calls = [b for b in response.content if isinstance(b, ToolUseBlock)]
+    assert [(c.id, c.name, c.input) for c in calls] == [
+        (c["id"], c["name"], c["arguments"]) for c in expect["tool_calls"]
+    ]
+    _check_call_events(events, calls)
+    if expect["domain_stop_hint"]:
+        assert response.stop_reason.kind.value == expect["domain_stop_hint"]
+    _check_usage(response, expect["usage"] or {}, api)
+
+
+def _check_call_events(events: list[StreamEvent], calls: list[ToolUseBlock]) -> None:
+    told = [e for e in events if isinstance(e, ToolCallDelta)]
+    for index, call in enumerate(calls):
+        pieces = [e for e in told if e.index == index]
+        assert [(p.id, p.name) for p in pieces] == [(call.id, call.name)] + [(None, None)] * (len(pieces) - 1)
+        assert json.loads("".join(p.arguments_delta for p in pieces) or "{}") == call.input
+
+
+def _check_usage(response: LlmResponse, usage: dict[str, int], api: str) -> None:
+    cached = usage.get("cache_read_tokens", 0)
+    total = usage.get("input_tokens", 0)
+    assert response.usage.input == (total if api == "messages" else total - cached)
+    assert response.usage.output == usage.get("output_tokens", 0)
+    assert response.usage.cache_read == cached
+    assert response.usage.cache_write == usage.get("cache_write_tokens", 0)
+    assert api == "messages" or response.usage.reasoning == usage.get("reasoning_tokens", 0)
+
+
+def _check_error(outcome: LlmResponse | ProviderError, turn: dict[str, Any]) -> None:
+    assert isinstance(outcome, ProviderError)
+    assert "\n" not in str(outcome)
+    status = turn["expect"]["status"]
+    if status >= 400:
+        assert outcome.status == status
+        assert f"({status})" in str(outcome)
+    reported = turn["expect"].get("stream_error") or turn["expect"].get("error") or {}
+    assert (reported.get("message") or "")[:100] in str(outcome)
+
+
+@pytest.mark.parametrize("conversation", _conversations())
+@pytest.mark.parametrize("split", ["utf8", "whole"])
+async def test_a_recorded_conversation_is_read_as_it_was_meant(
+    conversation: dict[str, Any], split: str, replay: ModuleType
+) -> None:
+    with replay.ReplayServer(conversation, split=split) as server:
+        wire = _wire(conversation["api"], server.base_url)
+        for turn in conversation["turns"]:
+            outcome, events = await _exchange(wire)
+            if turn["expect"]["kind"] != "message":
+                _check_error(outcome, turn)
+            elif turn["expect"]["stream"]:
+                assert isinstance(outcome, LlmResponse)
+                _check_answer(outcome, events, turn["expect"], conversation["api"])
+            else:
+                assert isinstance(outcome, ProviderError)
+                assert "where a stream of events was asked for" in str(outcome)
+        await wire.aclose()
+        assert server.errors == []
+
+
+def _named(name: str) -> dict[str, Any]:
+    text = (FOLDER / "dev" / f"{name}.jsonl").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+async def test_blocks_of_an_unknown_kind_are_kept_as_they_came(replay: ModuleType) -> None:
+    conversation = _named("anthropic-messages-stream-unknown-block")
+    with replay.ReplayServer(conversation) as server:
+        wire = _wire("messages", server.base_url)
+        outcome, _ = await _exchange(wire)
+        await wire.aclose()
+    assert isinstance(outcome, LlmResponse)
+    block = outcome.content[0]
+    assert isinstance(block, OpaqueBlock)
+    assert block.payload == {
+        "type": "compaction",
+        "content": "Earlier conversation summarized.",
+        "encrypted_content": "EpwBCioIDxgCEAEYASJALd_opaque_compaction_payload",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("anthropic-messages-stream-pause-turn", StopKind.PAUSE),
+        ("anthropic-messages-stream-refusal", StopKind.REFUSAL),
+        ("snowflake-chat-stream-no-finish-reason", StopKind.END_TURN),
+    ],
+)
+async def test_the_reason_to_stop_is_understood(name: str, kind: StopKind, replay: ModuleType) -> None:
+    conversation = _named(name)
+    with replay.ReplayServer(conversation) as server:
+        wire = _wire(conversation["api"], server.base_url)
+        outcome, _ = await _exchange(wire)
+        await wire.aclose()
+    assert isinstance(outcome, LlmResponse)
+    assert outcome.stop_reason.kind is kind
+
+
+CUT = ["anthropic-messages-stream-parallel-tools", "openai-chat-stream-parallel-tools-3turns"]
+
+
+@pytest.mark.parametrize("name", CUT)
+@pytest.mark.parametrize("kind", ["truncate", "eof", "reset", "sse_error", "bad_json"])
+@pytest.mark.parametrize("fraction", [0.3, 0.6, 0.9])
+async def test_a_stream_cut_anywhere_is_an_error_and_never_a_call(
+    name: str, kind: str, fraction: float, replay: ModuleType
+) -> None:
+    conversation = _named(name)
+    body = conversation["turns"][0]["response"]["body"]
+    place = {"fraction": fraction, "after_events": int(body.count("\n\n") * fraction)}
+    with replay.ReplayServer(conversation, split="event", faults=[{"kind": kind, **place}]) as server:
+        wire = _wire(conversation["api"], server.base_url)
+        outcome, _ = await _exchange(wire)
+        await wire.aclose()
+    assert isinstance(outcome, ProviderError)
+    assert outcome.partial
+    assert not outcome.retryable
+
+
+@pytest.mark.parametrize("name", CUT)
+@pytest.mark.parametrize("kind", ["crlf", "comments", "bom"])
+@pytest.mark.parametrize("split", ["byte", "random:1"])
+async def test_the_form_of_the_stream_does_not_matter(
+    name: str, kind: str, split: str, replay: ModuleType
+) -> None:
+    conversation = _named(name)
+    with replay.ReplayServer(conversation, split=split, faults=[{"kind": kind}]) as server:
+        wire = _wire(conversation["api"], server.base_url)
+        outcome, events = await _exchange(wire)
+        await wire.aclose()
+    assert isinstance(outcome, LlmResponse)
+    _check_answer(outcome, events, conversation["turns"][0]["expect"], conversation["api"])
+
+
+@pytest.mark.parametrize("name", CUT)
+async def test_a_connection_refused_before_the_answer_may_be_tried_again(name: str, replay: ModuleType) -> None:
+    conversation = _named(name)
+    with replay.ReplayServer(conversation, faults=[{"kind": "refuse"}]) as server:
+        wire = _wire(conversation["api"], server.base_url)
+        outcome, _ = await _exchange(wire)
+        await wire.aclose()
+    assert isinstance(outcome, ProviderError)
+    assert outcome.kind is ProviderErrorKind.CONNECTION
+    assert outcome.retryable

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import time
+from email.utils import formatdate
+
+import pytest
+
+from domain.errors import ProviderError, ProviderErrorKind
+from infrastructure.providers.retry import jittered_backoff, retry_after_of, too_long_to_wait
+
+
+@pytest.mark.parametrize("attempt", [1, 2, 3, 10, 1000])
+def test_the_pause_doubles_up_to_a_bound(attempt: int) -> None:
+    longest = min(0.5 * 2.0 ** min(attempt - 1, 10), 8.0)
+    assert 0.75 * longest <= jittered_backoff(attempt) <= longest
+
+
+@pytest.mark.parametrize(
+    ("headers", "secs"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": formatdate(0, usegmt=True)}, 0.0),
+        ({}, None),
+    ],
+)
+def test_the_wish_of_a_provider_is_read_in_all_its_forms(headers: dict[str, str], secs: float | None) -> None:
+    assert retry_after_of(headers) == secs
+
+
+def test_a_date_in_the_future_is_a_pause() -> None:
+    wish = retry_after_of({"retry-after": formatdate(time.time() + 3600, usegmt=True)})
+    assert wish is not None
+    assert 3000 < wish <= 3600
+
+
+@pytest.mark.parametrize(("secs", "too_long"), [(None, False), (60.0, False), (61.0, True)])
+def test_a_minute_is_the_longest_pause(secs: float | None, too_long: bool) -> None:
+    error = ProviderError("busy", kind=ProviderErrorKind.RATE_LIMIT, retryable=True, retry_after=secs)
+    assert (too_long_to_wait(error) is not None) is too_long

@@ -1,0 +1,188 @@
+"""The same conversation led over each way of having a session, so that one test body fits them all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from application.ports import LlmSession
+from domain.conversation import Conversation, ToolResults
+from domain.errors import ProviderError, ProviderErrorKind
+from domain.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock
+from infrastructure.providers.anthropic_messages import ANTHROPIC, AnthropicMessages
+from infrastructure.providers.endpoint import Endpoint
+from infrastructure.providers.json_fields import parsed_arguments
+from infrastructure.providers.openai_chat import OPENAI, OpenAiChat
+from infrastructure.providers.session import ConversationSession
+from infrastructure.providers.wire import ProviderSettings, Wire
+from tests.support.fake_session import FakeSession, Step
+from tests.support.sse_server import Dialect, Reply, Say, SseServer
+
+SECRET = "sk-very-secret"
+
+
+@dataclass(frozen=True, slots=True)
+class SentResult:
+    """A tool result as it reached the provider; `is_error` is None where its API cannot say so."""
+
+    id: str
+    text: str
+    is_error: bool | None
+
+
+class Rig(Protocol):
+    """A session, and the other end of its line."""
+
+    @property
+    def session(self) -> LlmSession:
+        """The session under test."""
+        ...
+
+    @property
+    def conversation(self) -> Conversation:
+        """Its conversation."""
+        ...
+
+    def script(self, *answers: Say) -> None:
+        """Set what will be answered."""
+        ...
+
+    def requests(self) -> int:
+        """How many requests arrived."""
+        ...
+
+    def last_results(self) -> list[SentResult]:
+        """The tool results that the last request ended with."""
+        ...
+
+    def offered(self) -> tuple[list[str], str]:
+        """The names of the tools in the last request, and the choice left to the model."""
+        ...
+
+
+@dataclass(slots=True)
+class ServerRig:
+    """A session over the real adapter, the real SDK and a real socket."""
+
+    server: SseServer
+    session: ConversationSession
+    conversation: Conversation
+    wire: Wire
+
+    def script(self, *answers: Reply) -> None:
+        """Set what the server will answer."""
+        self.server.script = list(answers)
+
+    def requests(self) -> int:
+        """How many requests arrived."""
+        return len(self.server.bodies)
+
+    @property
+    def last_body(self) -> dict[str, Any]:
+        """The last request."""
+        return self.server.bodies[-1]
+
+    def last_results(self) -> list[SentResult]:
+        """The tool results that the last request ended with."""
+        messages = self.last_body["messages"]
+        if self.server.dialect == "anthropic":
+            return [
+                SentResult(block["tool_use_id"], block["content"], block.get("is_error", False))
+                for block in messages[-1]["content"]
+                if block["type"] == "tool_result"
+            ]
+        found: list[SentResult] = []
+        for message in reversed(messages):
+            if message["role"] != "tool":
+                break
+            found.insert(0, SentResult(message["tool_call_id"], message["content"], None))
+        return found
+
+    def offered(self) -> tuple[list[str], str]:
+        """The names of the tools in the last request, and the choice left to the model."""
+        tools, choice = self.last_body.get("tools", []), self.last_body.get("tool_choice", "")
+        if self.server.dialect == "anthropic":
+            return [tool["name"] for tool in tools], choice and (choice.get("name") or choice["type"])
+        named = choice["function"]["name"] if isinstance(choice, dict) else choice
+        return [tool["function"]["name"] for tool in tools], named
+
+
+@dataclass(slots=True)
+class FakeRig:
+    """A session that is the fake."""
+
+    conversation: Conversation = field(default_factory=Conversation)
+    session: FakeSession = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.session = FakeSession([], conversation=self.conversation)
+
+    def script(self, *answers: Say) -> None:
+        """Set what the fake will answer."""
+        self.session.script = [_step(answer) for answer in answers]
+
+    def requests(self) -> int:
+        """How many requests were made."""
+        return len(self.session.sent)
+
+    def last_results(self) -> list[SentResult]:
+        """The tool results that the last request ended with."""
+        last = self.session.sent[-1].messages[-1]
+        assert isinstance(last, ToolResults)
+        return [SentResult(r.tool_use_id, r.output, r.is_error or r.is_rejected) for r in last.results]
+
+    def offered(self) -> tuple[list[str], str]:
+        """The names of the tools in the last request, and the choice left to the model."""
+        sent = self.session.sent[-1]
+        choice = sent.tool_choice if isinstance(sent.tool_choice, str) else sent.tool_choice[1]
+        return [str(tool["name"]) for tool in sent.tools], choice if sent.tools else ""
+
+
+def _step(say: Say) -> Step:
+    if say.ending == "stall":
+        return Step(answer=LlmResponse.from_text(""), first=say.pieces, gate=asyncio.Event())
+    if say.ending != "whole":
+        kind = ProviderErrorKind.DAMAGED_STREAM if say.ending == "drop" else ProviderErrorKind.OVERLOADED
+        return Step(answer=ProviderError("scripted", kind=kind, partial=True), first=say.pieces)
+    calls = []
+    for call in say.calls:
+        arguments, problem = parsed_arguments(call.arguments)
+        calls.append(ToolUseBlock(id=call.id, name=call.name, input=arguments, parse_error=problem))
+    known = say.stop in {kind.value for kind in StopKind}
+    stop = StopReason(StopKind(say.stop)) if known else StopReason(StopKind.OTHER, say.stop)
+    text = (TextBlock("".join(say.pieces)),) if say.pieces else ()
+    return Step(answer=LlmResponse(content=(*text, *calls), stop_reason=stop), first=say.pieces)
+
+
+def wire_to(server: SseServer, **settings: Any) -> Wire:
+    """The adapter of the server's dialect, with these settings besides address and key."""
+    given = ProviderSettings(
+        type=server.dialect, base_url=server.base_url, api_key_env="SCRIPTED_KEY", **settings
+    )
+    environ = {"SCRIPTED_KEY": SECRET}
+    if server.dialect == "anthropic":
+        endpoint = Endpoint.of("scripted", given, environ, ANTHROPIC)
+        return AnthropicMessages(endpoint, max_output_tokens=given.max_output_tokens)
+    endpoint = Endpoint.of("scripted", given, environ, OPENAI)
+    return OpenAiChat(endpoint, max_output_tokens=given.max_output_tokens)
+
+
+@asynccontextmanager
+async def server_rig(dialect: Dialect, *, max_retries: int = 2, **settings: Any) -> AsyncIterator[ServerRig]:
+    """A rig over a server of this dialect. Repetitions wait for nothing but what the server asks for."""
+    conversation = Conversation()
+    async with SseServer(dialect) as server:
+        wire = wire_to(server, **settings)
+        session = ConversationSession(
+            wire,
+            conversation,
+            model="a-model",
+            system="Be brief.",
+            max_retries=max_retries,
+            backoff=lambda _attempt: 0.0,
+        )
+        yield ServerRig(server, session, conversation, wire)
+        await wire.aclose()

@@ -1,0 +1,244 @@
+"""A provider on the loopback interface: real sockets, scripted answers, both dialects."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Dialect = Literal["anthropic", "openai-chat"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedCall:
+    """A call as the model words it: the arguments are text, and need not be JSON."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Say:
+    """An answer. `stop` is neutral (end_turn, tool_use, max_tokens, refusal) or a word of its own.
+
+    `ending` tells how the connection ends after the pieces: whole, dropped, an error event, or silence.
+    """
+
+    pieces: Sequence[str] = ()
+    calls: Sequence[ScriptedCall] = ()
+    stop: str = "end_turn"
+    reasoning: str = ""
+    ending: Literal["whole", "drop", "error", "stall"] = "whole"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refuse:
+    """An HTTP error."""
+
+    status: int
+    message: str = "no"
+    type: str = "scripted_error"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raw:
+    """A successful answer with any body."""
+
+    body: bytes
+    content_type: str = "text/event-stream"
+
+
+Reply = Say | Refuse | Raw
+
+SIGNATURE = "c2lnbmF0dXJl+/=="
+_CHAT_STOPS = {
+    "end_turn": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "refusal": "content_filter",
+}
+
+
+class SseServer:
+    """Answers each request with the next reply of its script and keeps what was asked.
+
+    `disconnected` is set when a client hung up.
+    """
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self.script: list[Reply] = []
+        self.bodies: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.connections = 0
+        self.disconnected = asyncio.Event()
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> SseServer:
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=2**24)
+        self.port: int = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        self._server.close()
+        for writer in self._writers:
+            writer.transport.abort()
+        await asyncio.gather(*self._tasks)
+
+    @property
+    def base_url(self) -> str:
+        """The address to configure."""
+        path = "" if self.dialect == "anthropic" else "/v1"
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self._writers.add(writer)
+        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while await self._answer_one(reader, writer):
+                continue
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self.disconnected.set()
+        finally:
+            self._writers.discard(writer)
+            writer.close()
+
+    async def _answer_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        headers = {
+            name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)
+        }
+        body = await reader.readexactly(int(headers.get("content-length", "0")))
+        self.headers.append(headers)
+        self.bodies.append(json.loads(body))
+        reply = self.script.pop(0)
+        match reply:
+            case Refuse():
+                _write_error(writer, self.dialect, reply)
+            case Raw():
+                _write_head(writer, 200, {"content-type": reply.content_type})
+                _write_chunk(writer, reply.body)
+                writer.write(b"0\r\n\r\n")
+            case Say():
+                return await self._say(reply, reader, writer)
+        await writer.drain()
+        return True
+
+    async def _say(self, reply: Say, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        _write_head(writer, 200, {"content-type": "text/event-stream; charset=utf-8"})
+        events = anthropic_events(reply) if self.dialect == "anthropic" else chat_events(reply)
+        for event in events:
+            _write_chunk(writer, event)
+            await writer.drain()
+        match reply.ending:
+            case "whole" | "error":
+                writer.write(b"0\r\n\r\n")
+                await writer.drain()
+                return True
+            case "drop":
+                return False
+            case "stall":
+                await reader.read(1)
+                self.disconnected.set()
+                return False
+
+
+def _write_head(writer: asyncio.StreamWriter, status: int, headers: Mapping[str, str]) -> None:
+    lines = [f"HTTP/1.1 {status} Scripted", *(f"{k}: {v}" for k, v in headers.items())]
+    writer.write("\r\n".join([*lines, "transfer-encoding: chunked", "", ""]).encode())
+
+
+def _write_chunk(writer: asyncio.StreamWriter, data: bytes) -> None:
+    writer.write(b"%x\r\n%s\r\n" % (len(data), data))
+
+
+def _write_error(writer: asyncio.StreamWriter, dialect: Dialect, reply: Refuse) -> None:
+    error = {"type": reply.type, "message": reply.message}
+    body = {"type": "error", "error": error} if dialect == "anthropic" else {"error": error}
+    _write_head(writer, reply.status, {"content-type": "application/json", **reply.headers})
+    _write_chunk(writer, json.dumps(body).encode())
+    writer.write(b"0\r\n\r\n")
+
+
+def anthropic_events(reply: Say) -> list[bytes]:
+    """The answer as events of the Messages API."""
+    usage = {
+        "input_tokens": 7,
+        "cache_read_input_tokens": 5,
+        "cache_creation_input_tokens": 3,
+        "output_tokens": 1,
+    }
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {"model": "scripted", "content": [], "usage": usage}},
+        {"type": "ping"},
+    ]
+    blocks: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
+    if reply.reasoning:
+        pieces = [{"type": "thinking_delta", "thinking": part} for part in _halves(reply.reasoning)]
+        signed = {"type": "signature_delta", "signature": SIGNATURE}
+        blocks.append(({"type": "thinking", "thinking": "", "signature": ""}, [*pieces, signed]))
+    if reply.pieces:
+        blocks.append(({"type": "text", "text": ""}, [{"type": "text_delta", "text": p} for p in reply.pieces]))
+    for call in reply.calls:
+        start = {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}
+        parts = [{"type": "input_json_delta", "partial_json": part} for part in _halves(call.arguments)]
+        blocks.append((start, parts))
+    for index, (start, deltas) in enumerate(blocks):
+        events.append({"type": "content_block_start", "index": index, "content_block": start})
+        events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+        if reply.ending == "whole" or index < len(blocks) - 1:
+            events.append({"type": "content_block_stop", "index": index})
+    if reply.ending == "whole":
+        events.append(
+            {"type": "message_delta", "delta": {"stop_reason": reply.stop}, "usage": {"output_tokens": 11}}
+        )
+        events.append({"type": "message_stop"})
+    if reply.ending == "error":
+        events.append({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+    return [f"event: {e['type']}\ndata: {json.dumps(e)}\n\n".encode() for e in events]
+
+
+def chat_events(reply: Say) -> list[bytes]:
+    """The answer as chunks of Chat Completions."""
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    deltas += [{"reasoning_content": part} for part in _halves(reply.reasoning) if part]
+    deltas += [{"content": piece} for piece in reply.pieces]
+    for index, call in enumerate(reply.calls):
+        first, second = _halves(call.arguments)
+        function = {"name": call.name, "arguments": first}
+        deltas.append(
+            {"tool_calls": [{"index": index, "id": call.id, "type": "function", "function": function}]}
+        )
+        deltas.append({"tool_calls": [{"index": index, "function": {"arguments": second}}]})
+    chunks: list[dict[str, Any]] = [
+        {"model": "scripted", "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+        for delta in deltas
+    ]
+    if reply.ending == "whole":
+        word = _CHAT_STOPS.get(reply.stop, reply.stop)
+        chunks.append({"model": "scripted", "choices": [{"index": 0, "delta": {}, "finish_reason": word}]})
+        usage = {
+            "prompt_tokens": 12,
+            "completion_tokens": 11,
+            "prompt_tokens_details": {"cached_tokens": 5},
+            "completion_tokens_details": {"reasoning_tokens": 2},
+        }
+        chunks.append({"model": "scripted", "choices": [], "usage": usage})
+    if reply.ending == "error":
+        chunks.append({"error": {"code": 529, "message": "Overloaded"}})
+    lines = [f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks]
+    return [*lines, b"data: [DONE]\n\n"] if reply.ending == "whole" else lines
+
+
+def _halves(text: str) -> tuple[str, str]:
+    middle = len(text) // 2
+    return text[:middle], text[middle:]

@@ -1,0 +1,103 @@
+"""Drives the installed full-screen `quorum` in a pseudo-terminal, as a person would."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+import pexpect
+
+from tests.support.headless_run import QUORUM, environment
+
+# Terminal sequences, so that what was painted can be searched as text.
+_SEQUENCES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[P_^X].*?\x1b\\|[ -/]*[0-~])"
+)
+
+ESCAPE, CTRL_C, ENTER = "\x1b", "\x03", "\r"
+
+
+class Terminal:
+    """One running app. `painted` is all text that was ever painted, sequences removed."""
+
+    def __init__(self, cwd: Path, home: Path, *, rows: int, columns: int, arguments: list[str]) -> None:
+        self.process = pexpect.spawn(
+            str(QUORUM),
+            arguments,
+            cwd=str(cwd),
+            env=environment(home, TERM="xterm-256color", COLORTERM="truecolor"),
+            dimensions=(rows, columns),
+            encoding="utf-8",
+            codec_errors="replace",
+            timeout=30,
+        )
+        self._raw = ""
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.close(force=True)
+
+    @property
+    def raw(self) -> str:
+        """All bytes painted so far, sequences included."""
+        self._drain()
+        return self._raw
+
+    @property
+    def painted(self) -> str:
+        """All text painted so far."""
+        self._drain()
+        return _SEQUENCES.sub("", self._raw)
+
+    def type(self, text: str) -> None:
+        """Send keys."""
+        self.process.send(text)
+
+    def submit(self, prompt: str) -> None:
+        """Type a prompt and send it."""
+        self.process.send(prompt + ENTER)
+
+    @contextmanager
+    def fresh(self) -> Iterator[None]:
+        """What is painted from here on counts alone."""
+        self._drain()
+        self._raw = ""
+        yield
+
+    def wait_for(self, text: str, timeout: float = 30) -> None:
+        """Until this text has been painted. Raises AssertionError with what was painted instead."""
+        if text in self.painted:
+            return
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            try:
+                self._raw += self.process.read_nonblocking(65536, timeout=0.2)
+            except pexpect.TIMEOUT:
+                continue
+            except pexpect.EOF:
+                break
+            if text in self.painted:
+                return
+        raise AssertionError(f"{text!r} was never painted; the last was:\n{self.painted[-3000:]}")
+
+    def ended(self, timeout: float = 30) -> int:
+        """Wait for the app's end; its exit code."""
+        self.process.expect(pexpect.EOF, timeout=timeout)
+        self.process.close()
+        assert self.process.exitstatus is not None
+        return self.process.exitstatus
+
+    def _drain(self) -> None:
+        while True:
+            try:
+                self._raw += self.process.read_nonblocking(65536, timeout=0)
+            except (pexpect.TIMEOUT, pexpect.EOF):
+                return

@@ -1,0 +1,282 @@
+import pytest
+
+from domain import events as ev
+from domain.execution import Outcome
+from domain.report import RunStatus
+from domain.response import MAX_TOKENS, LlmResponse, ReasoningBlock, TextBlock, Usage
+from domain.review import DecisionLabel, Mode
+from domain.tool import RiskLevel
+from tests.tui.transcript_scenes import (
+    DIFF,
+    Clock,
+    asked,
+    completed,
+    context,
+    finished,
+    planned,
+    started,
+    turn_finished,
+)
+from tui.transcript.entries import Answer, Batch, Kept, Notice, NoticeKind, Phase, Prompt
+from tui.transcript.model import Transcript
+
+READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
+EDIT = ("edit_file", {"path": "a.py"}, RiskLevel.HIGH, (0,))
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def transcript(clock):
+    return Transcript(clock)
+
+
+def only(transcript, kind):
+    found = [entry for entry in transcript.entries if isinstance(entry, kind)]
+    assert len(found) == 1
+    return found[0]
+
+
+def apply(transcript, *events):
+    for event in events:
+        transcript.apply(event)
+
+
+def test_deltas_grow_one_answer_and_the_whole_answer_does_not_repeat_them(transcript):
+    apply(
+        transcript,
+        ev.TurnStarted(prompt="hi"),
+        ev.TextDelta(text="Hel"),
+        ev.TextDelta(text="lo"),
+        completed("Hello"),
+    )
+
+    assert only(transcript, Prompt).text == "hi"
+    answer = only(transcript, Answer)
+    assert (answer.text, answer.finished, answer.edition) == ("Hello", True, 0)
+
+
+def test_without_deltas_the_text_is_that_of_the_whole_answer(transcript):
+    transcript.apply(completed("Hello"))
+    assert only(transcript, Answer).text == "Hello"
+
+
+def test_a_whole_answer_that_differs_replaces_what_streamed(transcript):
+    apply(transcript, ev.TextDelta(text="the key is abc"), completed("the key is ***"))
+    answer = only(transcript, Answer)
+    assert (answer.text, answer.edition) == ("the key is ***", 1)
+
+
+def test_two_answers_stand_apart(transcript):
+    apply(transcript, ev.TextDelta(text="one"), completed("one"), ev.TextDelta(text="two"), completed("two"))
+    assert [entry.text for entry in transcript.entries] == ["one", "two"]
+
+
+def test_reasoning_is_kept_beside_the_text(transcript):
+    apply(transcript, ev.ReasoningDelta(text="hm, "), ev.ReasoningDelta(text="so"), ev.TextDelta(text="Yes"))
+    answer = only(transcript, Answer)
+    assert ("".join(answer.reasoning), answer.text) == ("hm, so", "Yes")
+
+
+def test_reasoning_that_did_not_stream_comes_from_the_whole_answer(transcript):
+    blocks = (ReasoningBlock(provider="p", payload={}, text="why"), TextBlock("Yes"))
+    response = LlmResponse(content=blocks, stop_reason=MAX_TOKENS)
+    transcript.apply(ev.ResponseCompleted(turn_index=0, response=response))
+    assert only(transcript, Answer).reasoning == ["why"]
+
+
+def test_every_change_of_an_entry_changes_its_version(transcript):
+    script = [
+        planned(READ, EDIT),
+        ev.CallQueued(context=context(1), waiting_for=(0,)),
+        started("read_file", {"path": "a.py"}),
+        ev.CallProgressed(context=context(), text="half"),
+        finished("read_file", "text\n"),
+        asked("edit_file", {"path": "a.py"}, 1, DIFF),
+        ev.VoteCast(
+            context=context(1), digest="", reviewer="m", verdict="approve", confidence=0.9, reason="fine"
+        ),
+        ev.HookRan(point="after", hook="audit", answer="continue", reason=None, context=context(1)),
+        ev.ReviewDecided(context=context(1), digest="", decision=DecisionLabel.REJECTED, reason="no"),
+    ]
+    versions = []
+    for event in script:
+        transcript.apply(event)
+        versions.append(only(transcript, Batch).version)
+    assert versions == sorted(set(versions))
+
+
+def test_a_call_goes_from_waiting_over_running_to_its_result(transcript, clock):
+    transcript.apply(planned(READ, EDIT))
+    read, edit = only(transcript, Batch).calls
+    assert (edit.phase, edit.waiting_for) == (Phase.QUEUED, (0,))
+
+    transcript.apply(started("read_file", {"path": "a.py"}))
+    assert (read.phase, transcript.live) == (Phase.RUNNING, [only(transcript, Batch)])
+
+    clock.now += 2
+    transcript.apply(finished("read_file", "one\ntwo\n", secs=2.0))
+    assert (read.phase, read.outcome, read.duration) == (Phase.FINISHED, Outcome.OK, 2.0)
+    assert read.output is not None
+    assert read.output.lines == 2
+    assert [moment for moment, _ in read.since] == [100.0, 100.0, 102.0]
+    assert transcript.live == []
+
+
+def test_a_reviewed_call_shows_what_is_asked_and_what_was_decided(transcript):
+    apply(transcript, planned(READ, EDIT), asked("edit_file", {"path": "b.py"}, 1, DIFF))
+    call = only(transcript, Batch).calls[1]
+    assert (call.phase, call.waiting_for, call.diff) == (Phase.REVIEWED, "review", DIFF)
+    assert call.arguments == {"path": "b.py"}
+    assert call.asked_because == ("high risk, and the mode is ask",)
+
+    decided = ev.ReviewDecided(context=context(1), digest="", decision=DecisionLabel.REJECTED, reason="no")
+    rejected = finished(
+        "edit_file",
+        "rejected by the user: no",
+        1,
+        outcome=Outcome.REJECTED,
+        decision=DecisionLabel.REJECTED,
+        secs=0.0,
+    )
+    apply(transcript, decided, rejected)
+    assert (call.outcome, call.reason, call.duration) == (Outcome.REJECTED, "no", None)
+
+
+def test_a_call_that_is_being_written_becomes_the_call_of_the_batch(transcript):
+    apply(
+        transcript,
+        ev.ToolCallDelta(index=0, id="c", name="read_file", arguments_delta='{"pa'),
+        ev.ToolCallDelta(index=0, id=None, name=None, arguments_delta='th":"a.py"}'),
+    )
+    call = only(transcript, Batch).calls[0]
+    assert (call.tool, call.phase, call.composed_chars) == ("read_file", Phase.COMPOSED, 15)
+
+    apply(transcript, completed("", calls=True), planned(READ))
+    assert only(transcript, Batch).calls[0].arguments == {"path": "a.py"}
+
+
+def test_a_call_that_was_cut_off_is_shown_as_not_run(transcript):
+    apply(
+        transcript,
+        ev.ToolCallDelta(index=0, id="c", name="write_file", arguments_delta='{"pa'),
+        ev.ResponseCompleted(turn_index=0, response=LlmResponse(content=(), stop_reason=MAX_TOKENS)),
+    )
+    assert only(transcript, Batch).calls[0].phase is Phase.ABANDONED
+
+
+def test_a_hook_that_speaks_before_the_plan_and_after_the_end_stays_with_its_call(transcript):
+    before = ev.HookRan(point="before_tool_call", hook="a", answer="continue", reason=None, context=context())
+    after = ev.HookRan(point="after_tool_call", hook="b", answer="skip", reason="secret", context=context())
+    apply(
+        transcript,
+        before,
+        planned(READ),
+        started("read_file", {"path": "a.py"}),
+        finished("read_file", "x"),
+        after,
+    )
+    assert only(transcript, Batch).calls[0].remarks == (
+        "hook a (before_tool_call): continue",
+        "hook b (after_tool_call): skip: secret",
+    )
+
+
+def test_a_hook_of_no_call_is_told_only_when_it_changed_something(transcript):
+    apply(
+        transcript,
+        ev.HookRan(point="on_turn_end", hook="h", answer="finish", reason=None, context=None),
+        ev.HookRan(point="on_message_send", hook="h", answer="abort", reason="quota", context=None),
+    )
+    assert only(transcript, Notice).text == "hook h (on_message_send): abort: quota"
+
+
+def test_a_retry_counts_down_until_the_answer_begins(transcript, clock):
+    transcript.apply(ev.RetryScheduled(attempt=1, delay_secs=4.0, reason="the model is overloaded"))
+    notice = only(transcript, Notice)
+    assert (notice.until, transcript.live) == (104.0, [notice])
+
+    transcript.apply(ev.TextDelta(text="Hi"))
+    assert (notice.until, transcript.live) == (None, [])
+
+
+def test_a_second_retry_speaks_in_the_place_of_the_first(transcript):
+    apply(
+        transcript,
+        ev.RetryScheduled(attempt=1, delay_secs=1.0, reason="overloaded"),
+        ev.RetryScheduled(attempt=2, delay_secs=2.0, reason="overloaded"),
+    )
+    assert only(transcript, Notice).text == "overloaded; attempt 3"
+
+
+@pytest.mark.parametrize(
+    ("status", "stop_reason", "kind", "text"),
+    [
+        (RunStatus.INTERRUPTED, None, NoticeKind.WARNING, "interrupted"),
+        (RunStatus.LIMIT, "tool_use", NoticeKind.WARNING, "stopped at the turn limit, after 10 turns"),
+        (RunStatus.LIMIT, "max_tokens", NoticeKind.WARNING, "stopped at the token limit of one answer"),
+        (
+            RunStatus.NEEDS_APPROVAL,
+            None,
+            NoticeKind.WARNING,
+            "stopped: a call needed approval and nobody was there",
+        ),
+        (RunStatus.REFUSED, "refusal", NoticeKind.ERROR, "the model refused"),
+        (RunStatus.FAILED, None, NoticeKind.ERROR, "failed"),
+    ],
+)
+def test_an_ending_other_than_an_answer_is_said(transcript, status, stop_reason, kind, text):
+    transcript.apply(turn_finished(status, stop_reason=stop_reason))
+    notice = only(transcript, Notice)
+    assert (notice.kind, notice.text) == (kind, text)
+
+
+def test_an_answered_turn_needs_no_word(transcript):
+    apply(transcript, ev.TurnStarted(prompt="hi"), completed("Hello"), turn_finished(RunStatus.COMPLETED))
+    assert len(transcript.entries) == 2
+
+
+def test_an_error_is_not_told_twice(transcript):
+    apply(transcript, ev.ErrorOccurred(message="no route"), turn_finished(RunStatus.FAILED, error="no route"))
+    assert only(transcript, Notice).text == "no route"
+
+
+def test_calls_that_got_no_result_end_with_the_turn(transcript):
+    apply(transcript, planned(READ), started("read_file", {"path": "a"}), turn_finished(RunStatus.INTERRUPTED))
+    assert only(transcript, Batch).calls[0].phase is Phase.ABANDONED
+    assert transcript.live == []
+
+
+def test_a_change_of_mode_is_noted_and_accounting_is_not(transcript):
+    apply(
+        transcript,
+        ev.SessionStarted(session_id="s", model="m", mode=Mode.ASK, cwd="/"),
+        ev.ModeChanged(mode=Mode.READ_ONLY),
+        ev.StateMerged(batch_id="b1", keys=("plan",)),
+        ev.UsageCounted(model="m", usage=Usage()),
+        ev.SessionFinished(report=turn_finished(RunStatus.COMPLETED).report),
+    )
+    assert only(transcript, Notice).text == "mode: read-only"
+
+
+def test_long_output_is_kept_as_head_and_tail_with_a_count_of_the_rest():
+    kept = Kept.of("".join(f"line {number}\n" for number in range(100_000)))
+    assert kept.head.startswith("line 0\n")
+    assert kept.tail.endswith("line 99999\n")
+    assert len(kept.head) + len(kept.tail) == 200_000
+    assert kept.lines == 100_000
+    shown = kept.head.count("\n") + kept.tail.count("\n")
+    assert abs(shown + kept.left_out_lines - 100_000) <= 1
+
+
+def test_progress_keeps_the_last_lines_and_what_a_carriage_return_left(transcript):
+    apply(transcript, planned(READ), started("read_file", {"path": "a"}))
+    for number in range(50):
+        transcript.apply(ev.CallProgressed(context=context(), text=f"line {number}\n"))
+    for percent in (10, 20, 30):
+        transcript.apply(ev.CallProgressed(context=context(), text=f"{percent} %\r"))
+    shown = only(transcript, Batch).calls[0].progress.shown()
+    assert shown == [*(f"line {number}" for number in range(31, 50)), "30 %"]

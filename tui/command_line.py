@@ -1,0 +1,143 @@
+"""The command line: what can be asked for, as one value."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NoReturn, TypeAlias
+
+Command: TypeAlias = Literal["app", "run", "config", "doctor"]
+OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
+
+COMMANDS: tuple[Command, ...] = ("run", "config", "doctor")
+MODES = ("ask", "read-only", "accept-edits", "auto")
+_VALUED = {"--config", "-C", "--workdir", "-m", "--model", "--mode", "--max-tool-turns", "--output"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line asked for.
+
+    `models` are the values of -m in order; `overrides` are other settings by dotted key, as flags gave them.
+    """
+
+    command: Command
+    prompt: str | None = None
+    config_file: Path | None = None
+    workdir: Path = field(default_factory=Path)
+    models: tuple[str, ...] = ()
+    overrides: dict[str, object] = field(default_factory=dict)
+    output: OutputFormat = "text"
+    quiet: bool = False
+    verbose: bool = False
+    action: str = ""
+    probe: bool = False
+
+
+def parse(argv: Sequence[str]) -> Options:
+    """Read the command line. Exits with code 2 and a usage message on stderr where it cannot be read."""
+    command, rest = _split(argv)
+    given = _PARSERS[command]().parse_args(rest)
+    return Options(
+        command=command,
+        prompt=getattr(given, "prompt", None),
+        config_file=given.config,
+        workdir=given.workdir,
+        models=tuple(given.model),
+        overrides=_overrides(given),
+        output=getattr(given, "output", "text"),
+        quiet=given.quiet,
+        verbose=given.verbose,
+        action=getattr(given, "action", ""),
+        probe=getattr(given, "probe", False),
+    )
+
+
+def _split(argv: Sequence[str]) -> tuple[Command, list[str]]:
+    """The command, wherever it stands among the options, and everything else."""
+    words = iter(enumerate(argv))
+    for place, word in words:
+        if word == "--":
+            break
+        if word in _VALUED:
+            next(words, None)
+        elif not word.startswith("-") or word == "-":
+            for command in COMMANDS:
+                if word == command:
+                    return command, [*argv[:place], *argv[place + 1 :]]
+            break
+    return "app", list(argv)
+
+
+def _overrides(given: argparse.Namespace) -> dict[str, object]:
+    flags = {"review.mode": given.mode, "agent.max_tool_turns": given.max_tool_turns}
+    return {key: value for key, value in flags.items() if value is not None}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\n{self.format_usage()}")
+
+
+def _parser(prog: str, description: str) -> argparse.ArgumentParser:
+    parser = _Parser(prog=prog, description=description, allow_abbrev=False)
+    parser.add_argument("--config", metavar="FILE", type=Path, help="read this quorum.toml and no other")
+    parser.add_argument("-C", "--workdir", metavar="DIR", type=Path, default=Path(), help="work in this folder")
+    parser.add_argument(
+        "-m",
+        "--model",
+        metavar="[ROLE=]MODEL",
+        action="append",
+        default=[],
+        help='the model, as "provider/model"',
+    )
+    parser.add_argument("--mode", choices=MODES, help="who decides that a risky call may run")
+    parser.add_argument(
+        "--max-tool-turns", metavar="N", type=_count, help="stop after this many rounds of tool calls"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing on stderr but errors")
+    parser.add_argument("-v", "--verbose", action="store_true", help="say more on stderr")
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 upwards")
+    return int(text)
+
+
+def _app_parser() -> argparse.ArgumentParser:
+    parser = _parser(
+        "quorum",
+        "A full-screen coding agent in which every risky action is reviewed. "
+        "Other commands: quorum run, quorum config, quorum doctor.",
+    )
+    parser.add_argument("--version", action="store_true", help="print the version")
+    parser.add_argument("prompt", nargs="?", help="what to begin with")
+    return parser
+
+
+def _run_parser() -> argparse.ArgumentParser:
+    parser = _parser("quorum run", "Answer one prompt without a screen and end with a telling exit code.")
+    parser.add_argument(
+        "--output", choices=("text", "json", "stream-json"), default="text", help="what stdout carries"
+    )
+    parser.add_argument("prompt", help="the prompt; - reads it from stdin")
+    return parser
+
+
+def _config_parser() -> argparse.ArgumentParser:
+    parser = _parser("quorum config", "Show, check, find or start the configuration.")
+    parser.add_argument("action", choices=("show", "check", "path", "init"))
+    return parser
+
+
+def _doctor_parser() -> argparse.ArgumentParser:
+    parser = _parser("quorum doctor", "Say what works here and what does not.")
+    parser.add_argument("--probe", action="store_true", help="also try to connect to the model's server")
+    return parser
+
+
+_PARSERS = {"app": _app_parser, "run": _run_parser, "config": _config_parser, "doctor": _doctor_parser}

@@ -1,0 +1,160 @@
+"""A run without a screen: the answer on stdout, everything else on stderr, the ending in the exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+import sys
+from typing import TextIO, assert_never
+
+from application.run_agent import RunAgent
+from domain.event_json import event_to_json, report_to_json
+from domain.events import (
+    CallFinished,
+    CallStarted,
+    ErrorOccurred,
+    Event,
+    RetryScheduled,
+    SessionFinished,
+    SessionStarted,
+)
+from domain.json_value import JsonObject
+from domain.report import RunReport, RunStatus
+from domain.review import NobodyThere, ReviewAnswer, ReviewRequest
+from tui.command_line import OutputFormat
+from tui.transcript.printable import printable
+
+# Characters that JSON may carry raw but a terminal would act on: C1 controls, format and bidi characters,
+# line separators. Written as escapes they are the same JSON.
+_UNSAFE = re.compile("[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
+
+
+class Nobody:
+    """The person of a run that nobody watches."""
+
+    async def review(self, request: ReviewRequest) -> ReviewAnswer:
+        """Withhold every call that would have to be asked about."""
+        return NobodyThere()
+
+
+class HeadlessPrinter:
+    """Observes a run and prints what the chosen output asks for."""
+
+    def __init__(self, output: OutputFormat, *, quiet: bool, verbose: bool) -> None:
+        self._output = output
+        self._quiet = quiet
+        self._verbose = verbose
+
+    def notify(self, event: Event) -> None:
+        """Print the event as a line of JSON, or what of it belongs on stderr."""
+        if self._output == "stream-json":
+            _print(_json_line(_as_printed(event)), sys.stdout)
+        self._say(event)
+
+    def _say(self, event: Event) -> None:
+        match event:
+            case ErrorOccurred(message=message):
+                _print(f"quorum: {printable(message)}", sys.stderr)
+            case RetryScheduled(reason=reason, delay_secs=delay) if not self._quiet:
+                _print(f"quorum: {printable(reason)}; trying again in {delay:.0f} s", sys.stderr)
+            case CallStarted() if self._verbose:
+                arguments = printable(json.dumps(event.arguments, ensure_ascii=False))
+                _print(f"· {printable(event.tool)} {arguments}", sys.stderr)
+            case CallFinished() if not self._quiet:
+                _print(
+                    f"· {printable(event.tool)} {event.outcome.value} ({event.duration_secs:.2f} s)"
+                    + _detail(event),
+                    sys.stderr,
+                )
+            case SessionStarted(model=model, mode=mode) if self._verbose:
+                _print(f"quorum: {printable(model)}, mode {mode.value}", sys.stderr)
+            case _:
+                return
+
+    def conclude(self, report: RunReport) -> None:
+        """Print the ending. `stream-json` has done so with its last event."""
+        match self._output:
+            case "text":
+                if report.text:
+                    _print(_answer(report.text), sys.stdout)
+                if (ending := _ending(report)) and not self._quiet:
+                    _print(f"quorum: {ending}", sys.stderr)
+            case "json":
+                _print(_json_line(report_to_json(report)), sys.stdout)
+            case "stream-json":
+                return
+            case _:
+                assert_never(self._output)
+
+
+async def run_headless(agent: RunAgent, prompt: str, printer: HeadlessPrinter) -> int:
+    """Answer one prompt; SIGINT and SIGTERM interrupt it. Returns the exit code of its ending."""
+    await agent.open()
+    task = asyncio.create_task(agent.execute(prompt))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, task.cancel)
+    report = await _report(task, agent)
+    await agent.close(report)
+    printer.conclude(report)
+    return report.exit_code
+
+
+async def _report(task: asyncio.Task[RunReport], agent: RunAgent) -> RunReport:
+    try:
+        return await task
+    except asyncio.CancelledError:  # the signal came before the agent had taken its first step
+        return RunReport(
+            session_id=agent.session_id, status=RunStatus.INTERRUPTED, stop_reason=None, text="", turns=0
+        )
+
+
+def _as_printed(event: Event) -> JsonObject:
+    """The last line is the object of `--output json` with a type in front."""
+    if isinstance(event, SessionFinished):
+        shown = event_to_json(event)
+        return {"type": shown["type"], "v": shown["v"], **report_to_json(event.report)}
+    return event_to_json(event)
+
+
+def _json_line(value: JsonObject) -> str:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if not text.isascii():
+        text = _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return text
+
+
+def _answer(text: str) -> str:
+    """The answer without anything a terminal would act on. Tabs stay: they may be part of code."""
+    return "\t".join(printable(part) for part in text.split("\t"))
+
+
+def _detail(event: CallFinished) -> str:
+    if event.outcome.is_error or event.outcome.is_rejected:
+        first = event.output.strip().split("\n", 1)[0][:200]
+        return f": {printable(first)}"
+    return ""
+
+
+def _ending(report: RunReport) -> str:
+    match report.status:
+        case RunStatus.INTERRUPTED:
+            return "interrupted"
+        case RunStatus.LIMIT:
+            return f"stopped at a limit ({report.stop_reason})"
+        case RunStatus.NEEDS_APPROVAL:
+            return "some calls needed approval and nobody was there to give it; see --mode"
+        case RunStatus.REFUSED:
+            return "the model refused"
+        case RunStatus.FAILED:
+            return "" if report.provider_failed else f"failed: {printable(report.error or '')}"
+        case RunStatus.COMPLETED:
+            return ""
+
+
+def _print(line: str, stream: TextIO) -> None:
+    stream.write(line + "\n")
+    stream.flush()

@@ -1,0 +1,102 @@
+"""One entry of the transcript as lines for a width."""
+
+from __future__ import annotations
+
+import math
+from typing import assert_never
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from tui.transcript.cards import Drawing, draw_batch
+from tui.transcript.entries import Answer, Batch, Entry, Notice, NoticeKind, Prompt
+from tui.transcript.lines import fitted, padded, strip_of, words
+from tui.transcript.markdown import MarkdownLines
+from tui.transcript.palette import Palette
+from tui.transcript.printable import printable
+
+_INDENT = "  "
+_MARGIN = Segment(" ")
+
+
+class Pen:
+    """Draws entries at one width in one palette; remembers how far answers that still grow are drawn."""
+
+    def __init__(self, width: int, palette: Palette) -> None:
+        self.width = width
+        self._room = max(width - 2, 12)
+        self.palette = palette
+        self._growing: dict[int, tuple[int, int, MarkdownLines]] = {}
+
+    def draw(self, entry: Entry, now: float) -> Drawing:
+        """All lines of an entry, the first being the empty one above it, with a margin of one column."""
+        drawing = Drawing()
+        match entry:
+            case Prompt():
+                drawing.add(self._prompt(entry))
+            case Answer():
+                drawing.add(self._reasoning(entry), 0)
+            case Batch():
+                drawing = draw_batch(entry, self._room, self.palette, now)
+            case Notice():
+                drawing.add(self._notice(entry, now))
+            case _:
+                assert_never(entry)
+        with_margin = Drawing([Strip([])], [None])
+        with_margin.strips += [Strip([_MARGIN, *strip]) for strip in drawing.strips]
+        with_margin.targets += drawing.targets
+        if isinstance(entry, Answer):
+            # These have their margin already: what is drawn of a growing answer must stay the same strips.
+            with_margin.add(self._answer(entry))
+        return with_margin
+
+    def _prompt(self, entry: Prompt) -> list[Strip]:
+        palette, room = self.palette, self._room - 2
+        strips, mark = [], "› "
+        for line in words(printable(entry.text), room):
+            text = padded(line, room)
+            strips.append(strip_of((mark, palette.prompt + palette.accent), (text, palette.prompt)))
+            mark = _INDENT
+        return strips
+
+    def _reasoning(self, entry: Answer) -> list[Strip]:
+        """One line while folded: the last of the thoughts as they come, and that there were some later."""
+        if not entry.reasoning:
+            return []
+        text = printable("".join(entry.reasoning).strip())
+        style = self.palette.muted + Style(italic=True)
+        if entry.expanded:
+            strips = [strip_of((_INDENT + line, style)) for line in words(text, self._room - 2)]
+            return [strip_of(("▾ thought", self.palette.muted)), *strips]
+        last = text.rpartition("\n")[2]
+        said = "thought" if entry.finished or entry.pieces else f"thinking: {last}"
+        return [strip_of(("▸ " + fitted(said, self._room - 2), style))]
+
+    def _answer(self, entry: Answer) -> list[Strip]:
+        """What was drawn of a growing answer is kept, and only what came since is given to the Markdown."""
+        edition, consumed, lines = self._growing.pop(id(entry), (-1, 0, None))
+        if lines is None or edition != entry.edition:
+            edition, consumed, lines = entry.edition, 0, MarkdownLines(self._room + 1, self.palette, 3)
+        if consumed < len(entry.pieces):
+            lines.feed("".join(entry.pieces[consumed:]))
+        if not entry.finished:
+            self._growing[id(entry)] = (edition, len(entry.pieces), lines)
+        return lines.lines
+
+    def _notice(self, entry: Notice, now: float) -> list[Strip]:
+        palette = self.palette
+        sign, style = {
+            NoticeKind.INFO: ("·", palette.muted),
+            NoticeKind.WARNING: ("!", palette.warning),
+            NoticeKind.ERROR: ("✗", palette.error),
+        }[entry.kind]
+        text = entry.text
+        if entry.until is not None:
+            left = math.ceil(entry.until - now)
+            text += f" in {left} s" if left > 0 else " now"
+        lines = words(printable(text), self._room - 2)
+        return [
+            strip_of((f"{sign} " if number == 0 else _INDENT, style), (line, style))
+            for number, line in enumerate(lines)
+        ]

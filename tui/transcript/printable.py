@@ -1,0 +1,92 @@
+"""Makes text of models, tools and files safe to draw: nothing in it acts on a terminal or hides."""
+
+from __future__ import annotations
+
+import re
+
+_TAB_STOP = 4
+_MARKS_KEPT = 4
+
+# Sequences end on the line they begin on: what is unfinished is shown, not swallowed.
+_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[ -/]+[0-~]"
+    r"|\x1b[0-Z\\^-~]"
+)
+# Characters that str.isprintable() lets through although they show nothing.
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
+)
+_EMOJI = "\u203c-\u3299\U0001f000-\U0001faff"
+_LOOSE_SELECTOR = re.compile(f"(?<![{_EMOJI}#*0-9\u00a9\u00ae])[\ufe0e\ufe0f]")
+_LOOSE_JOINER = re.compile(f"(?<![{_EMOJI}\ufe0f])\u200d|\u200d(?![{_EMOJI}])")
+_PILE_OF_MARKS = re.compile(
+    f"([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{{{_MARKS_KEPT}}})"
+    "([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+)"
+)
+_JOINER = "\u200d"
+
+
+def printable(text: str, *, newlines: bool = True, strip_ansi: bool = False) -> str:
+    """The text with every character that could act or hide replaced by a visible stand-in.
+
+    Controls become their pictures (␛, ␀) or `\\x9b`; bidi, zero-width, private and unassigned characters
+    become `⟨U+202E⟩`; tabs become spaces. `strip_ansi` removes whole terminal sequences first and reads a
+    lone carriage return as a new line: right for output of programs, wrong for what is being reviewed.
+    With `newlines=False` a line feed is shown as `⏎`. Applying it twice changes nothing.
+    """
+    if _is_plain(text, newlines):
+        return text
+    if strip_ansi:
+        text = _SEQUENCE.sub("", text)
+    text = text.replace("\r\n", "\n")
+    if strip_ansi:
+        text = text.replace("\r", "\n")
+    if not newlines:
+        text = text.replace("\n", "⏎")
+    text = text.expandtabs(_TAB_STOP)
+    return text if _is_plain(text, newlines) else _escaped(text)
+
+
+def _is_plain(text: str, newlines: bool) -> bool:
+    if text.isascii():
+        return (text.replace("\n", "") if newlines else text).isprintable()
+    return False
+
+
+def _escaped(text: str) -> str:
+    table = {ord(char): _stand_in(char) for char in set(text) if _is_bad(char)}
+    if table:
+        text = text.translate(table)
+    text = _LOOSE_SELECTOR.sub(_stand_in_of_match, text)
+    if _JOINER in text:
+        text = _LOOSE_JOINER.sub(_stand_in_of_match, text)
+    return _PILE_OF_MARKS.sub(lambda m: f"{m[1]}⟨{len(m[2])} more marks⟩", text)
+
+
+def _is_bad(char: str) -> bool:
+    if char.isprintable():
+        return _BLANK.match(char) is not None
+    if char in ("\n", _JOINER) or "\U0001f300" <= char <= "\U0001faff":
+        return False  # joiners are judged by their neighbours; younger emoji are unknown to older Pythons
+    return not char.isspace() or char in _NOT_ONLY_SPACE
+
+
+# str.isspace() counts these, yet they are controls or break lines.
+_NOT_ONLY_SPACE = frozenset("\t\v\f\r\x1c\x1d\x1e\x1f\x85\u2028\u2029")
+
+
+def _stand_in(char: str) -> str:
+    code = ord(char)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "␡"
+    if code < 0xA0:
+        return f"\\x{code:02x}"
+    return f"⟨U+{code:04X}⟩"
+
+
+def _stand_in_of_match(match: re.Match[str]) -> str:
+    return _stand_in(match[0])

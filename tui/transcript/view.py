@@ -1,0 +1,261 @@
+"""The widget that shows a transcript line by line: what is out of sight costs nothing.
+
+It is loaded before the first frame, so the model and all drawing are imported with the first event.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.timer import Timer
+from textual.widget import Widget
+
+from tui.transcript.pace import Pace
+from tui.transcript.palette import STYLES, Palette, component_class
+from tui.transcript.surface import Surface
+
+if TYPE_CHECKING:
+    from domain.events import Event
+    from tui.transcript.page import Page
+
+_LIVE_SECS = 1 / 4
+
+
+class TranscriptView(ScrollView, can_focus=False):
+    """Shows what happened in a session. Feed it with `apply`; it draws at most 25 times a second."""
+
+    DEFAULT_CSS = STYLES
+    COMPONENT_CLASSES: ClassVar[set[str]] = {component_class(role) for role in Palette.roles()}
+
+    class NewBelow(Message):
+        """What `new_below` says has changed."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._page: Page | None = None
+        self._palette: Palette | None = None
+        self._surface: Surface | None = None
+        self._pace: Pace | None = None
+        self._live: Timer | None = None
+        self._news = self._unseen = self._settling = False
+        self._pinned = True
+        self._shown: list[Strip] = []
+
+    @staticmethod
+    def warm_up() -> None:
+        """Load what the first events need (a third of a second): for a thread, after the first frame."""
+        for name in ("tui.transcript.page", "tui.transcript.painter"):
+            import_module(name)
+
+    # -- what the application calls ----------------------------------------------------------------------
+
+    def apply(self, event: Event) -> None:
+        """Take an event in; it is seen with the next frame."""
+        if self._page is None:
+            from tui.transcript.page import Page
+
+            self._page = Page()
+        self._page.apply(event)
+        self._news = True
+        self._want_frame()
+
+    def clear(self) -> None:
+        """Forget everything shown so far."""
+        self._page, self._shown, self._pinned = None, [], True
+        self._tell_unseen(False)
+        self._place(0, 0)
+        self.refresh()
+
+    def toggle_fold_all(self) -> None:
+        """Unfold all cards and thoughts, or fold them again."""
+        if self._page is not None:
+            self._page.toggle_all()
+            self._want_frame()
+
+    @property
+    def new_below(self) -> str:
+        """What a status bar may say while something new stands below what is in sight; else empty."""
+        return "↓ new" if self._unseen else ""
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether the end is in sight and stays so as the transcript grows."""
+        return self._pinned
+
+    def action_page_up(self) -> None:
+        """Scroll back by a page, keeping two lines in sight."""
+        self.scroll_to(y=self.scroll_y + 2 - self.size.height, animate=False)
+
+    def action_page_down(self) -> None:
+        """Scroll on by a page, keeping two lines in sight."""
+        self.scroll_to(y=self.scroll_y - 2 + self.size.height, animate=False)
+
+    def action_scroll_home(self) -> None:
+        """Show the beginning."""
+        if self._page is not None:
+            self._pinned = False
+            self._page.to_start()
+            self.flush()
+            self._sync_scrollbar()
+
+    def action_scroll_end(self) -> None:
+        """Show the end, and keep showing it as it grows."""
+        self._pinned = True
+        self.flush()
+        self._sync_scrollbar()
+
+    # -- frames ------------------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        """Both timers sleep until there is something to draw."""
+        self._pace = Pace(self, self.flush, self._sync_scrollbar)
+        self._live = self.set_interval(_LIVE_SECS, self._age, pause=True)
+        self._want_frame()
+
+    def flush(self) -> None:
+        """Bring the lines up to date now; the frame timer does it otherwise."""
+        page, height = self._page, self.size.height
+        if page is None or not height or self._pace is None:
+            return
+        self._pace.satisfied()
+        page.use(self.size.width, self._current_palette())
+        page.settle(height, pinned=self._pinned)
+        self._place(page.scroll, page.lines)
+        self._tell_unseen(not self._pinned and (self._unseen or self._news))
+        self._news = False
+        self._repaint_changed()
+        if self._live is not None and page.transcript.live:
+            self._live.resume()
+
+    def _want_frame(self) -> None:
+        if self._pace is not None:
+            self._pace.want()
+
+    def _age(self) -> None:
+        """Time passed for a running call or a countdown."""
+        if self._page is not None and self._page.age():
+            self._want_frame()
+        elif self._live is not None:
+            self._live.pause()
+
+    def _place(self, scroll: int, lines: int) -> None:
+        """Move to a line of so many. A change of the virtual size needs no new layout of the screen."""
+        self._settling = True
+        size = Size(self.size.width, lines)
+        if size != self.virtual_size:
+            self.set_reactive(Widget.virtual_size, size)
+        if scroll != self.scroll_y:
+            self.scroll_to(y=scroll, animate=False, force=True)
+        self._settling = False
+
+    def _pin_at_end(self) -> None:
+        if self.scroll_y >= self.max_scroll_y:
+            self._pinned = True
+            self._tell_unseen(False)
+        self._sync_scrollbar()
+
+    def _sync_scrollbar(self) -> None:
+        """Painting the scrollbar costs as much as all the text, so a stream moves it only now and then."""
+        self.vertical_scrollbar.window_virtual_size = self.virtual_size.height
+        self.vertical_scrollbar.position = self.scroll_y
+
+    def _repaint_changed(self) -> None:
+        before, self._shown = self._shown, self._finished_lines()
+        if len(before) != len(self._shown):
+            self.refresh()
+            return
+        changed = [y for y, strip in enumerate(self._shown) if strip is not before[y]]
+        if changed:
+            self.refresh(Region(0, changed[0], self.size.width, changed[-1] + 1 - changed[0]))
+
+    def _tell_unseen(self, unseen: bool) -> None:
+        if unseen != self._unseen:
+            self._unseen = unseen
+            self.post_message(self.NewBelow())
+
+    # -- what Textual calls ------------------------------------------------------------------------------
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """The person scrolled, unless it is we who do."""
+        if self._settling or self._page is None:
+            return
+        self._page.scroll = round(new_value)
+        self._pinned = False
+        self.flush()
+        self._pin_at_end()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lines are drawn for the new width in the same frame."""
+        self.flush()
+
+    def notify_style_update(self) -> None:
+        """Another theme: other styles."""
+        super().notify_style_update()
+        self._palette = self._surface = None
+        if self._page is not None:
+            self._want_frame()
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on a card folds or unfolds it, unless it ended a selection."""
+        page = self._page
+        if page is not None and not self.text_selection and page.toggle_at(page.scroll + event.y):
+            self._pinned = False  # the row clicked on stays under the mouse
+            self.flush()
+            self._pin_at_end()
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """What is selected is drawn selected."""
+        self._repaint_changed()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The selected text; only the lines selected are drawn for it."""
+        return (self._page.text(selection), "\n") if self._page is not None else None
+
+    def render_line(self, y: int) -> Strip:
+        """The line at `y` cells from the top of what is in sight."""
+        return self._in_sight()[y]
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines of a region. They are finished strips, so that what was drawn before is not drawn again."""
+        strips = self._in_sight()[crop.y : crop.bottom]
+        if crop.height == 1 and self._page is not None:
+            # Textual looks at single lines to learn which character the mouse is on.
+            strips = [strip.apply_offsets(0, self._page.scroll + crop.y) for strip in strips]
+        if crop.column_span != (0, self.size.width):
+            strips = [strip.crop(*crop.column_span) for strip in strips]
+        return strips
+
+    def _in_sight(self) -> list[Strip]:
+        """The strips last put on the screen, or those of a size that no frame was made for yet."""
+        if len(self._shown) != self.size.height:
+            self._shown = self._finished_lines()
+        return self._shown
+
+    def _finished_lines(self) -> list[Strip]:
+        if self._surface is None or self._surface.size != self.size:
+            self._surface = Surface(
+                size=self.size,
+                style=self.rich_style,
+                background=self.background_colors[1],
+                filters=self.get_line_filters(),
+                selected=self.screen.get_component_rich_style("screen--selection"),
+            )
+        strips = self._page.strips(self.size.height) if self._page is not None else []
+        first = self._page.scroll if self._page is not None else 0
+        return self._surface.finished(strips, first, self.text_selection)
+
+    def _current_palette(self) -> Palette:
+        if self._palette is None:
+            styles = {
+                role: self.get_component_rich_style(component_class(role), partial=True)
+                for role in Palette.roles()
+            }
+            self._palette = Palette(**styles, dark=self.app.current_theme.dark)
+        return self._palette
