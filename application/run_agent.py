@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from application.cancellation import absorb_cancellation, to_its_end
 from application.event_stream import EventStream
 from application.identifiers import new_id
 from application.ports import LlmSession, ToolChoice
@@ -77,7 +78,7 @@ class RunAgent:
         self._events = events
         self._limits = limits
         self._responses = 0
-        self._last_response: LlmResponse | None = None
+        self._last_kept: LlmResponse | None = None
 
     @property
     def model(self) -> str:
@@ -113,17 +114,19 @@ class RunAgent:
             await self._events.record(TurnStarted(prompt=prompt))
             await self._converse(prompt, tally)
         except ProviderError as error:
-            await self._keep_partial_answer(tally)
             tally.fail(str(error))
-            await self._events.record(ErrorOccurred(message=str(error)))
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            assert task is not None
-            task.uncancel()
-            await self._keep_partial_answer(tally)
+            absorb_cancellation()
             tally.interrupt()
+        return await to_its_end(self._conclude(tally))
+
+    async def _conclude(self, tally: RunTally) -> RunReport:
+        if tally.broke_off:
+            await self._keep_partial_answer(tally)
         self._close_open_calls(tally)
         report = tally.report()
+        if report.error is not None:
+            await self._events.record(ErrorOccurred(message=report.error))
         await self._events.record(TurnFinished(report=report))
         return report
 
@@ -192,14 +195,14 @@ class RunAgent:
         await self._events.record(ResponseCompleted(turn_index=self._responses, response=response))
         await self._events.record(UsageCounted(model=self.model, usage=response.usage))
         self._responses += 1
-        self._last_response = response
+        self._last_kept = response.without_unfinished_calls()
         tally.add_response(response, continues=continues)
         return response
 
     async def _keep_partial_answer(self, tally: RunTally) -> None:
         """What had arrived of a broken answer is in the conversation; it belongs to the record as well."""
         match self._conversation.messages:
-            case (*_, AssistantMessage(response)) if response is not self._last_response:
+            case (*_, AssistantMessage(response)) if response != self._last_kept:
                 await self._took(response, tally)
             case _:
                 return

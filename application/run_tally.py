@@ -31,6 +31,11 @@ class RunTally:
         """How often the most rejected call, same tool and same arguments, was rejected."""
         return max(self._rejections.values(), default=0)
 
+    @property
+    def broke_off(self) -> bool:
+        """Whether the run was stopped in the middle, by the person or by a failing provider."""
+        return self._interrupted or self._provider_failed
+
     def add_response(self, response: LlmResponse, *, continues: bool) -> None:
         """Count an answer. `continues`: its text goes on where the one before was cut off."""
         self._responses += 1

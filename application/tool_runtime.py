@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from application.approval import Interrupted
 from application.batch_state import BatchState
 from application.call_run import CallRun
+from application.cancellation import absorb_cancellation, to_its_end
 from application.event_stream import EventStream
 from application.ports import Tool, ToolSchemaPort
 from application.review import Review
@@ -91,10 +92,9 @@ class ToolRuntime:
             await self._events.record(BatchPlanned(batch_id=batch.id, lanes=_lanes(calls, state)))
             interrupted = await _all_ended([asyncio.create_task(call.run()) for call in calls])
         except asyncio.CancelledError:
-            _absorb_cancellation()
+            absorb_cancellation()
             interrupted = True
-        for call in calls:
-            await call.close_if_open()
+        await to_its_end(_close(calls))
         return BatchResult(
             results=tuple(call.execution.hand_over() for call in calls),
             records=tuple(call.record for call in calls),
@@ -121,25 +121,24 @@ async def _all_ended(tasks: list[asyncio.Task[None]]) -> bool:
         done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         interrupted = any(not t.cancelled() and isinstance(t.exception(), Interrupted) for t in done)
     except asyncio.CancelledError:
-        _absorb_cancellation()
+        absorb_cancellation()
         pending, interrupted = set(tasks), True
     if pending:
         for task in pending:
             task.cancel()
-        await _settle(pending)
+        await to_its_end(_settle(pending))
     _raise_bugs(tasks)
     return interrupted
 
 
 async def _settle(tasks: set[asyncio.Task[None]]) -> None:
-    """Wait, bounded, until cancelled calls have cleaned up; a second interruption does not cut that short."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + SETTLE_SECS
-    while tasks and (left := deadline - loop.time()) > 0:
-        try:
-            _, tasks = await asyncio.wait(tasks, timeout=left)
-        except asyncio.CancelledError:
-            _absorb_cancellation()
+    """Give cancelled calls a bounded time to clean up."""
+    await asyncio.wait(tasks, timeout=SETTLE_SECS)
+
+
+async def _close(calls: tuple[CallRun, ...]) -> None:
+    for call in calls:
+        await call.close_if_open()
 
 
 def _raise_bugs(tasks: list[asyncio.Task[None]]) -> None:
@@ -148,9 +147,3 @@ def _raise_bugs(tasks: list[asyncio.Task[None]]) -> None:
             error = task.exception()
             if error is not None and not isinstance(error, Interrupted):
                 raise error
-
-
-def _absorb_cancellation() -> None:
-    task = asyncio.current_task()
-    assert task is not None
-    task.uncancel()

@@ -13,7 +13,7 @@ from application.run_agent import AgentLimits, RunAgent
 from application.tool_runtime import ToolRuntime
 from domain.conversation import AssistantMessage, Conversation, ToolResults, UserMessage
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.events import BatchPlanned, ErrorOccurred, ResponseCompleted, TextDelta, TurnFinished
+from domain.events import BatchPlanned, ErrorOccurred, Event, ResponseCompleted, TextDelta, TurnFinished
 from domain.execution import Outcome, ToolExecutionContext
 from domain.json_value import JsonObject
 from domain.path_policy import PathPolicy
@@ -41,6 +41,14 @@ from tests.support.fake_session import FakeSession, Step
 DOWN = ProviderError("the provider is down", kind=ProviderErrorKind.SERVER)
 
 
+class SlowEventStream(EventStream):
+    """Every durable event takes a moment, as it does when it is written somewhere first."""
+
+    async def record(self, event: Event) -> None:
+        await super().record(event)
+        await asyncio.sleep(0)
+
+
 class Bench:
     def __init__(
         self,
@@ -53,7 +61,7 @@ class Bench:
         self.observer = RecordingObserver()
         self.conversation = Conversation()
         self.session = FakeSession(list(script), conversation=self.conversation)
-        events = EventStream([self.observer])
+        events = SlowEventStream([self.observer])
         tools = {t.definition.name: t for t in (tool or FakeTool("read", _ok), FakeWriter(self.world))}
         review = Review(
             person=person or FakePerson(), paths=PathPolicy(roots=("/ws",)), mode=Mode.ASK, events=events
@@ -83,6 +91,11 @@ class Bench:
 
 async def _ok(arguments: JsonObject, context: ToolExecutionContext) -> str:
     return "contents"
+
+
+async def _hangs(arguments: JsonObject, context: ToolExecutionContext) -> str:
+    await asyncio.Event().wait()
+    raise AssertionError
 
 
 def reads(*ids: str) -> LlmResponse:
@@ -356,7 +369,18 @@ async def test_interrupting_from_the_dialog_ends_the_run_as_interrupted() -> Non
     assert await bench.next_prompt_works()
 
 
-@given(st.integers(0, 60))
+async def test_interrupted_again_and_again_while_it_cleans_up_it_still_ends_with_a_legal_history() -> None:
+    bench = Bench(reads("a", "b"), tool=FakeTool("read", _hangs))
+    task = asyncio.create_task(bench.agent.execute("go"))
+    while not task.done():
+        task.cancel()
+        await asyncio.sleep(0)
+
+    assert bench.paired()
+    assert await bench.next_prompt_works()
+
+
+@given(st.integers(0, 120))
 @settings(max_examples=60, deadline=None)
 async def test_cancelled_at_any_moment_the_history_stays_legal_and_the_next_prompt_works(moment: int) -> None:
     bench = Bench(reads("a", "b"), writes("c"), cut("more "), reads("d"), LlmResponse.from_text("done"))

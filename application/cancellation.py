@@ -1,0 +1,27 @@
+"""Being cancelled without leaving things half done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def absorb_cancellation() -> None:
+    """Take note of a cancellation of the current task and go on: the caller ends in its own way."""
+    task = asyncio.current_task()
+    assert task is not None
+    task.uncancel()
+
+
+async def to_its_end(work: Coroutine[object, object, T]) -> T:
+    """Do the work whole, though the current task be cancelled meanwhile. The work must be bounded in time."""
+    task = asyncio.create_task(work)
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            absorb_cancellation()
+    return task.result()
