@@ -93,11 +93,6 @@ async def _ok(arguments: JsonObject, context: ToolExecutionContext) -> str:
     return "contents"
 
 
-async def _hangs(arguments: JsonObject, context: ToolExecutionContext) -> str:
-    await asyncio.Event().wait()
-    raise AssertionError
-
-
 def reads(*ids: str) -> LlmResponse:
     return calls_response(*(a_call("read", {"cell": "a"}, id_=id_) for id_ in ids))
 
@@ -370,12 +365,21 @@ async def test_interrupting_from_the_dialog_ends_the_run_as_interrupted() -> Non
 
 
 async def test_interrupted_again_and_again_while_it_cleans_up_it_still_ends_with_a_legal_history() -> None:
-    bench = Bench(reads("a", "b"), tool=FakeTool("read", _hangs))
+    running = asyncio.Event()
+
+    async def hang(arguments: JsonObject, context: ToolExecutionContext) -> str:
+        running.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    bench = Bench(reads("a", "b"), tool=FakeTool("read", hang))
     task = asyncio.create_task(bench.agent.execute("go"))
+    await running.wait()
     while not task.done():
         task.cancel()
         await asyncio.sleep(0)
 
+    assert task.result().status is RunStatus.INTERRUPTED
     assert bench.paired()
     assert await bench.next_prompt_works()
 
