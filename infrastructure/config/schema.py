@@ -235,7 +235,7 @@ class TuiTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             project=ProjectRule.FREE,
             expected="the name of a theme",
         ),
-    ] = "textual-dark"
+    ] = "quorum"
     notifications: Annotated[
         bool,
         About(

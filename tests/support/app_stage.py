@@ -19,7 +19,7 @@ from tui.prompt import Prompt
 from tui.review_dialog import ReviewDialog
 
 _PATIENCE_SECS = 20.0
-_PLACING = re.compile(r"\x1b\[(\d+);1H")
+_PLACING = re.compile(r"\x1b\[\d+;1H")
 
 
 class Clock:
@@ -81,6 +81,10 @@ class Stage:
         self.prompt.put(text)
         await self.pilot.press("enter")
 
+    def hit(self, key: str) -> None:
+        """Press a key and wait for nothing: the pilot's own press never returns from one that ends the app."""
+        self.app.post_message(events.Key(key, key if len(key) == 1 else None))
+
     async def press_at(self, key: str, arrived: float) -> None:
         """Press a key at a moment of the clock that the dialogs go by."""
         event = events.Key(key, key if len(key) == 1 else None)
@@ -97,7 +101,7 @@ class Stage:
         )
         with console.capture() as capture:
             console.print(update, end="")
-        return _PLACING.sub(lambda match: "" if match[1] == "1" else "\n", capture.get())
+        return _PLACING.sub("", capture.get())
 
 
 @asynccontextmanager

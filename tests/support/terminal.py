@@ -88,6 +88,18 @@ class Terminal:
                 return
         raise AssertionError(f"{text!r} was never painted; the last was:\n{self.painted[-3000:]}")
 
+    def hang_up(self) -> None:
+        """Take the terminal away, as a closed window does."""
+        self.process.ptyproc.fileobj.close()
+
+    def has_ended(self, within: float) -> bool:
+        """Whether the app ends within so many seconds."""
+        try:
+            self.process.expect(pexpect.EOF, timeout=within)
+        except pexpect.TIMEOUT:
+            return False
+        return True
+
     def ended(self, timeout: float = 30) -> int:
         """Wait for the app's end; its exit code."""
         self.process.expect(pexpect.EOF, timeout=timeout)

@@ -1,0 +1,201 @@
+"""The installed app in a pseudo-terminal, driven like a person drives it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.terminal import CTRL_C, ESCAPE, Terminal
+
+SIZES = [(40, 120), (24, 80)]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.py").write_text("first = 1\n", encoding="utf-8")
+    (folder / "b.py").write_text("second = 2\n", encoding="utf-8")
+    return folder
+
+
+def app(project: Path, *arguments: str, rows: int = 40, columns: int = 120) -> Terminal:
+    return Terminal(project, project.parent / "home", rows=rows, columns=columns, arguments=list(arguments))
+
+
+def eventually(holds: Callable[[], bool], *, within: float, what: str) -> None:
+    deadline = time.monotonic() + within
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {within} s: {what}"
+        os.sched_yield()
+
+
+def alive(pid: int) -> bool:
+    """Whether a process exists and is more than a zombie."""
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize(("rows", "columns"), SIZES)
+def test_reads_overlap_an_edit_is_approved_and_a_command_rejected_with_a_reason(
+    rows: int, columns: int, project: Path
+) -> None:
+    with app(project, rows=rows, columns=columns) as terminal:
+        terminal.wait_for("offline")
+        terminal.submit("read a.py and b.py and search second in .")
+        terminal.wait_for("second = 2")
+
+        with terminal.fresh():
+            terminal.submit("replace first with primo in a.py and run pytest")
+            terminal.wait_for("Review")
+            terminal.wait_for("primo = 1")
+        press_when_awake(terminal, "y", "run_command")
+        press_when_awake(terminal, "r", "with this reason")
+        terminal.type("not now\r")
+        terminal.wait_for("not now")
+        eventually(lambda: "primo" in (project / "a.py").read_text(), within=10, what="the edit")
+        quit_app(terminal)
+
+
+def test_an_approved_edit_is_on_disk_and_a_rejected_one_is_not(project: Path) -> None:
+    with app(project) as terminal:
+        terminal.wait_for("offline")
+        terminal.submit("replace first with primo in a.py and replace second with zwei in b.py")
+        terminal.wait_for("call 1 of 2")
+        press_when_awake(terminal, "y", "call 2 of 2")
+        press_when_awake(terminal, "n", "rejected")
+        quit_app(terminal)
+
+    assert (project / "a.py").read_text(encoding="utf-8") == "primo = 1\n"
+    assert (project / "b.py").read_text(encoding="utf-8") == "second = 2\n"
+
+
+def test_keys_typed_while_the_dialog_pops_up_approve_nothing(project: Path) -> None:
+    with app(project) as terminal:
+        terminal.wait_for("offline")
+        terminal.submit("replace first with primo in a.py")
+        until = time.monotonic() + 2
+        while time.monotonic() < until:  # 30 keys a second, before, while and after the dialog appears
+            terminal.type("y")
+            time.sleep(1 / 30)
+        terminal.wait_for("Review")
+
+        assert (project / "a.py").read_text(encoding="utf-8") == "first = 1\n"
+
+        terminal.type(ESCAPE)
+        terminal.wait_for("interrupted")
+        quit_app(terminal)
+    assert (project / "a.py").read_text(encoding="utf-8") == "first = 1\n"
+
+
+def test_escape_while_a_command_runs_ends_it_and_the_next_prompt_works(project: Path) -> None:
+    with app(project, "--mode", "auto") as terminal:
+        terminal.wait_for("offline")
+        terminal.submit("run `sh -c 'setsid sleep 300 & echo $! > pid; wait'`")
+        pid = started(project / "pid")
+        terminal.type(ESCAPE)
+        terminal.wait_for("interrupted")
+        eventually(lambda: not alive(pid), within=5, what="the daemon's end")
+
+        terminal.submit("read b.py")
+        terminal.wait_for("second = 2")
+        quit_app(terminal)
+
+
+def test_nothing_lives_one_second_after_quorum_was_killed(project: Path) -> None:
+    with app(project, "--mode", "auto") as terminal:
+        terminal.wait_for("offline")
+        terminal.submit("run `sh -c 'setsid sleep 300 & echo $! > pid; wait'`")
+        pid = started(project / "pid")
+
+        os.kill(terminal.process.pid, signal.SIGKILL)
+
+        eventually(lambda: not alive(pid), within=5, what="the daemon's end")
+
+
+def test_a_prompt_of_several_lines_is_one_prompt_and_history_brings_it_back(project: Path) -> None:
+    with app(project) as terminal:
+        terminal.wait_for("offline")
+        terminal.type("read a.py\nread b.py")  # a line feed is Ctrl+J
+        terminal.type("\r")
+        terminal.wait_for("first = 1")
+        terminal.wait_for("second = 2")
+        with terminal.fresh():
+            terminal.type("\x1b[A")
+            terminal.wait_for("read b.py")
+        quit_app(terminal)
+
+
+def test_a_hostile_file_does_not_reach_the_terminal(project: Path) -> None:
+    hostile = "\x1b]52;c;aGk=\x07[/red] [bold]x\u202eevil"
+    (project / "hostile.txt").write_text(hostile, encoding="utf-8")
+    with app(project) as terminal:
+        terminal.wait_for("offline")
+        terminal.submit("read hostile.txt")
+        terminal.wait_for("[/red]")
+
+        assert "\x1b]52" not in terminal.raw
+        assert "\u202e" not in terminal.raw
+        quit_app(terminal)
+
+
+def test_a_terminal_that_goes_away_takes_the_app_with_it(project: Path) -> None:
+    with app(project, "--mode", "auto") as terminal:
+        terminal.wait_for("offline")
+        terminal.submit("run `sh -c 'setsid sleep 300 & echo $! > pid; wait'`")
+        pid, quorum = started(project / "pid"), terminal.process.pid
+
+        terminal.hang_up()
+
+        eventually(lambda: not alive(quorum), within=10, what="the app's end")
+        eventually(lambda: not alive(pid), within=5, what="the daemon's end")
+
+
+def test_a_wrong_configuration_ends_the_app_with_its_sentence_and_code_2(project: Path) -> None:
+    config = project.parent / "wrong.toml"
+    config.write_text("[agent]\nmax_tool_turn = 3\n", encoding="utf-8")
+    with app(project, "--config", str(config)) as terminal:
+        terminal.wait_for("did you mean agent.max_tool_turns")
+
+        assert terminal.ended() == 2
+
+
+def press_when_awake(terminal: Terminal, key: str, expected: str) -> None:
+    """Press a key of the dialog until the guard has let it through and what it leads to is painted."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        time.sleep(0.5)  # the guard wants 0.4 s without keys: this pause is what is being tested, not a wait
+        with terminal.fresh():
+            terminal.type(key)
+            try:
+                terminal.wait_for(expected, timeout=1)
+                return
+            except AssertionError:
+                continue
+    raise AssertionError(f"{key!r} did not lead to {expected!r}:\n{terminal.painted[-2000:]}")
+
+
+def started(mark: Path) -> int:
+    """The process id that a command wrote down."""
+    eventually(
+        lambda: mark.exists() and mark.read_text().strip().isdigit(), within=20, what="the command's start"
+    )
+    return int(mark.read_text(encoding="utf-8"))
+
+
+def quit_app(terminal: Terminal) -> None:
+    """Ctrl+C twice within a second; a turn that still runs takes the first for itself."""
+    for _ in range(3):
+        terminal.type(CTRL_C)
+        time.sleep(0.1)
+        terminal.type(CTRL_C)
+        if terminal.has_ended(within=3):
+            break
+    assert terminal.ended() == 0

@@ -1,0 +1,361 @@
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from domain.errors import ConfigError, ProviderError, ProviderErrorKind
+from domain.events import CallFinished, CallStarted, TextDelta
+from domain.execution import Outcome, ToolExecutionContext
+from domain.response import Usage
+from domain.review import DecisionLabel, Mode
+from tests.support.app_stage import Clock, on_stage
+from tests.support.fake_agent import FakeAgent, composing, failing, hold, say
+from tui.app import QuorumApp
+from tui.header import branch_of
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def test_nothing_of_the_domain_is_imported_before_the_first_frame():
+    code = (
+        "import sys, tui.app; heavy = ('domain', 'application', 'infrastructure', 'rich.markdown', 'pygments');"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
+
+
+async def test_the_header_names_place_branch_mode_and_model(tmp_path):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/topic/one\n")
+
+    async with on_stage(tmp_path) as stage:
+        first = stage.text().splitlines()[0]
+
+    assert tmp_path.name in first
+    assert "topic/one" in first
+    assert first.index(" ask ") < first.index("fake/model-1")
+
+
+def test_a_branch_is_read_from_a_worktree_and_a_detached_head_without_running_git(tmp_path):
+    real = tmp_path / "repo" / ".git" / "worktrees" / "w"
+    real.mkdir(parents=True)
+    (real / "HEAD").write_text("0123456789abcdef\n")
+    work = tmp_path / "w"
+    (work / "deep").mkdir(parents=True)
+    (work / ".git").write_text(f"gitdir: {real}\n")
+
+    assert branch_of(work / "deep") == "012345678"
+
+
+def test_a_branch_name_cannot_write_control_characters_to_the_header(tmp_path):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/x\x1b]0;evil\x07\n")
+
+    assert "\x1b" not in branch_of(tmp_path)
+    assert "\x07" not in branch_of(tmp_path)
+
+
+async def test_a_prompt_is_carried_to_the_agent_and_its_answer_is_shown(tmp_path):
+    async with on_stage(tmp_path, say("all is well")) as stage:
+        await stage.pilot.press(*"hello", "enter")
+        await stage.shows("all is well")
+
+        assert stage.agent.prompts == ["hello"]
+        assert stage.prompt.text == ""
+
+
+async def test_a_prompt_sent_before_the_agent_is_there_waits_for_it(tmp_path):
+    gate, box = asyncio.Event(), []
+    inner = composing(box, say("late answer"))
+
+    async def compose(person, observer):
+        await gate.wait()
+        return await inner(person, observer)
+
+    async with on_stage(tmp_path, compose=compose, ready=False) as stage:
+        await stage.pilot.press(*"early", "enter")
+        await stage.shows("1 waiting")
+        gate.set()
+        await stage.shows("late answer")
+
+        assert box[0].prompts == ["early"]
+
+
+async def test_an_initial_prompt_is_sent_by_itself(tmp_path):
+    async with on_stage(tmp_path, initial_prompt="do it") as stage:
+        await stage.until(lambda: stage.agent.reports)
+
+        assert stage.agent.prompts == ["do it"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ConfigError("quorum.toml: agent.max_tool_turns: expected a number"), 2),
+        (ProviderError("no key; set ANTHROPIC_API_KEY", kind=ProviderErrorKind.CONFIGURATION), 4),
+    ],
+)
+async def test_a_failed_composition_ends_the_app_with_its_code_and_its_text(tmp_path, error, code, capsys):
+    app = QuorumApp(failing(error), cwd=tmp_path)
+
+    async with app.run_test():
+        async with asyncio.timeout(20):
+            while app.return_code is None:
+                await asyncio.sleep(0.005)
+
+    assert app.return_code == code
+    assert str(error) in capsys.readouterr().err
+
+
+def test_an_unknown_theme_is_refused_with_the_known_ones(tmp_path):
+    with pytest.raises(ConfigError, match="no theme 'pink'; choose one of .*quorum-light"):
+        QuorumApp(composing([]), cwd=tmp_path, theme="pink")
+
+
+async def test_the_first_run_says_in_two_lines_what_is_missing_and_what_works(tmp_path):
+    async with on_stage(tmp_path, size=(80, 24), model="offline/offline") as stage:
+        await stage.shows("No model yet: set ANTHROPIC_API_KEY")
+        await stage.shows("Offline works:")
+        await stage.send("read a.py")
+        await stage.until(lambda: "No model yet" not in stage.text())
+
+
+async def test_tokens_are_summed_in_the_status_bar(tmp_path):
+    used = Usage(input=1000, output=50, cache_read=11_000)
+    async with on_stage(tmp_path, say("a", usage=used), say("b", usage=used)) as stage:
+        await stage.send("one")
+        await stage.shows("12.0k in · 50 out")
+        await stage.send("two")
+        await stage.shows("24.0k in · 100 out")
+
+
+async def test_shift_tab_goes_through_the_modes_that_ask_and_never_into_auto(tmp_path):
+    seen = []
+    async with on_stage(tmp_path) as stage:
+        for _ in range(4):
+            before = stage.agent.mode
+            await stage.pilot.press("shift+tab")
+            await stage.until(lambda before=before: stage.agent.mode is not before)
+            seen.append(stage.agent.mode)
+
+    assert seen == [Mode.ACCEPT_EDITS, Mode.READ_ONLY, Mode.ASK, Mode.ACCEPT_EDITS]
+
+
+async def test_the_command_sets_auto_and_the_header_is_loud_about_it(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.send("/mode auto")
+        await stage.shows("AUTO: nothing is asked")
+
+        assert stage.agent.mode is Mode.AUTO
+        assert stage.agent.prompts == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("/hlep", "there is no command /hlep; the nearest is /help"),
+        ("/mode pink", "/mode needs one of ask, accept-edits, read-only, auto"),
+        ("/clear all", "/clear takes nothing after it"),
+    ],
+)
+async def test_a_command_that_is_none_stays_in_the_prompt_and_is_told(tmp_path, typed, told):
+    async with on_stage(tmp_path) as stage:
+        await stage.send(typed)
+        await stage.shows(told)
+
+        assert stage.prompt.text == typed
+        assert stage.agent.prompts == []
+
+
+async def test_a_path_at_the_beginning_is_no_command(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.send("/etc/hosts what is it for?")
+        await stage.until(lambda: stage.agent.prompts)
+
+        assert stage.agent.prompts == ["/etc/hosts what is it for?"]
+
+
+async def test_clear_empties_the_screen_and_quit_leaves(tmp_path):
+    async with on_stage(tmp_path, say("to be forgotten")) as stage:
+        await stage.send("hello")
+        await stage.shows("to be forgotten")
+        await stage.send("/clear")
+        await stage.until(lambda: "to be forgotten" not in stage.text())
+        stage.prompt.put("/quit")
+        stage.hit("enter")
+        await stage.until(lambda: stage.app.return_code == 0)
+
+
+@pytest.mark.parametrize("key", ["f1", "question_mark"])
+async def test_help_lists_commands_and_the_real_keys_of_prompt_and_review(tmp_path, key):
+    async with on_stage(tmp_path, size=(80, 70)) as stage:
+        await stage.pilot.press(key)
+        await stage.shows("In a review")
+        shown = stage.text()
+        await stage.pilot.press("escape")
+        await stage.unasked()
+
+    for line in (
+        "/mode MODE",
+        "ctrl+o",
+        "Interrupt the turn",
+        "ctrl+j, shift+enter",
+        "Approve: run exactly this",
+    ):
+        assert line in shown
+
+
+async def test_a_question_mark_within_a_prompt_is_just_typed(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.pilot.press("a", "question_mark")
+
+        assert stage.prompt.text == "a?"
+
+
+async def test_the_palette_offers_every_command_and_key_and_runs_what_is_chosen(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        offered = [command.title for command in stage.app.get_system_commands(stage.app.screen)]
+        await stage.pilot.press("ctrl+p")
+        await stage.until(lambda: stage.app.screen is not stage.app.chat)
+        await stage.pilot.press(*"mode read-only")
+        await stage.shows("/mode read-only")
+        await stage.pilot.press("enter")
+        await stage.until(lambda: stage.agent.mode is Mode.READ_ONLY)
+
+    assert len(offered) == len(set(offered))
+    assert {"/mode auto", "/theme", "/quit", "Interrupt the turn", "Draw the screen again"} <= set(offered)
+
+
+async def test_markup_and_control_characters_of_a_tool_do_nothing_to_the_screen(tmp_path):
+    context = ToolExecutionContext(call_id="c", batch_id="b", call_index=0, turn_index=0)
+    evil = "[/red] [bold]x[/] \x1b]52;c;aGk=\x07 \x1b[2J \u202egnp.exe"
+
+    async def scene(agent: FakeAgent) -> None:
+        agent.tell(TextDelta(text=evil))
+        agent.tell(CallStarted(context=context, tool="read_file", arguments={"path": evil}))
+        agent.tell(
+            CallFinished(
+                context=context,
+                tool="read_file",
+                outcome=Outcome.OK,
+                decision=DecisionLabel.ALLOWED,
+                output=evil,
+                duration_secs=0.1,
+            )
+        )
+
+    async with on_stage(tmp_path, scene) as stage:
+        await stage.send("go")
+        await stage.shows("[/red]")
+        await stage.pilot.press("ctrl+o")
+        shown = stage.text()
+
+    assert not {"\x1b", "\x07", "\u202e"} & set(shown)
+
+
+async def test_everything_fits_80_by_24_and_survives_a_storm_of_resizes(tmp_path):
+    async with on_stage(tmp_path, say("word " * 300), size=(80, 24)) as stage:
+        await stage.send("hello")
+        await stage.until(lambda: stage.agent.reports)
+        for width, height in [(120, 40), (60, 15), (200, 60), (80, 24), (40, 10), (80, 24)] * 3:
+            await stage.pilot.resize_terminal(width, height)
+        await stage.shows("enter sends")
+        lines = stage.text().rstrip("\n").split("\n")
+
+    assert len(lines) == 24
+    assert max(len(line) for line in lines) <= 80
+    assert "quorum" in lines[0]
+
+
+async def test_without_colour_everything_is_still_said(tmp_path, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with on_stage(tmp_path, hold()) as stage:
+        await stage.send("hello")
+        await stage.shows("esc interrupts")
+
+
+async def test_page_keys_scroll_the_transcript_while_the_prompt_keeps_the_focus(tmp_path):
+    async with on_stage(tmp_path, say("\n\n".join(f"paragraph {n}" for n in range(100)))) as stage:
+        await stage.send("hello")
+        await stage.shows("paragraph 99")
+        await stage.pilot.press("pageup")
+        await stage.until(lambda: "paragraph 99" not in stage.text())
+        await stage.pilot.press("ctrl+home")
+        await stage.shows("paragraph 0")
+        await stage.pilot.press("ctrl+end", "x")
+        await stage.shows("paragraph 99")
+
+        assert stage.prompt.text == "x"
+
+
+async def test_redrawing_keeps_what_is_there(tmp_path):
+    async with on_stage(tmp_path, say("still here")) as stage:
+        await stage.send("hello")
+        await stage.shows("still here")
+        await stage.pilot.press("ctrl+l")
+        await stage.shows("still here")
+
+
+async def test_ctrl_c_twice_within_a_second_quits_and_once_only_says_so(tmp_path):
+    clock = Clock()
+    async with on_stage(tmp_path, clock=clock) as stage:
+        await stage.pilot.press("ctrl+c")
+        await stage.shows("ctrl+c again quits")
+        clock.now += 1.5
+        await stage.pilot.press("ctrl+c")
+        await stage.pilot.pause()
+        assert stage.app.return_code is None
+        clock.now += 0.5
+        stage.hit("ctrl+c")
+        await stage.until(lambda: stage.app.return_code == 0)
+
+
+async def test_ctrl_c_clears_what_is_typed_before_it_quits(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.pilot.press(*"draft", "ctrl+c")
+        await stage.until(lambda: stage.prompt.text == "")
+
+        assert stage.app.return_code is None
+
+
+async def test_ctrl_c_copies_a_selection_and_does_nothing_else(tmp_path):
+    async with on_stage(tmp_path, hold()) as stage:
+        await stage.send("hello")
+        await stage.until(lambda: stage.agent.reached.is_set())
+        await stage.pilot.press(*"copy me", "f7", "ctrl+c")
+        await stage.until(lambda: stage.app.clipboard == "copy me")
+
+        assert stage.app.chat.turns.running
+        assert stage.prompt.text == "copy me"
+
+
+async def test_ctrl_d_quits_only_when_nothing_is_typed(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.pilot.press("a", "b", "home", "ctrl+d")
+        assert stage.prompt.text == "b"
+        await stage.pilot.press("ctrl+d")
+        assert stage.prompt.text == ""
+        stage.hit("ctrl+d")
+        await stage.until(lambda: stage.app.return_code == 0)
+
+
+def test_the_directory_is_cut_from_its_left_where_there_is_no_room():
+    from tui.header import _cut_left
+
+    assert _cut_left("/a/very/long/path", 8) == "…ng/path"
+    assert _cut_left("/a", 8) == "/a"
+
+
+def test_the_history_of_a_project_has_its_own_file(tmp_path):
+    from tui.history import history_path
+
+    assert history_path(tmp_path).parent == tmp_path / "state" / "quorum" / "history"
+    assert history_path(tmp_path) != history_path(Path("/"))

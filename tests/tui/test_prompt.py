@@ -1,0 +1,215 @@
+import json
+import stat
+
+import pytest
+from textual import events
+
+from tests.support.app_stage import Stage, on_stage
+from tests.support.fake_agent import hold
+from tui.history import History, history_path
+from tui.paste import Folds, harmless
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+async def paste(stage: Stage, text: str) -> None:
+    stage.app.post_message(events.Paste(text))
+    await stage.pilot.pause()
+
+
+@pytest.mark.parametrize("key", ["ctrl+j", "shift+enter", "alt+enter"])
+async def test_these_keys_begin_a_new_line_and_enter_sends_all_of_them(tmp_path, key):
+    async with on_stage(tmp_path) as stage:
+        await stage.pilot.press("a", key, "b", "enter")
+        await stage.until(lambda: stage.agent.prompts)
+
+        assert stage.agent.prompts == ["a\nb"]
+
+
+async def test_a_backslash_before_enter_begins_a_new_line(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.pilot.press("a", "backslash", "enter", "b")
+
+        assert stage.prompt.text == "a\nb"
+
+
+async def test_alt_enter_of_a_plain_terminal_is_a_new_line_too():
+    from textual._xterm_parser import XTermParser
+
+    import tui.prompt  # noqa: F401 - registers the sequence
+
+    keys = [event.key for event in XTermParser().feed("\x1b\r") if isinstance(event, events.Key)]
+
+    assert keys == ["ctrl+j"]
+
+
+async def test_nothing_but_blanks_is_not_sent(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.pilot.press("space", "enter")
+
+        assert stage.agent.prompts == []
+
+
+async def test_the_prompt_grows_to_ten_lines_and_no_further(tmp_path):
+    async with on_stage(tmp_path, size=(80, 40)) as stage:
+        heights = []
+        for lines in (1, 4, 25):
+            stage.prompt.put("\n".join("x" * lines))
+            await stage.pilot.pause()
+            heights.append(stage.prompt.size.height)
+
+    assert heights == [1, 4, 10]
+
+
+async def test_up_brings_back_earlier_prompts_and_down_the_draft(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        for prompt in ("first", "second"):
+            await stage.send(prompt)
+        await stage.until(lambda: len(stage.agent.reports) == 2)
+        shown = []
+        for key in ("d", "up", "up", "up", "down", "down", "down"):
+            await stage.pilot.press(key)
+            shown.append(stage.prompt.text)
+
+    assert shown == ["d", "second", "first", "first", "second", "d", "d"]
+
+
+async def test_up_within_several_lines_only_moves_the_cursor(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.send("earlier")
+        await stage.until(lambda: stage.agent.reports)
+        stage.prompt.put("one\ntwo")
+        await stage.pilot.press("up")
+        assert stage.prompt.text == "one\ntwo"
+        await stage.pilot.press("up")
+        assert stage.prompt.text == "earlier"
+
+
+async def test_the_history_of_a_project_outlives_the_app(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.send("remember me")
+        await stage.until(lambda: stage.agent.reports)
+
+    async with on_stage(tmp_path) as stage:
+        await stage.pilot.press("up")
+
+        assert stage.prompt.text == "remember me"
+
+
+async def test_a_history_that_cannot_be_written_is_told_and_the_prompt_is_sent_all_the_same(tmp_path):
+    (tmp_path / "state").write_text("not a folder")
+    async with on_stage(tmp_path) as stage:
+        await stage.send("hello")
+        await stage.shows("could not be added to the history")
+        await stage.until(lambda: stage.agent.reports)
+
+        assert stage.agent.prompts == ["hello"]
+
+
+async def test_a_long_paste_is_folded_and_sent_in_full(tmp_path):
+    pasted = "\n".join(f"line {n}" for n in range(120))
+    async with on_stage(tmp_path) as stage:
+        await stage.pilot.press(*"see ")
+        await paste(stage, pasted)
+        assert stage.prompt.text == "see [pasted 120 lines #1]"
+        await stage.pilot.press("enter")
+        await stage.until(lambda: stage.agent.prompts)
+
+        assert stage.agent.prompts == ["see " + pasted]
+
+
+async def test_a_short_paste_stands_as_it_is_and_is_not_sent_by_its_line_ends(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await paste(stage, "a\r\nb\r")
+
+        assert stage.prompt.text == "a\nb\n"
+        assert stage.agent.prompts == []
+
+
+async def test_control_characters_in_a_paste_become_visible_text(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await paste(stage, "x\x1b[2Jy\x07\u202ez\tw")
+        text = stage.prompt.text
+
+    assert not {"\x1b", "\x07", "\u202e"} & set(text)
+    assert "\t" in text
+
+
+async def test_undo_brings_back_what_was_deleted(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.pilot.press(*"hello", "ctrl+u")
+        assert stage.prompt.text == ""
+        await stage.pilot.press("ctrl+underscore")
+        assert stage.prompt.text == "hello"
+
+
+async def test_what_is_typed_during_a_turn_stays_when_the_turn_ends(tmp_path):
+    async with on_stage(tmp_path, hold()) as stage:
+        await stage.send("go")
+        await stage.until(lambda: stage.agent.reached.is_set())
+        await stage.pilot.press(*"draft", "escape")
+        await stage.until(lambda: stage.agent.reports)
+
+        assert stage.prompt.text == "draft"
+
+
+def test_a_name_of_a_paste_inside_another_paste_is_left_alone():
+    folds = Folds()
+    inner = "[pasted 11 lines #2]\n" * 11
+    first, second = folds.fold(inner), folds.fold("\n" * 10)
+
+    assert first == "[pasted 12 lines #1]"
+    assert folds.expand(f"{first}|{second}") == inner + "|" + "\n" * 10
+
+
+def test_one_long_line_is_folded_by_its_size():
+    assert Folds().fold("x" * 2_001) == "[pasted 2.0 kB #1]"
+    assert Folds().fold("x" * 2_000) == "x" * 2_000
+
+
+def test_harmless_keeps_ordinary_text_and_tabs():
+    assert harmless("é\t日本\r\nb") == "é\t日本\nb"
+
+
+def test_the_history_file_is_only_for_its_owner_and_holds_one_prompt_a_line(tmp_path):
+    path = history_path(tmp_path)
+    history = History(path)
+    history.add("one\ntwo")
+    history.add("one\ntwo")
+    history.add("three")
+
+    assert [json.loads(line) for line in path.read_text().splitlines()] == ["one\ntwo", "three"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_damaged_lines_are_passed_over_and_a_torn_end_spoils_nothing_new(tmp_path):
+    path = tmp_path / "h.jsonl"
+    path.write_bytes(b'"good"\n\xff\xfe\n{"a": 1}\n\n"torn')
+
+    history = History(path)
+    history.add("new")
+
+    assert History(path).entries == ["good", "new"]
+
+
+def test_only_the_end_of_a_very_long_history_is_read(tmp_path):
+    path = tmp_path / "h.jsonl"
+    path.write_text("".join(f'"prompt {n}"\n' for n in range(100_000)))
+
+    entries = History(path).entries
+
+    assert len(entries) == 1_000
+    assert entries[-1] == "prompt 99999"
+
+
+def test_an_enormous_prompt_is_remembered_but_not_written(tmp_path):
+    path = tmp_path / "h.jsonl"
+    history = History(path)
+    history.add("x" * 100_001)
+
+    assert history.entries == ["x" * 100_001]
+    assert not path.exists()

@@ -1,0 +1,436 @@
+import asyncio
+
+import pytest
+from textual import events
+from textual.widgets import Input, TextArea
+
+from domain.review import Approve, ApproveRest, Edit, Mode, Reject, RejectAndInterrupt
+from domain.seal import Seal
+from tests.support.app_stage import Clock, on_stage
+from tests.support.fake_agent import FakeAgent, a_command, a_packet, a_request, an_edit, hold, review, say
+
+DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n"
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+MAKE = a_command("make all")
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer"),
+    [
+        (["y"], Approve(MAKE.digest)),
+        (["n"], Reject()),
+        (["enter"], Reject()),
+        (["escape"], RejectAndInterrupt()),
+        (["right", "right", "right", "enter"], Approve(MAKE.digest)),
+        (["tab", "shift+tab", "enter"], Reject()),
+        (["r", "enter"], Reject()),
+        (["r", *"too risky", "enter"], Reject("too risky")),
+        (["r", *"x", "escape", "n"], Reject()),
+        (["e", "end", *" -k", "ctrl+s"], Edit({"command": "make all -k"})),
+        (["e", *"x", "escape", "n"], Reject()),
+    ],
+    ids=lambda value: "+".join(value) if isinstance(value, list) else "",
+)
+async def test_each_key_gives_its_answer(tmp_path, keys, answer):
+    async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
+        await stage.send("go")
+        await stage.asked()
+        for key in keys:
+            await stage.pilot.press(key)
+        await stage.until(lambda: stage.agent.answers)
+        await stage.unasked()
+
+        assert stage.agent.answers == [answer]
+
+
+async def test_the_next_prompt_works_after_escape_in_a_dialog(tmp_path):
+    async with on_stage(tmp_path, review(a_request(MAKE)), say("second answer")) as stage:
+        await stage.send("first")
+        await stage.asked()
+        await stage.pilot.press("escape")
+        await stage.until(lambda: stage.agent.reports)
+        await stage.send("second")
+        await stage.shows("second answer")
+
+
+async def test_ctrl_c_in_a_dialog_interrupts_the_turn_and_takes_the_dialog_down(tmp_path):
+    async with on_stage(tmp_path, review(a_request(MAKE)), say("second answer")) as stage:
+        await stage.send("first")
+        await stage.asked()
+        await stage.pilot.press("ctrl+c")
+        await stage.until(lambda: stage.agent.reports)
+        await stage.unasked()
+        await stage.send("second")
+        await stage.shows("second answer")
+
+        assert stage.agent.answers == []
+
+
+async def test_a_question_whose_call_is_cancelled_leaves_the_screen_even_under_the_help(tmp_path):
+    cancel = asyncio.Event()
+
+    async def scene(agent: FakeAgent) -> None:
+        question = asyncio.create_task(agent.ask(a_request(MAKE)))
+        await cancel.wait()
+        question.cancel()
+        await asyncio.wait({question})
+
+    async with on_stage(tmp_path, scene) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.pilot.press("f1")
+        await stage.shows("Commands")
+        cancel.set()
+        await stage.unasked()
+        await stage.until(lambda: stage.agent.reports)
+
+        assert stage.agent.answers == []
+
+
+async def test_questions_asked_at_once_come_one_at_a_time_in_their_order(tmp_path):
+    first, second = a_command("one", index=0), a_command("two", index=1)
+
+    async def scene(agent: FakeAgent) -> None:
+        await asyncio.gather(*(agent.ask(a_request(p, batch_size=2)) for p in (first, second)))
+
+    async with on_stage(tmp_path, scene) as stage:
+        await stage.send("go")
+        await stage.shows("call 1 of 2")
+        assert len(stage.app.screen_stack) == 2
+        await stage.asked()
+        await stage.pilot.press("y")
+        await stage.shows("call 2 of 2")
+        await stage.asked()
+        await stage.pilot.press("y")
+        await stage.until(lambda: stage.agent.reports)
+
+        assert stage.agent.answers == [Approve(first.digest), Approve(second.digest)]
+
+
+# -- the keyboard guard -------------------------------------------------------------------------------------
+
+
+async def test_keys_at_thirty_a_second_never_answer_and_rest_makes_the_dialog_listen(tmp_path):
+    clock = Clock()
+    clock.now = 100.0
+    async with on_stage(tmp_path, review(a_request(MAKE)), clock=clock) as stage:
+        await stage.send("go")
+        await stage.asked()
+        arrived = 100.0
+        for place in range(90):
+            arrived += 1 / 30
+            await stage.press_at("yAenr"[place % 5], arrived)
+        assert stage.agent.answers == []
+        await stage.press_at("y", arrived + 0.5)
+        await stage.until(lambda: stage.agent.answers)
+
+        assert stage.agent.answers == [Approve(MAKE.digest)]
+
+
+@pytest.mark.parametrize("key", ["y", "n", "enter", "r", "e", "d", "down", "tab", "pageup", "ctrl+o"])
+async def test_every_key_is_dead_just_after_the_dialog_appeared(tmp_path, key):
+    clock = Clock()
+    clock.now = 100.0
+    async with on_stage(tmp_path, review(a_request(MAKE)), clock=clock) as stage:
+        await stage.send("go")
+        dialog = await stage.asked()
+        focused = dialog.focused
+        await stage.press_at(key, 100.399)
+
+        assert stage.agent.answers == []
+        assert dialog.focused is focused
+
+
+@pytest.mark.parametrize("key", ["escape", "ctrl+c"])
+async def test_escape_and_ctrl_c_act_from_the_first_moment(tmp_path, key):
+    clock = Clock()
+    clock.now = 100.0
+    async with on_stage(tmp_path, review(a_request(MAKE)), clock=clock) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.press_at(key, 100.0)
+        await stage.until(lambda: stage.agent.reports)
+
+        assert stage.agent.reports[0].status.value == "interrupted"
+
+
+async def test_a_stale_approval_is_asked_again_with_the_keys_dead_again(tmp_path):
+    clock = Clock()
+    clock.now = 100.0
+    changed = a_command("make more")
+    scene = review(a_request(MAKE), a_request(changed, stale=True))
+    async with on_stage(tmp_path, scene, clock=clock) as stage:
+        await stage.send("go")
+        await stage.asked()
+        clock.now = 101.0
+        await stage.press_at("y", 101.0)
+        await stage.shows("Review again")
+        await stage.asked()
+        await stage.press_at("y", 101.1)
+        assert len(stage.agent.answers) == 1
+        await stage.shows("what you approved is no longer what would run")
+        await stage.press_at("y", 101.6)
+        await stage.until(lambda: stage.agent.reports)
+
+        assert stage.agent.answers == [Approve(MAKE.digest), Approve(changed.digest)]
+
+
+async def test_keys_typed_while_the_dialog_pops_up_answer_nothing(tmp_path):
+    ask = asyncio.Event()
+
+    async def scene(agent: FakeAgent) -> None:
+        await ask.wait()
+        await agent.ask(a_request(MAKE))
+
+    clock = Clock()
+    clock.now = float("inf")
+    async with on_stage(tmp_path, scene, clock=clock) as stage:
+        await stage.send("go")
+        ask.set()
+        for key in "yes y y":
+            stage.hit("space" if key == " " else key)
+        await stage.asked()
+        for key in "yyy":
+            stage.hit(key)
+        await stage.pilot.pause()
+
+        assert stage.agent.answers == []
+
+
+async def test_a_paste_into_a_dialog_answers_nothing(tmp_path):
+    async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
+        await stage.send("go")
+        await stage.asked()
+        stage.app.post_message(events.Paste("y\ny\n"))
+        await stage.pilot.pause()
+
+        assert stage.agent.answers == []
+        assert stage.prompt.text == ""
+
+
+async def test_a_click_is_guarded_like_a_key(tmp_path):
+    clock = Clock()
+    clock.now = float("inf")
+    async with on_stage(tmp_path, review(a_request(MAKE)), clock=clock) as stage:
+        await stage.send("go")
+        dialog = await stage.asked()
+        await stage.pilot.click(dialog.query("Choice").last())
+        await stage.pilot.pause()
+
+        assert stage.agent.answers == []
+
+
+async def test_a_click_on_a_choice_takes_it(tmp_path):
+    async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
+        await stage.send("go")
+        dialog = await stage.asked()
+        await stage.pilot.click(dialog.query("Choice").last())
+        await stage.until(lambda: stage.agent.answers)
+
+        assert stage.agent.answers == [Approve(MAKE.digest)]
+
+
+# -- approving the rest -------------------------------------------------------------------------------------
+
+
+async def test_the_rest_is_listed_with_digests_and_contents_before_it_is_approved(tmp_path):
+    edit, test = an_edit(DIFF, index=0), a_command("pytest -q", index=1)
+    async with on_stage(tmp_path, review(a_request(edit, test)), size=(100, 40)) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.pilot.press("A")
+        await stage.shows("These 2 run as they are sealed now")
+        shown = stage.text()
+        assert stage.agent.answers == []
+        await stage.pilot.press("A")
+        await stage.until(lambda: stage.agent.answers)
+
+        assert stage.agent.answers == [ApproveRest((edit.digest, test.digest))]
+    for packet in (edit, test):
+        assert f"packet {packet.digest[:4]}…{packet.digest[-3:]}" in shown
+    assert "$ pytest -q" in shown
+
+
+async def test_the_list_of_the_rest_makes_the_keys_dead_again(tmp_path):
+    clock = Clock()
+    clock.now = 100.0
+    request = a_request(a_command("one", index=0), a_command("two", index=1))
+    async with on_stage(tmp_path, review(request), clock=clock) as stage:
+        await stage.send("go")
+        await stage.asked()
+        clock.now = 101.0
+        await stage.press_at("A", 101.0)
+        await stage.shows("These 2 run")
+        await stage.press_at("A", 101.05)
+
+        assert stage.agent.answers == []
+
+
+async def test_the_careful_choice_of_the_list_goes_back(tmp_path):
+    request = a_request(a_command("one", index=0), a_command("two", index=1))
+    async with on_stage(tmp_path, review(request)) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.pilot.press("A")
+        await stage.shows("These 2 run")
+        await stage.pilot.press("y", "enter")
+        await stage.shows("reject with a reason")
+
+        assert stage.agent.answers == []
+
+
+async def test_without_following_calls_there_is_no_rest_to_approve(tmp_path):
+    async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.pilot.press("A")
+
+        assert "approve these" not in stage.text()
+        assert stage.agent.answers == []
+
+
+# -- editing ------------------------------------------------------------------------------------------------
+
+
+async def test_arguments_are_edited_as_json_and_what_is_wrong_is_named(tmp_path):
+    packet = a_packet("write_file", {"path": "x"}, Seal(cwd="/w", diff=DIFF))
+    async with on_stage(tmp_path, review(a_request(packet))) as stage:
+        await stage.send("go")
+        dialog = await stage.asked()
+        await stage.pilot.press("e")
+        editor = dialog.query_one("#editor", TextArea)
+        editor.load_text('{\n  "path": \n}')
+        await stage.pilot.press("ctrl+s")
+        await stage.shows("not JSON at line 3, column 1")
+        editor.load_text("[1]")
+        await stage.pilot.press("ctrl+s")
+        await stage.shows("must be one JSON object")
+        editor.load_text('{"path": "y"}')
+        await stage.pilot.press("ctrl+s")
+        await stage.until(lambda: stage.agent.answers)
+
+        assert stage.agent.answers == [Edit({"path": "y"})]
+
+
+async def test_letters_typed_into_a_reason_or_an_edit_are_no_answers(tmp_path):
+    async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
+        await stage.send("go")
+        dialog = await stage.asked()
+        await stage.pilot.press("r", *"yAned")
+        assert dialog.query_one("#reason", Input).value == "yAned"
+        await stage.pilot.press("escape", "e", *"yAn")
+        assert dialog.query_one("#editor", TextArea).text == "yAnmake all"
+
+        assert stage.agent.answers == []
+
+
+# -- the screen behind --------------------------------------------------------------------------------------
+
+
+async def test_the_transcript_stays_in_sight_and_scrolls_behind_the_dialog(tmp_path):
+    paragraphs = say("\n\n".join(f"paragraph {n}" for n in range(100)))
+    async with on_stage(tmp_path, paragraphs, review(a_request(MAKE)), size=(80, 24)) as stage:
+        await stage.send("talk")
+        await stage.shows("paragraph 99")
+        await stage.send("go")
+        await stage.asked()
+        await stage.shows("› go")
+        await stage.pilot.press("ctrl+home")
+        await stage.shows("paragraph 0")
+
+        assert "answer needed" in stage.text()
+
+
+async def test_a_half_typed_prompt_is_kept_and_not_typed_into(tmp_path):
+    ask = asyncio.Event()
+
+    async def scene(agent: FakeAgent) -> None:
+        await ask.wait()
+        await agent.ask(a_request(MAKE))
+
+    async with on_stage(tmp_path, scene) as stage:
+        await stage.send("go")
+        await stage.pilot.press(*"half")
+        ask.set()
+        await stage.asked()
+        await stage.pilot.press("x", "z", "n")
+        await stage.unasked()
+        await stage.pilot.press("!")
+
+        assert stage.prompt.text == "half!"
+
+
+async def test_the_mode_and_the_palette_are_out_of_reach_of_a_dialog(tmp_path):
+    async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
+        await stage.send("go")
+        dialog = await stage.asked()
+        await stage.pilot.press("ctrl+p", "shift+tab")
+
+        assert stage.app.screen is dialog
+        assert stage.agent.mode is Mode.ASK
+
+
+async def test_the_dialog_follows_a_storm_of_resizes(tmp_path):
+    long = a_command("\n".join(f"echo {n}" for n in range(100)))
+    async with on_stage(tmp_path, review(a_request(long)), size=(80, 24)) as stage:
+        await stage.send("go")
+        await stage.asked()
+        for width, height in [(160, 50), (50, 14), (120, 40), (80, 24)] * 3:
+            await stage.pilot.resize_terminal(width, height)
+        await stage.shows("more lines")
+        await stage.shows("y approve")
+        lines = stage.text().rstrip("\n").split("\n")
+
+    assert len(lines) == 24
+    assert max(len(line) for line in lines) <= 80
+
+
+async def test_what_is_out_of_sight_is_counted_and_can_be_scrolled_to(tmp_path):
+    long = a_command("\n".join(f"echo {n}" for n in range(100)))
+    async with on_stage(tmp_path, review(a_request(long)), size=(80, 24)) as stage:
+        await stage.send("go")
+        await stage.asked()
+        shown = sum(f"echo {n}" in stage.text() for n in range(10))
+        await stage.shows(f"↓ {100 - shown} more lines")
+        for _ in range(12):
+            await stage.pilot.press("shift+down")
+        await stage.shows("echo 99")
+        await stage.shows(f"↑ {100 - shown} above")
+
+        assert "more lines" not in stage.text()
+
+
+async def test_the_whole_digest_is_a_key_away(tmp_path):
+    async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.shows(f"{MAKE.digest[:4]}…{MAKE.digest[-3:]}")
+        assert MAKE.digest not in stage.text()
+        await stage.pilot.press("d")
+        await stage.shows(MAKE.digest)
+
+
+async def test_a_dialog_over_a_running_stream_does_not_stop_it(tmp_path):
+    async def scene(agent: FakeAgent) -> None:
+        question = asyncio.create_task(agent.ask(a_request(MAKE)))
+        await hold("streamed behind")(agent) if not await question else None
+
+    async with on_stage(tmp_path, scene) as stage:
+        await stage.send("go")
+        await stage.asked()
+        stage.agent.tell(_delta("told while asking"))
+        await stage.shows("told while asking")
+        await stage.pilot.press("n")
+        await stage.until(lambda: stage.agent.reports)
+
+
+def _delta(text: str):
+    from domain.events import TextDelta
+
+    return TextDelta(text=text)

@@ -1,0 +1,45 @@
+"""What the app needs of an agent; the application layer is behind it, and nothing of it is imported here."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from application.ports import Observer, Person
+    from domain.report import RunReport
+    from domain.review import Mode
+
+
+class Agent(Protocol):
+    """One session. Events of its turns arrive at the observer it was composed with."""
+
+    @property
+    def session_id(self) -> str:
+        """The session's id."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The model's full name, "provider/model"."""
+        ...
+
+    @property
+    def mode(self) -> Mode:
+        """The review mode in force."""
+        ...
+
+    async def set_mode(self, mode: Mode) -> None:
+        """Change the review mode, for calls not yet decided on."""
+        ...
+
+    async def execute(self, prompt: str) -> RunReport:
+        """Carry one prompt to its end.
+
+        Failures of a provider are in the report. A task cancelled in here closes what it opened and still
+        returns a report, with status INTERRUPTED.
+        """
+        ...
+
+
+ComposeAgent: TypeAlias = "Callable[[Person, Observer], Awaitable[Agent]]"

@@ -1,0 +1,216 @@
+"""The one screen of a session: header, transcript, prompt, status bar, and the turns they belong to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import HorizontalGroup
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import Static
+
+from tui.commands import CYCLED_MODES, NotACommand, action_for, is_command
+from tui.header import Header
+from tui.prompt import Prompt
+from tui.recall import Recall
+from tui.status_bar import Status, StatusBar
+from tui.transcript.view import TranscriptView
+from tui.turns import Turns
+from tui.welcome import welcome_text
+
+if TYPE_CHECKING:
+    from domain.events import Event
+    from tui.agent import Agent
+
+
+class ChatScreen(Screen[None]):
+    """Shows a session and takes prompts for it. Everything works before the agent is there; prompts wait."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "interrupt", "Interrupt the turn", priority=True),
+        Binding("shift+tab", "cycle_mode", "Next mode: ask, accept-edits, read-only", priority=True),
+    ]
+
+    class AskingChanged(Message):
+        """A question to the person has appeared or gone."""
+
+        def __init__(self, *, answer_needed: bool) -> None:
+            super().__init__()
+            self.answer_needed = answer_needed
+
+    class TurnEnded(Message):
+        """A turn that took so many seconds is over."""
+
+        def __init__(self, secs: float) -> None:
+            super().__init__()
+            self.secs = secs
+
+    def __init__(self, cwd: Path) -> None:
+        super().__init__(id="chat")
+        self.turns = Turns(
+            on_change=self._state_changed,
+            on_end=lambda secs: self.post_message(self.TurnEnded(secs)),
+            give_back=self._give_back,
+        )
+        self.transcript = TranscriptView(id="transcript")
+        self._recall = Recall(cwd, self.turns.take_back)
+        self.prompt = Prompt(self._recall, placeholder="Ask for something, or / for commands", id="prompt")
+        self._header = Header(cwd, id="header")
+        self._status_bar = StatusBar(self._status, id="status")
+        self._agent: Agent | None = None
+        self._mode = self._notice = ""
+        self._tokens_in = self._tokens_out = 0
+        self._asking = self._leaving = False
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom."""
+        yield self._header
+        yield self.transcript
+        yield Static(id="welcome", markup=False)
+        with HorizontalGroup(id="composer"):
+            yield Static(" ›", id="sign", markup=False)
+            yield self.prompt
+        yield self._status_bar
+
+    def on_mount(self) -> None:
+        """The prompt takes every key from the start."""
+        self.prompt.focus()
+
+    # -- the session ------------------------------------------------------------------------------------------
+
+    async def serve(self, agent: Agent) -> None:
+        """Show this agent's session and run what is submitted, for ever."""
+        self._agent, self._mode = agent, agent.mode.value
+        self.query_one("#welcome", Static).update(welcome_text(agent.model))
+        self._state_changed()
+        await self.turns.serve(agent)
+
+    def hear(self, happened: list[Event]) -> None:
+        """Show events, in order."""
+        from domain.events import ModeChanged, UsageCounted
+
+        for event in happened:
+            self.transcript.apply(event)
+            if isinstance(event, UsageCounted):
+                usage = event.usage
+                self._tokens_in += usage.input + usage.cache_read + usage.cache_write
+                self._tokens_out += usage.output
+                self._status_bar.update()
+            elif isinstance(event, ModeChanged):
+                self._mode = event.mode.value
+                self._state_changed()
+
+    async def action_set_mode(self, name: str) -> None:
+        """Change the review mode, once there is an agent to change it for."""
+        from domain.review import Mode
+
+        if self._agent is None:
+            self.say("still starting; choose the mode in a moment")
+            return
+        await self._agent.set_mode(Mode(name))
+        self._mode = self._agent.mode.value
+        self._state_changed()
+
+    async def action_cycle_mode(self) -> None:
+        """The next of the modes that keep asking; never auto."""
+        place = CYCLED_MODES.index(self._mode) if self._mode in CYCLED_MODES else -1
+        await self.action_set_mode(CYCLED_MODES[(place + 1) % len(CYCLED_MODES)])
+
+    def action_interrupt(self) -> None:
+        """Stop the running turn, or drop a selection."""
+        if not self.turns.interrupt():
+            self.clear_selection()
+
+    def action_clear_transcript(self) -> None:
+        """Clear the screen; the conversation goes on."""
+        self.transcript.clear()
+
+    # -- prompts --------------------------------------------------------------------------------------------
+
+    @on(Prompt.Submitted)
+    async def _submitted(self, message: Prompt.Submitted) -> None:
+        message.stop()
+        if is_command(message.text):
+            try:
+                await self.run_action(action_for(message.text))
+            except NotACommand as problem:
+                self.prompt.put(message.text)
+                self.say(str(problem))
+        else:
+            self.submit(message.text)
+
+    def submit(self, text: str) -> None:
+        """Remember a prompt and put it in line."""
+        self.query_one("#welcome").display = False
+        try:
+            self._recall.history.add(text)
+        except OSError as error:
+            self.say(f"this prompt could not be added to the history: {error}")
+        self.turns.submit(text)
+
+    def _give_back(self, prompts: str) -> None:
+        draft = self.prompt.text
+        self.prompt.put(f"{prompts}\n{draft}" if draft else prompts)
+
+    # -- what is told in passing ------------------------------------------------------------------------------
+
+    def say(self, notice: str) -> None:
+        """Show a remark in the status bar until the next key; an empty one takes it away."""
+        if notice != self._notice:
+            self._notice = notice
+            self._status_bar.update()
+
+    def tell_closing(self) -> None:
+        """Say that the app is about to end."""
+        self._leaving = True
+        self._status_bar.update()
+
+    @on(TranscriptView.NewBelow)
+    def _below_changed(self) -> None:
+        self._status_bar.update()
+
+    def _state_changed(self) -> None:
+        if self.is_mounted:
+            self._header.show(model=self._agent.model if self._agent else "", mode=self._mode)
+            self._status_bar.update()
+
+    def _status(self) -> Status:
+        return Status(
+            ready=self._agent is not None,
+            running=self.turns.running,
+            interrupting=self.turns.interrupting,
+            answer_needed=self._asking,
+            closing=self._leaving,
+            elapsed=self.turns.elapsed,
+            waiting=self.turns.waiting,
+            tokens_in=self._tokens_in,
+            tokens_out=self._tokens_out,
+            mode=self._mode,
+            below=self.transcript.new_below,
+            notice=self._notice,
+        )
+
+    # -- the question of a review (Room of ScreenPerson) ------------------------------------------------------
+
+    def asking_begins(self) -> None:
+        """A question has appeared."""
+        self._asking = True
+        self._state_changed()
+        self.post_message(self.AskingChanged(answer_needed=True))
+
+    def make_room(self, lines: int) -> None:
+        """Keep the transcript's end above a dialog that covers so many lines from below."""
+        own = self._status_bar.size.height + self.query_one("#composer").outer_size.height
+        self.transcript.styles.margin = (0, 0, max(0, lines - own), 0)
+
+    def asking_ends(self, *, interrupts: bool) -> None:
+        """The question is gone."""
+        self._asking = False
+        if interrupts:
+            self.turns.mark_interrupting()
+        self._state_changed()
+        self.post_message(self.AskingChanged(answer_needed=False))

@@ -1,0 +1,45 @@
+"""Keeps keys that were meant for something else from answering a question that has just appeared."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from textual import events
+
+
+class KeyboardGuard:
+    """Dead for a while after each restart, and for as long as keys keep arriving.
+
+    Times are seconds of one clock; a key's is that of its arrival, so that keys which had to wait for a busy
+    program are judged by when they were pressed. Before the first restart everything is dead.
+    """
+
+    def __init__(self, quiet_secs: float = 0.4) -> None:
+        self._quiet = quiet_secs
+        self._dead_until = float("inf")
+
+    @property
+    def is_started(self) -> bool:
+        """Whether there has been a first restart."""
+        return self._dead_until < float("inf")
+
+    def restart(self, now: float) -> None:
+        """What is asked has just appeared or changed."""
+        self._dead_until = now + self._quiet
+
+    def admits(self, arrived: float) -> bool:
+        """Whether a key that arrived then may act; one that may not makes the dead time begin again."""
+        if arrived >= self._dead_until:
+            return True
+        self._dead_until = max(self._dead_until, arrived + self._quiet)
+        return False
+
+
+class Guarded:
+    """A screen that decides for itself which keys reach it, its bindings and the app's."""
+
+    @abstractmethod
+    def admits(self, event: events.Key) -> bool:
+        """Whether this key may act now."""

@@ -1,0 +1,47 @@
+"""Pasted text: made harmless, and folded to one line where it is long."""
+
+from __future__ import annotations
+
+import re
+
+from tui.transcript.printable import printable
+
+_MOST_LINES = 10
+_MOST_BYTES = 2_000
+
+
+def harmless(text: str) -> str:
+    """The text with uniform line ends and no control characters but tabs; they become visible stand-ins."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "\t".join(printable(part) for part in text.split("\t"))
+
+
+class Folds:
+    """Long pieces of a prompt under short names such as `[pasted 120 lines #1]`."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+        self._count = 0
+
+    def fold(self, text: str) -> str:
+        """What stands in the prompt for this text: the text itself, or a name if it is long."""
+        lines = text.count("\n") + 1
+        size = len(text.encode("utf-8", "surrogatepass"))
+        if lines <= _MOST_LINES and size <= _MOST_BYTES:
+            return text
+        self._count += 1
+        extent = f"{lines} lines" if lines > _MOST_LINES else f"{size / 1000:.1f} kB"
+        name = f"[pasted {extent} #{self._count}]"
+        self._texts[name] = text
+        return name
+
+    def expand(self, text: str) -> str:
+        """The text with every name replaced by what it stands for; names inside pastes stay as they are."""
+        if not self._texts:
+            return text
+        names = re.compile("|".join(re.escape(name) for name in self._texts))
+        return names.sub(lambda match: self._texts[match[0]], text)
+
+    def clear(self) -> None:
+        """Forget all of them; the count goes on, so that no name ever means two things."""
+        self._texts.clear()

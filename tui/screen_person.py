@@ -1,0 +1,68 @@
+"""The person in front of the screen, as the application asks them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from textual.app import App
+
+from domain.review import RejectAndInterrupt, ReviewAnswer, ReviewRequest
+from tui.review_dialog import ReviewDialog
+
+
+class Room(Protocol):
+    """The screen behind the dialog."""
+
+    def asking_begins(self) -> None:
+        """A question has appeared; call for attention."""
+        ...
+
+    def make_room(self, lines: int) -> None:
+        """The dialog covers that many lines from below; 0: none any more."""
+        ...
+
+    def asking_ends(self, *, interrupts: bool) -> None:
+        """The question is gone; `interrupts`: its answer was to stop the turn."""
+        ...
+
+
+class ScreenPerson:
+    """Shows one question at a time, in the order they are asked."""
+
+    def __init__(self, app: App[None], room: Room, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._app, self._room, self._clock = app, room, clock
+        self._one_at_a_time = asyncio.Lock()
+
+    async def review(self, request: ReviewRequest) -> ReviewAnswer:
+        """Ask about one sealed call. Cancelled, it takes its dialog off the screen."""
+        async with self._one_at_a_time:
+            answered: asyncio.Future[ReviewAnswer] = asyncio.get_running_loop().create_future()
+            dialog = ReviewDialog(request, clock=self._clock, on_height=self._room.make_room)
+            answer: ReviewAnswer | None = None
+            self._app.push_screen(dialog, lambda given: _resolve(answered, given))
+            self._room.asking_begins()
+            try:
+                answer = await answered
+                return answer
+            except asyncio.CancelledError:
+                self._take_down(dialog)
+                raise
+            finally:
+                self._room.make_room(0)
+                self._room.asking_ends(interrupts=isinstance(answer, RejectAndInterrupt))
+
+    def _take_down(self, dialog: ReviewDialog) -> None:
+        """A screen is only dismissed from the top: what the person opened above it goes first."""
+        if dialog not in self._app.screen_stack:
+            return
+        while self._app.screen is not dialog:
+            self._app.pop_screen()
+        dialog.dismiss()
+
+
+def _resolve(answered: asyncio.Future[ReviewAnswer], given: ReviewAnswer | None) -> None:
+    if given is not None and not answered.done():
+        answered.set_result(given)
