@@ -1,0 +1,97 @@
+"""Takes the pictures of the documentation from the real app: `.venv/bin/python docs/screenshots.py`.
+
+A temporary project, the offline provider, real tools: what is on the picture happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ["TEXTUAL_ANIMATIONS"] = "none"
+
+from application.ports import Observer, Person
+from application.run_agent import RunAgent
+from infrastructure.config.loading import load_settings
+from infrastructure.container import Container
+from tui.app import QuorumApp
+
+IMAGES = Path(__file__).parent / "images"
+RETRY = '''\
+import asyncio
+import time
+
+
+async def backoff(attempt: int) -> None:
+    """Wait a little longer after each attempt."""
+    delay = min(0.5 * 2**attempt, 8.0)
+    time.sleep(delay)
+'''
+TEST = """\
+import asyncio
+from src.retry import backoff
+
+
+def test_backoff() -> None:
+    asyncio.run(backoff(0))
+"""
+PROMPT = (
+    'read src/retry.py and tests/test_retry.py and search "sleep" in src and replace "time.sleep(delay)" '
+    'with "await asyncio.sleep(delay)" in src/retry.py and run `python -m pytest -q`'
+)
+
+
+def compose_in(root: Path) -> Callable[[Person, Observer], object]:
+    async def compose(person: Person, observer: Observer) -> RunAgent:
+        loaded = load_settings(cwd=root, environ={"HOME": str(root)})
+        container = Container(
+            settings=loaded.settings,
+            model="offline/offline",
+            root=root,
+            environ={},
+            person=person,
+            observer=observer,
+        )
+        agent: RunAgent = container.run_agent()
+        await agent.open()
+        return agent
+
+    return compose
+
+
+def save(app: QuorumApp, name: str) -> None:
+    """Write the picture, with whatever monospaced font the reader has in place of a downloaded one."""
+    svg = app.export_screenshot(title="quorum")
+    svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL).replace("Fira Code", "ui-monospace")
+    (IMAGES / name).write_text(re.sub(r"[ \t]+$", "", svg, flags=re.MULTILINE), encoding="utf-8")
+
+
+async def take(root: Path) -> None:
+    app = QuorumApp(compose_in(root), cwd=root, clock=lambda: 0.0)
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.chat.submit(PROMPT)
+        async with asyncio.timeout(20):
+            while len(app.screen_stack) < 2:
+                await pilot.pause(0.05)
+        await pilot.pause(0.3)
+        save(app, "review.svg")
+        app.exit()
+
+
+def main() -> None:
+    IMAGES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["HOME"] = folder
+        root = Path(folder) / "retry-demo"
+        for name, content in {"src/retry.py": RETRY, "tests/test_retry.py": TEST}.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(content, encoding="utf-8")
+        asyncio.run(take(root))
+
+
+if __name__ == "__main__":
+    main()
