@@ -9,6 +9,7 @@ from domain.conversation import Conversation
 from domain.events import Event
 from domain.execution import ToolExecutionContext
 from domain.json_value import JsonObject
+from domain.output import Content, ToolOutput
 from domain.response import LlmResponse
 from domain.review import ReviewAnswer, ReviewRequest
 from domain.seal import Seal
@@ -108,9 +109,12 @@ class Tool(Protocol):
         """What the tool is."""
         ...
 
-    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
-        """Do it. Cancelled, it stops what it started before it lets CancelledError through, or, when its
-        effect is already done, returns as usual."""
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str | ToolOutput:
+        """Do it. Plain text is promoted to a stored output where it is long.
+
+        Cancelled, it stops what it started before it lets CancelledError through, or, when its effect is
+        already done, returns as usual.
+        """
         ...
 
 
@@ -124,6 +128,22 @@ class SealingTool(Tool, Protocol):
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
         """What these arguments would touch now. `projected` holds contents that earlier calls of the batch,
         not yet run, will have written. Raises ToolError where the call cannot succeed."""
+        ...
+
+
+class BlobStore(Protocol):
+    """Keeps large outputs, apart from any session. Ids are UUIDv7 and sort by time."""
+
+    async def store(self, content: Content) -> str:
+        """Keep content; its id. Raises BlobError."""
+        ...
+
+    async def load(self, blob_id: str) -> Content:
+        """The content of that id. Raises BlobError where there is none or it cannot be read."""
+        ...
+
+    async def exists(self, blob_id: str) -> bool:
+        """Whether there is content of that id."""
         ...
 
 

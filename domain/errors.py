@@ -6,6 +6,8 @@ QuorumError
 ├── IllegalTransition      a tool execution was moved to a state it cannot reach
 ├── ToolError              a tool could not do what it was asked; becomes an error result
 │   └── StaleSeal          what was approved is no longer what would run; it is asked again
+├── BlobError              a stored output cannot be kept or found
+├── HookAborted            a hook ended the run (exit 1)
 └── ProviderError          the model could not be reached, refused the request or sent damage (exit 4)
 """
 
@@ -36,6 +38,14 @@ class ToolError(QuorumError):
 
 class StaleSeal(ToolError):
     """What was approved is no longer what would run. Nothing was changed."""
+
+
+class BlobError(QuorumError):
+    """A stored output cannot be kept, or there is none of that id."""
+
+
+class HookAborted(QuorumError):
+    """A hook ended the run. The text is its reason."""
 
 
 class ProviderErrorKind(StrEnum):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from domain.execution import Outcome, ToolExecutionContext, WaitingFor
+from domain.hook import HookPoint
 from domain.json_value import JsonObject
 from domain.packet import ReviewPacket
 from domain.report import RunReport
@@ -169,16 +170,33 @@ class CallFinished:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OutputStored:
+    """An output was kept aside; the model sees the summary."""
+
+    type: ClassVar = "output_stored"
+    durable: ClassVar = True
+    context: ToolExecutionContext
+    blob_id: str
+    size_bytes: int
+    summary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HookRan:
-    """A hook answered at one of its points; `context` is absent at the points that are no call's."""
+    """A hook answered at one of its points; `context` is absent at the points that are no call's.
+
+    `answer` is continue, skip, abort, finish, continue_with_messages or error. `edited` holds what the hook
+    changed: the arguments, or the output, as they are now.
+    """
 
     type: ClassVar = "hook_ran"
     durable: ClassVar = True
-    point: str
+    point: HookPoint
     hook: str
     answer: str
     reason: str | None
     context: ToolExecutionContext | None
+    edited: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,12 +239,12 @@ class ReviewDecided:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateMerged:
-    """The modifiers of a batch were folded into the run's state."""
+    """Modifiers were folded into the run's state; `changed` holds the values that differ now."""
 
     type: ClassVar = "state_merged"
     durable: ClassVar = True
     batch_id: str
-    keys: tuple[str, ...]
+    changed: JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,6 +298,7 @@ Event: TypeAlias = (
     | CallStarted
     | CallProgressed
     | CallFinished
+    | OutputStored
     | HookRan
     | ReviewRequested
     | VoteCast

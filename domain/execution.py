@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias
 
 from domain.errors import IllegalTransition
+from domain.run_state import Modifier, RunState
 from domain.seal import Seal
 from domain.tool import ToolCall, ToolResultMessage
 
@@ -25,17 +26,31 @@ class CallControls(Protocol):
         """What was approved; a tool refuses with StaleSeal when the world no longer fits it."""
         ...
 
+    @property
+    def state(self) -> RunState:
+        """The run's shared state as it was when the call started."""
+        ...
+
     def report(self, text: str) -> None:
         """Show progress. Safe to call from any thread; returns at once."""
+        ...
+
+    def modify(self, modifier: Modifier) -> None:
+        """Queue a change of the run's state. It is made in call order when the call has ended well, and
+        dropped when it failed."""
         ...
 
 
 class _Detached:
     cancelled = False
     seal = None
+    state = RunState()
 
     def report(self, text: str) -> None:
         """Nobody listens to a call that runs outside a runtime."""
+
+    def modify(self, modifier: Modifier) -> None:
+        """A call outside a runtime has no state to change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +120,7 @@ class ToolExecution:
     status: ToolStatus = ToolStatus.QUEUED
     waiting_for: WaitingFor = None
     progress: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_PROGRESS))
+    modifiers: list[Modifier] = field(default_factory=list)
     outcome: Outcome | None = None
     output: str | None = None
 

@@ -37,7 +37,8 @@ class ToolDefinition:
     """What a tool is: name, purpose, arguments, risk, and what a call of it reads and writes.
 
     `access` may raise for arguments it cannot place; `access_of` then answers exclusive.
-    `timeout_secs` bounds one execution; None leaves the bound to the tool itself.
+    `timeout_secs` bounds one execution; None leaves the bound to the tool itself. `inline_bytes` is the
+    length up to which its output stays in the conversation whole; None means the run's own limit.
     """
 
     name: str
@@ -46,6 +47,7 @@ class ToolDefinition:
     risk: RiskLevel = RiskLevel.HIGH
     access: Callable[[JsonObject], Access] = lambda _arguments: EXCLUSIVE
     timeout_secs: float | None = None
+    inline_bytes: int | None = None
 
     def access_of(self, arguments: JsonObject) -> Access:
         """What a call with these arguments touches; exclusive where that cannot be told."""

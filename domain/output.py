@@ -1,0 +1,56 @@
+"""What a tool returns: text that stands for itself, or content kept aside behind a summary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from domain.json_value import JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Content that is text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Structured:
+    """Content that is JSON, because its tool says so; printed JSON stays text."""
+
+    value: JsonValue
+
+
+Content: TypeAlias = Text | Structured
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """An output that goes into the conversation as it is."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An output that is kept in the blob store; only the summary goes into the conversation.
+
+    An empty summary is made by the runtime from the content.
+    """
+
+    content: Content
+    summary: str = ""
+
+
+ToolOutput: TypeAlias = Inline | Stored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputLimits:
+    """When an output is promoted to a stored one, and how long its summary may be. Bytes are of UTF-8."""
+
+    inline_bytes: int = 800
+    summary_bytes: int = 400
+    head_lines: int = 5
+    tail_lines: int = 3
