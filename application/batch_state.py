@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from application.event_stream import EventStream
 from application.ports import ToolSchemaPort
 from application.review import Review
 from domain.access import Access
-from domain.execution import ToolExecution, ToolExecutionContext, ToolStatus
+from domain.execution import Outcome, ToolExecution, ToolExecutionContext, ToolStatus
 from domain.json_value import JsonObject
 from domain.packet import ReviewPacket
-from domain.plan import Plan, PlannedCall, Planner
+from domain.plan import Plan, PlannedCall, Planner, with_turnstiles
 from domain.review import Decision
+from domain.run_state import RunState, folded
 from domain.seal import Seal
 from domain.tool import RiskLevel
 
@@ -68,8 +69,16 @@ class BatchState:
     """The calls of a batch, who follows whom, and what was approved with "the rest"."""
 
     def __init__(
-        self, *, events: EventStream, review: Review, schema: ToolSchemaPort, planner: Planner, cwd: str
+        self,
+        *,
+        events: EventStream,
+        review: Review,
+        schema: ToolSchemaPort,
+        planner: Planner,
+        cwd: str,
+        shared: RunState,
     ) -> None:
+        self.shared = shared
         self.events = events
         self.review = review
         self.schema = schema
@@ -91,13 +100,33 @@ class BatchState:
 
     def plan(self) -> None:
         """Decide who follows whom, from what the calls would touch as things stand now."""
-        self._plan = self._planner(
-            [
-                PlannedCall(index=call.context.call_index, access=call.access, risk=call.risk)
-                for call in self._calls
-                if not call.invalid
-            ]
-        )
+        planned = [
+            PlannedCall(index=call.context.call_index, access=call.access, risk=call.risk)
+            for call in self._calls
+            if not call.invalid
+        ]
+        self._plan = with_turnstiles(planned, self._planner(planned))
+
+    def state_for(self, call: BatchCall) -> RunState:
+        """The shared state as this call may see it: with what the calls it follows changed, in their order.
+
+        It does not depend on when other calls happen to end.
+        """
+        before, open_indices = set[int](), [call.context.call_index]
+        while open_indices:
+            new = self._plan.get(open_indices.pop(), frozenset()) - before
+            before |= new
+            open_indices += new
+        return self._folded(c for c in self._calls if c.context.call_index in before)
+
+    def state_after(self) -> RunState:
+        """The shared state once the whole batch has ended."""
+        return self._folded(self._calls)
+
+    def _folded(self, calls: Iterable[BatchCall]) -> RunState:
+        """Modifiers in call order, and within a call in its own; those of a call that failed are dropped."""
+        ended_well = (call.execution for call in calls if call.execution.outcome is Outcome.OK)
+        return folded(self.shared, (m for execution in ended_well for m in execution.modifiers))
 
     def plan_again(self) -> None:
         """After an exclusive call: links may point elsewhere, so every waiting call is placed anew."""

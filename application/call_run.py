@@ -7,21 +7,28 @@ import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 
 from application.approval import Approval, Granted, Interrupted, Withheld
 from application.batch_state import BatchState
+from application.hook_chain import HookChain
+from application.hooks import CallDraft
+from application.outputs import text_of
 from application.ports import SealingTool, Tool
 from domain.access import EXCLUSIVE
 from domain.errors import StaleSeal, ToolError
 from domain.events import CallFinished, CallProgressed, CallQueued, CallStarted
 from domain.execution import Outcome, ToolExecution, ToolExecutionContext, ToolStatus
+from domain.hook import Skip
 from domain.json_value import JsonObject
+from domain.output import ToolOutput
 from domain.packet import ReviewPacket
 from domain.report import CallRecord
 from domain.review import Answer, Decision, DecisionLabel
+from domain.run_state import Modifier
 from domain.seal import Seal
-from domain.tool import RiskLevel, ToolCall
+from domain.tool import RiskLevel, ToolCall, ToolDefinition
 
 _log = logging.getLogger(__name__)
 
@@ -45,6 +52,8 @@ class CallRun:
         )
         self.cancelled = False
         self.seal: Seal | None = None
+        self.state = state.shared
+        self.output: str | ToolOutput = ""
         self._tool = tool
         self._state = state
         self._label = DecisionLabel.NONE
@@ -55,6 +64,16 @@ class CallRun:
     def risk(self) -> RiskLevel:
         """The tool's risk; HIGH for a tool that does not exist."""
         return self._tool.definition.risk if self._tool else RiskLevel.HIGH
+
+    @property
+    def definition(self) -> ToolDefinition | None:
+        """The tool's definition; None for a tool that does not exist."""
+        return self._tool.definition if self._tool else None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths it declares to touch."""
+        return tuple(sorted(self.access.reads | self.access.writes))
 
     @property
     def record(self) -> CallRecord:
@@ -71,6 +90,10 @@ class CallRun:
         """Show progress; from any thread."""
         self._loop.call_soon_threadsafe(self._progress, text)
 
+    def modify(self, modifier: Modifier) -> None:
+        """Queue a change of the shared state."""
+        self.execution.modifiers.append(modifier)
+
     # ---------------------------------------------------------------- its way
 
     async def refuse_if_invalid(self, known: Sequence[str]) -> None:
@@ -78,6 +101,30 @@ class CallRun:
         if problem := self._problem(known):
             self.invalid = True
             await self._end(Outcome.ERROR, problem)
+
+    async def pass_hooks(self, hooks: HookChain) -> None:
+        """Let the hooks before a call see it, change its arguments or skip it. Raises HookAborted."""
+        if self.invalid:
+            return
+        draft = CallDraft(
+            context=self.context,
+            tool=self.execution.name,
+            risk=self.risk,
+            arguments=deepcopy(dict(self.arguments)),
+            paths=self.paths,
+        )
+        answer = await hooks.before_tool_call(draft)
+        if isinstance(answer, Skip):
+            self.invalid = True
+            await self._end(Outcome.SKIPPED, f"skipped by a hook: {answer.reason}. It was not run.")
+        elif draft.arguments != self.arguments:
+            if problems := self.problems(draft.arguments):
+                self.invalid = True
+                told = f"a hook changed the arguments, and they do not fit: {'; '.join(problems)}"
+                await self._end(Outcome.ERROR, told)
+                return
+            self.arguments = draft.arguments
+            self.refresh_access()
 
     async def run(self) -> None:
         """Bring the call to its end. Raises Interrupted when the person stops the turn from the dialog."""
@@ -101,11 +148,11 @@ class CallRun:
             told = f"{self.execution.name} crashed: {type(error).__name__}: {error}"
             await self._end(Outcome.ERROR, told)
 
-    async def close_if_open(self) -> None:
+    async def close_if_open(self, told: str = "interrupted before it ran") -> None:
         """End a call that was cut short: cancelled if it ran, not run if it did not."""
         match self.execution.status:
             case ToolStatus.QUEUED:
-                await self._end(Outcome.NOT_RUN, "interrupted before it ran")
+                await self._end(Outcome.NOT_RUN, told)
             case ToolStatus.EXECUTING if self.cancelled:
                 await self._end(Outcome.CANCELLED, "interrupted while it ran; part of its work may be done")
             case ToolStatus.EXECUTING:
@@ -156,8 +203,9 @@ class CallRun:
         self._label = label
         await self._end(Outcome.REJECTED, told)
 
-    async def _execute(self) -> str:
+    async def _execute(self) -> str | ToolOutput:
         assert self._tool is not None
+        self.state = self._state.state_for(self)
         if self.execution.status is ToolStatus.QUEUED:
             self.execution.start()
         await self._state.events.record(
@@ -178,10 +226,11 @@ class CallRun:
                 raise
             raise ToolError(f"{self.execution.name} timed out after {limit:g} s") from error
 
-    async def _end(self, outcome: Outcome, output: str) -> None:
+    async def _end(self, outcome: Outcome, output: str | ToolOutput) -> None:
         if self.ended.is_set():  # given up as unknown, it came back after all: the one result stands
             return
-        self.execution.complete(outcome, output)
+        self.output = output
+        self.execution.complete(outcome, text_of(output))
         self.ended.set()
         if self.access.exclusive and not self.invalid:
             self._state.plan_again()
@@ -191,7 +240,7 @@ class CallRun:
                 tool=self.execution.name,
                 outcome=outcome,
                 decision=self._label,
-                output=output,
+                output=text_of(output),
                 duration_secs=time.monotonic() - self._started_at if self._started_at else 0.0,
             )
         )
@@ -252,8 +301,8 @@ class CallRun:
             self.execution.progress.append(text)
             self._state.events.show(CallProgressed(context=self.context, text=text))
 
-    def _with_edit_note(self, output: str) -> str:
+    def _with_edit_note(self, output: str | ToolOutput) -> str | ToolOutput:
         if self._label is not DecisionLabel.EDITED:
             return output
         changed = json.dumps(self.arguments, ensure_ascii=False)
-        return f"[the user edited this call before it ran; its arguments were {changed}]\n{output}"
+        return f"[the user edited this call before it ran; its arguments were {changed}]\n{text_of(output)}"

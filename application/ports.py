@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-from domain.conversation import Conversation
+from domain.conversation import Conversation, Message
 from domain.events import Event
 from domain.execution import ToolExecutionContext
 from domain.json_value import JsonObject
@@ -18,6 +18,7 @@ from domain.tool import ToolDefinition, ToolResultMessage, ToolSpec
 
 ToolChoice: TypeAlias = Literal["auto", "none"] | tuple[Literal["tool"], str]
 OnStreamEvent: TypeAlias = Callable[[StreamEvent], None]
+MessageShaper: TypeAlias = Callable[[tuple[Message, ...]], Awaitable[tuple[Message, ...]]]
 
 
 class LlmSession(Protocol):
@@ -72,8 +73,12 @@ class LlmSession(Protocol):
 class LlmGateway(Protocol):
     """Opens sessions with models, whichever provider serves them."""
 
-    def session(self, model: str, conversation: Conversation, system: str) -> LlmSession:
-        """A session with "provider/model". Raises ProviderError(CONFIGURATION) if that cannot be had."""
+    def session(
+        self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None = None
+    ) -> LlmSession:
+        """A session with "provider/model". `shape` sees the messages of each request before it is sent and
+        answers those to send: for that request only. Raises ProviderError(CONFIGURATION) if that cannot be had.
+        """
         ...
 
     async def aclose(self) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from application.cancellation import absorb_cancellation, to_its_end
 from application.event_stream import EventStream
+from application.hook_chain import HookChain
 from application.identifiers import new_id
 from application.ports import LlmSession, ToolChoice
 from application.review import Review
@@ -15,7 +16,7 @@ from application.run_tally import RunTally
 from application.stream_events import event_of
 from application.tool_runtime import ToolBatch, ToolRuntime
 from domain.conversation import AssistantMessage, Conversation
-from domain.errors import ProviderError
+from domain.errors import HookAborted, ProviderError, RequestSkipped
 from domain.events import (
     ErrorOccurred,
     ResponseCompleted,
@@ -26,6 +27,7 @@ from domain.events import (
     UsageCounted,
 )
 from domain.execution import Outcome, ToolExecutionContext
+from domain.hook import ContinueWithMessages
 from domain.json_value import JsonObject
 from domain.report import CallRecord, RunReport
 from domain.response import LlmResponse, StopKind, ToolUseBlock
@@ -44,12 +46,14 @@ class AgentLimits:
 
     `max_tool_turns` counts responses whose calls were executed, however many calls each had;
     `max_continuations` bounds how often a cut-off text is continued and a paused answer resumed;
-    after `max_identical_rejections` rejections of the same call the turn ends.
+    after `max_identical_rejections` rejections of the same call the turn ends; hooks at the turn's end
+    may make it go on `max_turn_end_retries` times.
     """
 
     max_tool_turns: int = 10
     max_continuations: int = 3
     max_identical_rejections: int = 3
+    max_turn_end_retries: int = 3
 
 
 class RunAgent:
@@ -66,8 +70,10 @@ class RunAgent:
         review: Review,
         schemas: Sequence[JsonObject],
         events: EventStream,
+        hooks: HookChain,
         limits: AgentLimits,
     ) -> None:
+        self._hooks = hooks
         self.session_id = session_id
         self._cwd = cwd
         self._conversation = conversation
@@ -115,6 +121,8 @@ class RunAgent:
             await self._converse(prompt, tally)
         except ProviderError as error:
             tally.fail(str(error))
+        except (HookAborted, RequestSkipped) as stop:
+            tally.give_up(str(stop))
         except asyncio.CancelledError:
             absorb_cancellation()
             tally.interrupt()
@@ -133,27 +141,16 @@ class RunAgent:
     # ---------------------------------------------------------------- the loop
 
     async def _converse(self, prompt: str, tally: RunTally) -> None:
-        response = await self._send(prompt, tally)
-        tool_turns = continuations = 0
-        while True:
+        response: LlmResponse | None = await self._send(prompt, tally)
+        tool_turns = continuations = retries = 0
+        while response is not None:
             match response.stop_reason.kind:
                 case StopKind.TOOL_USE if response.has_tool_calls():
                     if tool_turns >= self._limits.max_tool_turns:
                         await self._stop_at_limit(response, tally)
                         return
                     tool_turns += 1
-                    calls = response.tool_calls()
-                    result = await self._runtime.run(self._batch(calls))
-                    tally.add_calls(result.records, calls)
-                    if result.interrupted:
-                        self._conversation.add_results(result.results)
-                        tally.interrupt()
-                        return
-                    if tally.rejected_alike >= self._limits.max_identical_rejections:
-                        self._conversation.add_results(result.results)
-                        tally.give_up("the same call was rejected three times")
-                        return
-                    response = await self._send_results(result.results, "auto", tally)
+                    response = await self._run_calls(response.tool_calls(), tally)
                 case StopKind.PAUSE if continuations < self._limits.max_continuations:
                     continuations += 1
                     response = await self._send(None, tally)
@@ -169,7 +166,38 @@ class RunAgent:
                     tally.refuse()
                     return
                 case StopKind.END_TURN | StopKind.TOOL_USE | StopKind.OTHER:
-                    return
+                    more = await self._more_from_hooks(retries)
+                    retries += 1
+                    response = await self._send(more, tally) if more is not None else None
+
+    async def _run_calls(self, calls: Sequence[ToolCall], tally: RunTally) -> LlmResponse | None:
+        """Run the calls and send their results. None when the turn ends with them instead."""
+        result = await self._runtime.run(self._batch(calls))
+        tally.add_calls(result.records, calls)
+        if result.aborted is not None:
+            tally.give_up(result.aborted)
+        elif result.interrupted:
+            tally.interrupt()
+        elif tally.rejected_alike >= self._limits.max_identical_rejections:
+            tally.give_up("the same call was rejected three times")
+        else:
+            return await self._send_results(result.results, "auto", tally)
+        self._conversation.add_results(result.results)
+        return None
+
+    async def _more_from_hooks(self, retries: int) -> str | None:
+        """What the hooks at the turn's end want put to the model, or None where the turn may end."""
+        answer = await self._hooks.on_turn_end(self._conversation.messages)
+        if not isinstance(answer, ContinueWithMessages):
+            return None
+        if retries >= self._limits.max_turn_end_retries:
+            told = f"the hooks at the turn's end wanted to go on more than {retries} times; the turn ends here"
+            await self._events.record(ErrorOccurred(message=told))
+            return None
+        *first, last = answer.messages
+        for message in first:
+            self._conversation.add_user(message)
+        return last
 
     async def _stop_at_limit(self, response: LlmResponse, tally: RunTally) -> None:
         told = _LIMIT.format(limit=self._limits.max_tool_turns)

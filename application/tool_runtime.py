@@ -11,12 +11,19 @@ from application.batch_state import BatchState
 from application.call_run import CallRun
 from application.cancellation import absorb_cancellation, to_its_end
 from application.event_stream import EventStream
+from application.hook_chain import HookChain
+from application.hooks import ResultDraft
+from application.outputs import Outputs, text_of
 from application.ports import Tool, ToolSchemaPort
 from application.review import Review
-from domain.events import BatchPlanned, PlannedLane
-from domain.execution import ToolExecution, ToolExecutionContext
+from domain.errors import HookAborted
+from domain.events import BatchPlanned, ErrorOccurred, OutputStored, PlannedLane, StateMerged
+from domain.execution import Outcome, ToolExecution, ToolExecutionContext
+from domain.hook import Skip
+from domain.output import ToolOutput
 from domain.plan import Planner
 from domain.report import CallRecord
+from domain.run_state import RunState
 from domain.tool import ToolCall, ToolResultMessage
 
 # A tool that ignores its cancellation for this long is given up; what it did is then unknown.
@@ -33,11 +40,15 @@ class ToolBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchResult:
-    """One result and one record per declared call, in declared order."""
+    """One result and one record per declared call, in declared order.
+
+    `interrupted`: the person stopped it. `aborted`: a hook ended the run, and this is what it said.
+    """
 
     results: tuple[ToolResultMessage, ...]
     records: tuple[CallRecord, ...]
-    interrupted: bool
+    interrupted: bool = False
+    aborted: str | None = None
 
 
 class ToolRuntime:
@@ -55,8 +66,13 @@ class ToolRuntime:
         review: Review,
         events: EventStream,
         planner: Planner,
+        hooks: HookChain,
+        outputs: Outputs,
         cwd: str,
     ) -> None:
+        self.state = RunState()
+        self._hooks = hooks
+        self._outputs = outputs
         self._tools = tools
         self._schema = schema
         self._review = review
@@ -71,35 +87,98 @@ class ToolRuntime:
         return tuple(call.execution for call in self._current)
 
     async def run(self, batch: ToolBatch) -> BatchResult:
-        """Execute a batch to its end. Never raises for what a tool, a person or a cancellation did."""
+        """Execute a batch to its end. Never raises for what a tool, a hook, a person or a cancellation did."""
         state = BatchState(
             events=self._events,
             review=self._review,
             schema=self._schema,
             planner=self._planner,
             cwd=self._cwd,
+            shared=self.state,
         )
         calls = tuple(
             CallRun(context=context, call=call, tool=self._tools.get(call.tool_name), state=state)
             for context, call in batch.calls
         )
         self._current = calls
-        interrupted = False
+        interrupted, aborted = False, None
         try:
             for call in calls:
                 await call.refuse_if_invalid(tuple(self._tools))
+            for call in calls:
+                await call.pass_hooks(self._hooks)
             state.open(calls)
             await self._events.record(BatchPlanned(batch_id=batch.id, lanes=_lanes(calls, state)))
             interrupted = await _all_ended([asyncio.create_task(call.run()) for call in calls])
+        except HookAborted as stop:
+            aborted = str(stop)
         except asyncio.CancelledError:
             absorb_cancellation()
             interrupted = True
-        await to_its_end(_close(calls))
+        aborted = await to_its_end(self._close(batch.id, calls, state, aborted))
         return BatchResult(
             results=tuple(call.execution.hand_over() for call in calls),
             records=tuple(call.record for call in calls),
             interrupted=interrupted,
+            aborted=aborted,
         )
+
+    async def _close(
+        self, batch_id: str, calls: tuple[CallRun, ...], state: BatchState, aborted: str | None
+    ) -> str | None:
+        """Give every call its result as the model will see it, and merge what the calls changed."""
+        for call in calls:
+            await call.close_if_open(f"not run: {aborted}" if aborted else "interrupted before it ran")
+        for call in calls:
+            aborted = await self._conclude(call, aborted)
+        before, self.state = self.state, state.state_after()
+        if changed := self.state.changed_since(before):
+            await self._events.record(StateMerged(batch_id=batch_id, changed=changed))
+        return aborted
+
+    async def _conclude(self, call: CallRun, aborted: str | None) -> str | None:
+        """The hooks after a call, then promotion. What a hook was to see and did not is withheld."""
+        assert call.execution.outcome is not None
+        output = call.output
+        draft = ResultDraft(
+            context=call.context,
+            tool=call.execution.name,
+            risk=call.risk,
+            outcome=call.execution.outcome,
+            output=text_of(output),
+            paths=call.paths,
+        )
+        if aborted is None:
+            try:
+                if isinstance(answer := await self._hooks.after_tool_call(draft), Skip):
+                    draft.output = f"the result was withheld by a hook{_because(answer.reason)}"
+            except HookAborted as stop:
+                aborted = str(stop)
+                draft.output = f"the result was withheld: {aborted}"
+        elif call.execution.outcome is Outcome.OK:
+            draft.output = f"the result was withheld: {aborted}"
+        if draft.output != text_of(output):
+            output = draft.output
+        await self._keep(call, output)
+        return aborted
+
+    async def _keep(self, call: CallRun, output: str | ToolOutput) -> None:
+        if call.definition is None:
+            return
+        kept = await self._outputs.keep(output, call.definition)
+        call.execution.revise(kept.text)
+        if kept.trouble is not None:
+            await self._events.record(ErrorOccurred(message=kept.trouble))
+        if kept.blob_id is not None:
+            await self._events.record(
+                OutputStored(
+                    context=call.context, blob_id=kept.blob_id, size_bytes=kept.size_bytes, summary=kept.text
+                )
+            )
+
+
+def _because(reason: str) -> str:
+    return f": {reason}" if reason else ""
 
 
 def _lanes(calls: tuple[CallRun, ...], state: BatchState) -> tuple[PlannedLane, ...]:
@@ -134,11 +213,6 @@ async def _all_ended(tasks: list[asyncio.Task[None]]) -> bool:
 async def _settle(tasks: set[asyncio.Task[None]]) -> None:
     """Give cancelled calls a bounded time to clean up."""
     await asyncio.wait(tasks, timeout=SETTLE_SECS)
-
-
-async def _close(calls: tuple[CallRun, ...]) -> None:
-    for call in calls:
-        await call.close_if_open()
 
 
 def _raise_bugs(tasks: list[asyncio.Task[None]]) -> None:

@@ -82,3 +82,15 @@ class Conversation:
         if expected != given:
             raise ConversationError(f"results must be those of {expected} in this order, not {given}")
         self._messages.append(ToolResults(tuple(results)))
+
+
+def unpaired_call(messages: Sequence[Message]) -> str | None:
+    """The id of a call that its result does not follow, or of a result without its call; None if all fits."""
+    awaited: list[str] = []
+    for message in messages:
+        given = [r.tool_use_id for r in message.results] if isinstance(message, ToolResults) else []
+        if given != awaited:
+            return next(iter([*awaited, *given]))
+        calls = message.response.tool_calls() if isinstance(message, AssistantMessage) else ()
+        awaited = [call.native_id for call in calls]
+    return awaited[0] if awaited else None

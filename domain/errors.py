@@ -7,6 +7,8 @@ QuorumError
 ├── ToolError              a tool could not do what it was asked; becomes an error result
 │   └── StaleSeal          what was approved is no longer what would run; it is asked again
 ├── BlobError              a stored output cannot be kept or found
+├── HookFailure            a hook failed; what that means is a matter of its point
+├── RequestSkipped         a hook withheld a request, and the turn ended
 ├── HookAborted            a hook ended the run (exit 1)
 └── ProviderError          the model could not be reached, refused the request or sent damage (exit 4)
 """
@@ -42,6 +44,14 @@ class StaleSeal(ToolError):
 
 class BlobError(QuorumError):
     """A stored output cannot be kept, or there is none of that id."""
+
+
+class HookFailure(QuorumError):
+    """A hook failed: it raised, took too long, or answered what it may not."""
+
+
+class RequestSkipped(QuorumError):
+    """A hook withheld a request, so the turn ended. The text says which and why."""
 
 
 class HookAborted(QuorumError):

@@ -15,7 +15,8 @@ from domain.packet import ReviewPacket
 from domain.report import CallRecord, RunReport
 from domain.response import OpaqueBlock, ReasoningBlock, StopReason, TextBlock, ToolUseBlock
 
-_TAGS: Mapping[type, str] = {
+# The `type` by which the blocks of an answer are told apart.
+BLOCK_TYPES: Mapping[type, str] = {
     TextBlock: "text",
     ToolUseBlock: "tool_use",
     ReasoningBlock: "reasoning",
@@ -79,7 +80,7 @@ def _to_json(value: object) -> JsonValue:
 
 
 def _fields_to_json(value: Any) -> dict[str, JsonValue]:
-    tag = _TAGS.get(type(value))
+    tag = BLOCK_TYPES.get(type(value))
     shown: dict[str, JsonValue] = {"type": tag} if tag else {}
     for field in fields(value):
         if field.compare:  # what is no part of a value's identity, such as a call's controls, is not shown

@@ -146,18 +146,31 @@ class ToolExecution:
         self._move(ToolStatus.COMPLETED, frm=(ToolStatus.QUEUED, ToolStatus.EXECUTING))
         self.outcome, self.output, self.waiting_for = outcome, output, None
 
-    def hand_over(self) -> ToolResultMessage:
-        """COMPLETED → YIELDED, with the message that goes back. Raises IllegalTransition otherwise."""
-        self._move(ToolStatus.YIELDED, frm=(ToolStatus.COMPLETED,))
-        assert self.outcome is not None
-        assert self.output is not None
-        return ToolResultMessage(
+    def revise(self, output: str) -> None:
+        """Put another text in place of the output, as a hook or a promotion wants it. COMPLETED only."""
+        if self.status is not ToolStatus.COMPLETED:
+            raise IllegalTransition(f"call {self.id} is {self.status.value}: it has no output to revise")
+        self.output = output
+
+    @property
+    def results(self) -> tuple[ToolResultMessage, ...]:
+        """The one message that goes back, once the call has ended; nothing before."""
+        if self.outcome is None or self.output is None:
+            return ()
+        message = ToolResultMessage(
             tool_use_id=self.id,
             tool_name=self.name,
             output=self.output,
             is_error=self.outcome.is_error,
             is_rejected=self.outcome.is_rejected,
         )
+        return (message,)
+
+    def hand_over(self) -> ToolResultMessage:
+        """COMPLETED → YIELDED, with the message that goes back. Raises IllegalTransition otherwise."""
+        self._move(ToolStatus.YIELDED, frm=(ToolStatus.COMPLETED,))
+        (message,) = self.results
+        return message
 
     def _move(self, to: ToolStatus, *, frm: tuple[ToolStatus, ...]) -> None:
         if self.status not in frm:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping
 from typing import assert_never
 
+from application.ports import MessageShaper
 from domain.conversation import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
 from infrastructure.providers.session import ConversationSession
@@ -27,7 +28,9 @@ class ProviderGateway:
         self._wires: dict[str, Wire] = {}
         self._building = threading.Lock()
 
-    def session(self, model: str, conversation: Conversation, system: str) -> ConversationSession:
+    def session(
+        self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None = None
+    ) -> ConversationSession:
         """A session with "provider/model". Raises ProviderError(CONFIGURATION) if that cannot be had."""
         provider, own_name = self._split(model)
         return ConversationSession(
@@ -35,6 +38,7 @@ class ProviderGateway:
             conversation,
             model=own_name,
             system=system,
+            shape=shape,
             max_retries=self._settings[provider].max_retries,
         )
 

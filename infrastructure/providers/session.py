@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from application.ports import OnStreamEvent, ToolChoice
+from application.ports import MessageShaper, OnStreamEvent, ToolChoice
 from domain.conversation import Conversation
 from domain.errors import ConversationError, ProviderError
 from domain.json_value import JsonObject
@@ -20,6 +20,7 @@ class ConversationSession:
     """Implements `LlmSession` over a wire.
 
     A request is repeated, at most `max_retries` times, only while nothing of its answer has arrived.
+    `shape` may give one request other messages than the conversation holds; what it raises goes through.
     `backoff` gives the seconds before the n-th repetition where the provider names none.
     """
 
@@ -31,8 +32,10 @@ class ConversationSession:
         model: str,
         system: str = "",
         max_retries: int = 2,
+        shape: MessageShaper | None = None,
         backoff: Callable[[int], float] = jittered_backoff,
     ) -> None:
+        self._shape = shape
         self._wire = wire
         self._conversation = conversation
         self._model = model
@@ -94,10 +97,11 @@ class ConversationSession:
     async def _exchange(
         self, tools: tuple[JsonObject, ...], tool_choice: ToolChoice, on_event: OnStreamEvent
     ) -> LlmResponse:
+        messages = self._conversation.messages
         request = WireRequest(
             model=self._model,
             system=self._system,
-            messages=self._conversation.messages,
+            messages=await self._shape(messages) if self._shape else messages,
             tools=tools,
             tool_choice=tool_choice,
         )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from application.event_stream import EventStream
+from application.hook_chain import HookChain
+from application.hooks import HookRegistration
+from application.outputs import Outputs
 from application.review import Review
 from application.run_agent import AgentLimits, RunAgent
 from application.tool_runtime import ToolRuntime
@@ -16,6 +20,7 @@ from domain.errors import ProviderError, ProviderErrorKind
 from domain.events import BatchPlanned, ErrorOccurred, Event, ResponseCompleted, TextDelta, TurnFinished
 from domain.execution import Outcome, ToolExecutionContext
 from domain.json_value import JsonObject
+from domain.output import OutputLimits
 from domain.path_policy import PathPolicy
 from domain.plan import serializable
 from domain.report import RunReport, RunStatus
@@ -56,12 +61,16 @@ class Bench:
         person: FakePerson | None = None,
         tool: FakeTool | None = None,
         limits: AgentLimits | None = None,
+        hooks: Sequence[HookRegistration] = (),
     ) -> None:
         self.world = World()
         self.observer = RecordingObserver()
         self.conversation = Conversation()
-        self.session = FakeSession(list(script), conversation=self.conversation)
         events = SlowEventStream([self.observer])
+        chain = HookChain(hooks, events)
+        self.session = FakeSession(
+            list(script), conversation=self.conversation, shape=chain.on_message_send if hooks else None
+        )
         tools = {t.definition.name: t for t in (tool or FakeTool("read", _ok), FakeWriter(self.world))}
         review = Review(
             person=person or FakePerson(), paths=PathPolicy(roots=("/ws",)), mode=Mode.ASK, events=events
@@ -71,8 +80,16 @@ class Bench:
             cwd="/ws",
             conversation=self.conversation,
             session=self.session,
+            hooks=chain,
             runtime=ToolRuntime(
-                tools=tools, schema=JsonSchema(), review=review, events=events, planner=serializable, cwd="/ws"
+                hooks=chain,
+                outputs=Outputs(None, OutputLimits()),
+                tools=tools,
+                schema=JsonSchema(),
+                review=review,
+                events=events,
+                planner=serializable,
+                cwd="/ws",
             ),
             review=review,
             schemas=[{"name": "read"}],

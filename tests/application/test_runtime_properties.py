@@ -10,12 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from application.event_stream import EventStream
+from application.hook_chain import HookChain
+from application.outputs import Outputs
 from application.review import Review
 from application.tool_runtime import BatchResult, ToolBatch, ToolRuntime
 from domain.access import EXCLUSIVE, Access
 from domain.errors import ToolError
 from domain.execution import Outcome, ToolExecutionContext
 from domain.json_value import JsonObject
+from domain.output import OutputLimits
 from domain.path_policy import PathPolicy
 from domain.plan import PlannedCall, serializable
 from domain.review import Approve, Mode, Reject, ReviewAnswer, ReviewRequest
@@ -116,6 +119,8 @@ def runtime_for(steps: list[Step], cells: Cells) -> ToolRuntime:
     events = EventStream([])
     tools = [StepTool(i, step, cells) for i, step in enumerate(steps)]
     return ToolRuntime(
+        hooks=HookChain((), events),
+        outputs=Outputs(None, OutputLimits()),
         tools={tool.definition.name: tool for tool in tools},
         schema=JsonSchema(),
         review=Review(

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import pytest
 
 from application.event_stream import EventStream
-from application.ports import Tool
+from application.hook_chain import HookChain
+from application.hooks import HookRegistration
+from application.outputs import Outputs
+from application.ports import BlobStore, Tool
 from application.review import Review
 from application.tool_runtime import BatchResult, ToolBatch, ToolRuntime
 from domain.access import EXCLUSIVE, Access
@@ -14,8 +17,9 @@ from domain.errors import ToolError
 from domain.events import BatchPlanned, CallFinished, CallProgressed, CallStarted, ReviewRequested
 from domain.execution import Outcome, ToolExecutionContext
 from domain.json_value import JsonObject
+from domain.output import OutputLimits
 from domain.path_policy import PathPolicy
-from domain.plan import serializable
+from domain.plan import Planner, serializable
 from domain.review import (
     Approve,
     ApproveRest,
@@ -37,17 +41,27 @@ from tests.support.fake_ports import FakePerson, FakeTool, FakeWriter, Recording
 class Bench:
     """A runtime over fakes."""
 
-    def __init__(self, *tools: Tool, person: FakePerson | None = None, mode: Mode = Mode.ASK) -> None:
+    def __init__(
+        self,
+        *tools: Tool,
+        person: FakePerson | None = None,
+        mode: Mode = Mode.ASK,
+        planner: Planner = serializable,
+        hooks: Sequence[HookRegistration] = (),
+        store: BlobStore | None = None,
+    ) -> None:
         self.observer = RecordingObserver()
         self.person = person or FakePerson()
         events = EventStream([self.observer])
         self.review = Review(person=self.person, paths=PathPolicy(roots=("/ws",)), mode=mode, events=events)
         self.runtime = ToolRuntime(
+            hooks=HookChain(hooks, events),
+            outputs=Outputs(store, OutputLimits()),
             tools={tool.definition.name: tool for tool in tools},
             schema=JsonSchema(),
             review=self.review,
             events=events,
-            planner=serializable,
+            planner=planner,
             cwd="/ws",
         )
 

@@ -11,6 +11,7 @@ from domain.errors import StaleSeal
 from domain.events import Event
 from domain.execution import ToolExecutionContext
 from domain.json_value import JsonObject
+from domain.output import ToolOutput
 from domain.review import Approve, ReviewAnswer, ReviewRequest
 from domain.seal import Seal, SealedFile
 from domain.tool import RiskLevel, ToolDefinition, ToolParameter
@@ -61,7 +62,7 @@ class World:
     most_at_once: int = 0
 
 
-Body = Callable[[JsonObject, ToolExecutionContext], Awaitable[str]]
+Body = Callable[[JsonObject, ToolExecutionContext], Awaitable[str | ToolOutput]]
 
 _ANY = (
     ToolParameter(name="cell", type="string", description="where"),
@@ -82,6 +83,7 @@ class FakeTool:
         access: Callable[[JsonObject], Access] = lambda _: Access(),
         timeout_secs: float | None = None,
         parameters: Sequence[ToolParameter] = _ANY,
+        inline_bytes: int | None = None,
     ) -> None:
         self.definition = ToolDefinition(
             name=name,
@@ -90,10 +92,11 @@ class FakeTool:
             risk=risk,
             access=access,
             timeout_secs=timeout_secs,
+            inline_bytes=inline_bytes,
         )
         self._body = body
 
-    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str | ToolOutput:
         return await self._body(arguments, context)
 
 

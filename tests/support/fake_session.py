@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from application.ports import OnStreamEvent, ToolChoice
+from application.ports import MessageShaper, OnStreamEvent, ToolChoice
 from domain.conversation import Conversation, Message
 from domain.errors import ConversationError, ProviderError
 from domain.json_value import JsonObject
@@ -47,6 +47,7 @@ class FakeSession:
     sent: list[Sent] = field(default_factory=list)
     waiting: asyncio.Event = field(default_factory=asyncio.Event)
     tools: tuple[JsonObject, ...] = ()
+    shape: MessageShaper | None = None
 
     async def send(self, content: str) -> LlmResponse:
         """Say something; nothing is told while the answer arrives."""
@@ -94,7 +95,10 @@ class FakeSession:
     async def _answer(
         self, tools: tuple[JsonObject, ...], tool_choice: ToolChoice, on_event: OnStreamEvent
     ) -> LlmResponse:
-        self.sent.append(Sent(messages=self.conversation.messages, tools=tools, tool_choice=tool_choice))
+        messages = self.conversation.messages
+        if self.shape is not None:
+            messages = await self.shape(messages)
+        self.sent.append(Sent(messages=messages, tools=tools, tool_choice=tool_choice))
         entry = self.script.pop(0)
         step = entry if isinstance(entry, Step) else Step(answer=entry)
         for piece in step.first:
