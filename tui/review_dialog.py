@@ -118,7 +118,11 @@ class ReviewDialog(Guarded, ModalScreen[ReviewAnswer]):
         self._card.add_class("-dead")
         if self._waking is not None:
             self._waking.stop()
-        self._waking = self.set_timer(_QUIET_SECS, lambda: self._card.remove_class("-dead"))
+        self._waking = self.set_timer(_QUIET_SECS, self.show_awake)
+
+    def show_awake(self) -> None:
+        """Draw the choices as ones that can be taken; dim ones cannot yet."""
+        self._card.remove_class("-dead")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Letters are answers only where answers are offered."""

@@ -57,8 +57,9 @@ class Stage:
     async def until(self, condition: Callable[[], object]) -> None:
         """Wait until something holds."""
         async with asyncio.timeout(_PATIENCE_SECS):
-            while not condition():
-                await asyncio.sleep(0.005)  # not the pilot's pause, which never returns once the app has ended
+            # Looked at again and again, for any condition; the pilot's pause never returns from an ended app.
+            while not condition():  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
 
     async def shows(self, text: str) -> None:
         """Wait until the screen shows a text."""
@@ -95,7 +96,8 @@ class Stage:
     def text(self) -> str:
         """All that is on the screen, as plain text."""
         width, height = self.app.size
-        console = Console(width=width, height=height, file=io.StringIO(), force_terminal=True, color_system=None)
+        paper = io.StringIO()
+        console = Console(width=width, height=height, file=paper, force_terminal=True, color_system=None)
         update = self.app.screen._compositor.render_update(
             full=True, screen_stack=self.app._background_screens, simplify=True
         )

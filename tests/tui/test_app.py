@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from textual.app import App
 
 from domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from domain.events import CallFinished, CallStarted, TextDelta
@@ -14,6 +15,7 @@ from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, composing, failing, hold, say
 from tui.app import QuorumApp
 from tui.header import branch_of
+from tui.terminal_title import TerminalTitle
 
 
 @pytest.fixture(autouse=True)
@@ -104,19 +106,14 @@ async def test_an_initial_prompt_is_sent_by_itself(tmp_path):
     ],
 )
 async def test_a_failed_composition_ends_the_app_with_its_code_and_its_text(tmp_path, error, code, capsys):
-    app = QuorumApp(failing(error), cwd=tmp_path)
+    async with on_stage(tmp_path, compose=failing(error), ready=False) as stage:
+        await stage.until(lambda: stage.app.return_code == code)
 
-    async with app.run_test():
-        async with asyncio.timeout(20):
-            while app.return_code is None:
-                await asyncio.sleep(0.005)
-
-    assert app.return_code == code
     assert str(error) in capsys.readouterr().err
 
 
 def test_an_unknown_theme_is_refused_with_the_known_ones(tmp_path):
-    with pytest.raises(ConfigError, match="no theme 'pink'; choose one of .*quorum-light"):
+    with pytest.raises(ConfigError, match=r"no theme 'pink'; choose one of .*quorum-light"):
         QuorumApp(composing([]), cwd=tmp_path, theme="pink")
 
 
@@ -359,3 +356,61 @@ def test_the_history_of_a_project_has_its_own_file(tmp_path):
 
     assert history_path(tmp_path).parent == tmp_path / "state" / "quorum" / "history"
     assert history_path(tmp_path) != history_path(Path("/"))
+
+
+async def test_a_screen_that_grows_while_something_arrives_stays_at_the_end(tmp_path):
+    paragraphs = say("\n\n".join(f"paragraph {n}" for n in range(50)))
+    async with on_stage(tmp_path, paragraphs, hold(), size=(80, 24)) as stage:
+        await stage.send("talk")
+        await stage.shows("paragraph 49")
+        await stage.send("go")
+        await stage.until(lambda: stage.agent.reached.is_set())
+        for height in range(24, 34):
+            stage.app.chat.transcript.apply(TextDelta(text=f"\n\narrived at {height}"))
+            await stage.pilot.resize_terminal(80, height)
+        await stage.shows("arrived at 33")
+
+        assert stage.app.chat.transcript.is_at_end
+
+
+def test_settings_that_come_after_the_first_frame_are_taken_over(tmp_path):
+    app = QuorumApp(composing([]), cwd=tmp_path)
+
+    app.adopt(theme="quorum-light", notifications=False)
+
+    assert app.theme == "quorum-light"
+    with pytest.raises(ConfigError, match="no theme 'pink'"):
+        app.adopt(theme="pink", notifications=True)
+
+
+class Driver:
+    def __init__(self) -> None:
+        self.written: list[str] = []
+
+    def write(self, text: str) -> None:
+        self.written.append(text)
+
+
+class Ringing(App[None]):
+    is_headless = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._driver = Driver()
+
+
+def test_the_title_asks_for_attention_names_nothing_harmful_and_is_given_back():
+    app = Ringing()
+    title = TerminalTitle(app, Path("/x/pro\x1bject\x07"))
+
+    title.begin()
+    title.mark(answer_needed=True)
+    title.rings = False
+    title.mark(answer_needed=True)
+    title.end()
+
+    written = "".join(app._driver.written)
+    assert written.startswith("\x1b[22;2t\x1b]2;quorum · pro␛ject␇\x07")
+    assert written.count("● answer needed") == 2
+    assert app._driver.written.count("\x07") == 1
+    assert written.endswith("\x1b[23;2t")

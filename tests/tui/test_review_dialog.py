@@ -4,10 +4,11 @@ import pytest
 from textual import events
 from textual.widgets import Input, TextArea
 
+from domain.events import TextDelta
 from domain.review import Approve, ApproveRest, Edit, Mode, Reject, RejectAndInterrupt
 from domain.seal import Seal
 from tests.support.app_stage import Clock, on_stage
-from tests.support.fake_agent import FakeAgent, a_command, a_packet, a_request, an_edit, hold, review, say
+from tests.support.fake_agent import FakeAgent, a_command, a_packet, a_request, an_edit, review, say
 
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n"
 
@@ -189,7 +190,7 @@ async def test_keys_typed_while_the_dialog_pops_up_answer_nothing(tmp_path):
         await agent.ask(a_request(MAKE))
 
     clock = Clock()
-    clock.now = float("inf")
+    clock.now = 1e12
     async with on_stage(tmp_path, scene, clock=clock) as stage:
         await stage.send("go")
         ask.set()
@@ -216,7 +217,7 @@ async def test_a_paste_into_a_dialog_answers_nothing(tmp_path):
 
 async def test_a_click_is_guarded_like_a_key(tmp_path):
     clock = Clock()
-    clock.now = float("inf")
+    clock.now = 1e12
     async with on_stage(tmp_path, review(a_request(MAKE)), clock=clock) as stage:
         await stage.send("go")
         dialog = await stage.asked()
@@ -416,21 +417,55 @@ async def test_the_whole_digest_is_a_key_away(tmp_path):
         await stage.shows(MAKE.digest)
 
 
-async def test_a_dialog_over_a_running_stream_does_not_stop_it(tmp_path):
-    async def scene(agent: FakeAgent) -> None:
-        question = asyncio.create_task(agent.ask(a_request(MAKE)))
-        await hold("streamed behind")(agent) if not await question else None
-
-    async with on_stage(tmp_path, scene) as stage:
+async def test_what_happens_while_a_dialog_is_open_is_shown_behind_it(tmp_path):
+    async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
         await stage.send("go")
         await stage.asked()
-        stage.agent.tell(_delta("told while asking"))
+        stage.agent.tell(TextDelta(text="told while asking"))
         await stage.shows("told while asking")
         await stage.pilot.press("n")
         await stage.until(lambda: stage.agent.reports)
 
 
-def _delta(text: str):
-    from domain.events import TextDelta
+async def test_the_end_of_the_transcript_stays_in_sight_when_dialogs_come_and_go(tmp_path):
+    last = asyncio.Event()
 
-    return TextDelta(text=text)
+    async def scene(agent: FakeAgent) -> None:
+        for index in range(3):
+            await agent.ask(a_request(a_command(f"command {index}\n" * 3 * (index + 1))))
+            agent.tell(TextDelta(text=f"\n\nafter {index}"))
+        await last.wait()
+        agent.tell(TextDelta(text="\n\nthe very end"))
+
+    paragraphs = say("\n\n".join(f"paragraph {n}" for n in range(50)))
+    async with on_stage(tmp_path, paragraphs, scene, size=(80, 24)) as stage:
+        await stage.send("talk")
+        await stage.shows("paragraph 49")
+        await stage.send("go")
+        for index in range(3):
+            await stage.shows(f"$ command {index}")
+            await stage.asked()
+            await stage.pilot.press("n")
+        await stage.shows("after 2")
+        await stage.unasked()
+        last.set()
+        await stage.shows("the very end")
+
+        assert "↓ new" not in stage.text()
+
+
+async def test_a_dialog_does_not_take_the_person_away_from_where_they_read(tmp_path):
+    paragraphs = say("\n\n".join(f"paragraph {n}" for n in range(50)))
+    async with on_stage(tmp_path, paragraphs, review(a_request(MAKE)), size=(80, 24)) as stage:
+        await stage.send("talk")
+        await stage.shows("paragraph 49")
+        await stage.send("go")
+        await stage.asked()
+        await stage.pilot.press("ctrl+home")
+        await stage.shows("paragraph 0")
+        await stage.pilot.press("n")
+        await stage.unasked()
+        await stage.until(lambda: stage.agent.reports)
+        await stage.pilot.pause()
+
+        assert "paragraph 0" in stage.text()

@@ -72,7 +72,13 @@ class Transcript:
                 self._note(NoticeKind.ERROR, event.message)
             case ev.TurnFinished():
                 self._end_turn(event.report)
-            case ev.SessionStarted() | ev.SessionFinished() | ev.StateMerged() | ev.UsageCounted():
+            case (
+                ev.SessionStarted()
+                | ev.SessionFinished()
+                | ev.StateMerged()
+                | ev.UsageCounted()
+                | ev.OutputStored()
+            ):
                 return  # told elsewhere on the screen
             case _:
                 assert_never(event)

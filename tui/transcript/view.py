@@ -187,7 +187,8 @@ class TranscriptView(ScrollView, can_focus=False):
         if self._settling or self._page is None:
             return
         self._page.scroll = round(new_value)
-        self._pinned = False
+        # At the end of what was drawn last: the person went there, or a grown view was pulled back to it.
+        self._pinned = new_value >= self.max_scroll_y
         self.flush()
         self._pin_at_end()
 
