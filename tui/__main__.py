@@ -6,6 +6,7 @@ The only module of the front ends that sees infrastructure. Nothing heavy is imp
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -139,6 +140,8 @@ def _warm_up(container: Container) -> None:
         from tui.transcript.view import TranscriptView
 
         TranscriptView.warm_up()
+    gc.freeze()
+    gc.enable()
 
 
 # -------------------------------------------------------------------- headless
@@ -147,6 +150,7 @@ def _warm_up(container: Container) -> None:
 def _run_headless(options: Options, root: Path) -> int:
     import asyncio
 
+    gc.disable()  # until everything is imported
     prompt = _prompt(options)
     loaded = _load(options, root)
     for warning in loaded.warnings:
@@ -181,6 +185,7 @@ def _run_app(options: Options, root: Path) -> int:
     import asyncio
 
     os.environ.setdefault("ESCDELAY", "25")  # milliseconds; Textual reads it when it is imported
+    gc.disable()  # imports make much that lives on; the app collects again once its agent is composed
     return asyncio.run(_show_app(options, root))
 
 

@@ -7,7 +7,6 @@ may already type.
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import signal
 import time
@@ -25,8 +24,8 @@ from textual.widgets import Input, TextArea
 
 from tui.chat_screen import ChatScreen
 from tui.commands import all_actions
-from tui.keyboard_guard import Guarded
 from tui.look import THEMES
+from tui.review.keyboard_guard import Guarded
 from tui.screen_observer import EventsArrived, ScreenObserver
 from tui.terminal_title import TerminalTitle
 from tui.transcript.printable import printable
@@ -106,7 +105,6 @@ class QuorumApp(App[None]):
     def on_mount(self) -> None:
         """Paint first; everything else begins after that."""
         if not self.is_headless:
-            gc.disable()  # start-up makes much that lives on, and nothing worth collecting
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGHUP):
                 loop.add_signal_handler(number, self._leave_soon, 128 + number)
@@ -130,9 +128,6 @@ class QuorumApp(App[None]):
         except QuorumError as error:
             self._fail(error, 4 if isinstance(error, ProviderError) else 2)
             return
-        if not self.is_headless:
-            gc.freeze()
-            gc.enable()
         await self.chat.serve(agent)
 
     def _fail(self, error: QuorumError, return_code: int) -> None:

@@ -15,8 +15,8 @@ from textual.widgets import Static
 
 from tui.commands import CYCLED_MODES, NotACommand, action_for, is_command
 from tui.header import Header
-from tui.prompt import Prompt
-from tui.recall import Recall
+from tui.prompt_box.prompt import Prompt
+from tui.prompt_box.recall import Recall
 from tui.status_bar import Status, StatusBar
 from tui.transcript.view import TranscriptView
 from tui.turns import Turns

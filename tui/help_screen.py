@@ -14,8 +14,8 @@ from textual.widgets import Static
 
 from tui.chat_screen import ChatScreen
 from tui.commands import COMMANDS
-from tui.prompt import Prompt
-from tui.review_dialog import ReviewDialog
+from tui.prompt_box.prompt import Prompt
+from tui.review.dialog import ReviewDialog
 
 _KEY_CELLS = 24
 _SHORT = {"escape": "esc", "question_mark": "?", "pageup": "pgup", "pagedown": "pgdn", "underscore": "_"}

@@ -10,7 +10,7 @@ from typing import Protocol
 from textual.app import App
 
 from domain.review import RejectAndInterrupt, ReviewAnswer, ReviewRequest
-from tui.review_dialog import ReviewDialog
+from tui.review.dialog import ReviewDialog
 
 
 class Room(Protocol):

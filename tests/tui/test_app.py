@@ -352,7 +352,7 @@ def test_the_directory_is_cut_from_its_left_where_there_is_no_room():
 
 
 def test_the_history_of_a_project_has_its_own_file(tmp_path):
-    from tui.history import history_path
+    from tui.prompt_box.history import history_path
 
     assert history_path(tmp_path).parent == tmp_path / "state" / "quorum" / "history"
     assert history_path(tmp_path) != history_path(Path("/"))

@@ -6,8 +6,8 @@ from textual import events
 
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import hold
-from tui.history import History, history_path
-from tui.paste import Folds, harmless
+from tui.prompt_box.history import History, history_path
+from tui.prompt_box.paste import Folds, harmless
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ async def test_a_backslash_before_enter_begins_a_new_line(tmp_path):
 async def test_alt_enter_of_a_plain_terminal_is_a_new_line_too():
     from textual._xterm_parser import XTermParser
 
-    import tui.prompt  # noqa: F401 - registers the sequence
+    import tui.prompt_box.prompt  # noqa: F401 - registers the sequence
 
     keys = [event.key for event in XTermParser().feed("\x1b\r") if isinstance(event, events.Key)]
 

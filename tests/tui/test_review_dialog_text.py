@@ -5,9 +5,9 @@ from rich.cells import cell_len
 
 from domain.seal import Seal, SealedFile
 from tests.support.fake_agent import a_command, a_packet, a_request, an_edit
-from tui.review_diff import parse_diff
-from tui.review_edit import NotEditable, editable, edited
-from tui.review_text import facts, fold, listed, substance
+from tui.review.diff import parse_diff
+from tui.review.edit import NotEditable, editable, edited
+from tui.review.text import facts, fold, listed, substance
 
 EVIL = "echo \x1b]52;c;aGk=\x07 \x1b[31mred\x1b[0m \u202egnp.exe\u2066 a\u200bb \x9bx\r"
 

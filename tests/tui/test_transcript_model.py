@@ -255,7 +255,7 @@ def test_a_change_of_mode_is_noted_and_accounting_is_not(transcript):
         transcript,
         ev.SessionStarted(session_id="s", model="m", mode=Mode.ASK, cwd="/"),
         ev.ModeChanged(mode=Mode.READ_ONLY),
-        ev.StateMerged(batch_id="b1", keys=("plan",)),
+        ev.StateMerged(batch_id="b1", changed={"plan": []}),
         ev.UsageCounted(model="m", usage=Usage()),
         ev.SessionFinished(report=turn_finished(RunStatus.COMPLETED).report),
     )

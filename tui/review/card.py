@@ -12,8 +12,8 @@ from textual.message import Message
 from textual.widgets import Input, Static, TextArea
 
 from domain.review import ReviewRequest
-from tui.review_text import Row, facts, fold, listed, short, substance
-from tui.review_widgets import Choice, Rows
+from tui.review.text import Row, facts, fold, listed, short, substance
+from tui.review.widgets import Choice, Rows
 from tui.transcript.printable import printable
 
 Stage: TypeAlias = Literal["choosing", "listing", "reasoning", "editing"]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tui.history import History
+    from tui.prompt_box.history import History
 
 
 class Recall:
@@ -24,7 +24,7 @@ class Recall:
     def history(self) -> History:
         """The project's history; opened at its first use, since nobody needs it to start."""
         if self._opened is None:
-            from tui.history import History, history_path
+            from tui.prompt_box.history import History, history_path
 
             self._opened = History(history_path(self._cwd))
         return self._opened

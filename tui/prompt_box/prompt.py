@@ -11,7 +11,7 @@ from textual.keys import Keys
 from textual.message import Message
 from textual.widgets import TextArea
 
-from tui.paste import Folds, harmless
+from tui.prompt_box.paste import Folds, harmless
 
 # Terminals without an extended keyboard protocol send Alt+Enter as Escape, Return, which would read as Enter.
 # The table is a plain dict that its parser looks up; it is only typed as if it were not.

@@ -14,10 +14,10 @@ from textual.timer import Timer
 from textual.widgets import Input, TextArea
 
 from domain.review import Approve, ApproveRest, Edit, Reject, RejectAndInterrupt, ReviewAnswer, ReviewRequest
-from tui.keyboard_guard import Guarded, KeyboardGuard
-from tui.review_card import ReviewCard, Stage
-from tui.review_edit import NotEditable, editable, edited
-from tui.review_widgets import Choice, Rows
+from tui.review.card import ReviewCard, Stage
+from tui.review.edit import NotEditable, editable, edited
+from tui.review.keyboard_guard import Guarded, KeyboardGuard
+from tui.review.widgets import Choice, Rows
 
 _QUIET_SECS = 0.4
 _ALWAYS = frozenset({"escape", "ctrl+c"})

@@ -13,7 +13,7 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 
 from domain.packet import ReviewPacket
 from domain.review import ReviewRequest
-from tui.review_diff import DiffLine, paired, parse_diff
+from tui.review.diff import DiffLine, paired, parse_diff
 from tui.transcript.printable import printable
 
 SIDE_BY_SIDE_FROM = 140

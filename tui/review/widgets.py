@@ -14,7 +14,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.review_text import Kind, Row
+from tui.review.text import Kind, Row
 
 
 class Rows(ScrollView, can_focus=False):

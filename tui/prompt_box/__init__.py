@@ -1,0 +1,1 @@
+"""The prompt: its keys, its pastes, and what was asked before."""
