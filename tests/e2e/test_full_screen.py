@@ -56,8 +56,8 @@ def test_reads_overlap_an_edit_is_approved_and_a_command_rejected_with_a_reason(
             terminal.submit("replace first with primo in a.py and run pytest")
             terminal.wait_for("Review")
             terminal.wait_for("primo = 1")
-        press_when_awake(terminal, "y", "run_command")
-        press_when_awake(terminal, "r", "with this reason")
+        terminal.press_when_awake("y", "run_command")
+        terminal.press_when_awake("r", "with this reason")
         terminal.type("not now\r")
         terminal.wait_for("not now")
         eventually(lambda: "primo" in (project / "a.py").read_text(), within=10, what="the edit")
@@ -69,8 +69,8 @@ def test_an_approved_edit_is_on_disk_and_a_rejected_one_is_not(project: Path) ->
         terminal.wait_for("offline")
         terminal.submit("replace first with primo in a.py and replace second with zwei in b.py")
         terminal.wait_for("call 1 of 2")
-        press_when_awake(terminal, "y", "call 2 of 2")
-        press_when_awake(terminal, "n", "rejected")
+        terminal.press_when_awake("y", "call 2 of 2")
+        terminal.press_when_awake("n", "rejected")
         quit_app(terminal)
 
     assert (project / "a.py").read_text(encoding="utf-8") == "primo = 1\n"
@@ -165,21 +165,6 @@ def test_a_wrong_configuration_ends_the_app_with_its_sentence_and_code_2(project
         terminal.wait_for("did you mean agent.max_tool_turns")
 
         assert terminal.ended() == 2
-
-
-def press_when_awake(terminal: Terminal, key: str, expected: str) -> None:
-    """Press a key of the dialog until the guard has let it through and what it leads to is painted."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        time.sleep(0.5)  # the guard wants 0.4 s without keys: this pause is what is being tested, not a wait
-        with terminal.fresh():
-            terminal.type(key)
-            try:
-                terminal.wait_for(expected, timeout=1)
-                return
-            except AssertionError:
-                continue
-    raise AssertionError(f"{key!r} did not lead to {expected!r}:\n{terminal.painted[-2000:]}")
 
 
 def started(mark: Path) -> int:

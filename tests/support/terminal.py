@@ -88,6 +88,20 @@ class Terminal:
                 return
         raise AssertionError(f"{text!r} was never painted; the last was:\n{self.painted[-3000:]}")
 
+    def press_when_awake(self, key: str, expected: str) -> None:
+        """Press a key of a dialog until its guard has let it through and what it leads to is painted."""
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            time.sleep(0.5)  # the guard wants 0.4 s without keys: this pause is what it asks for
+            with self.fresh():
+                self.type(key)
+                try:
+                    self.wait_for(expected, timeout=1)
+                except AssertionError:
+                    continue
+                return
+        raise AssertionError(f"{key!r} did not lead to {expected!r}:\n{self.painted[-2000:]}")
+
     def hang_up(self) -> None:
         """Take the terminal away, as a closed window does."""
         self.process.ptyproc.fileobj.close()
