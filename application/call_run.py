@@ -57,6 +57,7 @@ class CallRun:
         self._tool = tool
         self._state = state
         self._label = DecisionLabel.NONE
+        self._refusal: tuple[Outcome, str] | None = None
         self._started_at: float | None = None
         self._loop = asyncio.get_running_loop()
 
@@ -96,11 +97,10 @@ class CallRun:
 
     # ---------------------------------------------------------------- its way
 
-    async def refuse_if_invalid(self, known: Sequence[str]) -> None:
-        """End the call with an error result if its tool does not exist or its arguments do not fit."""
+    def refuse_if_invalid(self, known: Sequence[str]) -> None:
+        """Settle that the call becomes an error if its tool does not exist or its arguments do not fit."""
         if problem := self._problem(known):
-            self.invalid = True
-            await self._end(Outcome.ERROR, problem)
+            self._refuse(Outcome.ERROR, problem)
 
     async def pass_hooks(self, hooks: HookChain) -> None:
         """Let the hooks before a call see it, change its arguments or skip it. Raises HookAborted."""
@@ -115,20 +115,22 @@ class CallRun:
         )
         answer = await hooks.before_tool_call(draft)
         if isinstance(answer, Skip):
-            self.invalid = True
-            await self._end(Outcome.SKIPPED, f"skipped by a hook: {answer.reason}. It was not run.")
+            self._refuse(Outcome.SKIPPED, f"skipped by a hook: {answer.reason}. It was not run.")
+        elif problems := self.problems(draft.arguments):
+            told = f"a hook changed the arguments, and they do not fit: {'; '.join(problems)}"
+            self._refuse(Outcome.ERROR, told)
         elif draft.arguments != self.arguments:
-            if problems := self.problems(draft.arguments):
-                self.invalid = True
-                told = f"a hook changed the arguments, and they do not fit: {'; '.join(problems)}"
-                await self._end(Outcome.ERROR, told)
-                return
             self.arguments = draft.arguments
             self.refresh_access()
 
+    def _refuse(self, outcome: Outcome, told: str) -> None:
+        self.invalid = True
+        self._refusal = (outcome, told)
+
     async def run(self) -> None:
         """Bring the call to its end. Raises Interrupted when the person stops the turn from the dialog."""
-        if self.invalid:
+        if self._refusal is not None:
+            await self._end(*self._refusal)
             return
         try:
             await self._wait_for_predecessors()
@@ -152,7 +154,7 @@ class CallRun:
         """End a call that was cut short: cancelled if it ran, not run if it did not."""
         match self.execution.status:
             case ToolStatus.QUEUED:
-                await self._end(Outcome.NOT_RUN, told)
+                await self._end(*(self._refusal or (Outcome.NOT_RUN, told)))
             case ToolStatus.EXECUTING if self.cancelled:
                 await self._end(Outcome.CANCELLED, "interrupted while it ran; part of its work may be done")
             case ToolStatus.EXECUTING:

@@ -55,7 +55,7 @@ class HookChain:
     async def on_message_send(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """The messages as this one request shall carry them. Raises RequestSkipped and HookAborted."""
         draft = RequestDraft(list(messages))
-        for one in self._registrations:
+        for one in self._at(HookPoint.ON_MESSAGE_SEND):
             before = list(draft.messages)
             ran = await self._ran(one, one.hook.on_message_send, draft, (Continue, Skip, Abort))
             if ran.error is not None:
@@ -70,7 +70,7 @@ class HookChain:
 
     async def before_tool_call(self, draft: CallDraft) -> HookAnswer:
         """Continue or Skip; `draft.arguments` may have changed. Raises HookAborted."""
-        for one in self._matching(draft.tool, draft):
+        for one in self._matching(HookPoint.BEFORE_TOOL_CALL, draft):
             before = deepcopy(draft.arguments)
             ran = await self._ran(one, one.hook.before_tool_call, draft, (Continue, Skip, Abort))
             if ran.error is not None:
@@ -85,7 +85,7 @@ class HookChain:
 
     async def after_tool_call(self, draft: ResultDraft) -> HookAnswer:
         """Continue or Skip; `draft.output` may have changed. Raises HookAborted."""
-        for one in self._matching(draft.tool, draft):
+        for one in self._matching(HookPoint.AFTER_TOOL_CALL, draft):
             before = draft.output
             ran = await self._ran(one, one.hook.after_tool_call, draft, (Continue, Skip, Abort))
             if ran.error is not None:
@@ -100,7 +100,7 @@ class HookChain:
 
     async def on_turn_end(self, messages: tuple[Message, ...]) -> TurnEndAnswer:
         """Finish, or the messages of the first hook that wants to go on. Raises HookAborted."""
-        for one in self._registrations:
+        for one in self._at(HookPoint.ON_TURN_END):
             ran = await self._ran(
                 one, one.hook.on_turn_end, messages, (Finish, ContinueWithMessages, Abort), default=Finish()
             )
@@ -170,12 +170,15 @@ class HookChain:
             raise HookAborted(told)
         return Skip(told)
 
-    def _matching(self, tool: str, draft: CallDraft | ResultDraft) -> list[HookRegistration]:
-        return [one for one in self._registrations if _matches(one.matcher, tool, draft)]
+    def _at(self, point: HookPoint) -> list[HookRegistration]:
+        return [one for one in self._registrations if point in one.points]
+
+    def _matching(self, point: HookPoint, draft: CallDraft | ResultDraft) -> list[HookRegistration]:
+        return [one for one in self._at(point) if _matches(one.matcher, draft)]
 
 
-def _matches(matcher: HookMatcher, tool: str, draft: CallDraft | ResultDraft) -> bool:
-    if matcher.tools and not any(fnmatchcase(tool, pattern) for pattern in matcher.tools):
+def _matches(matcher: HookMatcher, draft: CallDraft | ResultDraft) -> bool:
+    if matcher.tools and not any(fnmatchcase(draft.tool, pattern) for pattern in matcher.tools):
         return False
     if matcher.risk is not None and matcher.risk is not draft.risk:
         return False

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from domain.conversation import Message
 from domain.execution import Outcome, ToolExecutionContext
-from domain.hook import Continue, Finish, HookAnswer, OnHookError, TurnEndAnswer
+from domain.hook import Continue, Finish, HookAnswer, HookPoint, OnHookError, TurnEndAnswer
 from domain.json_value import JsonValue
 from domain.tool import RiskLevel
 
@@ -79,6 +79,7 @@ class HookMatcher:
 class HookRegistration:
     """A hook in its place: lower `priority` runs first, then the order of registration.
 
+    It is asked at its `points` only.
     `on_error` of None means what the point means by itself: before a request or a call a failing hook
     closes, after a call and at the turn's end it leaves things as they are and warns.
     """
@@ -89,3 +90,4 @@ class HookRegistration:
     timeout_secs: float = 30.0
     on_error: OnHookError | None = None
     matcher: HookMatcher = HookMatcher()
+    points: frozenset[HookPoint] = frozenset(HookPoint)

@@ -152,6 +152,22 @@ class BlobStore(Protocol):
         ...
 
 
+class LineSource(Protocol):
+    """The lines of a long text, read piece by piece. Lines are counted from 0; very long ones come cut."""
+
+    def lines(self, start: int, count: int) -> list[str]:
+        """At most `count` lines from line `start` on, without their ends; none past the end of the text."""
+        ...
+
+    def find(self, needle: str, start: int, *, backwards: bool) -> int | None:
+        """The nearest line from `start` on, itself included, that holds this very text; None if none does."""
+        ...
+
+    def count_so_far(self) -> tuple[int, bool]:
+        """How many lines are known, and whether that is all. Each asking counts a bounded piece further."""
+        ...
+
+
 class Person(Protocol):
     """The one way to a human answer."""
 

@@ -104,7 +104,7 @@ class ToolRuntime:
         interrupted, aborted = False, None
         try:
             for call in calls:
-                await call.refuse_if_invalid(tuple(self._tools))
+                call.refuse_if_invalid(tuple(self._tools))
             for call in calls:
                 await call.pass_hooks(self._hooks)
             state.open(calls)

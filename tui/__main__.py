@@ -64,6 +64,8 @@ def _run_command(options: Options, root: Path) -> int:
                 return _run_headless(options, root)
             case "config":
                 return _config(options, root)
+            case "hooks":
+                return _hooks(options, root)
             case _:
                 return _doctor(options, root)
     except (ConfigError, ProviderError) as error:  # a provider fails here only for want of a key or a name
@@ -254,6 +256,30 @@ def _config(options: Options, root: Path) -> int:
             print(check(_load(options, root), os.environ))
         case _:
             print(show(_load(options, root)))
+    return 0
+
+
+def _hooks(options: Options, root: Path) -> int:
+    import asyncio
+    import json
+
+    from domain.errors import ConfigError
+    from infrastructure.building_blocks import key_names
+    from infrastructure.hooks.registrations import hook_registrations
+    from infrastructure.hooks.trial import find_registration, try_hook
+
+    assert options.call_file is not None
+    try:
+        call = json.loads(options.call_file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{options.call_file} cannot be read as JSON: {error}") from error
+    if not isinstance(call, dict):
+        raise ConfigError(f"{options.call_file} must hold one JSON object, the call")
+    settings = _load(options, root).settings
+    registrations = hook_registrations(
+        settings.hooks, workspace=root, environ=os.environ, secret_names=key_names(settings)
+    )
+    print(asyncio.run(try_hook(find_registration(registrations, options.hook), call)))
     return 0
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NoReturn, TypeAlias
 
-Command: TypeAlias = Literal["app", "run", "config", "doctor"]
+Command: TypeAlias = Literal["app", "run", "config", "doctor", "hooks"]
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
-COMMANDS: tuple[Command, ...] = ("run", "config", "doctor")
+COMMANDS: tuple[Command, ...] = ("run", "config", "doctor", "hooks")
 MODES = ("ask", "read-only", "accept-edits", "auto")
-_VALUED = {"--config", "-C", "--workdir", "-m", "--model", "--mode", "--max-tool-turns", "--output"}
+_VALUED = {"--config", "-C", "--workdir", "-m", "--model", "--mode", "--max-tool-turns", "--output", "--call"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +34,8 @@ class Options:
     verbose: bool = False
     action: str = ""
     probe: bool = False
+    hook: str = ""
+    call_file: Path | None = None
 
 
 def parse(argv: Sequence[str]) -> Options:
@@ -52,6 +54,8 @@ def parse(argv: Sequence[str]) -> Options:
         verbose=given.verbose,
         action=getattr(given, "action", ""),
         probe=getattr(given, "probe", False),
+        hook=getattr(given, "hook", ""),
+        call_file=getattr(given, "call", None),
     )
 
 
@@ -112,7 +116,7 @@ def _app_parser() -> argparse.ArgumentParser:
     parser = _parser(
         "quorum",
         "A full-screen coding agent in which every risky action is reviewed. "
-        "Other commands: quorum run, quorum config, quorum doctor.",
+        "Other commands: quorum run, quorum config, quorum hooks, quorum doctor.",
     )
     parser.add_argument("--version", action="store_true", help="print the version")
     parser.add_argument("prompt", nargs="?", help="what to begin with")
@@ -140,4 +144,24 @@ def _doctor_parser() -> argparse.ArgumentParser:
     return parser
 
 
-_PARSERS = {"app": _app_parser, "run": _run_parser, "config": _config_parser, "doctor": _doctor_parser}
+def _hooks_parser() -> argparse.ArgumentParser:
+    parser = _parser("quorum hooks", "Try a hook of your quorum.toml against one call.")
+    parser.add_argument("action", choices=("test",))
+    parser.add_argument("hook", metavar="NAME", help="the hook's name")
+    parser.add_argument(
+        "--call",
+        metavar="FILE",
+        type=Path,
+        required=True,
+        help='JSON of the call: {"tool", "arguments", "risk", "paths", "result", "messages"}',
+    )
+    return parser
+
+
+_PARSERS = {
+    "app": _app_parser,
+    "run": _run_parser,
+    "config": _config_parser,
+    "doctor": _doctor_parser,
+    "hooks": _hooks_parser,
+}

@@ -21,7 +21,7 @@ def a_container(root: Path, **overrides: object) -> Container:
         settings=loaded.settings,
         model="offline/offline",
         root=root,
-        environ={},
+        environ={"HOME": str(root)},
         person=FakePerson(),
         observer=RecordingObserver(),
     )
@@ -56,8 +56,14 @@ def test_the_tools_are_those_of_the_settings(tmp_path: Path) -> None:
         "edit_file",
         "run_command",
         "update_plan",
+        "inspect",
     }
     assert set(few.tools()) == {"read_file"}
+
+
+def test_D11_inspect_is_there_exactly_where_there_is_a_store(tmp_path: Path) -> None:
+    assert "inspect" in a_container(tmp_path).tools()
+    assert "inspect" not in a_container(tmp_path, tools__output__store=False).tools()
 
 
 def test_a_tool_that_does_not_exist_is_an_error_with_the_nearest_name(tmp_path: Path) -> None:

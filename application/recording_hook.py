@@ -1,0 +1,149 @@
+"""A hook for tests of what hooks see: it remembers everything it is shown and answers from a script."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias, TypeVar
+
+from application.hooks import CallDraft, Hook, RequestDraft, ResultDraft
+from domain.conversation import Message
+from domain.execution import Outcome, ToolExecutionContext
+from domain.hook import Continue, Finish, HookAnswer, HookPoint, TurnEndAnswer
+from domain.json_value import JsonObject, JsonValue
+from domain.tool import RiskLevel
+
+
+@dataclass(frozen=True, slots=True)
+class SeenRequest:
+    """A request as it was before this hook answered."""
+
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenCall:
+    """A call as it was before this hook answered. Lists in the arguments have become tuples."""
+
+    context: ToolExecutionContext
+    tool: str
+    risk: RiskLevel
+    arguments: JsonObject
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenResult:
+    """A result as it was before this hook answered."""
+
+    context: ToolExecutionContext
+    tool: str
+    risk: RiskLevel
+    outcome: Outcome
+    output: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTurnEnd:
+    """The messages at the end of a turn."""
+
+    messages: tuple[Message, ...]
+
+
+Seen: TypeAlias = SeenRequest | SeenCall | SeenResult | SeenTurnEnd
+_Draft = TypeVar("_Draft")
+_Answer = TypeVar("_Answer", HookAnswer, TurnEndAnswer)
+Step: TypeAlias = _Answer | Exception | Callable[[_Draft], _Answer]
+
+
+class RecordingHook(Hook):
+    """Remembers what it is shown, as snapshots that nothing changes later, and answers from a script.
+
+    The script of a point is a list of steps, one for each time it is asked: an answer, an exception to
+    raise, or a function that may edit the draft and returns the answer. After its last step, and without
+    one, it changes nothing.
+    """
+
+    def __init__(
+        self,
+        *,
+        on_message_send: Sequence[Step[HookAnswer, RequestDraft]] = (),
+        before_tool_call: Sequence[Step[HookAnswer, CallDraft]] = (),
+        after_tool_call: Sequence[Step[HookAnswer, ResultDraft]] = (),
+        on_turn_end: Sequence[Step[TurnEndAnswer, Sequence[Message]]] = (),
+    ) -> None:
+        self.seen: list[Seen] = []
+        self._requests = deque(on_message_send)
+        self._calls = deque(before_tool_call)
+        self._results = deque(after_tool_call)
+        self._turn_ends = deque(on_turn_end)
+
+    @property
+    def points(self) -> tuple[HookPoint, ...]:
+        """The points it was asked at, in order."""
+        return tuple(_POINTS[type(one)] for one in self.seen)
+
+    async def on_message_send(self, request: RequestDraft) -> HookAnswer:
+        """Record the messages, then answer."""
+        self.seen.append(SeenRequest(tuple(request.messages)))
+        return _next(self._requests, request, Continue())
+
+    async def before_tool_call(self, call: CallDraft) -> HookAnswer:
+        """Record the call, then answer."""
+        self.seen.append(
+            SeenCall(
+                context=call.context,
+                tool=call.tool,
+                risk=call.risk,
+                arguments=MappingProxyType({name: _frozen(value) for name, value in call.arguments.items()}),
+                paths=call.paths,
+            )
+        )
+        return _next(self._calls, call, Continue())
+
+    async def after_tool_call(self, result: ResultDraft) -> HookAnswer:
+        """Record the result, then answer."""
+        self.seen.append(
+            SeenResult(
+                context=result.context,
+                tool=result.tool,
+                risk=result.risk,
+                outcome=result.outcome,
+                output=result.output,
+                paths=result.paths,
+            )
+        )
+        return _next(self._results, result, Continue())
+
+    async def on_turn_end(self, messages: Sequence[Message]) -> TurnEndAnswer:
+        """Record the messages, then answer."""
+        self.seen.append(SeenTurnEnd(tuple(messages)))
+        return _next(self._turn_ends, messages, Finish())
+
+
+_POINTS: Mapping[type[Seen], HookPoint] = {
+    SeenRequest: HookPoint.ON_MESSAGE_SEND,
+    SeenCall: HookPoint.BEFORE_TOOL_CALL,
+    SeenResult: HookPoint.AFTER_TOOL_CALL,
+    SeenTurnEnd: HookPoint.ON_TURN_END,
+}
+
+
+def _next(script: deque[Step[_Answer, _Draft]], draft: _Draft, default: _Answer) -> _Answer:
+    if not script:
+        return default
+    step = script.popleft()
+    if isinstance(step, Exception):
+        raise step
+    return step(draft) if callable(step) else step
+
+
+def _frozen(value: JsonValue) -> JsonValue:
+    if isinstance(value, Mapping):
+        return MappingProxyType({name: _frozen(inner) for name, inner in value.items()})
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(_frozen(inner) for inner in value)
+    return value
