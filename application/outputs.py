@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-
-from domain.summary import is_long, summary_of
 
 from application.ports import BlobStore
 from domain.errors import BlobError
-from domain.output import Content, Inline, OutputLimits, Stored, Structured, Text, ToolOutput
+from domain.output import Inline, OutputLimits, Spilled, Stored, Text, ToolOutput
+from domain.summary import is_long, summary_of, text_of
 from domain.tool import ToolDefinition
 
 
@@ -40,6 +38,8 @@ class Outputs:
         promoted = self._promoted(output, definition)
         if isinstance(promoted, Inline):
             return Kept(text=promoted.text)
+        if isinstance(promoted, Spilled):
+            return self._keep_spilled(promoted)
         if self._store is None:
             return Kept(text=text_of(promoted))
         try:
@@ -52,29 +52,17 @@ class Outputs:
             summary = f"[blob:{blob_id}] {summary}"
         return Kept(text=summary, blob_id=blob_id, size_bytes=len(text_of(promoted).encode("utf-8", "replace")))
 
+    def _keep_spilled(self, output: Spilled) -> Kept:
+        self._kept.add(output.blob_id)
+        _, _, shown = summary_of(Text(output.text), output.blob_id, self._limits).partition("\n")
+        text = f"[blob:{output.blob_id}] text | {output.lines} lines\n{shown}"
+        return Kept(text=text, blob_id=output.blob_id, size_bytes=output.size_bytes)
+
     def _promoted(self, output: str | ToolOutput, definition: ToolDefinition) -> ToolOutput:
         match output:
             case str():
-                limit = definition.inline_bytes or self._limits.inline_bytes
+                limit = definition.inline_bytes
+                limit = self._limits.inline_bytes if limit is None else limit
                 return Stored(Text(output)) if is_long(output, limit) else Inline(output)
-            case Inline() | Stored():
+            case Inline() | Stored() | Spilled():
                 return output
-
-
-def text_of(output: str | ToolOutput) -> str:
-    """The whole output as text."""
-    match output:
-        case str():
-            return output
-        case Inline(text):
-            return text
-        case Stored(content):
-            return _content_text(content)
-
-
-def _content_text(content: Content) -> str:
-    match content:
-        case Text(text):
-            return text
-        case Structured(value):
-            return json.dumps(value, ensure_ascii=False, indent=2)

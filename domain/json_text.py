@@ -80,7 +80,7 @@ def opening(value: JsonValue, limit: int, *, indent: int | None = None) -> tuple
 
 
 def pretty(value: JsonValue) -> str:
-    """A value as indented JSON; the compact beginning and … where it is nested deeper than Python can follow."""
+    """A value as indented JSON, or its compact beginning and … where Python cannot follow its nesting."""
     try:
         return encoder(indent=2).encode(value)
     except RecursionError:

@@ -43,7 +43,17 @@ class Stored:
     summary: str = ""
 
 
-ToolOutput: TypeAlias = Inline | Stored
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spilled:
+    """An output that was put into the blob store while it grew. `text` is its beginning and its end."""
+
+    blob_id: str
+    text: str
+    lines: int
+    size_bytes: int
+
+
+ToolOutput: TypeAlias = Inline | Stored | Spilled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

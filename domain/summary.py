@@ -9,7 +9,7 @@ from typing import assert_never
 
 from domain.json_text import described, extent_of, key_text, kind_of, opening, pretty, size_of
 from domain.json_value import JsonObject, JsonValue
-from domain.output import Content, Inline, OutputLimits, Stored, Structured, Text, ToolOutput
+from domain.output import Content, Inline, OutputLimits, Spilled, Stored, Structured, Text, ToolOutput
 
 _HEAD_ENTRIES = 2
 _CUT = "…"
@@ -60,13 +60,15 @@ def summary_of(content: Content, blob_id: str, limits: OutputLimits) -> str:
     return "\n".join([header, *shown])
 
 
-def inline_when_unstored(output: ToolOutput) -> str:
-    """The whole output as text, for a run that has nowhere to keep it."""
+def text_of(output: str | ToolOutput) -> str:
+    """The whole output as text, as hooks see it and a run without a store keeps it."""
     match output:
-        case Inline(text) | Stored(Text(text)):
+        case str():
+            return output
+        case Inline(text) | Spilled(text=text):
             return text
-        case Stored(Structured(value)):
-            return pretty(value)
+        case Stored(content):
+            return content.text if isinstance(content, Text) else pretty(content.value)
         case _:
             assert_never(output)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections import deque
+from typing import Protocol
 
 _PLAIN = bytes([0x09, 0x0A, *range(0x20, 0x7F)])
 _PAYLOAD = (
@@ -14,6 +15,9 @@ _ESCAPE = re.compile(
     "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     f"|(?:\x1b\\]|\x9d){_PAYLOAD}(?:\x07|\x1b\\\\|\x9c)"  # OSC: titles, links, clipboard
     f"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f]){_PAYLOAD}(?:\x1b\\\\|\x9c)"  # DCS, SOS, PM, APC
+    "|(?:\x1b\\[|\x9b)[0-?]*[ -/]*(?=[\x1b\x90\x98\x9b\x9d-\x9f])"  # begun, and given up for another
+    f"|(?:\x1b[]PX^_]|[\x90\x98\x9d-\x9f]){_PAYLOAD}(?=\x1b[^\\\\]|[\x90\x98\x9b\x9d-\x9f])"
+    "|\x1b[ -/]*(?=[\x1b\x90\x98\x9b\x9d-\x9f])"
     "|\x1b[ -/]+[0-~]"  # character sets
     "|\x1b[0-OQ-WYZ`-~\\\\]"  # two characters
 )
@@ -109,6 +113,10 @@ class HeadAndTail:
             while self._tail_bytes - len(self._tail[0]) >= self._tail_limit:
                 self._tail_bytes -= len(self._tail.popleft())
 
+    def has_room_for(self, text: str) -> bool:
+        """Whether all of it would still be kept with this text at its end."""
+        return self._total + len(text.encode("utf-8", "replace")) <= self._head_limit + self._tail_limit
+
     def text(self) -> str:
         """All of it, or the head and the tail with a line between that counts the bytes left out."""
         tail = b"".join(self._tail)
@@ -127,23 +135,45 @@ class HeadAndTail:
         return kept[-limit:].decode(errors="ignore")
 
 
-class CommandOutput:
-    """All that a command prints, kept within `limit` bytes however much it is."""
+class Overflow(Protocol):
+    """Takes the whole text once it is longer than what is kept."""
 
-    def __init__(self, limit: int) -> None:
+    def write(self, text: str) -> None:
+        """Add text to the end."""
+        ...
+
+
+class CommandOutput:
+    """All that a command prints, kept within `limit` bytes however much it is.
+
+    Once it is more, `overflow` gets all of it, from the beginning on.
+    """
+
+    def __init__(self, limit: int, overflow: Overflow | None = None) -> None:
         self._terminal = TerminalText()
         self._kept = HeadAndTail(limit)
+        self._overflow = overflow
+        self.overflows = False
 
     def feed(self, data: bytes) -> None:
         """Take what was printed."""
-        self._kept.append(self._terminal.feed(data))
+        self._add(self._terminal.feed(data))
 
     def close(self) -> str:
         """The whole text, within the limit, without the newlines at its end. Nothing may be fed afterwards."""
-        self._kept.append(self._terminal.feed(b"", final=True))
+        self._add(self._terminal.feed(b"", final=True))
         return self._kept.text().rstrip("\n")
 
     def last_lines(self, count: int, limit: int) -> str:
         """The last lines as they look now, at most `limit` characters of them."""
         text = (self._kept.end(4 * limit) + self._terminal.line).rstrip("\n")
         return "\n".join(text[-limit:].split("\n")[-count:])
+
+    def _add(self, text: str) -> None:
+        if self._overflow is not None:
+            if not self.overflows and not self._kept.has_room_for(text):
+                self.overflows = True
+                self._overflow.write(self._kept.text())
+            if self.overflows:
+                self._overflow.write(text)
+        self._kept.append(text)

@@ -42,8 +42,10 @@ class Ending:
 class WardedProcess:
     """A running command. Everything happens in callbacks of the loop, so that no cancellation can stop it.
 
-    `warden_secs` is how long the warden may take over ending it before we do that ourselves. Raises OSError
-    where the warden cannot be started, for example in a folder that is gone.
+    `argv` starts with the program's absolute path. `on_errors` gets standard error apart; without it both
+    streams come to `on_output` in the order printed. `warden_secs` is how long the warden may take over
+    ending it before we do that ourselves. Raises OSError where the warden cannot be started, for example in a
+    folder that is gone.
     """
 
     def __init__(
@@ -54,19 +56,21 @@ class WardedProcess:
         environment: Mapping[str, str],
         timeout_secs: float,
         on_output: Callable[[bytes], None],
+        on_errors: Callable[[bytes], None] | None = None,
         warden_secs: float = 4.0,
     ) -> None:
         self._warden_secs = warden_secs
         self._loop = asyncio.get_running_loop()
-        self._on_output = on_output
+        self._streams: dict[int, Callable[[bytes], None]] = {}
         self._marker = new_marker()
         self._news = b""
         self._timed_out = False
         self._lifeline: int | None = None
         self._hit: set[int] = set()
-        self._start(argv, cwd, {**environment, self._marker: "1"})
+        self._start(argv, cwd, {**environment, self._marker: "1"}, on_output, on_errors)
         self._finished: asyncio.Future[Ending] = self._loop.create_future()
-        self._loop.add_reader(self._output, self._read_output)
+        for stream in self._streams:
+            self._loop.add_reader(stream, self._read_output, stream)
         self._loop.add_reader(self._control, self._read_control)
         self._timer = self._loop.call_later(timeout_secs, self._expire)
 
@@ -96,10 +100,22 @@ class WardedProcess:
             self._timer.cancel()
             self._timer = self._loop.call_later(self._warden_secs, self._force)
 
-    def _start(self, argv: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> None:
+    def _start(
+        self,
+        argv: Sequence[str],
+        cwd: Path,
+        environment: Mapping[str, str],
+        on_output: Callable[[bytes], None],
+        on_errors: Callable[[bytes], None] | None,
+    ) -> None:
         order = [os.fsencode(field) for field in (*argv, *map("=".join, environment.items()))]
         with ExitStack() as theirs, ExitStack() as ours:
-            self._output, output = _pipe(ours, theirs)
+            reader, output = _pipe(ours, theirs)
+            self._streams[reader] = on_output
+            errors = output
+            if on_errors is not None:
+                reader, errors = _pipe(ours, theirs)
+                self._streams[reader] = on_errors
             self._control, control = _pipe(ours, theirs)
             lifeline, self._lifeline = _pipe(theirs, ours)
             file = theirs.enter_context(tempfile.TemporaryFile())
@@ -110,21 +126,22 @@ class WardedProcess:
                 [sys.executable, "-I", "-S", *words],
                 stdin=file,
                 stdout=output,
-                stderr=output,
+                stderr=errors,
                 cwd=cwd,
                 env=_loader_environment(),
                 pass_fds=(lifeline, control),
                 start_new_session=True,
             )
             ours.pop_all()
-        os.set_blocking(self._output, False)
+        for stream in self._streams:
+            os.set_blocking(stream, False)
 
-    def _read_output(self) -> None:
-        data = os.read(self._output, _READ_BYTES)
+    def _read_output(self, stream: int) -> None:
+        data = os.read(stream, _READ_BYTES)
         if data:
-            self._on_output(data)
+            self._streams[stream](data)
         else:
-            self._loop.remove_reader(self._output)
+            self._loop.remove_reader(stream)
 
     def _read_control(self) -> None:
         data = os.read(self._control, 4096)
@@ -159,8 +176,9 @@ class WardedProcess:
             self._finish(len(self._hit.difference(left)), left, warden_lost=True)
 
     def _finish(self, ended: int, left: tuple[int, ...], *, warden_lost: bool) -> None:
-        self._drain()
-        for reader in (self._output, self._control):
+        for stream in self._streams:
+            self._drain(stream)
+        for reader in (*self._streams, self._control):
             self._loop.remove_reader(reader)
             os.close(reader)
         if self._lifeline is not None:
@@ -178,16 +196,16 @@ class WardedProcess:
             )
         )
 
-    def _drain(self) -> None:
+    def _drain(self, stream: int) -> None:
         """Take what is still in the pipe; bounded, since a process that would not die may go on writing."""
         for _ in range(_DRAIN_BYTES // _READ_BYTES):
             try:
-                data = os.read(self._output, _READ_BYTES)
+                data = os.read(stream, _READ_BYTES)
             except BlockingIOError:
                 return
             if not data:
                 return
-            self._on_output(data)
+            self._streams[stream](data)
 
     @property
     def _shell(self) -> int | None:

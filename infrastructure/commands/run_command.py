@@ -8,17 +8,19 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from domain.errors import StaleSeal, ToolError
+from domain.errors import BlobError, ToolError
 from domain.execution import ToolExecutionContext
 from domain.json_value import JsonObject
+from domain.output import Spilled, ToolOutput
 from domain.seal import Seal
 from domain.tool import RiskLevel, ToolDefinition, ToolParameter
+from infrastructure.blobs.spill import Spill
 from infrastructure.commands.account import account
 from infrastructure.commands.environment import command_environment
 from infrastructure.commands.output import CommandOutput
 from infrastructure.commands.process import WardedProcess
 from infrastructure.commands.progress import LiveOutput
-from infrastructure.commands.sealing import seal_command
+from infrastructure.commands.sealing import require_unchanged, seal_command
 
 DEFAULT_TIMEOUT_SECS = 60
 DEFAULT_OUTPUT_BYTES = 32768
@@ -32,6 +34,10 @@ class _Request:
     command: str
     cwd: Path
     timeout_secs: int
+
+
+# Longer outputs are kept aside: a model seldom needs more than the beginning and the end of a log.
+_INLINE_BYTES = 12_000
 
 
 class RunCommand:
@@ -51,7 +57,9 @@ class RunCommand:
         max_output_bytes: int = DEFAULT_OUTPUT_BYTES,
         secret_names: Collection[str] = (),
         inherited: Mapping[str, str] = os.environ,
+        open_spill: Callable[[], Spill] | None = None,
     ) -> None:
+        self._open_spill = open_spill
         self._root = root
         self._resolve_directory = resolve_directory
         self._timeout_secs = timeout_secs
@@ -84,6 +92,7 @@ class RunCommand:
                 ),
             ),
             risk=RiskLevel.HIGH,
+            inline_bytes=_INLINE_BYTES,
         )
 
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
@@ -93,8 +102,10 @@ class RunCommand:
         """
         return await self._seal(self._request(arguments), projected)
 
-    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str | ToolOutput:
         """Run it; the text is what it printed and how it exited, whatever the exit code.
+
+        More than is kept of its output goes whole into the store, where there is one.
 
         Raises ToolError, with what was printed until then, where it could not be started, ran out of time or
         got rid of its warden; StaleSeal where it is no longer what was approved. CancelledError passes once
@@ -102,8 +113,9 @@ class RunCommand:
         """
         request = self._request(arguments)
         if context.controls.seal is not None:
-            _check(context.controls.seal, await self._seal(request, {}))
-        output = CommandOutput(self._max_output_bytes)
+            require_unchanged(context.controls.seal, await self._seal(request, {}))
+        spill = self._open_spill() if self._open_spill is not None else None
+        output = CommandOutput(self._max_output_bytes, spill)
         live = LiveOutput(output, context.controls.report)
         try:
             process = WardedProcess(
@@ -117,9 +129,16 @@ class RunCommand:
             raise ToolError(f"the command could not be started: {error}") from error
         try:
             ending = await process.wait()
+            told = account(ending, output.close(), request.timeout_secs)
+        except BaseException:
+            if spill is not None:
+                spill.discard()
+            raise
         finally:
             live.close()
-        return account(ending, output.close(), request.timeout_secs)
+        if spill is None or not output.overflows:
+            return told
+        return await asyncio.to_thread(_spilled, spill, told)
 
     async def _seal(self, request: _Request, projected: Mapping[str, bytes]) -> Seal:
         return await asyncio.to_thread(
@@ -156,6 +175,14 @@ class RunCommand:
         return int(value)
 
 
+def _spilled(spill: Spill, told: str) -> str | ToolOutput:
+    try:
+        blob_id = spill.keep()
+    except BlobError as error:
+        return f"{told}\nthe whole output: {error}"
+    return Spilled(blob_id=blob_id, text=told, lines=spill.lines, size_bytes=spill.size_bytes)
+
+
 def _passable(command: str) -> str:
     """The command, if the system can hand it to a shell at all; else ToolError."""
     if "\0" in command:
@@ -174,10 +201,3 @@ def _passable(command: str) -> str:
 def _shell_argv(command: str) -> tuple[str, ...]:
     shell = next((words for words in _SHELLS if os.access(words[0], os.X_OK)), _SHELLS[-1])
     return (*shell, "-c", "--", command)
-
-
-def _check(approved: Seal, now: Seal) -> None:
-    if approved != now:
-        parts = ("cwd", "files", "executables", "environment")
-        changed = [part for part in parts if getattr(approved, part) != getattr(now, part)]
-        raise StaleSeal(f"{' and '.join(changed) or 'the seal'} changed since the approval; nothing was run")

@@ -1,7 +1,7 @@
 """What can be seen of a command before it runs: the programs and the workspace files it plainly names.
 
-This is no shell parser. A word counts only where it needs no expansion; what is hidden in substitutions,
-variables or scripts stays unsealed, and the seal says so.
+This is no shell parser. Of a shell's line a word counts only where it needs no expansion; what is hidden in
+substitutions, variables or scripts stays unsealed, and the seal says so.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from domain.errors import StaleSeal
 from domain.seal import Seal, SealedFile
 from infrastructure.commands.environment import command_environment, environment_delta
 
@@ -44,13 +45,51 @@ def seal_command(
     """Measure what the command would touch now. Reads files; call it off the event loop."""
     words = _words(command)
     path = command_environment(inherited, secret_names)["PATH"]
+    names = (word for word in words if not _is_operator(word) and not _EXPANDED.search(word))
     return Seal(
         cwd=str(cwd),
-        files=tuple(_files(words, cwd, root, projected)),
+        files=tuple(_files(names, cwd, root, projected)),
         executables=tuple(dict.fromkeys(_executables(words, cwd, path))),
         environment=environment_delta(inherited, secret_names),
         unsealed=_UNSEALED,
     )
+
+
+def seal_arguments(
+    argv: Sequence[str],
+    *,
+    named: Sequence[str],
+    root: Path,
+    inherited: Mapping[str, str],
+    secret_names: Collection[str],
+    projected: Mapping[str, bytes],
+) -> Seal:
+    """Measure what a program, run in the root with exactly these words and no shell, would touch now.
+
+    The first word is the path it is run by; `named` are paths that may be part of other words. What is said to
+    be unsealed repeats the whole line, quoted where it must be. Reads files; call it off the event loop.
+    """
+    return Seal(
+        cwd=str(root),
+        files=tuple(_files((*argv, *named), root, root, projected)),
+        executables=(os.path.realpath(argv[0]),),
+        environment=environment_delta(inherited, secret_names),
+        unsealed=f"{_UNSEALED}; run without a shell: {shlex.join(argv)}",
+    )
+
+
+def require_unchanged(approved: Seal, now: Seal) -> None:
+    """Raises StaleSeal where what would run is no longer what was approved."""
+    if approved != now:
+        parts = ("cwd", "files", "executables", "environment")
+        changed = [part for part in parts if getattr(approved, part) != getattr(now, part)]
+        raise StaleSeal(f"{' and '.join(changed) or 'the seal'} changed since the approval; nothing was run")
+
+
+def find_program(name: str, *, cwd: Path, path: str) -> str | None:
+    """The absolute path by which a program is run, links kept: some look at the name they are called by."""
+    where = str(cwd / name) if "/" in name else name
+    return shutil.which(where, path=path)
 
 
 def _words(command: str) -> list[str]:
@@ -72,14 +111,12 @@ def _executables(words: list[str], cwd: Path, path: str) -> Iterator[str]:
             is_command_next = not set(word) & set("<>")
         elif is_command_next and not _ASSIGNMENT.match(word):
             is_command_next = False
-            if word not in _BUILTINS and not _EXPANDED.search(word):
-                where = str(cwd / word) if "/" in word else word
-                if found := shutil.which(where, path=path):
-                    yield os.path.realpath(found)
+            is_plain = word not in _BUILTINS and not _EXPANDED.search(word)
+            if is_plain and (found := find_program(word, cwd=cwd, path=path)):
+                yield os.path.realpath(found)
 
 
-def _files(words: list[str], cwd: Path, root: Path, projected: Mapping[str, bytes]) -> Iterator[SealedFile]:
-    names = dict.fromkeys(word for word in words if not _is_operator(word) and not _EXPANDED.search(word))
+def _files(names: Iterable[str], cwd: Path, root: Path, projected: Mapping[str, bytes]) -> Iterator[SealedFile]:
     paths = dict.fromkeys(filter(None, (_inside(cwd / name, root) for name in names)))
     found = 0
     for path in paths:

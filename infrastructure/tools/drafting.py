@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from domain.errors import StaleSeal, ToolError
 from domain.seal import Seal, SealedFile
-from infrastructure.tools.blocking import Stop
+from infrastructure.blocking import Stop
 from infrastructure.tools.diff import unified_diff
 from infrastructure.tools.replacing import change, replace_file
 from infrastructure.tools.seen import SeenFiles, sha256_of

@@ -8,8 +8,8 @@ from domain.access import Access
 from domain.execution import ToolExecutionContext
 from domain.json_value import JsonObject
 from domain.tool import RiskLevel, ToolDefinition, ToolParameter
+from infrastructure.blocking import Stop, in_thread
 from infrastructure.tools.arguments import text, whole
-from infrastructure.tools.blocking import Stop, in_thread
 from infrastructure.tools.patterns import Glob
 from infrastructure.tools.walking import Walk
 from infrastructure.tools.workspace import Workspace
@@ -45,6 +45,7 @@ class GlobSearch:
                 ),
             ),
             risk=RiskLevel.LOW,
+            inline_bytes=20_000,
             access=lambda arguments: Access.of(
                 reads=workspace.locate(text(arguments, "base_dir", ".")).resources
             ),

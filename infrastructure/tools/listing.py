@@ -9,8 +9,8 @@ from domain.access import Access
 from domain.execution import ToolExecutionContext
 from domain.json_value import JsonObject
 from domain.tool import RiskLevel, ToolDefinition, ToolParameter
+from infrastructure.blocking import Stop, in_thread
 from infrastructure.tools.arguments import text
-from infrastructure.tools.blocking import Stop, in_thread
 from infrastructure.tools.workspace import Workspace, explained, shown
 
 _MOST_ENTRIES = 1000
@@ -36,6 +36,7 @@ class ListDirectory:
                 ),
             ),
             risk=RiskLevel.LOW,
+            inline_bytes=20_000,
             access=lambda arguments: Access.of(reads=workspace.locate(text(arguments, "path", ".")).resources),
         )
 

@@ -23,7 +23,7 @@ _ITEM: JsonObject = {
 
 
 class UpdatePlan:
-    """Takes the whole plan anew and gives it back as text."""
+    """Takes the whole plan anew, puts it into the run's state, and gives it back as text."""
 
     def __init__(self) -> None:
         self._definition = ToolDefinition(
@@ -51,7 +51,10 @@ class UpdatePlan:
         return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
-        """One step a line: number, mark, text. Raises ToolError if the list is no plan."""
+        """One step a line: number, mark, text. Raises ToolError if the list is no plan.
+
+        The plan becomes the value `plan` of the run's state, as a list of {text, status}.
+        """
         items = arguments.get("items")
         if not isinstance(items, Sequence) or isinstance(items, str):
             raise ToolError("items must be a list of {text, status}")
@@ -59,6 +62,8 @@ class UpdatePlan:
         running = [str(place) for place, (status, _) in enumerate(steps) if status == "in_progress"]
         if len(running) > 1:
             raise ToolError(f"items {', '.join(running)} are all in_progress: at most one may be")
+        plan: JsonValue = [{"text": label, "status": status} for status, label in steps]
+        context.controls.modify(lambda state: state.having("plan", plan))
         if not steps:
             return "the plan is empty"
         return "\n".join(f"{n} {_MARKS[status]} {label}" for n, (status, label) in enumerate(steps, start=1))

@@ -12,8 +12,8 @@ from domain.errors import ToolError
 from domain.execution import ToolExecutionContext
 from domain.json_value import JsonObject
 from domain.tool import RiskLevel, ToolDefinition, ToolParameter
+from infrastructure.blocking import Stop, in_thread
 from infrastructure.tools.arguments import text, whole
-from infrastructure.tools.blocking import Stop, in_thread
 from infrastructure.tools.encoding import SAMPLE_BYTES, UTF_8, Encoding, detect, kind_of
 from infrastructure.tools.seen import SeenFiles
 from infrastructure.tools.workspace import Location, Workspace
@@ -58,6 +58,7 @@ class ReadFile:
                 ),
             ),
             risk=RiskLevel.LOW,
+            inline_bytes=70_000,
             access=lambda arguments: Access.of(reads=workspace.locate(text(arguments, "path")).resources),
         )
 

@@ -9,7 +9,7 @@ import secrets
 import stat
 
 from domain.errors import StaleSeal, ToolError
-from infrastructure.tools.blocking import Stop
+from infrastructure.blocking import Stop
 from infrastructure.tools.workspace import Location, Workspace, explained, open_regular
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -11,8 +11,8 @@ from domain.execution import CallControls, ToolExecutionContext
 from domain.json_value import JsonObject
 from domain.path_policy import PathPolicy
 from domain.tool import RiskLevel, ToolDefinition, ToolParameter
+from infrastructure.blocking import Stop, in_thread
 from infrastructure.tools.arguments import flag, text, whole
-from infrastructure.tools.blocking import Stop, in_thread
 from infrastructure.tools.matches import Matches
 from infrastructure.tools.patterns import Glob, LinePattern
 from infrastructure.tools.sensitivity import Sensitivity
@@ -67,6 +67,7 @@ class GrepSearch:
                 ),
             ),
             risk=RiskLevel.LOW,
+            inline_bytes=30_000,
             access=lambda arguments: Access.of(reads=workspace.locate(text(arguments, "path")).resources),
         )
 

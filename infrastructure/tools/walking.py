@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from infrastructure.tools.blocking import Stop
+from infrastructure.blocking import Stop
 from infrastructure.tools.ignoring import IgnoreRules
 from infrastructure.tools.workspace import Location, Workspace
 

@@ -11,8 +11,8 @@ from domain.execution import CallControls, ToolExecutionContext
 from domain.json_value import JsonObject
 from domain.seal import Seal
 from domain.tool import RiskLevel, ToolDefinition, ToolParameter
+from infrastructure.blocking import Stop, in_thread
 from infrastructure.tools.arguments import flag, text
-from infrastructure.tools.blocking import Stop, in_thread
 from infrastructure.tools.drafting import Draft, carry_out, content_at, projected_or, require_seal, seal_of
 from infrastructure.tools.seen import SeenFiles
 from infrastructure.tools.workspace import Location, Workspace

@@ -1,0 +1,1 @@
+"""Where large outputs are kept, and how they are read again."""

@@ -1,0 +1,81 @@
+"""Text that grows while a tool runs, kept in the store's folder and not in memory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+from application.identifiers import new_id
+from domain.errors import BlobError
+
+# A command that prints without end must not fill the disk.
+MOST_BYTES = 1 << 30
+
+
+class Spill:
+    """One growing text. Until `keep` it is a temporary file that no id leads to.
+
+    Trouble with the disk does not stop the tool: the text is given up, and `trouble` says why.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._id = new_id()
+        self._file: BinaryIO | None = None
+        self.size_bytes = 0
+        self.lines = 0
+        self.trouble: str | None = None
+
+    def write(self, text: str) -> None:
+        """Add text to the end; beyond 1 GiB it is given up."""
+        if self.trouble is not None:
+            return
+        data = text.encode("utf-8", "surrogatepass")
+        try:
+            self._opened().write(data)
+        except OSError as error:
+            self._give_up(f"it could not be kept: {error.strerror or error}")
+            return
+        self.size_bytes += len(data)
+        self.lines += data.count(b"\n")
+        if self.size_bytes > MOST_BYTES:
+            self._give_up("it is longer than 1 GiB, and so it was not kept")
+
+    def keep(self) -> str:
+        """Put the text into the store; its id. Raises BlobError. Blocks until it is safely on disk."""
+        if self.trouble is not None:
+            raise BlobError(self.trouble)
+        try:
+            file = self._opened()
+            file.flush()
+            os.fsync(file.fileno())
+            file.close()
+            self._temporary.rename(self._folder / f"{self._id}.txt")
+        except OSError as error:
+            self._give_up(f"it could not be kept: {error.strerror or error}")
+            raise BlobError(str(self.trouble)) from error
+        return self._id
+
+    def discard(self) -> None:
+        """Take it away."""
+        self._give_up("it was discarded")
+
+    @property
+    def _temporary(self) -> Path:
+        return self._folder / f".{self._id}.txt.tmp"
+
+    def _opened(self) -> BinaryIO:
+        if self._file is None:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            self._file = os.fdopen(descriptor, "wb")
+        return self._file
+
+    def _give_up(self, why: str) -> None:
+        self.trouble = why
+        if self._file is not None:
+            with contextlib.suppress(OSError):  # closing flushes, and the disk may be full
+                self._file.close()
+            self._temporary.unlink(missing_ok=True)

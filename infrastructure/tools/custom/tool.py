@@ -1,0 +1,186 @@
+"""A tool that the person declared: its definition, its seal and its run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+
+from domain.access import Access
+from domain.errors import ConfigError, ToolError
+from domain.execution import ToolExecutionContext
+from domain.json_value import JsonObject
+from domain.seal import Seal
+from domain.tool import RiskLevel, ToolDefinition, ToolParameter
+from infrastructure.commands.environment import command_environment
+from infrastructure.commands.output import CommandOutput
+from infrastructure.commands.process import WardedProcess
+from infrastructure.commands.progress import LiveOutput
+from infrastructure.commands.run_command import DEFAULT_OUTPUT_BYTES
+from infrastructure.commands.sealing import find_program, require_unchanged, seal_arguments
+from infrastructure.tools.custom.declaration import CustomParameter, CustomToolDeclaration
+from infrastructure.tools.custom.result import ExactOutput, result
+from infrastructure.tools.custom.template import CommandTemplate
+
+_PROGRESS_BYTES = 16384
+
+
+class CustomTool:
+    """Runs the declared program in the root, with null standard input and without our keys, until it and all
+    it started have ended.
+
+    `resources` answers what a path inside the workspace stands for, as an access names it, and raises
+    ToolError for one outside. `secret_names` are variables the program must not see, besides those whose
+    names say so.
+    """
+
+    def __init__(
+        self,
+        declaration: CustomToolDeclaration,
+        *,
+        root: Path,
+        resources: Callable[[str], Collection[str]],
+        max_output_bytes: int = DEFAULT_OUTPUT_BYTES,
+        secret_names: Collection[str] = (),
+        inherited: Mapping[str, str] = os.environ,
+    ) -> None:
+        """Raises ConfigError where command and parameters do not fit each other."""
+        self._declaration = declaration
+        self._template = CommandTemplate(declaration.command, declaration.parameters)
+        self._root = root
+        self._resources = resources
+        self._max_output_bytes = max_output_bytes
+        self._secret_names = frozenset(secret_names)
+        self._inherited = inherited
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """As declared; alone while it runs, for nobody can tell what a program touches."""
+        return ToolDefinition(
+            name=self._declaration.name,
+            description=self._declaration.description,
+            parameters=tuple(map(_parameter, self._declaration.parameters)),
+            risk=self._declaration.risk,
+            access=self._access,
+        )
+
+    async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
+        """The program, its words, the workspace files among them and its environment as they are now.
+
+        Raises ToolError for arguments that cannot be used, and where there is no such program.
+        """
+        return await asyncio.to_thread(self._seal, arguments, projected)
+
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+        """Run it; the text is exactly its standard output.
+
+        Raises ToolError, with the end of what it printed, unless it exited with 0; StaleSeal where it is no
+        longer what was approved. CancelledError passes once nothing of it is alive.
+        """
+        argv = await asyncio.to_thread(self._argv, arguments)
+        if context.controls.seal is not None:
+            require_unchanged(context.controls.seal, await asyncio.to_thread(self._seal, arguments, {}))
+        return await self._run(argv, context.controls.report)
+
+    async def _run(self, argv: tuple[str, ...], report: Callable[[str], None]) -> str:
+        timeout_secs = self._declaration.timeout_secs
+        output, errors = ExactOutput(self._max_output_bytes), CommandOutput(self._max_output_bytes)
+        live = LiveOutput(CommandOutput(_PROGRESS_BYTES), report)
+
+        def on_output(data: bytes) -> None:
+            output.feed(data)
+            live.feed(data)
+
+        def on_errors(data: bytes) -> None:
+            errors.feed(data)
+            live.feed(data)
+
+        try:
+            process = WardedProcess(
+                argv,
+                cwd=self._root,
+                environment=command_environment(self._inherited, self._secret_names),
+                timeout_secs=timeout_secs,
+                on_output=on_output,
+                on_errors=on_errors,
+            )
+        except OSError as error:
+            raise ToolError(f"the program could not be started: {error}") from error
+        try:
+            ending = await process.wait()
+        finally:
+            live.close()
+        return result(ending, output=output.close(), errors=errors.close(), timeout_secs=timeout_secs)
+
+    def _argv(self, arguments: JsonObject) -> tuple[str, ...]:
+        """The program by its absolute path, and its arguments. Looks at files."""
+        self._named_resources(arguments)
+        name, *words = self._template.filled(arguments)
+        path = command_environment(self._inherited, self._secret_names)["PATH"]
+        program = find_program(name, cwd=self._root, path=path)
+        if program is None:
+            raise ToolError(
+                f"there is no program {name} here; the person can correct "
+                f"tools.custom.{self._declaration.name}.command"
+            )
+        return (program, *words)
+
+    def _seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
+        return seal_arguments(
+            self._argv(arguments),
+            named=self._paths(arguments),
+            root=self._root,
+            inherited=self._inherited,
+            secret_names=self._secret_names,
+            projected=projected,
+        )
+
+    def _access(self, arguments: JsonObject) -> Access:
+        """Exclusive, with the paths among the arguments, so that rules about paths speak of them too."""
+        paths = self._named_resources(arguments)
+        writes = paths if self._declaration.risk is RiskLevel.HIGH else frozenset[str]()
+        return Access(reads=paths, writes=writes, exclusive=True)
+
+    def _named_resources(self, arguments: JsonObject) -> frozenset[str]:
+        """What the arguments that are paths stand for. Raises ToolError for one outside the workspace."""
+        return frozenset().union(*map(self._resources, self._paths(arguments)))
+
+    def _paths(self, arguments: JsonObject) -> tuple[str, ...]:
+        values = (arguments.get(each.name) for each in self._declaration.parameters if each.type == "path")
+        return tuple(value for value in values if isinstance(value, str))
+
+
+def custom_tools(
+    declarations: Iterable[CustomToolDeclaration],
+    *,
+    root: Path,
+    resources: Callable[[str], Collection[str]],
+    max_output_bytes: int = DEFAULT_OUTPUT_BYTES,
+    secret_names: Collection[str] = (),
+) -> tuple[CustomTool, ...]:
+    """The declared tools. Raises ConfigError that names the one whose command and parameters do not fit."""
+    tools: list[CustomTool] = []
+    for declaration in declarations:
+        try:
+            tool = CustomTool(
+                declaration,
+                root=root,
+                resources=resources,
+                max_output_bytes=max_output_bytes,
+                secret_names=secret_names,
+            )
+        except ConfigError as error:
+            raise ConfigError(f"tools.custom.{declaration.name}: {error}") from error
+        tools.append(tool)
+    return tuple(tools)
+
+
+def _parameter(declared: CustomParameter) -> ToolParameter:
+    return ToolParameter(
+        name=declared.name,
+        type=declared.type,
+        description=declared.description,
+        required=declared.required,
+        items={"type": "string"} if declared.type == "array" else None,
+    )

@@ -1,0 +1,116 @@
+"""Getting one page: the request, the redirects it leads through, and its body within bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import httpx2
+
+from domain.errors import ToolError
+from infrastructure.tools.web.address_guard import AddressGuard
+from infrastructure.tools.web.addressing import host_of, web_address
+from infrastructure.tools.web.body import ACCEPTED_ENCODINGS, Body, read_body
+from infrastructure.tools.web.checked_transport import CheckedTransport
+from infrastructure.tools.web.failures import failure
+from infrastructure.tools.web.media_type import MediaType
+
+_MOST_REDIRECTS = 5
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_CONNECT_SECS = 10.0
+_HEADERS = {
+    "User-Agent": "quorum (coding agent)",
+    "Accept": "text/html, text/plain, application/json, text/*;q=0.9, */*;q=0.5",
+    "Accept-Encoding": ACCEPTED_ENCODINGS,
+    "Connection": "close",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What a server answered. `body` is None where its kind is not text; `size` is what the server stated."""
+
+    url: httpx2.URL
+    status: int
+    reason: str
+    media: MediaType
+    redirects: int
+    size: int | None
+    body: Body | None
+
+
+class Retrieval:
+    """Gets pages from public addresses, within a time and a size."""
+
+    def __init__(
+        self,
+        guard: AddressGuard,
+        *,
+        max_bytes: int,
+        timeout_secs: float,
+        certificates: ssl.SSLContext | bool = True,
+    ) -> None:
+        """`max_bytes` bounds the decompressed body, `timeout_secs` everything together."""
+        self._guard = guard
+        self._max_bytes = max_bytes
+        self._timeout_secs = timeout_secs
+        self._certificates = certificates
+
+    async def page(self, url: httpx2.URL, tell: Callable[[str], None]) -> Page:
+        """The page at an address, or at the one that it leads to. `tell` hears of each step.
+
+        Raises ToolError where an address on the way may not be fetched or nothing usable came back.
+        """
+        transport = CheckedTransport(self._guard, self._certificates)
+        timeout = httpx2.Timeout(self._timeout_secs, connect=min(_CONNECT_SECS, self._timeout_secs))
+        client = httpx2.AsyncClient(transport=transport, timeout=timeout, headers=_HEADERS, trust_env=False)
+        try:
+            async with asyncio.timeout(self._timeout_secs), client:
+                return await self._followed(client, url, tell)
+        except TimeoutError as error:
+            text = f"{host_of(url)} did not finish answering within {self._timeout_secs:g} s"
+            raise ToolError(f"{text}; tools.web.timeout_secs sets the limit") from error
+
+    async def _followed(self, client: httpx2.AsyncClient, url: httpx2.URL, tell: Callable[[str], None]) -> Page:
+        for redirects in range(_MOST_REDIRECTS + 1):
+            tell(f"asking {url}")
+            answer = await self._asked(client, url, redirects)
+            if isinstance(answer, Page):
+                return answer
+            url = answer
+        raise ToolError(f"redirected more than {_MOST_REDIRECTS} times, the last time to {url}")
+
+    async def _asked(self, client: httpx2.AsyncClient, url: httpx2.URL, redirects: int) -> Page | httpx2.URL:
+        """The page, or the address that the answer leads to."""
+        try:
+            async with client.stream("GET", url, follow_redirects=False) as response:
+                if response.status_code in _REDIRECTS:
+                    return _destination(response)
+                return await self._read(response, redirects)
+        except httpx2.HTTPError as error:
+            raise failure(error, host_of(url)) from error
+
+    async def _read(self, response: httpx2.Response, redirects: int) -> Page:
+        stated = response.headers.get("content-length", "")
+        media = MediaType.of(response.headers.get("content-type", ""))
+        return Page(
+            url=response.url,
+            status=response.status_code,
+            reason=response.reason_phrase,
+            media=media,
+            redirects=redirects,
+            size=int(stated) if stated.isascii() and stated.isdigit() else None,
+            body=await read_body(response, self._max_bytes) if media.may_be_text else None,
+        )
+
+
+def _destination(response: httpx2.Response) -> httpx2.URL:
+    location = response.headers.get("location", "").strip()
+    if not location:
+        raise ToolError(f"{response.url} answered {response.status_code} without saying where to")
+    try:
+        return web_address(location, response.url)
+    except ToolError as error:
+        raise ToolError(f"{response.url} leads to an address that is not followed: {error}") from error

@@ -1,0 +1,73 @@
+"""Which web tools there are: none, unless the settings ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, assert_never
+
+from application.ports import Tool
+from domain.errors import ConfigError
+from infrastructure.tools.web.address_guard import AddressGuard
+from infrastructure.tools.web.fetching import WebFetch
+from infrastructure.tools.web.retrieval import Retrieval
+from infrastructure.tools.web.search_services import Brave, SearchService, SearXng
+from infrastructure.tools.web.searching import WebSearch
+
+SearchName: TypeAlias = Literal["", "searxng", "brave"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebSettings:
+    """What the person allows. An empty `search` is no search; `search_key_env` names a variable."""
+
+    fetch: bool
+    search: SearchName
+    search_url: str
+    search_key_env: str
+    max_bytes: int
+    timeout_secs: float
+
+
+def web_tools(settings: WebSettings, environ: Mapping[str, str]) -> tuple[Tool, ...]:
+    """The tools that the settings ask for. Raises ConfigError where a service lacks its address or key."""
+    tools: list[Tool] = []
+    if settings.fetch:
+        retrieval = Retrieval(AddressGuard(), max_bytes=settings.max_bytes, timeout_secs=settings.timeout_secs)
+        tools.append(WebFetch(retrieval))
+    if (service := _search_service(settings, environ)) is not None:
+        tools.append(WebSearch(service, max_bytes=settings.max_bytes, timeout_secs=settings.timeout_secs))
+    return tuple(tools)
+
+
+def _search_service(settings: WebSettings, environ: Mapping[str, str]) -> SearchService | None:
+    match settings.search:
+        case "":
+            return None
+        case "searxng":
+            if not settings.search_url:
+                raise ConfigError(
+                    'tools.web.search = "searxng" needs tools.web.search_url, the address of your instance, '
+                    'for example "http://localhost:8888"'
+                )
+            return SearXng(settings.search_url)
+        case "brave":
+            return Brave(settings.search_url, _key(settings, environ), settings.search_key_env)
+        case _:
+            assert_never(settings.search)
+
+
+def _key(settings: WebSettings, environ: Mapping[str, str]) -> str:
+    if not settings.search_key_env:
+        raise ConfigError(
+            f'tools.web.search = "{settings.search}" needs tools.web.search_key_env, the name of the '
+            "environment variable that holds your key"
+        )
+    key = environ.get(settings.search_key_env, "").strip()
+    if not key or not (key.isascii() and key.isprintable()):
+        state = "holds characters that no key has" if key else "is not set"
+        raise ConfigError(
+            f"the environment variable {settings.search_key_env} {state}; tools.web.search = "
+            f'"{settings.search}" needs it to hold your key'
+        )
+    return key

@@ -1,0 +1,90 @@
+"""One body for every store of large outputs: the one on disk and the fake that other tests stand on."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from pathlib import Path
+
+import pytest
+
+from application.identifiers import new_id
+from application.ports import BlobStore
+from domain.errors import BlobError
+from domain.output import Structured, Text
+from infrastructure.blobs.file_store import FileBlobStore
+from tests.support.fake_blob_store import FakeBlobStore
+
+
+@pytest.fixture(params=["files", "fake"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStore:
+    return FileBlobStore(tmp_path / "state" / "blobs") if request.param == "files" else FakeBlobStore()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        Text(""),
+        Text("one\r\ntwo\rthree\n\n"),
+        Text('{"looks": "like JSON"}'),
+        Text("é 漢 😀 \0 \x1b[31m \u2028"),
+        Text("half of a pair: \ud83d"),
+        Text("é" * 1_500_000),
+        Structured(None),
+        Structured(True),
+        Structured(1.5),
+        Structured("text as JSON"),
+        Structured([]),
+        Structured({"a": [1, {"b": None}], "é\n": "\ud83d"}),
+    ],
+    ids=lambda content: repr(content)[:30],
+)
+async def test_D01_what_was_stored_comes_back_as_it_was(store, content):
+    blob_id = await store.store(content)
+
+    assert await store.load(blob_id) == content
+
+
+async def test_D07_ids_are_uuids_of_version_7_and_sort_by_the_time_of_storing(store):
+    ids = [await store.store(Text(str(number))) for number in range(20)]
+
+    assert ids == sorted(set(ids))
+    assert {uuid.UUID(blob_id).version for blob_id in ids} == {7}
+    assert all(str(uuid.UUID(blob_id)) == blob_id for blob_id in ids)
+
+
+async def test_D07_what_was_stored_exists_and_nothing_else_does(store):
+    stored = await store.store(Structured([1]))
+
+    assert await store.exists(stored)
+    assert not await store.exists(new_id())
+    assert not await store.exists("../etc/passwd")
+
+
+async def test_D07_outputs_stored_at_once_are_kept_apart(store):
+    ids = await asyncio.gather(*(store.store(Text(f"output {number}")) for number in range(20)))
+
+    contents = await asyncio.gather(*(store.load(blob_id) for blob_id in ids))
+
+    assert contents == [Text(f"output {number}") for number in range(20)]
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        new_id(),
+        "",
+        ".",
+        "../x",
+        "/etc/passwd",
+        "a\0b",
+        "x" * 10_000,
+        new_id().upper(),
+        f"{new_id()}\n",
+        "\ud800",
+    ],
+    ids=lambda unknown: ascii(unknown)[:20],
+)
+async def test_D12_an_unknown_id_is_an_error_that_names_it(store, unknown):
+    with pytest.raises(BlobError, match="stored output"):
+        await store.load(unknown)

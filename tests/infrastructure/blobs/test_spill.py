@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from domain.errors import BlobError
+from domain.output import Text
+from infrastructure.blobs import spill as module
+from infrastructure.blobs.file_store import FileBlobStore
+
+
+async def test_what_was_spilled_is_a_stored_output_like_any_other(tmp_path: Path) -> None:
+    store = FileBlobStore(tmp_path / "blobs")
+    spill = store.open_spill()
+
+    spill.write("one\n")
+    spill.write("zwei ö\n")
+    blob_id = spill.keep()
+
+    assert await store.load(blob_id) == Text("one\nzwei ö\n")
+    assert (spill.lines, spill.size_bytes) == (2, 12)
+    assert stat.S_IMODE((tmp_path / "blobs" / f"{blob_id}.txt").stat().st_mode) == 0o600
+
+
+def test_before_it_is_kept_no_id_leads_to_it_and_discarded_nothing_is_left(tmp_path: Path) -> None:
+    spill = FileBlobStore(tmp_path).open_spill()
+    spill.write("text")
+
+    spill.discard()
+
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(BlobError):
+        spill.keep()
+
+
+def test_more_than_the_bound_is_given_up_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_BYTES", 10)
+    spill = FileBlobStore(tmp_path).open_spill()
+
+    spill.write("eleven char")
+    spill.write("more")
+
+    with pytest.raises(BlobError, match="longer than 1 GiB"):
+        spill.keep()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_does_not_stop_the_tool_and_is_told_when_it_is_to_be_kept(tmp_path: Path) -> None:
+    code = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000));"
+        "from pathlib import Path; from infrastructure.blobs.spill import Spill;"
+        "spill = Spill(Path(sys.argv[1]));"
+        "[spill.write('x' * 100_000) for _ in range(10)];"
+        "print(spill.trouble)"
+    )
+
+    result = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "blobs")],
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+
+    assert "it could not be kept" in result.stdout
+    assert list((tmp_path / "blobs").iterdir()) == []
