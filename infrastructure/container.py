@@ -3,85 +3,52 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dependency_injector import containers, providers
 
 from application.event_stream import EventStream
+from application.hook_chain import HookChain
 from application.identifiers import new_id
 from application.instructions import system_instructions
-from application.ports import Tool
+from application.outputs import Outputs
 from application.review import Review
 from application.run_agent import AgentLimits, RunAgent
 from application.tool_runtime import ToolRuntime
 from domain.conversation import Conversation
-from domain.errors import ConfigError
-from domain.path_policy import PathPolicy
-from domain.plan import serializable
-from domain.tool import ToolSpec
+from domain.plan import PLANNERS
+from infrastructure.building_blocks import (
+    blob_store,
+    custom_declarations,
+    directory_resolver,
+    inspection,
+    key_names,
+    offered,
+    output_limits,
+    path_policy,
+    provider_settings,
+    resources,
+    spec,
+    spill_opener,
+    web_settings,
+)
 from infrastructure.commands.run_command import RunCommand
-from infrastructure.config.keys import nearest_word
-from infrastructure.config.schema import ProviderTable, Settings
+from infrastructure.hooks.registrations import hook_registrations
 from infrastructure.json_schema import JsonSchema
 from infrastructure.providers.gateway import ProviderGateway
-from infrastructure.providers.wire import ProviderSettings
+from infrastructure.tools.custom.tool import custom_tools
 from infrastructure.tools.editing import EditFile
 from infrastructure.tools.globbing import GlobSearch
 from infrastructure.tools.listing import ListDirectory
 from infrastructure.tools.plan import UpdatePlan
 from infrastructure.tools.reading import ReadFile
+from infrastructure.tools.registration import ToolSource
 from infrastructure.tools.searching import GrepSearch
 from infrastructure.tools.seen import SeenFiles
+from infrastructure.tools.web.selection import web_tools
 from infrastructure.tools.workspace import Workspace
 from infrastructure.tools.writing import WriteFile
-
-
-def _path_policy(settings: Settings, roots: Sequence[Path]) -> PathPolicy:
-    return PathPolicy(
-        roots=tuple(map(str, roots)), protected=settings.review.protected, sensitive=settings.review.sensitive
-    )
-
-
-def _provider_settings(tables: Mapping[str, ProviderTable]) -> dict[str, ProviderSettings]:
-    return {
-        name: ProviderSettings(
-            type=table.type,
-            base_url=table.base_url or None,
-            api_key_env=table.api_key_env,
-            timeout_secs=table.timeout_secs,
-            max_retries=table.max_retries,
-            max_output_tokens=table.max_output_tokens or None,
-            headers=table.headers,
-        )
-        for name, table in tables.items()
-    }
-
-
-def _directory_resolver(workspace: Workspace) -> Callable[[str], Path]:
-    return lambda named: Path(workspace.locate(named).path)
-
-
-def _key_names(tables: Mapping[str, ProviderTable]) -> frozenset[str]:
-    return frozenset(table.api_key_env for table in tables.values() if table.api_key_env)
-
-
-def _offered(settings: Settings, tools: Sequence[Tool]) -> dict[str, Tool]:
-    """The tools by name, without those that the settings take away."""
-    by_name = {tool.definition.name: tool for tool in tools}
-    for key, names in (("enabled", settings.tools.enabled), ("disabled", settings.tools.disabled)):
-        for name in names:
-            if name not in by_name:
-                near = nearest_word(name, tuple(by_name))
-                hint = f"; did you mean {near}?" if near else f"; the tools are {', '.join(by_name)}"
-                raise ConfigError(f'tools.{key} names "{name}", and there is no such tool{hint}')
-    enabled = settings.tools.enabled or tuple(by_name)
-    return {n: t for n, t in by_name.items() if n in enabled and n not in settings.tools.disabled}
-
-
-def _spec(tools: Mapping[str, Tool]) -> ToolSpec:
-    return ToolSpec(tool.definition for tool in tools.values())
 
 
 class Container(containers.DeclarativeContainer):
@@ -97,40 +64,73 @@ class Container(containers.DeclarativeContainer):
     # What happens, and who may let it happen
     events = providers.Singleton(EventStream, observers=providers.List(observer))
     workspace = providers.Singleton(Workspace, roots=providers.List(root))
-    paths = providers.Singleton(_path_policy, settings=settings, roots=workspace.provided.roots)
+    paths = providers.Singleton(path_policy, settings=settings, roots=workspace.provided.roots)
     review = providers.Singleton(
         Review, person=person, paths=paths, mode=settings.provided.review.mode, events=events
     )
 
     # Tools
+    store = providers.Singleton(blob_store, settings, environ)
+    outputs = providers.Singleton(Outputs, store=store, limits=providers.Callable(output_limits, settings))
     seen = providers.Singleton(SeenFiles)
+    secret_names = providers.Callable(key_names, settings)
+    built_in = providers.List(
+        providers.Singleton(ReadFile, workspace=workspace, seen=seen),
+        providers.Singleton(ListDirectory, workspace=workspace),
+        providers.Singleton(GlobSearch, workspace=workspace),
+        providers.Singleton(GrepSearch, workspace=workspace, policy=paths),
+        providers.Singleton(WriteFile, workspace=workspace, seen=seen),
+        providers.Singleton(EditFile, workspace=workspace, seen=seen),
+        providers.Singleton(
+            RunCommand,
+            root=root,
+            resolve_directory=providers.Callable(directory_resolver, workspace),
+            timeout_secs=settings.provided.tools.run_command.timeout_secs,
+            max_output_bytes=settings.provided.tools.run_command.max_output_bytes,
+            secret_names=secret_names,
+            open_spill=providers.Callable(spill_opener, store),
+        ),
+        providers.Singleton(UpdatePlan),
+    )
+    web = providers.Callable(web_tools, providers.Callable(web_settings, settings), environ=environ)
+    custom = providers.Callable(
+        custom_tools,
+        providers.Callable(custom_declarations, settings),
+        root=workspace.provided.cwd,
+        resources=providers.Callable(resources, workspace),
+        max_output_bytes=settings.provided.tools.run_command.max_output_bytes,
+        secret_names=secret_names,
+    )
     tools = providers.Singleton(
-        _offered,
+        offered,
         settings=settings,
-        tools=providers.List(
-            providers.Singleton(ReadFile, workspace=workspace, seen=seen),
-            providers.Singleton(ListDirectory, workspace=workspace),
-            providers.Singleton(GlobSearch, workspace=workspace),
-            providers.Singleton(GrepSearch, workspace=workspace, policy=paths),
-            providers.Singleton(WriteFile, workspace=workspace, seen=seen),
-            providers.Singleton(EditFile, workspace=workspace, seen=seen),
-            providers.Singleton(
-                RunCommand,
-                root=root,
-                resolve_directory=providers.Callable(_directory_resolver, workspace),
-                timeout_secs=settings.provided.tools.run_command.timeout_secs,
-                max_output_bytes=settings.provided.tools.run_command.max_output_bytes,
-                secret_names=providers.Callable(_key_names, settings.provided.providers),
-            ),
-            providers.Singleton(UpdatePlan),
+        cwd=workspace.provided.cwd,
+        sources=providers.List(
+            providers.Factory(ToolSource, "quorum itself", built_in),
+            providers.Factory(ToolSource, "quorum itself", providers.Callable(inspection, store, outputs)),
+            providers.Factory(ToolSource, "[tools.web] in the settings", web),
+            providers.Factory(ToolSource, "[tools.custom] in the settings", custom),
         ),
     )
     schema = providers.Singleton(JsonSchema)
-    spec = providers.Singleton(_spec, tools=tools)
+    spec = providers.Singleton(spec, tools=tools)
     schemas = providers.Singleton(schema.provided.all_tools_schema.call(spec))
-    planner = providers.Selector(settings.provided.tools.planner, serializable=providers.Object(serializable))
+    planner = providers.Selector(
+        settings.provided.tools.planner,
+        **{name: providers.Object(planner) for name, planner in PLANNERS.items()},
+    )
+    registrations = providers.Singleton(
+        hook_registrations,
+        settings.provided.hooks,
+        workspace=workspace.provided.cwd,
+        environ=environ,
+        secret_names=secret_names,
+    )
+    hooks = providers.Singleton(HookChain, registrations=registrations, events=events)
     runtime = providers.Singleton(
         ToolRuntime,
+        hooks=hooks,
+        outputs=outputs,
         tools=tools,
         schema=schema,
         review=review,
@@ -142,7 +142,7 @@ class Container(containers.DeclarativeContainer):
     # The model
     gateway = providers.Singleton(
         ProviderGateway,
-        settings=providers.Callable(_provider_settings, settings.provided.providers),
+        settings=providers.Callable(provider_settings, settings.provided.providers),
         environ=environ,
     )
     conversation = providers.Singleton(Conversation)
@@ -153,6 +153,7 @@ class Container(containers.DeclarativeContainer):
             providers.Callable(
                 system_instructions, cwd=providers.Callable(str, root), system=platform.system()
             ),
+            hooks.provided.on_message_send,
         )
     )
 
@@ -167,5 +168,10 @@ class Container(containers.DeclarativeContainer):
         review=review,
         schemas=schemas,
         events=events,
-        limits=providers.Factory(AgentLimits, max_tool_turns=settings.provided.agent.max_tool_turns),
+        hooks=hooks,
+        limits=providers.Factory(
+            AgentLimits,
+            max_tool_turns=settings.provided.agent.max_tool_turns,
+            max_turn_end_retries=settings.provided.agent.max_turn_end_retries,
+        ),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from msgspec import Struct
@@ -30,7 +30,8 @@ class About(Struct, frozen=True, kw_only=True):
 
     `expected` words what fits, where the type alone cannot, and `accepts` looks closer than the type can;
     `secret` values are never shown; a wrong value of an `unquoted` key is not repeated in the error, because
-    it may be a key pasted in the wrong place; `names` is the pattern of the free names of a table, and
+    it may be a key pasted in the wrong place; `problem` answers what is wrong as a whole with a table of an
+    array, or with one of a free name, or None; `names` is the pattern of the free names of a table, and
     `names_expected` its wording.
     """
 
@@ -40,5 +41,6 @@ class About(Struct, frozen=True, kw_only=True):
     accepts: Callable[[str], bool] | None = None
     secret: bool = False
     unquoted: bool = False
+    problem: Callable[[Mapping[str, object]], str | None] | None = None
     names: str = BARE_NAME
     names_expected: str = "letters, digits, - and _ only"

@@ -11,10 +11,11 @@ from functools import cache
 from typing import Annotated, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 import msgspec
+from msgspec.structs import FieldInfo
 
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.schema import Settings
-from infrastructure.config.toml_text import KeyPath, dotted, shortened
+from infrastructure.config.toml_text import KeyPath, Position, dotted, shortened
 
 ANY_NAME = "*"
 _ALIKE = 0.6
@@ -22,12 +23,19 @@ _ALIKE = 0.6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """One setting. `path` has `*` where a free name stands."""
+    """One setting. `path` has `*` where a free name stands.
+
+    A setting that is an array of tables is set whole; `element` says what each of its tables holds. A
+    `required` one has no default in the table it stands in; else that is `default`.
+    """
 
     path: KeyPath
     type: object
     about: About
     project: ProjectRule
+    required: bool = False
+    default: object = None
+    element: Table | None = None
 
     def fits(self, value: object) -> bool:
         """Whether a value read from TOML is of the right kind and within bounds."""
@@ -54,6 +62,8 @@ class Key:
             return self.about.expected
         if self.choices:
             return f"{'one of ' if len(self.choices) > 1 else ''}{', '.join(self.choices)}"
+        if self.element is not None:
+            return f"a list of tables, each of them headed [[{dotted(self.path)}]]"
         base = _base(self.type)
         if base is bool:
             return "true or false"
@@ -79,6 +89,11 @@ class Table:
         return self.entries.get(name)
 
     @property
+    def required(self) -> tuple[Key, ...]:
+        """The settings in it that have no default."""
+        return tuple(entry for entry in self.entries.values() if isinstance(entry, Key) and entry.required)
+
+    @property
     def has_free_names(self) -> bool:
         """Whether the names in it are the user's own."""
         return ANY_NAME in self.entries
@@ -94,20 +109,32 @@ def schema_tree() -> Table:
 
 
 def all_keys(node: Node | None = None) -> Iterator[Key]:
-    """Every setting below a node, or of the whole schema, in the order of the schema."""
+    """Every setting below a node, or of the whole schema, in the order of the schema.
+
+    An array of tables comes before the settings of its tables, whose paths have a position `*`.
+    """
     node = schema_tree() if node is None else node
     if isinstance(node, Key):
         yield node
-        return
-    for entry in node.entries.values():
+    inner = node.element if isinstance(node, Key) else node
+    for entry in inner.entries.values() if inner is not None else ():
         yield from all_keys(entry)
+
+
+def node_at(path: KeyPath) -> Node | None:
+    """What the schema has at a path with real names and positions, or None."""
+    node: Node | None = schema_tree()
+    for name in path:
+        if isinstance(node, Table):
+            node = node.entry(name)
+        else:
+            node = node.element if node is not None and isinstance(name, Position) else None
+    return node
 
 
 def key_at(path: KeyPath) -> Key:
     """The setting at a path with real names. Raises KeyError where there is none."""
-    node: Node | None = schema_tree()
-    for name in path:
-        node = node.entry(name) if isinstance(node, Table) else None
+    node = node_at(path)
     if not isinstance(node, Key):
         raise KeyError(dotted(path))
     return node
@@ -115,11 +142,11 @@ def key_at(path: KeyPath) -> Key:
 
 def nearest(path: KeyPath) -> str | None:
     """The known key most like an unknown one, in dotted form, or None where nothing is like it."""
-    wanted = tuple(shortened(name, 80).lower() for name in path)
+    wanted = tuple(name if isinstance(name, Position) else shortened(name, 80).lower() for name in path)
     known = [_named(key.path, wanted) for key in all_keys()]
     tables = {key[:end] for key in known for end in range(1, len(key))}
     candidates = known + sorted(table for table in tables if len(table) == len(path))
-    best = max(candidates, key=lambda candidate: _likeness(wanted, candidate))
+    best = max(candidates, key=lambda candidate: (_likeness(wanted, candidate), -len(candidate)))
     return dotted(best) if _likeness(wanted, best) >= _ALIKE else None
 
 
@@ -148,17 +175,23 @@ def _named(pattern: KeyPath, path: KeyPath) -> KeyPath:
     for place, name in enumerate(pattern):
         if name == ANY_NAME:
             alike = place < len(path) - 1 and _ratio(pattern[place - 1], path[place - 1]) >= _ALIKE
-            filled[place] = path[place] if alike else "NAME"
+            unknown = Position("0") if isinstance(name, Position) else "NAME"
+            filled[place] = path[place] if alike else unknown
     return tuple(filled)
 
 
 def _table(struct: type[msgspec.Struct], path: KeyPath, about: About) -> Table:
     hints = get_type_hints(struct, include_extras=True)
-    entries = {name: _node(hints[name], (*path, name)) for name in struct.__struct_fields__}
+    entries = {
+        field.name: _node(hints[field.name], (*path, field.name), field=field)
+        for field in msgspec.structs.fields(struct)
+    }
     return Table(path=path, about=about, entries=entries)
 
 
-def _node(annotated: object, path: KeyPath, inherited: About | None = None) -> Node:
+def _node(
+    annotated: object, path: KeyPath, inherited: About | None = None, *, field: FieldInfo | None = None
+) -> Node:
     about = next((extra for extra in _extras(annotated) if isinstance(extra, About)), inherited)
     base = _base(annotated)
     if about is None:
@@ -170,7 +203,23 @@ def _node(annotated: object, path: KeyPath, inherited: About | None = None) -> N
         return Table(path=path, about=about, entries={ANY_NAME: entry})
     if about.project is None:
         raise TypeError(f"the setting {dotted(path)} does not say what a project file may do to it")
-    return Key(path=path, type=annotated, about=about, project=about.project)
+    return Key(
+        path=path,
+        type=annotated,
+        about=about,
+        project=about.project,
+        required=field is not None and field.required,
+        default=None if field is None else field.default,
+        element=_element(base, path, about),
+    )
+
+
+def _element(base: object, path: KeyPath, about: About) -> Table | None:
+    """What the tables hold, where the type is an array of tables."""
+    inner = get_args(base)[0] if get_origin(base) is tuple else None
+    if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
+        return _table(inner, (*path, Position(ANY_NAME)), about)
+    return None
 
 
 def _base(annotated: object) -> object:

@@ -12,13 +12,21 @@ import msgspec
 
 from domain.errors import ConfigError
 from infrastructure.config.environment import provider_addresses, settings_in
-from infrastructure.config.keys import key_at
 from infrastructure.config.paths import ConfigLocations, is_present, locate
 from infrastructure.config.project_trust import restrained
 from infrastructure.config.schema import Settings
 from infrastructure.config.toml_file import TomlFile
 from infrastructure.config.toml_text import KeyPath, dotted
-from infrastructure.config.validation import MOST_PROBLEMS, Assignment, Checked, PlaceOf, checked, nested
+from infrastructure.config.validation import (
+    MOST_PROBLEMS,
+    Assignment,
+    Checked,
+    PlaceOf,
+    checked,
+    missing_keys,
+    nested,
+    table_problem,
+)
 
 DEFAULT_ORIGIN = "default"
 FLAG_ORIGIN = "flag"
@@ -113,15 +121,21 @@ class _Stack:
 
     def settings(self) -> Settings:
         missing = [
-            f"{place(path)}: {dotted(path)}.type is missing; it must be {key_at((*path, 'type')).expected}"
+            f"{place(path)}: {sentence}"
             for path, place in self.named_tables.items()
-            if (*path, "type") not in self.values
+            for sentence in missing_keys(path, self.values.__contains__)
         ]
         if problems := self.problems or missing:
             raise ConfigError("\n".join(problems[:MOST_PROBLEMS]))
         data: dict[str, object] = {}
         for path, assignment in self.values.items():
             _merge(data, nested(path, assignment.value))
+        if unfit := [
+            f"{place(path)}: {sentence}"
+            for path, place in self.named_tables.items()
+            if (sentence := table_problem(path, data)) is not None
+        ]:
+            raise ConfigError("\n".join(unfit[:MOST_PROBLEMS]))
         return msgspec.convert(data, Settings, strict=True)
 
     def origin(self, path: KeyPath) -> str:

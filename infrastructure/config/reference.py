@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from domain.errors import ConfigError
 from infrastructure.config.about import ProjectRule
-from infrastructure.config.keys import Key, Table, schema_tree
+from infrastructure.config.keys import ANY_NAME, Key, Table, schema_tree
 from infrastructure.config.loading import setting_values
 from infrastructure.config.paths import is_present
 from infrastructure.config.schema import Settings
@@ -35,6 +35,7 @@ A server of your own is one more table, for example:
   type = "openai-chat"
   base_url = "http://localhost:11434/v1"
 and then: models.decision = "ollama/NAME-OF-A-MODEL\""""
+_AT_THE_END = "The keys of such a table are explained at the end of this file."
 _IN_A_PROJECT_FILE = {
     ProjectRule.NEVER: "is ignored",
     ProjectRule.FREE: "counts",
@@ -50,10 +51,15 @@ def render_reference() -> str:
     tree = schema_tree()
     values = dict(setting_values(Settings()))
     lines = [*_comment(_PREAMBLE)]
+    outside = [entry for entry in tree.entries.values() if isinstance(entry, Key)]
+    for key in outside:  # TOML knows no way to come back from a table, so they stand before all tables
+        lines += ("", "", *_explanation(f"{key.about.description} {_AT_THE_END}", key.project))
+        lines.append(_setting(key.path[-1], values[key.path]))
     for name, table in tree.entries.items():
-        if not isinstance(table, Table):
-            raise TypeError(f"the setting {name} stands outside any table")
-        lines += _table(table, (name,), values)
+        if isinstance(table, Table):
+            lines += _table(table, (name,), values)
+    for key in outside:
+        lines += _array(key)
     return "\n".join(lines) + "\n"
 
 
@@ -80,7 +86,8 @@ def write_reference(path: Path) -> Path:
 
 def _table(table: Table, path: KeyPath, values: Mapping[KeyPath, object]) -> Iterator[str]:
     if table.has_free_names:
-        yield from _named_tables(table, path, values)
+        built_in = dict.fromkeys(key[len(path)] for key in values if key[: len(path)] == path)
+        yield from _named_tables(table, path, values, built_in) if built_in else _own_tables(table, path)
         return
     yield from ("", "")
     yield from _comment(table.about.description)
@@ -94,10 +101,44 @@ def _table(table: Table, path: KeyPath, values: Mapping[KeyPath, object]) -> Ite
             yield from _table(entry, (*path, name), values)
 
 
-def _named_tables(table: Table, path: KeyPath, values: Mapping[KeyPath, object]) -> Iterator[str]:
+def _array(key: Key) -> Iterator[str]:
+    """The keys of the tables of an array, all of it comment: there is no such table by default."""
+    if key.element is None:
+        raise TypeError(f"the setting {dotted(key.path)} stands outside any table")
+    yield from ("", "", *_comment(key.about.description), "##", f"## [[{dotted(key.path)}]]")
+    yield from _keys_of_own(key.element)
+
+
+def _own_tables(table: Table, path: KeyPath) -> Iterator[str]:
+    """Tables of which none is built in, all of it comment: how one with the name NAME looks."""
+    yield from ("", "", *_explanation(table.about.description, table.about.project))
+    yield from _own_table(table, path)
+
+
+def _own_table(table: Table, path: KeyPath) -> Iterator[str]:
+    own = table.entries[ANY_NAME]
+    if isinstance(own, Table):
+        yield from ("##", f"## [{dotted((*path, 'NAME'))}]", *_keys_of_own(own))
+        for name, entry in own.entries.items():
+            if isinstance(entry, Table):
+                yield from ("##", *_comment(entry.about.description))
+                yield from _own_table(entry, (*path, "NAME", name))
+
+
+def _keys_of_own(table: Table) -> Iterator[str]:
+    for name, entry in table.entries.items():
+        if isinstance(entry, Table) and isinstance(entry.entries.get(ANY_NAME), Table):
+            continue  # tables by name, explained below
+        default = entry.default if isinstance(entry, Key) else {}
+        given = "…  (required)" if isinstance(entry, Key) and entry.required else literal(default)
+        yield from ("##", *_comment(entry.about.description), f"##   {name} = {given}")
+
+
+def _named_tables(
+    table: Table, path: KeyPath, values: Mapping[KeyPath, object], names: Iterable[str]
+) -> Iterator[str]:
     """The tables of the built-in names; the first one explains the keys of all."""
     yield from ("", "", *_comment(table.about.description), "##", *_comment(_OWN_PROVIDER))
-    names = dict.fromkeys(key[len(path)] for key in values if key[: len(path)] == path)
     for place, own_name in enumerate(names):
         yield from ("", f"[{dotted((*path, own_name))}]")
         named = table.entry(own_name)

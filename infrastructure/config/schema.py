@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
-from urllib.parse import urlsplit
 
 from msgspec import Meta, Struct, field
 
 from domain.path_policy import PROTECTED, SENSITIVE
 from domain.review import Mode
 from infrastructure.config.about import About, ProjectRule
+from infrastructure.config.custom_tool_table import NAME_EXPECTED, TOOL_NAME, CustomToolTable, unfit_command
+from infrastructure.config.hook_table import HookTable, lacks_one_program
+from infrastructure.config.web_address import is_web_address
+from infrastructure.config.web_table import WebTable
 
 ProviderType: TypeAlias = Literal["anthropic", "openai-chat", "offline"]
-PlannerName: TypeAlias = Literal["serializable"]
+PlannerName: TypeAlias = Literal["serializable", "partition", "risk_split", "all_parallel"]
 
 _HEADER_NAME = r"\A[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z"
 _VARIABLE = r"\A([A-Za-z_][A-Za-z0-9_]*)?\Z"
@@ -24,15 +27,6 @@ _HEADER_VALUE = r"\A[\t -~]*\Z"
 _THEME = r"\A[!-~]{1,100}\Z"
 _MODEL = r"\A([A-Za-z0-9_-]+/[!-~]+)?\Z"
 _NEVER = ProjectRule.NEVER
-
-
-def _is_web_address(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        named = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-    return not text or (named and text.isascii() and text.isprintable() and " " not in text)
 
 
 class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -71,7 +65,7 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             "the providers of those names.",
             project=_NEVER,
             expected='an address that starts with http:// or https://, for example "http://localhost:11434/v1"',
-            accepts=_is_web_address,
+            accepts=is_web_address,
         ),
     ] = ""
     api_key_env: Annotated[
@@ -148,6 +142,14 @@ class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             project=ProjectRule.LOWER,
         ),
     ] = 10
+    max_turn_end_retries: Annotated[
+        int,
+        Meta(ge=0, le=100),
+        About(
+            description="How often hooks may send the model back to work at the end of one turn.",
+            project=ProjectRule.LOWER,
+        ),
+    ] = 3
 
 
 class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -202,6 +204,37 @@ class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     ] = 32768
 
 
+class OutputTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """When a tool's output is kept aside, and what the model is shown of it. Bytes are of UTF-8."""
+
+    store: Annotated[
+        bool,
+        About(
+            description="Keep long outputs aside and give the model a summary, which it can open piece by "
+            "piece with the tool inspect. false: everything stays in the conversation.",
+            project=_NEVER,
+        ),
+    ] = True
+    inline_bytes: Annotated[
+        int,
+        Meta(ge=0, le=10_000_000),
+        About(
+            description="Up to this length an output stays in the conversation whole. Tools that page "
+            "themselves have limits of their own.",
+            project=_NEVER,
+        ),
+    ] = 800
+    summary_bytes: Annotated[
+        int, Meta(ge=100, le=100_000), About(description="The longest summary.", project=_NEVER)
+    ] = 400
+    head_lines: Annotated[
+        int, Meta(ge=0, le=1000), About(description="Lines of the beginning in a summary.", project=_NEVER)
+    ] = 5
+    tail_lines: Annotated[
+        int, Meta(ge=0, le=1000), About(description="Lines of the end in a summary.", project=_NEVER)
+    ] = 3
+
+
 class ToolsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Which tools there are and how their calls are ordered."""
 
@@ -209,7 +242,10 @@ class ToolsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         PlannerName,
         About(
             description="How the calls of one answer are ordered. serializable: calls that depend on each "
-            "other run in the model's order, all others at the same time.",
+            "other run in the model's order, all others at the same time. partition: neighbouring calls that "
+            "change nothing run together, every other call alone. risk_split: first all low-risk calls "
+            "together, then the high-risk ones one by one. all_parallel: all at once. Under each of them two "
+            "changes of one file keep the model's order.",
             project=_NEVER,
         ),
     ] = "serializable"
@@ -221,7 +257,38 @@ class ToolsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         tuple[str, ...],
         About(description="Names of tools the model does not get.", project=ProjectRule.ADD),
     ] = ()
+    output: Annotated[OutputTable, About(description="Long outputs of tools.")] = OutputTable()
     run_command: Annotated[RunCommandTable, About(description="Bounds of shell commands.")] = RunCommandTable()
+    web: Annotated[
+        WebTable, About(description="The web tools, web_fetch and web_search. Off unless asked for here.")
+    ] = WebTable()
+    custom: Annotated[
+        Mapping[str, CustomToolTable],
+        About(
+            description="Tools of your own: a program with its arguments, run without a shell, one table each. "
+            "A model calls them like any other tool; what it gets is exactly what the program prints to its "
+            "standard output, or an error if that exits with anything but 0.",
+            project=_NEVER,
+            problem=unfit_command,
+            names=TOOL_NAME,
+            names_expected=NAME_EXPECTED,
+        ),
+    ] = field(default_factory=dict)
+
+
+class StorageTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Where quorum keeps what outlives a run."""
+
+    blobs: Annotated[
+        str,
+        Meta(max_length=4096),
+        About(
+            description="Folder of the outputs that are kept aside. Empty: blobs in the state folder "
+            "($XDG_STATE_HOME/quorum, usually ~/.local/state/quorum).",
+            project=_NEVER,
+            expected="the path of a folder",
+        ),
+    ] = ""
 
 
 class TuiTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -259,4 +326,14 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     agent: Annotated[AgentTable, About(description="How far the agent goes by itself.")] = AgentTable()
     review: Annotated[ReviewTable, About(description="Which calls are asked about.")] = ReviewTable()
     tools: Annotated[ToolsTable, About(description="Which tools there are.")] = ToolsTable()
+    hooks: Annotated[
+        tuple[HookTable, ...],
+        About(
+            description="Code of your own around requests, calls, results and the end of a turn: one table "
+            "[[hooks]] each, in files only.",
+            project=_NEVER,
+            problem=lacks_one_program,
+        ),
+    ] = ()
+    storage: Annotated[StorageTable, About(description="Where things are kept.")] = StorageTable()
     tui: Annotated[TuiTable, About(description="The full-screen app.")] = TuiTable()

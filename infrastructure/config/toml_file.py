@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import ConfigError
-from infrastructure.config.toml_text import KeyPath, printable, shortened
+from infrastructure.config.toml_text import KeyPath, Position, printable, shortened
 
 _LARGEST_BYTES = 1_000_000
 _LONGEST_STATEMENT_LINES = 200
@@ -39,10 +39,16 @@ class TomlFile:
 
     def place(self, key: KeyPath) -> str:
         """Where a key stands, as "file:line", or the file alone where the line cannot be told."""
+        around: KeyPath = ()
+        found: int | None = None
         for line, statement in _statements(self.text):
             if statement[: len(key)] == key:
-                return f"{shown(self.path)}:{line}"
-        return shown(self.path)
+                found = line
+                break
+            # what stands inside a value, such as a list of inline tables, is where that value is
+            if len(statement) > len(around) and statement == key[: len(statement)]:
+                around, found = statement, line
+        return shown(self.path) if found is None else f"{shown(self.path)}:{found}"
 
 
 def shown(path: Path) -> str:
@@ -108,17 +114,30 @@ def _statements(text: str) -> Iterator[tuple[int, KeyPath]]:
     A statement may span lines. It ends with the first line up to which the parser takes it alone.
     """
     header: KeyPath = ()
+    arrays: dict[KeyPath, int] = {}
     lines = [f"{line}\n" for line in text.split("\n")]
     start = 0
     while start < len(lines):
         parsed, end = _statement(lines, start)
-        is_header = lines[start].lstrip().startswith("[")
-        if is_header:
-            header = _innermost(parsed)
+        line = lines[start].lstrip()
+        if line.startswith("["):
+            header = _positioned(_innermost(parsed), arrays, opens=line.startswith("[["))
             yield start + 1, header
         else:
             yield from ((start + 1, header + key) for key in _leaves(parsed))
         start = end
+
+
+def _positioned(header: KeyPath, arrays: dict[KeyPath, int], *, opens: bool) -> KeyPath:
+    """A header's path with the positions of the arrays of tables in it; `opens`: it begins a table of one."""
+    path: KeyPath = ()
+    for place, name in enumerate(header, start=1):
+        path = (*path, name)
+        if opens and place == len(header):
+            arrays[path] = arrays.get(path, -1) + 1
+        if path in arrays:
+            path = (*path, Position(arrays[path]))
+    return path
 
 
 def _statement(lines: list[str], start: int) -> tuple[Mapping[str, object], int]:

@@ -8,6 +8,13 @@ from typing import TypeAlias
 
 KeyPath: TypeAlias = tuple[str, ...]
 
+
+class Position(str):
+    """The place of a table in an array of tables, counted from 0, as a step of a key's path."""
+
+    __slots__ = ()
+
+
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _CREDENTIALS = re.compile(r"(//)[^/@]*@")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
@@ -28,8 +35,9 @@ def literal(value: object) -> str:
 
 
 def dotted(path: KeyPath) -> str:
-    """A key as it would stand in a TOML file: `tools.run_command.timeout_secs`."""
-    return ".".join(map(_key, path))
+    """A key as it would stand in a TOML file: `tools.run_command.timeout_secs`; `hooks[0].command`."""
+    steps = (f"[{name}]" if isinstance(name, Position) else f".{_key(name)}" for name in path)
+    return "".join(steps).removeprefix(".")
 
 
 def printable(text: str) -> str:

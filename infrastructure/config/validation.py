@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
-from infrastructure.config.keys import Key, Node, Table, nearest, nearest_word, schema_tree
-from infrastructure.config.toml_text import KeyPath, dotted, literal, shortened, without_credentials
+from infrastructure.config.keys import Key, Node, Table, nearest, nearest_word, node_at, schema_tree
+from infrastructure.config.toml_text import KeyPath, Position, dotted, literal, shortened, without_credentials
 
 MOST_PROBLEMS = 20
 
@@ -37,26 +37,40 @@ def checked(data: Mapping[str, object], *, origin: str, place: PlaceOf) -> Check
     """Check all of a source. `place` says where a key stands in it; it is asked only about wrong keys."""
     result = Checked()
     for node, path, value in _walk(schema_tree(), (), data):
-        match node:
-            case None:
-                problem = unknown_key(path)
-            case Table() if isinstance(value, Mapping):
-                result.named_tables[path] = place
-                continue
-            case Table():
-                problem = f"{dotted(path)} must be a table, not {_found(node, value)}"
-            case Key() if node.fits(value):
-                plain = tuple(value) if isinstance(value, list) else value
-                result.assignments.append(Assignment(path, plain, origin))
-                continue
-            case Key():
-                problem = wrong_value(node, path, value)
-            case _:
-                assert_never(node)
-        result.problems.append(f"{place(path)}: {problem}")
-        if len(result.problems) == MOST_PROBLEMS:
+        problems = [f"{place(where)}: {problem}" for where, problem in _problems(node, path, value)]
+        if problems:
+            result.problems += problems
+        elif isinstance(node, Table):
+            result.named_tables[path] = place
+        else:
+            plain = tuple(value) if isinstance(value, list) else value
+            result.assignments.append(Assignment(path, plain, origin))
+        if len(result.problems) >= MOST_PROBLEMS:
             break
     return result
+
+
+def missing_keys(path: KeyPath, given: Callable[[KeyPath], bool]) -> Iterator[str]:
+    """A sentence about each setting that a table at this path must have and that nothing gives."""
+    table = node_at(path)
+    for key in table.required if isinstance(table, Table) else ():
+        if not given(here := (*path, key.path[-1])):
+            yield f"{dotted(here)} is missing; it must be {key.expected}"
+
+
+def table_problem(path: KeyPath, data: Mapping[str, object]) -> str | None:
+    """The sentence about a table of a free name whose settings, each of them sound, do not fit each other.
+
+    `data` is all that is set, from all sources.
+    """
+    node = node_at(path)
+    value: object = data
+    for name in path:
+        value = value.get(name, {}) if isinstance(value, Mapping) else {}
+    if not isinstance(node, Table) or node.about.problem is None or not isinstance(value, Mapping):
+        return None
+    problem = node.about.problem(value)
+    return None if problem is None else f"{dotted(path)}: {problem}"
 
 
 def nested(path: KeyPath, value: object) -> dict[str, object]:
@@ -68,14 +82,16 @@ def nested(path: KeyPath, value: object) -> dict[str, object]:
 def unknown_key(path: KeyPath) -> str:
     """The sentence about a key that does not exist."""
     parents, name = path[:-1], path[-1]
-    table = _table_at(parents)
+    table = node_at(parents)
+    if not isinstance(table, Table):
+        table = None
     if table is not None and table.has_free_names:
         takes = table.about.names_expected
         return f"{shortened(literal(name))} cannot be a name in [{dotted(parents)}], which takes {takes}"
     text = f"there is no setting {shortened(dotted(path), 120)}"
     if (like := nearest(path)) is not None:
         return f"{text}; did you mean {like}?"
-    where = f"[{dotted(parents)}] knows" if parents else "the tables are"
+    where = f"{_header(parents)} knows" if parents else "the tables are"
     return f"{text}; {where} {', '.join(table.entries if table is not None else ())}"
 
 
@@ -84,6 +100,44 @@ def wrong_value(key: Key, path: KeyPath, value: object) -> str:
     text = f"{dotted(path)} must be {key.expected}, not {_found(key, value)}"
     like = nearest_word(value, key.choices) if isinstance(value, str) else None
     return f'{text}; did you mean "{like}"?' if like is not None else text
+
+
+def _problems(node: Node | None, path: KeyPath, value: object) -> Iterator[tuple[KeyPath, str]]:
+    """Everything wrong with a value, each sentence with the key it is about."""
+    match node:
+        case None:
+            yield path, unknown_key(path)
+        case Table():
+            if not isinstance(value, Mapping):
+                yield path, f"{dotted(path)} must be a table, not {_found(node, value)}"
+        case Key(element=None):
+            if not node.fits(value):
+                yield path, wrong_value(node, path, value)
+        case Key():
+            yield from _problems_of_array(node, path, value)
+        case _:
+            assert_never(node)
+
+
+def _problems_of_array(key: Key, path: KeyPath, value: object) -> Iterator[tuple[KeyPath, str]]:
+    if not isinstance(value, list | tuple) or not all(isinstance(table, Mapping) for table in value):
+        yield path, wrong_value(key, path, value)
+        return
+    for index, table in enumerate(value):
+        yield from _problems_of_element(key, (*path, Position(index)), table)
+
+
+def _problems_of_element(key: Key, path: KeyPath, table: Mapping[str, object]) -> Iterator[tuple[KeyPath, str]]:
+    assert key.element is not None
+    sound = True
+    for node, below, value in _walk(key.element, path, table):
+        for problem in _problems(node, below, value):
+            sound = False
+            yield problem
+    for missing in missing_keys(path, lambda below: below[-1] in table):
+        yield path, missing
+    if sound and key.about.problem is not None and (whole := key.about.problem(table)) is not None:
+        yield path, f"{dotted(path)} {whole}"
 
 
 def _walk(
@@ -101,14 +155,12 @@ def _walk(
         yield from _walk(found, here, value)
 
 
+def _header(path: KeyPath) -> str:
+    """The header under which settings of a table stand."""
+    return f"[[{dotted(path[:-1])}]]" if isinstance(path[-1], Position) else f"[{dotted(path)}]"
+
+
 def _found(node: Node, value: object) -> str:
     if node.about.unquoted:
         return "this text" if isinstance(value, str) else "this"
     return shortened(without_credentials(literal(value)))
-
-
-def _table_at(path: KeyPath) -> Table | None:
-    node: Node | None = schema_tree()
-    for name in path:
-        node = node.entry(name) if isinstance(node, Table) else None
-    return node if isinstance(node, Table) else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.fake_blob_store import FakeBlobStore
 
 from application.hooks import Hook, HookRegistration, ResultDraft
 from domain.errors import BlobError, ToolError
@@ -13,6 +12,7 @@ from domain.hook import Continue, HookAnswer
 from domain.json_value import JsonObject
 from domain.output import Content, Inline, Stored, Structured, Text, ToolOutput
 from tests.application.test_tool_runtime import Bench
+from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.fake_ports import FakeTool
 
 

@@ -22,7 +22,7 @@ from domain.execution import Outcome, ToolExecutionContext
 from domain.json_value import JsonObject
 from domain.output import OutputLimits
 from domain.path_policy import PathPolicy
-from domain.plan import serializable
+from domain.plan import Planner, serializable
 from domain.report import RunReport, RunStatus
 from domain.response import (
     END_TURN,
@@ -61,6 +61,7 @@ class Bench:
         person: FakePerson | None = None,
         tool: FakeTool | None = None,
         limits: AgentLimits | None = None,
+        planner: Planner = serializable,
         hooks: Sequence[HookRegistration] = (),
     ) -> None:
         self.world = World()
@@ -88,7 +89,7 @@ class Bench:
                 schema=JsonSchema(),
                 review=review,
                 events=events,
-                planner=serializable,
+                planner=planner,
                 cwd="/ws",
             ),
             review=review,
@@ -149,7 +150,7 @@ async def test_results_of_all_calls_go_back_in_one_request_and_the_answer_after_
     assert {record.context.turn_index for record in report.calls} == {0}
 
 
-async def test_two_batches_never_share_an_id_and_the_ids_sort_by_time() -> None:
+async def test_A04_two_batches_never_share_an_id_and_the_ids_sort_by_time() -> None:
     bench = Bench(reads("a"), reads("b"), reads("c"), LlmResponse.from_text("done"))
 
     report = await bench.agent.execute("go")

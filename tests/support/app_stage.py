@@ -15,8 +15,8 @@ from textual.pilot import Pilot
 
 from tests.support.fake_agent import ComposeFake, FakeAgent, Scene, composing
 from tui.app import QuorumApp
-from tui.prompt import Prompt
-from tui.review_dialog import ReviewDialog
+from tui.prompt_box.prompt import Prompt
+from tui.review.dialog import ReviewDialog
 
 _PATIENCE_SECS = 20.0
 _PLACING = re.compile(r"\x1b\[\d+;1H")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from application.ports import Observer, Person
-from domain.errors import QuorumError
+from application.ports import LineSource, Observer, Person
+from domain.errors import BlobError, QuorumError
 from domain.events import (
     Event,
     ModeChanged,
@@ -43,6 +43,7 @@ class FakeAgent:
         self.prompts: list[str] = []
         self.answers: list[ReviewAnswer] = []
         self.reports: list[RunReport] = []
+        self.outputs: dict[str, LineSource] = {}
         self.reached = asyncio.Event()
         self.put_away = asyncio.Event()
         self._person, self._observer = person, observer
@@ -62,6 +63,12 @@ class FakeAgent:
         """Change the mode, and tell."""
         self.mode = mode
         self.tell(ModeChanged(mode=mode))
+
+    def open_output(self, blob_id: str) -> LineSource:
+        """The output of that id among `outputs`."""
+        if blob_id not in self.outputs:
+            raise BlobError(f"there is no stored output {blob_id}")
+        return self.outputs[blob_id]
 
     async def execute(self, prompt: str) -> RunReport:
         """Play the next scene to its end or to the interruption."""

@@ -17,24 +17,60 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "providers.*.max_output_tokens": (100, 1, 100),
     "providers.*.headers.*": ("own", "evil", "own"),
     "agent.max_tool_turns": (10, 11, 10),
+    "agent.max_turn_end_retries": (3, 4, 3),
     "review.mode": ("ask", "auto", "ask"),
     "review.protected": (["own"], ["more"], ["own", "more"]),
     "review.sensitive": (["own"], ["more"], ["own", "more"]),
     "tools.planner": ("serializable", "serializable", "serializable"),
     "tools.enabled": (["read_file"], ["read_file", "run_command"], ["read_file"]),
     "tools.disabled": (["read_file"], ["grep_search"], ["read_file", "grep_search"]),
+    "tools.output.store": (True, False, True),
+    "tools.output.inline_bytes": (800, 1, 800),
+    "tools.output.summary_bytes": (400, 100, 400),
+    "tools.output.head_lines": (5, 1, 5),
+    "tools.output.tail_lines": (3, 1, 3),
+    "storage.blobs": ("/mine", "/theirs", "/mine"),
     "tools.run_command.timeout_secs": (60, 61, 60),
     "tools.run_command.max_output_bytes": (2048, 2049, 2048),
+    "tools.web.fetch": (False, True, False),
+    "tools.web.search": ("brave", "searxng", "brave"),
+    "tools.web.search_url": ("http://localhost:1", "http://evil.example/", "http://localhost:1"),
+    "tools.web.search_key_env": ("MY_KEY", "ANTHROPIC_API_KEY", "MY_KEY"),
+    "tools.web.max_bytes": (2048, 1024, 2048),
+    "tools.web.timeout_secs": (9.0, 1.0, 9.0),
+    "tools.custom.*.description": ("own", "evil", "own"),
+    "tools.custom.*.command": (["own", "{p}"], ["evil", "{p}"], ["own", "{p}"]),
+    "tools.custom.*.risk": ("high", "low", "high"),
+    "tools.custom.*.timeout_secs": (60, 1, 60),
+    "tools.custom.*.parameters.*.description": ("own", "evil", "own"),
+    "tools.custom.*.parameters.*.type": ("path", "string", "path"),
+    "tools.custom.*.parameters.*.required": (True, False, True),
+    "tools.custom.*.parameters.*.allow_dash": (False, True, False),
     "tui.theme": ("nord", "dracula", "dracula"),
     "tui.notifications": (False, True, True),
+    "hooks.*.event": ("before_tool_call", "on_turn_end", "before_tool_call"),
+    "hooks.*.command": (["own"], ["evil"], ["own"]),
+    "hooks.*.python": ("own:Hook", "evil:Hook", "own:Hook"),
+    "hooks.*.settings.*": ("own", "evil", "own"),
+    "hooks.*.name": ("own", "evil", "own"),
+    "hooks.*.tools": (["run_command"], ["no_such_tool"], ["run_command"]),
+    "hooks.*.risk": ("", "low", ""),
+    "hooks.*.paths": ([], ["/nowhere"], []),
+    "hooks.*.priority": (0, 1, 0),
+    "hooks.*.timeout_secs": (30.0, 0.001, 30.0),
+    "hooks.*.on_error": ("closed", "open", "closed"),
+    "hooks.*.enabled": (True, False, True),
 }
 _TIGHTER: dict[str, tuple[object, object, object]] = {
     "agent.max_tool_turns": (10, 9, 9),
+    "agent.max_turn_end_retries": (3, 0, 0),
     "review.mode": ("accept-edits", "read-only", "read-only"),
     "tools.enabled": ([], ["read_file"], ["read_file"]),
     "tools.run_command.timeout_secs": (60, 59, 59),
     "tools.run_command.max_output_bytes": (2048, 2047, 2047),
 }
+# An array of tables is set whole: what is tried with it is tried with the keys of its tables.
+_SINGLE_KEYS = [key for key in all_keys() if key.element is None]
 
 
 def _outcome(machine: Machine, pattern: str, own: object, wanted: object) -> tuple[object, tuple[str, ...]]:
@@ -44,17 +80,51 @@ def _outcome(machine: Machine, pattern: str, own: object, wanted: object) -> tup
     machine.user(f"{declared}{path} = {json.dumps(own)}")
     machine.project(f"{path} = {json.dumps(wanted)}")
     loaded = machine.load()
-    value: object = loaded.settings
+    return _plain_value(loaded.settings, path), loaded.warnings
+
+
+def _outcome_for_a_hook(
+    machine: Machine, pattern: str, own: object, wanted: object
+) -> tuple[object, tuple[str, ...]]:
+    """The same for a key of a hook, of which both files have one."""
+    path = pattern.removeprefix("hooks.*.").replace("settings.*", "settings.x")
+    for write, value in ((machine.user, own), (machine.project, wanted)):
+        given = {"event": '"on_turn_end"', path: json.dumps(value)}
+        if path != "command":
+            given.setdefault("python", '"any:Hook"')
+        write("\n".join(("[[hooks]]", *(f"{key} = {text}" for key, text in given.items()))))
+    loaded = machine.load()
+    assert len(loaded.settings.hooks) == 1
+    return _plain_value(loaded.settings.hooks[0], path), loaded.warnings
+
+
+def _outcome_for_a_custom_tool(
+    machine: Machine, pattern: str, own: object, wanted: object
+) -> tuple[object, tuple[str, ...]]:
+    """The same for a key of a custom tool, which the person's own file declares whole."""
+    path = pattern.replace("parameters.*", "parameters.p").replace("custom.*", "custom.mine")
+    whole = {"description": "own", "command": ["own", "{p}"], "parameters.p.description": "own"}
+    given = {f"tools.custom.mine.{key}": value for key, value in whole.items()} | {path: own}
+    machine.user("\n".join(f"{key} = {json.dumps(value)}" for key, value in given.items()))
+    machine.project(f"{path} = {json.dumps(wanted)}")
+    loaded = machine.load()
+    return _plain_value(loaded.settings, path), loaded.warnings
+
+
+def _plain_value(value: object, path: str) -> object:
     for name in path.split("."):
         value = value[name] if isinstance(value, dict) else getattr(value, name)
-    return (list(value) if isinstance(value, tuple) else value), loaded.warnings
+    return list(value) if isinstance(value, tuple) else value
 
 
-@pytest.mark.parametrize("key", all_keys(), ids=lambda key: ".".join(key.path))
+@pytest.mark.parametrize("key", _SINGLE_KEYS, ids=lambda key: ".".join(key.path))
 def test_a_project_file_gets_no_further_than_the_rule_of_each_key(machine: Machine, key: Key):
-    own, wanted, expected = _ATTEMPTS[".".join(key.path)]
+    pattern = ".".join(key.path)
+    own, wanted, expected = _ATTEMPTS[pattern]
 
-    value, warnings = _outcome(machine, ".".join(key.path), own, wanted)
+    special = {"hooks": _outcome_for_a_hook, "tools.custom": _outcome_for_a_custom_tool}
+    outcome = next((way for table, way in special.items() if pattern.startswith(f"{table}.")), _outcome)
+    value, warnings = outcome(machine, pattern, own, wanted)
 
     assert value == expected
     harmless = key.project in (ProjectRule.FREE, ProjectRule.ADD)
@@ -123,4 +193,13 @@ def test_a_warning_carries_no_control_characters(machine: Machine):
 
 
 def test_every_key_has_an_attempt_in_this_file():
-    assert set(_ATTEMPTS) == {".".join(key.path) for key in all_keys()}
+    assert set(_ATTEMPTS) == {".".join(key.path) for key in _SINGLE_KEYS}
+
+
+def test_a_project_that_declares_hooks_gets_none_of_them(machine: Machine):
+    machine.project('[[hooks]]\nevent = "on_message_send"\ncommand = ["evil"]\n')
+
+    loaded = machine.load()
+
+    assert loaded.settings.hooks == ()
+    assert "sets hooks; a project file may not, so it is ignored" in loaded.warnings[0]

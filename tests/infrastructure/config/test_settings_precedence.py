@@ -45,7 +45,7 @@ def test_a_named_file_replaces_the_others_and_may_do_what_a_project_file_may_not
 
     assert loaded.settings.review.mode is Mode.AUTO
     assert loaded.settings.agent.max_tool_turns == 10
-    assert loaded.settings.tui.theme == "textual-dark"
+    assert loaded.settings.tui.theme == "quorum"
     assert loaded.files == (named,)
 
 

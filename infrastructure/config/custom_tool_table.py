@@ -1,0 +1,132 @@
+"""The settings of one custom tool: a table `[tools.custom.NAME]`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from domain.errors import ConfigError
+from domain.tool import ParameterType, RiskLevel
+from infrastructure.config.about import About, ProjectRule
+from infrastructure.tools.custom.declaration import (
+    DEFAULT_TIMEOUT_SECS,
+    CustomParameter,
+    CustomToolDeclaration,
+)
+from infrastructure.tools.custom.template import CommandTemplate
+
+TOOL_NAME = r"\A[A-Za-z0-9_-]{1,64}\Z"
+NAME_EXPECTED = "1 to 64 letters, digits, - and _"
+
+_NEVER = ProjectRule.NEVER
+_SAID = r"\S"
+
+
+class CustomParameterTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One argument of a custom tool."""
+
+    description: Annotated[
+        str,
+        Meta(pattern=_SAID),
+        About(
+            description="What the model is told of the argument.",
+            project=_NEVER,
+            expected="a text that is not empty",
+        ),
+    ]
+    type: Annotated[
+        ParameterType,
+        About(
+            description="string, path (has to lie in the workspace), number, integer, boolean or array (of "
+            "strings).",
+            project=_NEVER,
+        ),
+    ] = "string"
+    required: Annotated[bool, About(description="Whether a call must give it.", project=_NEVER)] = False
+    allow_dash: Annotated[
+        bool,
+        About(
+            description='Whether its value may begin a word of the command with "-", where the program could '
+            "take it for an option.",
+            project=_NEVER,
+        ),
+    ] = False
+
+
+class CustomToolTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One custom tool: what the model is told of it, and what it runs."""
+
+    description: Annotated[
+        str,
+        Meta(pattern=_SAID),
+        About(
+            description="What the model is told: what the tool does and when to use it.",
+            project=_NEVER,
+            expected="a text that is not empty",
+        ),
+    ]
+    command: Annotated[
+        tuple[str, ...],
+        Meta(min_length=1),
+        About(
+            description="The program and its arguments, run without a shell in the workspace's root. {NAME} is "
+            "the value of the parameter NAME, put in once and never expanded; {{ and }} are braces.",
+            project=_NEVER,
+            expected='a list of strings that begins with a program, for example ["make", "{target}"]',
+        ),
+    ]
+    risk: Annotated[
+        RiskLevel,
+        About(description="high: each call is reviewed. low: calls run at once.", project=_NEVER),
+    ] = RiskLevel.HIGH
+    timeout_secs: Annotated[
+        int,
+        Meta(ge=1, le=86_400),
+        About(
+            description="Seconds after which the program and all it started are ended.",
+            project=_NEVER,
+        ),
+    ] = DEFAULT_TIMEOUT_SECS
+    parameters: Annotated[
+        Mapping[str, CustomParameterTable],
+        About(
+            description="The arguments of a call, one table each.",
+            project=_NEVER,
+            names=TOOL_NAME,
+            names_expected=NAME_EXPECTED,
+        ),
+    ] = field(default_factory=dict)
+
+
+def declaration(name: str, table: CustomToolTable) -> CustomToolDeclaration:
+    """What a table says, as the tool takes it."""
+    return CustomToolDeclaration(
+        name=name,
+        description=table.description,
+        command=table.command,
+        parameters=tuple(
+            CustomParameter(
+                name=own_name,
+                type=parameter.type,
+                description=parameter.description,
+                required=parameter.required,
+                allow_dash=parameter.allow_dash,
+            )
+            for own_name, parameter in table.parameters.items()
+        ),
+        risk=table.risk,
+        timeout_secs=table.timeout_secs,
+    )
+
+
+def unfit_command(table: Mapping[str, object]) -> str | None:
+    """What is wrong with a custom tool as a whole: its command and its parameters must fit each other."""
+    declared = declaration("", msgspec.convert(table, CustomToolTable, strict=True))
+    try:
+        CommandTemplate(declared.command, declared.parameters)
+    except ConfigError as error:
+        return str(error)
+    return None

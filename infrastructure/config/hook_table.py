@@ -1,0 +1,115 @@
+"""The settings of one hook: a table of `[[hooks]]`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta, Struct, field
+
+from domain.hook import HookPoint
+from infrastructure.config.about import About, ProjectRule
+
+HookEvents: TypeAlias = HookPoint | tuple[HookPoint, ...]
+
+_NEVER = ProjectRule.NEVER
+_NAME = r"\A[!-~]{0,60}\Z"
+_CLASS = r"\A([A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*)?\Z"
+
+
+def lacks_one_program(table: Mapping[str, object]) -> str | None:
+    """What is wrong with a hook as a whole: it must say what it runs, and only one such thing."""
+    if bool(table.get("command")) == bool(table.get("python")):
+        return 'needs either command = ["PROGRAM", …] or python = "module:Class"'
+    if table.get("command") and table.get("settings"):
+        return "has settings, which only a hook in Python takes; give a command its arguments in command"
+    return None
+
+
+class HookTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One hook: when it runs, what it runs, which calls it is asked about."""
+
+    event: Annotated[
+        HookPoint | Annotated[tuple[HookPoint, ...], Meta(min_length=1)],
+        About(
+            description="When it runs, one or a list of: on_message_send (before each request to the model), "
+            "before_tool_call (before a call is decided on), after_tool_call (when all calls of a batch have "
+            "ended), on_turn_end (when the model answered without calls).",
+            project=_NEVER,
+            expected=f"one of {', '.join(HookPoint)}, or a list of them",
+        ),
+    ]
+    command: Annotated[
+        tuple[str, ...],
+        About(
+            description="A program and its arguments, run without a shell in the workspace; it reads JSON on "
+            "its standard input and answers on its standard output.",
+            project=_NEVER,
+        ),
+    ] = ()
+    python: Annotated[
+        str,
+        Meta(pattern=_CLASS),
+        About(
+            description='Instead of a command, a class as "module:Class", from the import path or from the '
+            "folder hooks beside your own quorum.toml.",
+            project=_NEVER,
+            expected='"module:Class", for example "infrastructure.hooks.examples.audit_log:AuditLog"',
+        ),
+    ] = ""
+    settings: Annotated[
+        Mapping[str, object],
+        About(
+            description="What the class of python is made with, by name.", project=_NEVER, expected="a value"
+        ),
+    ] = field(default_factory=dict)
+    name: Annotated[
+        str,
+        Meta(pattern=_NAME),
+        About(
+            description="What it is called in the transcript and by `quorum hooks test`. Empty: the name of "
+            "the program or the class.",
+            project=_NEVER,
+            expected="a name of at most 60 printable ASCII characters without spaces",
+        ),
+    ] = ""
+    tools: Annotated[
+        tuple[str, ...],
+        About(
+            description='Only for calls of tools whose name one of these patterns fits, such as "write_*". '
+            "Empty: all.",
+            project=_NEVER,
+        ),
+    ] = ()
+    risk: Annotated[
+        Literal["", "low", "high"],
+        About(description="Only for calls of this risk, low or high. Empty: both.", project=_NEVER),
+    ] = ""
+    paths: Annotated[
+        tuple[str, ...],
+        About(
+            description='Only for calls that touch a path one of these patterns fits, such as "*/src/*". '
+            "Paths are absolute. Empty: all.",
+            project=_NEVER,
+        ),
+    ] = ()
+    priority: Annotated[
+        int,
+        Meta(ge=-1_000_000, le=1_000_000),
+        About(description="Lower runs first; of equals, the one that stands first.", project=_NEVER),
+    ] = 0
+    timeout_secs: Annotated[
+        float,
+        Meta(gt=0, le=3600),
+        About(description="Seconds after which a run of it has failed.", project=_NEVER),
+    ] = 30.0
+    on_error: Annotated[
+        Literal["", "closed", "open"],
+        About(
+            description="What a failure means. closed: what it guards does not happen. open: it happens "
+            "unchanged, with a warning. Empty: closed before a request and before a call, open after a call "
+            "and at the end of a turn.",
+            project=_NEVER,
+        ),
+    ] = ""
+    enabled: Annotated[bool, About(description="false: as if it were not there.", project=_NEVER)] = True

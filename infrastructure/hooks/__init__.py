@@ -1,0 +1,1 @@
+"""Hooks as the settings declare them: commands and classes, loaded, run and tried out."""

@@ -1,0 +1,181 @@
+"""A hook that is a program: JSON on its standard input, its answer on its standard output and exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from application.hooks import CallDraft, Hook, RequestDraft, ResultDraft
+from domain.conversation import Message
+from domain.errors import HookFailure
+from domain.execution import ToolExecutionContext
+from domain.hook import HookAnswer, HookPoint, TurnEndAnswer
+from domain.json_value import JsonObject
+from infrastructure.commands.output import CommandOutput
+from infrastructure.commands.process import Ending, WardedProcess
+from infrastructure.hooks.command_answer import CommandAnswer, read_answer
+from infrastructure.hooks.message_json import edited_messages, messages_to_json
+
+OUTPUT_BYTES = 1_000_000
+_ERROR_BYTES = 4_000
+_SKIP = 2
+# The warden gives every command an empty standard input: this puts the payload in its place, leaves no name
+# of it behind, and becomes the program. Nothing of the program's words is read as shell.
+_WITH_PAYLOAD = 'exec <"$0"; rm -f "$0"; exec "$@"'
+
+
+@dataclass(slots=True)
+class _Printed:
+    """Standard output up to its limit, and the end of standard error."""
+
+    output: bytearray = field(default_factory=bytearray)
+    errors: CommandOutput = field(default_factory=lambda: CommandOutput(_ERROR_BYTES))
+    overflowed: bool = False
+
+    def take(self, data: bytes) -> None:
+        self.overflowed = self.overflowed or len(self.output) + len(data) > OUTPUT_BYTES
+        if not self.overflowed:
+            self.output += data
+
+
+class CommandHook(Hook):
+    """Runs a program at each of its points, in `cwd`, with this environment and under a warden.
+
+    `argv` is a program by name or absolute path, and its arguments. A run that takes longer than
+    `timeout_secs`, or is cancelled, is ended with all it started. Every method raises HookFailure where the
+    program could not be run, broke off, or answered something its point does not know.
+    """
+
+    def __init__(
+        self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], timeout_secs: float = 30.0
+    ) -> None:
+        self._argv = tuple(argv)
+        self._cwd = cwd
+        self._environment = environment
+        self._timeout_secs = timeout_secs
+
+    async def on_message_send(self, request: RequestDraft) -> HookAnswer:
+        """Sends the messages; those that come back shape this request."""
+        answer = await self._asked(HookPoint.ON_MESSAGE_SEND, {"messages": messages_to_json(request.messages)})
+        if isinstance(answer.carried, list):
+            request.messages[:] = edited_messages(answer.carried, request.messages)
+        return answer.flow()
+
+    async def before_tool_call(self, call: CallDraft) -> HookAnswer:
+        """Sends the call; arguments that come back replace its own."""
+        shown: JsonObject = {
+            **_identity(call.context),
+            "tool": call.tool,
+            "arguments": call.arguments,
+            "risk": call.risk.value,
+            "paths": call.paths,
+        }
+        answer = await self._asked(HookPoint.BEFORE_TOOL_CALL, {"call": shown})
+        if isinstance(answer.carried, dict):
+            call.arguments = answer.carried
+        return answer.flow()
+
+    async def after_tool_call(self, result: ResultDraft) -> HookAnswer:
+        """Sends the result; a text that comes back replaces its output."""
+        shown: JsonObject = {
+            **_identity(result.context),
+            "tool": result.tool,
+            "outcome": result.outcome.value,
+            "output": result.output,
+            "risk": result.risk.value,
+            "paths": result.paths,
+        }
+        answer = await self._asked(HookPoint.AFTER_TOOL_CALL, {"result": shown})
+        if isinstance(answer.carried, str):
+            result.output = answer.carried
+        return answer.flow()
+
+    async def on_turn_end(self, messages: Sequence[Message]) -> TurnEndAnswer:
+        """Sends the messages; texts that come back are put to the model."""
+        answer = await self._asked(HookPoint.ON_TURN_END, {"messages": messages_to_json(messages)})
+        return answer.turn_end()
+
+    async def _asked(self, point: HookPoint, subject: JsonObject) -> CommandAnswer:
+        payload = json.dumps({"event": point.value, **subject}, ensure_ascii=False).encode("utf-8", "replace")
+        printed = _Printed()
+        ending = await self._run(payload, printed)
+        errors = printed.errors.close().strip()
+        if ending.failure is not None:
+            raise HookFailure(f"{self._argv[0]} could not be started: {ending.failure}")
+        if printed.overflowed:
+            raise HookFailure(
+                f"{self._argv[0]} printed more than {OUTPUT_BYTES:,} bytes; print the answer only"
+            )
+        if ending.timed_out:
+            raise HookFailure(f"{self._argv[0]} took longer than {self._timeout_secs:g} s")
+        if ending.exit_code == 0:
+            return read_answer(bytes(printed.output), point)
+        if ending.exit_code == _SKIP and point is not HookPoint.ON_TURN_END:
+            return CommandAnswer(decision="skip", reason=errors)
+        raise HookFailure(f"{self._argv[0]} {_ended(ending, point)}{f': {errors}' if errors else ''}")
+
+    async def _run(self, payload: bytes, printed: _Printed) -> Ending:
+        program = self._program()
+        process: WardedProcess | None = None
+
+        def take(data: bytes) -> None:
+            printed.take(data)
+            if printed.overflowed and process is not None:
+                process.end()
+
+        with _file_of(payload) as file:
+            try:
+                process = WardedProcess(
+                    ("/bin/sh", "-c", _WITH_PAYLOAD, str(file), program, *self._argv[1:]),
+                    cwd=self._cwd,
+                    environment=self._environment,
+                    timeout_secs=self._timeout_secs,
+                    on_output=take,
+                    on_errors=printed.errors.feed,
+                )
+            except OSError as error:
+                raise HookFailure(f"{self._argv[0]} could not be started: {error}") from error
+            return await process.wait()
+
+    def _program(self) -> str:
+        """The program's absolute path. Raises HookFailure where there is none."""
+        found = shutil.which(self._argv[0], path=self._environment.get("PATH", os.defpath))
+        if found is None:
+            raise HookFailure(
+                f"there is no program {self._argv[0]}; name one by its absolute path or put it on PATH"
+            )
+        return found
+
+
+def _identity(context: ToolExecutionContext) -> dict[str, str | int]:
+    return {
+        "call_id": context.call_id,
+        "batch_id": context.batch_id,
+        "call_index": context.call_index,
+        "turn_index": context.turn_index,
+    }
+
+
+def _ended(ending: Ending, point: HookPoint) -> str:
+    if ending.exit_code is None:
+        return "got rid of its warden, and how it ended is not known"
+    if ending.exit_code < 0:
+        return f"was killed by signal {-ending.exit_code}"
+    if ending.exit_code == _SKIP:
+        return f"exited with {_SKIP}, which means skip, and there is nothing to skip at {point}"
+    return f"exited with {ending.exit_code}"
+
+
+@contextmanager
+def _file_of(payload: bytes) -> Iterator[Path]:
+    """A file that only we can read, gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="quorum-hook-") as folder:
+        file = Path(folder, "payload.json")
+        file.write_bytes(payload)
+        yield file

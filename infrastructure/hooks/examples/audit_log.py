@@ -1,0 +1,79 @@
+"""Writes down what was sent, called and answered."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from application.hooks import CallDraft, RequestDraft, ResultDraft
+from domain.conversation import Message
+from domain.execution import ToolExecutionContext
+from domain.json_value import JsonValue
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class AuditLog:
+    """Appends one line of JSON to `path` for everything it sees: time, event, and the call with its context.
+
+    The file is made for its owner alone. A line is one write, so several runs may share a file. Arguments
+    are written whole, outputs by their length only; what must not be in a log is masked by a hook of a lower
+    priority. Plain functions: they run in a thread.
+    """
+
+    def __init__(self, path: str, now: Callable[[], datetime] = _utc_now) -> None:
+        self._path = Path(path).expanduser()
+        self._now = now
+
+    def on_message_send(self, request: RequestDraft) -> None:
+        """Write that a request was sent, with the number of its messages."""
+        self._append("on_message_send", {"messages": len(request.messages)})
+
+    def before_tool_call(self, call: CallDraft) -> None:
+        """Write the call."""
+        self._append(
+            "before_tool_call",
+            {
+                **_identity(call.context),
+                "tool": call.tool,
+                "risk": call.risk.value,
+                "arguments": call.arguments,
+            },
+        )
+
+    def after_tool_call(self, result: ResultDraft) -> None:
+        """Write how the call ended."""
+        size = len(result.output.encode("utf-8", "replace"))
+        self._append(
+            "after_tool_call",
+            {
+                **_identity(result.context),
+                "tool": result.tool,
+                "outcome": result.outcome.value,
+                "output_bytes": size,
+            },
+        )
+
+    def on_turn_end(self, messages: Sequence[Message]) -> None:
+        """Write that a turn ended."""
+        self._append("on_turn_end", {"messages": len(messages)})
+
+    def _append(self, event: str, fields: dict[str, JsonValue]) -> None:
+        line = json.dumps({"time": self._now().isoformat(), "event": event, **fields}) + "\n"
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "ab", buffering=0) as file:
+            file.write(line.encode("ascii"))
+
+
+def _identity(context: ToolExecutionContext) -> dict[str, JsonValue]:
+    return {
+        "call_id": context.call_id,
+        "batch_id": context.batch_id,
+        "call_index": context.call_index,
+        "turn_index": context.turn_index,
+    }

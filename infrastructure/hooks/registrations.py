@@ -1,0 +1,128 @@
+"""The hooks that the settings declare, loaded and in their places."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from application.hooks import Hook, HookMatcher, HookRegistration
+from domain.errors import ConfigError
+from domain.hook import HookPoint, OnHookError
+from domain.tool import RiskLevel
+from infrastructure.commands.environment import command_environment
+from infrastructure.config.hook_table import HookTable
+from infrastructure.config.paths import user_file
+from infrastructure.hooks.class_loading import instance_of, load_hook_class
+from infrastructure.hooks.command_hook import CommandHook
+from infrastructure.hooks.python_hook import PythonHook
+
+
+def hooks_folder(environ: Mapping[str, str]) -> Path | None:
+    """The folder for the person's own hook modules, beside their quorum.toml; None without a home folder."""
+    file = user_file(environ)
+    return None if file is None else file.parent / "hooks"
+
+
+def hook_registrations(
+    tables: Sequence[HookTable],
+    *,
+    workspace: Path,
+    environ: Mapping[str, str],
+    secret_names: Collection[str] = (),
+) -> tuple[HookRegistration, ...]:
+    """Every enabled hook, in the order of the settings. Imports the modules of hooks in Python.
+
+    Commands run in the workspace with the environment that `environ` and `secret_names` leave of ours.
+    Raises ConfigError that names the table, as `hooks[0]`, and the remedy.
+    """
+    bench = _Bench(
+        workspace=workspace,
+        folder=hooks_folder(environ),
+        environment=command_environment(environ, secret_names),
+    )
+    names: dict[str, int] = {}
+    registrations = []
+    for place, table in enumerate(tables):
+        if table.enabled:
+            name = _name(table, place, names)
+            names[name] = place
+            registrations.append(_registration(table, f"hooks[{place}]", name, bench))
+    return tuple(registrations)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bench:
+    """What all hooks are made from."""
+
+    workspace: Path
+    folder: Path | None
+    environment: Mapping[str, str]
+
+
+def _registration(table: HookTable, where: str, name: str, bench: _Bench) -> HookRegistration:
+    points = frozenset((table.event,) if isinstance(table.event, HookPoint) else table.event)
+    return HookRegistration(
+        name=name,
+        hook=_command(table, where, bench) if table.command else _python(table, where, points, bench),
+        priority=table.priority,
+        timeout_secs=table.timeout_secs,
+        on_error=OnHookError(table.on_error) if table.on_error else None,
+        matcher=HookMatcher(
+            tools=table.tools, risk=RiskLevel(table.risk) if table.risk else None, paths=table.paths
+        ),
+        points=points,
+    )
+
+
+def _command(table: HookTable, where: str, bench: _Bench) -> Hook:
+    program, *words = table.command
+    if program.startswith("~/") and "HOME" in bench.environment:
+        program = bench.environment["HOME"] + program[1:]
+    if not program or ("/" in program and not program.startswith("/")):
+        raise ConfigError(
+            f'{where}.command starts with "{program}", which would be looked for in whatever folder is open; '
+            "name the program by its absolute path, by ~/…, or by a name on PATH"
+        )
+    if any("\0" in word for word in table.command):
+        raise ConfigError(f"{where}.command holds a NUL character, which no program can be given; leave it out")
+    return CommandHook(
+        (program, *words),
+        cwd=bench.workspace,
+        environment=bench.environment,
+        timeout_secs=table.timeout_secs,
+    )
+
+
+def _python(table: HookTable, where: str, points: frozenset[HookPoint], bench: _Bench) -> Hook:
+    kind = load_hook_class(
+        table.python, where=f"{where}.python", folder=bench.folder, workspace=bench.workspace
+    )
+    present = [point for point in HookPoint if _defines(kind, point)]
+    for point in HookPoint:
+        if point in points and point not in present:
+            has = f"it has {', '.join(present)}" if present else f"it needs one of {', '.join(HookPoint)}"
+            raise ConfigError(f"{where}.event is {point}, but {kind.__name__} has no such method; {has}")
+    return PythonHook(instance_of(kind, table.settings, where=where))
+
+
+def _defines(kind: type, point: HookPoint) -> bool:
+    """Whether a class has a method for a point, other than the one of Hook that does nothing."""
+    method = getattr(kind, point.value, None)
+    return callable(method) and method is not getattr(Hook, point.value)
+
+
+def _name(table: HookTable, place: int, taken: Mapping[str, int]) -> str:
+    if table.name:
+        if table.name in taken:
+            raise ConfigError(
+                f'hooks[{place}].name is "{table.name}", and so is that of hooks[{taken[table.name]}]; '
+                "give it another"
+            )
+        return table.name
+    name = base = table.python.partition(":")[2] or Path(table.command[0]).name
+    count = 1
+    while name in taken:
+        count += 1
+        name = f"{base}-{count}"
+    return name

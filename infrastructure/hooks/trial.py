@@ -1,0 +1,228 @@
+"""Trying one hook on one call, the way a run would ask it: `quorum hooks test NAME --call FILE`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar, assert_never
+
+from application.event_stream import EventStream
+from application.hook_chain import HookChain
+from application.hooks import CallDraft, HookRegistration, ResultDraft
+from domain.conversation import AssistantMessage, Message, UserMessage
+from domain.errors import ConfigError, HookAborted, RequestSkipped
+from domain.events import Event, HookRan
+from domain.execution import Outcome, ToolExecutionContext
+from domain.hook import ContinueWithMessages, HookAnswer, HookPoint, Skip
+from domain.json_value import JsonValue
+from domain.response import LlmResponse
+from domain.tool import RiskLevel
+from infrastructure.config.toml_text import printable
+from infrastructure.hooks.message_json import messages_to_json
+
+_CONTEXT = ToolExecutionContext(call_id="trial", batch_id="trial", call_index=0, turn_index=0)
+_KEYS = ("tool", "arguments", "risk", "paths", "result", "outcome", "messages")
+_NEEDS = {
+    HookPoint.ON_MESSAGE_SEND: "messages",
+    HookPoint.BEFORE_TOOL_CALL: "tool",
+    HookPoint.AFTER_TOOL_CALL: "result",
+    HookPoint.ON_TURN_END: "messages",
+}
+_Choice = TypeVar("_Choice", RiskLevel, Outcome)
+
+
+async def try_hook(registration: HookRegistration, call: Mapping[str, JsonValue]) -> str:
+    """Ask the hook at each of its points that `call` has something for, and tell what it answered.
+
+    `call` is {"tool", "arguments"} with optional "risk" (high), "paths", "result" with "outcome" (ok), and
+    "messages" as [{"role": "user" | "assistant", "text"}]. The text has, for each point, the answer, its
+    reason or error, what was edited and how long it took. Raises ConfigError that names a wrong key of
+    `call`, or what it must have for this hook.
+    """
+    trial = _Trial.read(call)
+    points = [p for p in HookPoint if p in registration.points and trial.has(p)]
+    if not points:
+        needed = " or ".join(dict.fromkeys(f'"{_NEEDS[p]}"' for p in HookPoint if p in registration.points))
+        asked_at = ", ".join(point for point in HookPoint if point in registration.points)
+        raise ConfigError(f"the hook {registration.name} runs at {asked_at}: the call needs {needed} for that")
+    told = "\n".join([await trial.told(registration, point) for point in points])
+    return "\n".join(printable(line) for line in told.split("\n"))
+
+
+def read_call(file: Path) -> Mapping[str, JsonValue]:
+    """The call that a file holds. Raises ConfigError that names the file where it is no JSON object."""
+    try:
+        call: object = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}; name a file that holds a call") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{file} is no JSON ({error}); correct it") from error
+    if not isinstance(call, dict):
+        raise ConfigError(
+            f'{file} must hold a JSON object, such as {{"tool": "write_file", "arguments": {{}}}}'
+        )
+    return call
+
+
+def find_registration(registrations: Sequence[HookRegistration], name: str) -> HookRegistration:
+    """The hook of that name. Raises ConfigError that lists those there are."""
+    for registration in registrations:
+        if registration.name == name:
+            return registration
+    there = ", ".join(one.name for one in registrations)
+    known = f"the hooks are {there}" if there else "there is none at all: declare [[hooks]] in your quorum.toml"
+    raise ConfigError(f"there is no enabled hook {name}; {known}")
+
+
+class _Answers:
+    """Keeps what the chain records of the hook."""
+
+    def __init__(self) -> None:
+        self.heard: list[HookRan] = []
+
+    def notify(self, event: Event) -> None:
+        if isinstance(event, HookRan):
+            self.heard.append(event)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Trial:
+    """One call, its result and a conversation, as far as the file has them."""
+
+    tool: str | None
+    arguments: dict[str, JsonValue]
+    risk: RiskLevel
+    paths: tuple[str, ...]
+    result: str | None
+    outcome: Outcome
+    messages: tuple[Message, ...]
+
+    @classmethod
+    def read(cls, call: Mapping[str, JsonValue]) -> _Trial:
+        if unknown := sorted(set(call) - set(_KEYS)):
+            raise ConfigError(f'the call has "{unknown[0]}", which means nothing; it knows {", ".join(_KEYS)}')
+        tool = call.get("tool")
+        if not isinstance(tool, str | None) or ("result" in call and tool is None):
+            raise ConfigError("tool of the call must be the name of a tool")
+        arguments = call.get("arguments", {})
+        if not isinstance(arguments, Mapping):
+            raise ConfigError("arguments of the call must be an object")
+        result = call.get("result")
+        if not isinstance(result, str | None):
+            raise ConfigError("result of the call must be a text")
+        return cls(
+            tool=tool,
+            arguments=dict(arguments),
+            risk=_one_of(RiskLevel, call, "risk", RiskLevel.HIGH),
+            paths=_paths(call.get("paths", [])),
+            result=result,
+            outcome=_one_of(Outcome, call, "outcome", Outcome.OK),
+            messages=_messages(call.get("messages", [])),
+        )
+
+    def has(self, point: HookPoint) -> bool:
+        given = {"tool": self.tool is not None, "result": self.result is not None, "messages": self.messages}
+        return bool(given[_NEEDS[point]])
+
+    async def told(self, registration: HookRegistration, point: HookPoint) -> str:
+        """What the hook answers at one point, in words."""
+        answers = _Answers()
+        chain = HookChain([registration], EventStream([answers]))
+        started = time.perf_counter()
+        try:
+            follows = await self._asked(chain, point)
+        except (HookAborted, RequestSkipped) as ending:
+            follows = [f"follows: {ending}"]
+        took = time.perf_counter() - started
+        if not answers.heard:
+            return f"{point}: not asked; its tools, risk or paths do not fit this call"
+        heard = answers.heard[0]
+        lines = [f"{point}: {heard.answer} ({took * 1000:.0f} ms)"]
+        if heard.reason:
+            lines.append(f"{'error' if heard.answer == 'error' else 'reason'}: {heard.reason}")
+        return "\n  ".join([*lines, *follows])
+
+    async def _asked(self, chain: HookChain, point: HookPoint) -> list[str]:
+        """Ask at one point; what came of it besides the answer."""
+        match point:
+            case HookPoint.ON_MESSAGE_SEND:
+                sent = await chain.on_message_send(self.messages)
+                return _edited("messages", messages_to_json(self.messages), messages_to_json(sent))
+            case HookPoint.BEFORE_TOOL_CALL:
+                call = CallDraft(
+                    context=_CONTEXT,
+                    tool=self.tool or "",
+                    risk=self.risk,
+                    arguments=deepcopy(self.arguments),
+                    paths=self.paths,
+                )
+                answer = await chain.before_tool_call(call)
+                return [*_edited("arguments", self.arguments, call.arguments), *_follows(answer, "call")]
+            case HookPoint.AFTER_TOOL_CALL:
+                result = ResultDraft(
+                    context=_CONTEXT,
+                    tool=self.tool or "",
+                    risk=self.risk,
+                    outcome=self.outcome,
+                    output=self.result or "",
+                    paths=self.paths,
+                )
+                answer = await chain.after_tool_call(result)
+                return [*_edited("result", self.result, result.output), *_follows(answer, "result")]
+            case HookPoint.ON_TURN_END:
+                end = await chain.on_turn_end(self.messages)
+                return [f"messages: {_json(end.messages)}"] if isinstance(end, ContinueWithMessages) else []
+            case _:
+                assert_never(point)
+
+
+def _edited(name: str, before: JsonValue, after: JsonValue) -> list[str]:
+    return [f"{name}: {_json(after)}"] if after != before else []
+
+
+def _follows(answer: HookAnswer, what: str) -> list[str]:
+    match answer:
+        case Skip():
+            return ["follows: the call does not run" if what == "call" else "follows: the result is withheld"]
+        case _:
+            return []
+
+
+def _json(value: JsonValue) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _one_of(kind: type[_Choice], call: Mapping[str, JsonValue], key: str, default: _Choice) -> _Choice:
+    given = call.get(key, default.value)
+    for member in kind:
+        if member.value == given:
+            return member
+    raise ConfigError(f"{key} of the call must be one of {', '.join(member.value for member in kind)}")
+
+
+def _paths(given: JsonValue) -> tuple[str, ...]:
+    texts = given if isinstance(given, list | tuple) else [None]
+    paths = tuple(text for text in texts if isinstance(text, str))
+    if len(paths) != len(texts):
+        raise ConfigError("paths of the call must be a list of texts")
+    return paths
+
+
+def _messages(given: JsonValue) -> tuple[Message, ...]:
+    wanted = ConfigError('messages of the call must be a list of {"role": "user" or "assistant", "text": "…"}')
+    if not isinstance(given, list | tuple):
+        raise wanted
+    messages: list[Message] = []
+    for one in given:
+        match one:
+            case {"role": "user", "text": str(text)}:
+                messages.append(UserMessage(text))
+            case {"role": "assistant", "text": str(text)}:
+                messages.append(AssistantMessage(LlmResponse.from_text(text)))
+            case _:
+                raise wanted
+    return tuple(messages)

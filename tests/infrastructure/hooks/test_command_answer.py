@@ -1,0 +1,78 @@
+import pytest
+
+from domain.errors import HookFailure
+from domain.hook import Abort, Continue, ContinueWithMessages, Finish, HookPoint, Skip
+from infrastructure.hooks.command_answer import read_answer
+
+_FLOW = [HookPoint.ON_MESSAGE_SEND, HookPoint.BEFORE_TOOL_CALL, HookPoint.AFTER_TOOL_CALL]
+_SEND, _BEFORE, _AFTER, _END = HookPoint
+
+
+@pytest.mark.parametrize("point", _FLOW)
+def test_C02_the_first_three_points_know_continue_skip_and_abort(point: HookPoint):
+    assert read_answer(b"", point).flow() == Continue()
+    assert read_answer(b"{}", point).flow() == Continue()
+    assert read_answer(b' \n{"decision": "continue"}\n', point).flow() == Continue()
+    assert read_answer(b'{"decision": "skip"}', point).flow() == Skip()
+    assert read_answer(b'{"decision": "abort", "reason": "r"}', point).flow() == Abort("r")
+
+
+def test_C02_the_end_of_a_turn_knows_finish_continue_with_and_abort():
+    assert read_answer(b"\n", _END).turn_end() == Finish()
+    assert read_answer(b'{"decision": "finish"}', _END).turn_end() == Finish()
+    assert read_answer(b'{"decision": "abort", "reason": "r"}', _END).turn_end() == Abort("r")
+    assert read_answer(b'{"messages": ["m"]}', _END).turn_end() == ContinueWithMessages(("m",))
+
+
+@pytest.mark.parametrize(
+    ("point", "decision"),
+    [
+        *((point, decision) for point in _FLOW for decision in ("finish", "continue_with", "allow", "")),
+        *((_END, decision) for decision in ("continue", "skip", "Finish")),
+    ],
+)
+def test_C02_a_decision_of_another_point_is_an_error_that_lists_its_own(point: HookPoint, decision: str):
+    with pytest.raises(HookFailure) as caught:
+        read_answer(f'{{"decision": "{decision}"}}'.encode(), point)
+
+    own = "finish, continue_with, abort" if point is _END else "continue, skip, abort"
+    assert str(caught.value) == f'the decision "{decision}" is none of those at {point}: {own}'
+
+
+@pytest.mark.parametrize(
+    ("point", "printed", "sentence"),
+    [
+        (_BEFORE, b"ok", "what it printed is no JSON"),
+        (_BEFORE, b"\xff\xfe", "what it printed is no JSON"),
+        (_BEFORE, b'{"decision": "skip"} trailing', "what it printed is no JSON"),
+        (_BEFORE, b"[" * 100_000, "nested too deeply"),
+        (_BEFORE, b"[]", "it must print a JSON object"),
+        (_BEFORE, b'"skip"', "it must print a JSON object"),
+        (_BEFORE, b'{"arguments": {"x": NaN}}', "NaN is no JSON number"),
+        (_BEFORE, b'{"arguments": {"x": "\\ud800"}}', "what it printed is no JSON"),
+        (_BEFORE, b'{"decision": ["skip"]}', "is none of those"),
+        (_BEFORE, b'{"desicion": "skip"}', '"desicion" means nothing at before_tool_call'),
+        (_BEFORE, b'{"result": "x"}', '"result" means nothing at before_tool_call'),
+        (_AFTER, b'{"arguments": {}}', '"arguments" means nothing at after_tool_call'),
+        (_BEFORE, b'{"arguments": []}', "arguments must be an object"),
+        (_AFTER, b'{"result": {}}', "result must be a text"),
+        (_SEND, b'{"messages": {}}', "messages must be a list of messages"),
+        (_BEFORE, b'{"decision": "skip", "arguments": {}}', 'goes with the decision "continue" only'),
+        (_BEFORE, b'{"decision": "skip", "reason": 1}', "reason must be a text"),
+        (_BEFORE, b'{"decision": "abort"}', "abort needs a reason"),
+    ],
+)
+def test_C11_an_answer_that_cannot_be_meant_is_an_error(point: HookPoint, printed: bytes, sentence: str):
+    with pytest.raises(HookFailure) as caught:
+        read_answer(printed, point)
+
+    assert sentence in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("messages", ["", ', "messages": []', ', "messages": [""]', ', "messages": ["a", 1]'])
+def test_C11_going_on_takes_texts(messages: str):
+    answer = read_answer(f'{{"decision": "continue_with"{messages}}}'.encode(), _END)
+
+    with pytest.raises(HookFailure, match='continue_with needs "messages"'):
+        answer.turn_end()

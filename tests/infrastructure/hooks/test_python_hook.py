@@ -1,0 +1,207 @@
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import pytest
+
+from application.hooks import CallDraft, Hook, RequestDraft, ResultDraft
+from domain.conversation import Message, UserMessage
+from domain.errors import HookAborted, HookFailure
+from domain.hook import Abort, Continue, ContinueWithMessages, Finish, HookPoint, Skip
+from infrastructure.hooks.python_hook import PythonHook
+from tests.infrastructure.commands.command_bench import eventually
+from tests.support.hook_drafts import a_call_draft, a_conversation, a_request_draft, a_result_draft
+
+
+class Answering:
+    """Answers the same at every point."""
+
+    def __init__(self, answer: object) -> None:
+        self._answer = answer
+
+    def on_message_send(self, request: RequestDraft) -> object:
+        return self._answer
+
+    async def before_tool_call(self, call: CallDraft) -> object:
+        return self._answer
+
+    def after_tool_call(self, result: ResultDraft) -> object:
+        return self._answer
+
+    async def on_turn_end(self, messages: Sequence[Message]) -> object:
+        return self._answer
+
+
+class Nothing:
+    """Has none of the methods."""
+
+
+class _Before:
+    def __init__(self, method: Callable[[CallDraft], object]) -> None:
+        self.before_tool_call = method
+
+
+async def _asked(hook: Hook, point: HookPoint) -> object:
+    match point:
+        case HookPoint.ON_MESSAGE_SEND:
+            return await hook.on_message_send(a_request_draft())
+        case HookPoint.BEFORE_TOOL_CALL:
+            return await hook.before_tool_call(a_call_draft())
+        case HookPoint.AFTER_TOOL_CALL:
+            return await hook.after_tool_call(a_result_draft())
+        case HookPoint.ON_TURN_END:
+            return await hook.on_turn_end(a_conversation())
+
+
+_DEFAULTS = {point: Finish() if point is HookPoint.ON_TURN_END else Continue() for point in HookPoint}
+
+
+@pytest.mark.parametrize("point", HookPoint)
+async def test_C03_methods_that_are_missing_change_nothing(point: HookPoint):
+    assert await _asked(PythonHook(Nothing()), point) == _DEFAULTS[point]
+    assert await _asked(PythonHook(Hook()), point) == _DEFAULTS[point]
+
+
+@pytest.mark.parametrize("point", HookPoint)
+async def test_C03_none_goes_on(point: HookPoint):
+    assert await _asked(PythonHook(Answering(None)), point) == _DEFAULTS[point]
+
+
+@pytest.mark.parametrize("point", HookPoint)
+@pytest.mark.parametrize(
+    "answer", [Continue(), Skip("s"), Abort("a"), Finish(), ContinueWithMessages(("m",))], ids=repr
+)
+async def test_C02_each_point_takes_its_own_answers_only(point: HookPoint, answer: object):
+    ends_a_turn = isinstance(answer, Finish | ContinueWithMessages)
+    allowed = isinstance(answer, Abort) or ends_a_turn is (point is HookPoint.ON_TURN_END)
+    hook = PythonHook(Answering(answer))
+
+    if allowed:
+        assert await _asked(hook, point) == answer
+    else:
+        with pytest.raises(HookFailure, match=rf"^Answering.{point} answered {type(answer).__name__}; it may"):
+            await _asked(hook, point)
+
+
+@pytest.mark.parametrize("point", HookPoint)
+@pytest.mark.parametrize(
+    ("answer", "found"), [(True, "bool"), ("skip", "str"), (Skip, "the class Skip"), ([], "list"), (0, "int")]
+)
+async def test_C02_any_other_value_is_a_typed_error_that_names_class_method_and_value(
+    point: HookPoint, answer: object, found: str
+):
+    with pytest.raises(HookFailure, match=rf"^Answering\.{point} answered {found}; it may answer "):
+        await _asked(PythonHook(Answering(answer)), point)
+
+
+async def test_C02_a_reason_and_messages_must_be_texts():
+    with pytest.raises(HookFailure, match="answered Skip with a reason that is no text"):
+        await _asked(PythonHook(Answering(Skip(cast("str", 5)))), HookPoint.BEFORE_TOOL_CALL)
+    with pytest.raises(HookFailure, match="answered ContinueWithMessages without texts"):
+        await _asked(
+            PythonHook(Answering(ContinueWithMessages(cast("tuple[str, ...]", "abc")))), HookPoint.ON_TURN_END
+        )
+
+
+async def test_C08_plain_functions_and_coroutines_edit_alike():
+    class Editing:
+        def before_tool_call(self, call: CallDraft) -> None:
+            call.arguments["path"] = "b.txt"
+
+        async def after_tool_call(self, result: ResultDraft) -> None:
+            result.output = "edited"
+
+        def on_message_send(self, request: RequestDraft) -> None:
+            request.messages.insert(0, UserMessage("first"))
+
+    call, result, request = a_call_draft(), a_result_draft(), a_request_draft()
+    hook = PythonHook(Editing())
+
+    await hook.before_tool_call(call)
+    await hook.after_tool_call(result)
+    await hook.on_message_send(request)
+
+    assert call.arguments["path"] == "b.txt"
+    assert result.output == "edited"
+    assert request.messages[0] == UserMessage("first")
+
+
+async def test_C02_a_draft_that_cannot_be_used_is_a_typed_error():
+    class Spoiling:
+        async def before_tool_call(self, call: CallDraft) -> None:
+            call.arguments = cast("dict[str, object]", [1])  # type: ignore[assignment]
+
+        async def after_tool_call(self, result: ResultDraft) -> None:
+            result.output = cast("str", b"bytes")
+
+        async def on_message_send(self, request: RequestDraft) -> None:
+            request.messages.append(cast("Message", "hello"))
+
+    hook = PythonHook(Spoiling())
+
+    with pytest.raises(HookFailure, match=r"Spoiling\.before_tool_call left arguments that are no dict"):
+        await hook.before_tool_call(a_call_draft())
+    with pytest.raises(HookFailure, match=r"Spoiling\.after_tool_call left an output that is no text"):
+        await hook.after_tool_call(a_result_draft())
+    with pytest.raises(HookFailure, match=r"Spoiling\.on_message_send left messages that are no list"):
+        await hook.on_message_send(a_request_draft())
+
+
+async def test_a_plain_function_runs_in_a_thread_of_its_own():
+    threads: list[threading.Thread] = []
+
+    await PythonHook(_Before(lambda call: threads.append(threading.current_thread()))).before_tool_call(
+        a_call_draft()
+    )
+
+    assert threads[0] is not threading.main_thread()
+    assert threads[0].daemon
+
+
+async def test_a_plain_function_that_gives_away_a_coroutine_is_awaited():
+    async def later(call: CallDraft) -> Skip:
+        return Skip("later")
+
+    hook = PythonHook(_Before(lambda call: later(call)))
+
+    assert await hook.before_tool_call(a_call_draft()) == Skip("later")
+
+
+@pytest.mark.parametrize("raised", [ValueError("boom"), StopIteration("boom"), KeyError("boom")])
+async def test_C11_what_a_hook_raises_is_told_with_class_and_method(raised: Exception):
+    def fail(call: CallDraft) -> None:
+        raise raised
+
+    with pytest.raises(HookFailure, match=r"^_Before\.before_tool_call raised .*boom"):
+        await PythonHook(_Before(fail)).before_tool_call(a_call_draft())
+
+
+async def test_C11_an_error_of_our_own_tree_passes_as_it_is():
+    def fail(call: CallDraft) -> None:
+        raise HookAborted("as it is")
+
+    with pytest.raises(HookAborted, match=r"^as it is$"):
+        await PythonHook(_Before(fail)).before_tool_call(a_call_draft())
+
+
+async def test_C11_a_function_that_hangs_is_left_behind_and_changes_nothing_later():
+    started, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def hang(call: CallDraft) -> None:
+        started.set()
+        go_on.wait(30)
+        call.arguments["path"] = "too late"
+        ended.set()
+
+    call = a_call_draft()
+    task = asyncio.ensure_future(PythonHook(_Before(hang)).before_tool_call(call))
+    await eventually(started.is_set)
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    go_on.set()
+    await eventually(ended.is_set)
+
+    assert call == a_call_draft()

@@ -1,0 +1,56 @@
+"""What hooks are shown, as the runtime would make it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from application.hooks import CallDraft, RequestDraft, ResultDraft
+from domain.conversation import AssistantMessage, Message, ToolResults, UserMessage
+from domain.execution import Outcome
+from domain.json_value import JsonValue
+from domain.response import LlmResponse
+from domain.tool import RiskLevel, ToolResultMessage
+from tests.support.builders import a_call, a_context, calls_response
+
+
+def a_call_draft(
+    tool: str = "write_file", arguments: Mapping[str, JsonValue] | None = None, *, index: int = 0
+) -> CallDraft:
+    return CallDraft(
+        context=a_context(index),
+        tool=tool,
+        risk=RiskLevel.HIGH,
+        arguments=dict(arguments or {"path": "a.txt", "content": "ä"}),
+        paths=("/ws/a.txt",),
+    )
+
+
+def a_result_draft(output: str = "all of it", *, tool: str = "read_file") -> ResultDraft:
+    return ResultDraft(
+        context=a_context(2),
+        tool=tool,
+        risk=RiskLevel.LOW,
+        outcome=Outcome.OK,
+        output=output,
+        paths=("/ws/a.txt",),
+    )
+
+
+def a_conversation() -> tuple[Message, ...]:
+    """A question, an answer with one call, its result, and a final answer."""
+    call = a_call("read_file", {"path": "a"}, id_="call-7")
+    return (
+        UserMessage("what is in a?"),
+        AssistantMessage(calls_response(call, text="let me look")),
+        ToolResults((ToolResultMessage(tool_use_id="call-7", tool_name="read_file", output="1 hello"),)),
+        an_answer("it says hello"),
+    )
+
+
+def a_request_draft() -> RequestDraft:
+    """What is sent before the final answer."""
+    return RequestDraft(list(a_conversation()[:3]))
+
+
+def an_answer(text: str) -> AssistantMessage:
+    return AssistantMessage(LlmResponse.from_text(text))
