@@ -29,11 +29,17 @@ class BatchCall(Protocol):
     access: Access
     seal: Seal | None
     invalid: bool
-    ended: asyncio.Event
+    ended: bool
+    waits_for: set[int]
+    turn: asyncio.Event
 
     @property
     def risk(self) -> RiskLevel:
         """The tool's risk; HIGH for a tool that does not exist."""
+        ...
+
+    def turn_changed(self) -> None:
+        """Take note of a change of `waits_for`; when that is empty the call may go on."""
         ...
 
     def refresh_access(self) -> None:
@@ -98,6 +104,14 @@ class BatchState:
         self._calls = calls
         self.plan()
 
+    def settle(self, ended: BatchCall) -> None:
+        """A call has ended: let those that waited for nothing else go on."""
+        index = ended.context.call_index
+        for call in self._calls:
+            if index in call.waits_for:
+                call.waits_for.discard(index)
+                call.turn_changed()
+
     def plan(self) -> None:
         """Decide who follows whom, from what the calls would touch as things stand now."""
         planned = [
@@ -106,12 +120,18 @@ class BatchState:
             if not call.invalid
         ]
         self._plan = with_turnstiles(planned, self._planner(planned))
+        ended = {call.context.call_index for call in self._calls if call.ended}
+        for call in self._calls:
+            call.waits_for = set(self.follows(call) - ended)
+            call.turn_changed()
 
     def state_for(self, call: BatchCall) -> RunState:
         """The shared state as this call may see it: with what the calls it follows changed, in their order.
 
         It does not depend on when other calls happen to end.
         """
+        if not any(other.execution.modifiers for other in self._calls):
+            return self.shared
         before, open_indices = set[int](), [call.context.call_index]
         while open_indices:
             new = self._plan.get(open_indices.pop(), frozenset()) - before
@@ -137,11 +157,6 @@ class BatchState:
     def follows(self, call: BatchCall) -> frozenset[int]:
         """The indices of the calls that this one follows."""
         return self._plan.get(call.context.call_index, frozenset())
-
-    def unfinished_before(self, call: BatchCall) -> list[BatchCall]:
-        """Those of them that have not ended."""
-        wanted = self.follows(call)
-        return [c for c in self._calls if c.context.call_index in wanted and not c.ended.is_set()]
 
     def waiting_after(self, call: BatchCall) -> list[BatchCall]:
         """Later calls that have not begun."""

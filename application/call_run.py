@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -14,7 +15,6 @@ from application.approval import Approval, Granted, Interrupted, Withheld
 from application.batch_state import BatchState
 from application.hook_chain import HookChain
 from application.hooks import CallDraft
-from application.outputs import text_of
 from application.ports import SealingTool, Tool
 from domain.access import EXCLUSIVE
 from domain.errors import StaleSeal, ToolError
@@ -28,12 +28,15 @@ from domain.report import CallRecord
 from domain.review import Answer, Decision, DecisionLabel
 from domain.run_state import Modifier
 from domain.seal import Seal
+from domain.summary import text_of
 from domain.tool import RiskLevel, ToolCall, ToolDefinition
 
 _log = logging.getLogger(__name__)
 
 # How often a call that nobody is asked about is sealed anew when its file keeps changing under it.
 MAX_STALE_SEALS = 3
+# A call that waits for many tells of each change only when so few are left: nobody reads longer lists.
+TOLD_PREDECESSORS = 8
 
 
 class CallRun:
@@ -45,7 +48,9 @@ class CallRun:
         self.context = context
         self.arguments = call.arguments
         self.invalid = False
-        self.ended = asyncio.Event()
+        self.ended = False
+        self.waits_for: set[int] = set()
+        self.turn = asyncio.Event()
         self.access = tool.definition.access_of(call.arguments) if tool else EXCLUSIVE
         self.execution = ToolExecution(
             context=context, call=call, is_concurrency_safe=self.access.is_concurrency_safe
@@ -60,6 +65,8 @@ class CallRun:
         self._refusal: tuple[Outcome, str] | None = None
         self._started_at: float | None = None
         self._loop = asyncio.get_running_loop()
+        self._loop_thread = threading.get_ident()
+        self._waiting = False
 
     @property
     def risk(self) -> RiskLevel:
@@ -89,7 +96,10 @@ class CallRun:
 
     def report(self, text: str) -> None:
         """Show progress; from any thread."""
-        self._loop.call_soon_threadsafe(self._progress, text)
+        if threading.get_ident() == self._loop_thread:
+            self._progress(text)
+        else:
+            self._loop.call_soon_threadsafe(self._progress, text)
 
     def modify(self, modifier: Modifier) -> None:
         """Queue a change of the shared state."""
@@ -164,12 +174,27 @@ class CallRun:
                 return
 
     async def _wait_for_predecessors(self) -> None:
-        while unfinished := self._state.unfinished_before(self):
-            indices = tuple(call.context.call_index for call in unfinished)
-            if self.execution.waiting_for != indices:
-                self.execution.waiting_for = indices
-                self._state.events.show(CallQueued(context=self.context, waiting_for=indices))
-            await unfinished[0].ended.wait()
+        self._waiting = True
+        try:
+            self.turn_changed()
+            while self.waits_for:
+                await self.turn.wait()
+        finally:
+            self._waiting = False
+            self.execution.waiting_for = None
+
+    def turn_changed(self) -> None:
+        """Take note of a change of `waits_for`; when that is empty the call may go on."""
+        if not self.waits_for:
+            self.turn.set()
+            return
+        self.turn.clear()
+        if not self._waiting:
+            return
+        first = self.execution.waiting_for is None
+        self.execution.waiting_for = tuple(sorted(self.waits_for))
+        if first or len(self.waits_for) <= TOLD_PREDECESSORS:
+            self._state.events.show(CallQueued(context=self.context, waiting_for=self.execution.waiting_for))
 
     async def _decide_and_execute(self) -> None:
         approval = Approval(self, self._state)
@@ -229,13 +254,15 @@ class CallRun:
             raise ToolError(f"{self.execution.name} timed out after {limit:g} s") from error
 
     async def _end(self, outcome: Outcome, output: str | ToolOutput) -> None:
-        if self.ended.is_set():  # given up as unknown, it came back after all: the one result stands
+        if self.ended:  # given up as unknown, it came back after all: the one result stands
             return
         self.output = output
         self.execution.complete(outcome, text_of(output))
-        self.ended.set()
+        self.ended = True
         if self.access.exclusive and not self.invalid:
             self._state.plan_again()
+        else:
+            self._state.settle(self)
         await self._state.events.record(
             CallFinished(
                 context=self.context,

@@ -13,7 +13,7 @@ from application.cancellation import absorb_cancellation, to_its_end
 from application.event_stream import EventStream
 from application.hook_chain import HookChain
 from application.hooks import ResultDraft
-from application.outputs import Outputs, text_of
+from application.outputs import Outputs
 from application.ports import Tool, ToolSchemaPort
 from application.review import Review
 from domain.errors import HookAborted
@@ -24,6 +24,7 @@ from domain.output import ToolOutput
 from domain.plan import Planner
 from domain.report import CallRecord
 from domain.run_state import RunState
+from domain.summary import text_of
 from domain.tool import ToolCall, ToolResultMessage
 
 # A tool that ignores its cancellation for this long is given up; what it did is then unknown.

@@ -54,8 +54,8 @@ def serializable(calls: Sequence[PlannedCall]) -> Plan:
 def partition(calls: Sequence[PlannedCall]) -> Plan:
     """The batches of `partitioned`, one after the other: a call follows all calls of all earlier batches.
 
-    All of them, not only the batch just before: a call that ends early, because a hook skipped it, must not
-    let those behind it overtake those in front.
+    All of them, not only those of the batch just before: a plan may be made anew while its calls run, and what
+    followed from two edges then need not follow from one.
     """
     plan: dict[int, frozenset[int]] = {}
     before: frozenset[int] = frozenset()

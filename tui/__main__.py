@@ -130,6 +130,7 @@ def _compose(loaded: LoadedSettings, root: Path, person: Person, observer: Obser
         observer=observer,
     )
     container.session()  # a missing key is told now, not at the first prompt
+    container.spec()  # and so are tools that cannot be had
     Thread(target=_warm_up, args=(container,), name="warm-up", daemon=True).start()
     return container
 

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from domain.errors import ToolError
-from infrastructure.tools.blocking import Stop, in_thread
+from infrastructure.blocking import Stop, in_thread
 from tests.infrastructure.tools.calling import TestControls
 
 _PATIENCE = 10

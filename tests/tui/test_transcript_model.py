@@ -17,7 +17,7 @@ from tests.tui.transcript_scenes import (
     started,
     turn_finished,
 )
-from tui.transcript.entries import Answer, Batch, Kept, Notice, NoticeKind, Phase, Prompt
+from tui.transcript.entries import Answer, Batch, Kept, Notice, NoticeKind, Phase, Prompt, Remark
 from tui.transcript.model import Transcript
 
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
@@ -180,8 +180,8 @@ def test_a_hook_that_speaks_before_the_plan_and_after_the_end_stays_with_its_cal
         after,
     )
     assert only(transcript, Batch).calls[0].remarks == (
-        "hook a (before_tool_call): continue",
-        "hook b (after_tool_call): skip: secret",
+        Remark(NoticeKind.INFO, "hook a let call 0 pass", quiet=True),
+        Remark(NoticeKind.WARNING, "hook b withheld the result of call 0: secret"),
     )
 
 
@@ -191,7 +191,7 @@ def test_a_hook_of_no_call_is_told_only_when_it_changed_something(transcript):
         ev.HookRan(point="on_turn_end", hook="h", answer="finish", reason=None, context=None),
         ev.HookRan(point="on_message_send", hook="h", answer="abort", reason="quota", context=None),
     )
-    assert only(transcript, Notice).text == "hook h (on_message_send): abort: quota"
+    assert only(transcript, Notice).text == "hook h ended the run: quota"
 
 
 def test_a_retry_counts_down_until_the_answer_begins(transcript, clock):

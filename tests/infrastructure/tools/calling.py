@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from domain.execution import ToolExecutionContext
+from domain.run_state import Modifier, RunState
 from domain.seal import Seal
 
 
@@ -19,6 +20,10 @@ class TestControls:
     cancelled: bool = False
     seal: Seal | None = None
     reports: list[str] = field(default_factory=list)
+    state: RunState = field(default_factory=RunState)
+
+    def modify(self, modifier: Modifier) -> None:
+        self.state = modifier(self.state)
 
     def report(self, text: str) -> None:
         self.reports.append(text)

@@ -12,7 +12,7 @@ import pytest
 from application.ports import SealingTool
 from domain.errors import StaleSeal, ToolError
 from domain.tool import RiskLevel
-from infrastructure.tools.blocking import Stop
+from infrastructure.blocking import Stop
 from infrastructure.tools.drafting import Draft, carry_out
 from infrastructure.tools.editing import EditFile
 from infrastructure.tools.reading import ReadFile

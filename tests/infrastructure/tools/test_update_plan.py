@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from domain.errors import ToolError
 from infrastructure.tools.plan import UpdatePlan
-from tests.infrastructure.tools.calling import call
+from tests.infrastructure.tools.calling import a_context, call
 
 
 def test_a_plan_comes_back_as_numbered_text():
@@ -15,6 +17,14 @@ def test_a_plan_comes_back_as_numbered_text():
     ]
 
     assert call(UpdatePlan(), items=items) == "1 ✓ read\n2 ● fix it\n3 ○ test"
+
+
+def test_the_plan_becomes_part_of_the_runs_state():
+    context = a_context()
+
+    asyncio.run(UpdatePlan().execute({"items": [{"text": "read", "status": "done"}]}, context))
+
+    assert context.controls.state.get("plan") == [{"text": "read", "status": "done"}]
 
 
 def test_an_empty_plan_is_allowed():

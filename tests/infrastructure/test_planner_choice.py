@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from domain.plan import PLANNERS
+from infrastructure.config.loading import load_settings
+from infrastructure.config.schema import PlannerName
+from infrastructure.container import Container
+from tests.support.fake_ports import FakePerson, RecordingObserver
+
+
+def test_the_settings_name_exactly_the_planners_there_are() -> None:
+    assert get_args(PlannerName) == tuple(PLANNERS)
+
+
+@pytest.mark.parametrize("name", PLANNERS)
+def test_the_chosen_planner_is_the_one_that_plans(name: str, tmp_path: Path) -> None:
+    loaded = load_settings(cwd=tmp_path, environ={"HOME": str(tmp_path)}, overrides={"tools.planner": name})
+    container = Container(
+        settings=loaded.settings,
+        model="offline/offline",
+        root=tmp_path,
+        environ={},
+        person=FakePerson(),
+        observer=RecordingObserver(),
+    )
+
+    assert container.planner() is PLANNERS[name]

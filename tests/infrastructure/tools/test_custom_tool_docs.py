@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infrastructure.config.custom_tool_table import declaration
+from infrastructure.config.loading import load_settings
+from infrastructure.tools.custom.template import CommandTemplate
+from infrastructure.tools.registration import ToolSource, checked
+from tests.support.builders import a_context
+
+_TEXT = (Path(__file__).parents[3] / "docs/custom-tools.md").read_text(encoding="utf-8")
+
+
+def _block(language: str, containing: str) -> str:
+    blocks = re.findall(rf"```{language}\n(.*?)```", _TEXT, re.DOTALL)
+    return next(block for block in blocks if containing in block)
+
+
+@pytest.fixture
+def documented(tmp_path: Path) -> CommandTemplate:
+    file = tmp_path / "quorum.toml"
+    file.write_text(_block("toml", "[tools.custom."))
+    settings = load_settings(cwd=tmp_path, environ={"HOME": str(tmp_path)}, config_file=file).settings
+    declared = declaration("run_tests", settings.tools.custom["run_tests"])
+    return CommandTemplate(declared.command, declared.parameters)
+
+
+def test_the_documented_declaration_fills_in_as_documented(documented: CommandTemplate):
+    words = documented.filled({"failures": 1, "only": "retry", "files": ["a.py", "b c.py"]})
+
+    assert words == ("pytest", "-q", "--maxfail=1", "-k", "retry", "a.py", "b c.py")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path.resolve()
+
+
+async def test_the_documented_class_is_a_tool(root: Path):
+    (root / "a.txt").write_text("one two three")
+    module: dict[str, Any] = {}
+    exec(_block("python", "class CountWords"), module)
+
+    tool = checked([ToolSource("the guide", [module["CountWords"](root)])], cwd=str(root))["count_words"]
+
+    assert await tool.execute({"path": "a.txt"}, a_context()) == "3"
+    assert tool.definition.access_of({"path": "a.txt"}).reads == {str(root / "a.txt")}
+    assert tool.definition.access_of({"path": "../a.txt"}).exclusive
+
+
+def test_the_documented_entry_point_is_that_of_the_documented_class():
+    points = tomllib.loads(_block("toml", "entry-points"))["project"]["entry-points"]["quorum.tools"]
+
+    assert points == {"words": "my_tools:CountWords"}

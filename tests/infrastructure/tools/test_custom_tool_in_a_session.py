@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from application.tool_runtime import BatchResult, ToolBatch
+from domain.events import CallProgressed
+from domain.json_value import JsonValue
+from domain.review import Reject
+from infrastructure.config.loading import load_settings
+from infrastructure.container import Container
+from tests.support.builders import a_call, a_context
+from tests.support.fake_ports import FakePerson, RecordingObserver
+
+_SETTINGS = """
+[tools.custom.append]
+description = "Adds a line to a file"
+command = ["sh", "append.sh", "{file}", "{line}"]
+
+[tools.custom.append.parameters.file]
+type = "path"
+description = "The file"
+required = true
+
+[tools.custom.append.parameters.line]
+description = "The line"
+"""
+
+
+class Session:
+    def __init__(self, root: Path, person: FakePerson) -> None:
+        (root / "own.toml").write_text(_SETTINGS)
+        (root / "append.sh").write_text('echo working >&2\necho "$2" >> "$1"\ncat "$1"\n')
+        self.observer = RecordingObserver()
+        self.container = Container(
+            settings=load_settings(
+                cwd=root, environ={"HOME": str(root)}, config_file=root / "own.toml"
+            ).settings,
+            model="offline/offline",
+            root=root,
+            environ={},
+            person=person,
+            observer=self.observer,
+        )
+
+    async def call(self, **arguments: JsonValue) -> BatchResult:
+        call = a_call("append", arguments)
+        return await self.container.runtime().run(ToolBatch(id="batch-1", calls=((a_context(), call),)))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path.resolve()
+
+
+async def test_a_call_is_reviewed_as_it_will_run_and_gives_what_the_program_prints(root: Path):
+    person = FakePerson()
+    session = Session(root, person)
+
+    result = await session.call(file="notes.txt", line="$(id) {file}")
+
+    assert [(r.output, r.is_error) for r in result.results] == [("$(id) {file}\n", False)]
+    seal = person.requests[0].packet.seal
+    assert [Path(file.path).name for file in seal.files] == ["append.sh"]
+    assert seal.unsealed is not None
+    assert seal.unsealed.endswith("append.sh notes.txt '$(id) {file}'")
+    progress = [event.text for event in session.observer.of(CallProgressed)]  # type: ignore[attr-defined]
+    assert "working" in progress[-1]
+
+
+async def test_a_rejected_call_runs_nothing(root: Path):
+    session = Session(root, FakePerson(lambda _request: Reject("no")))
+
+    result = await session.call(file="notes.txt", line="x")
+
+    assert result.results[0].is_rejected
+    assert not (root / "notes.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"line": "x"}, "'file' is a required property"),
+        ({"file": "a", "lines": "x"}, "'lines' was unexpected"),
+        ({"file": "a", "line": 5}, "line: 5 is not of type 'string'"),
+        ({"file": "a", "line": "-n"}, 'line may not begin with "-"'),
+        ({"file": "../a", "line": "x"}, "outside the workspace"),
+    ],
+)
+async def test_arguments_that_do_not_fit_are_errors_that_name_the_field_and_nobody_is_asked(
+    root: Path, arguments: dict[str, JsonValue], told: str
+):
+    person = FakePerson()
+
+    result = await Session(root, person).call(**arguments)
+
+    assert result.results[0].is_error
+    assert told in result.results[0].output
+    assert person.requests == []

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from application.ports import SealingTool
+from domain.errors import ToolError
+from domain.json_value import JsonObject
+from domain.output import Inline, Stored
+from domain.tool import RiskLevel
+from infrastructure.config.loading import load_settings
+from infrastructure.container import Container
+from tests.support.builders import a_context
+from tests.support.fake_ports import FakePerson, RecordingObserver
+
+# A call of each built-in in a folder with the file a.txt, which says "one".
+_CALLS: Mapping[str, JsonObject] = {
+    "read_file": {"path": "a.txt"},
+    "list_directory": {"path": "."},
+    "glob_search": {"pattern": "*.txt"},
+    "grep_search": {"pattern": "one", "path": "."},
+    "write_file": {"path": "b.txt", "content": "two"},
+    "edit_file": {"path": "a.txt", "old_text": "one", "new_text": "two"},
+    "run_command": {"command": "true"},
+    "update_plan": {"items": [{"text": "read", "status": "done"}]},
+    "inspect": {"blob_id": "none"},
+    "web_fetch": {"url": "http://127.0.0.1/"},
+    "web_search": {"query": "anything"},
+}
+_REFUSALS = {
+    "inspect": "this conversation has no stored output",
+    "web_fetch": "127.0.0.1",
+    "web_search": "127.0.0.1",
+}
+
+
+def a_container(root: Path) -> Container:
+    """A session with every tool that can be switched on. Nothing listens at the address of its search."""
+    on = {"fetch": True, "search": "searxng", "search_url": "http://127.0.0.1:1"}
+    overrides = {f"tools.web.{key}": value for key, value in on.items()}
+    environ = {"HOME": str(root), "XDG_STATE_HOME": str(root / "state")}
+    return Container(
+        settings=load_settings(cwd=root, environ=environ, overrides=overrides).settings,
+        model="offline/offline",
+        root=root,
+        environ=environ,
+        person=FakePerson(),
+        observer=RecordingObserver(),
+    )
+
+
+def _names() -> list[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        return list(a_container(Path(folder)).tools())
+
+
+@pytest.mark.parametrize("name", _names())
+async def test_A10_every_registered_built_in_is_called_with_its_context(name: str, tmp_path: Path):
+    (tmp_path / "a.txt").write_text("one")
+    tools = a_container(tmp_path).tools()
+    await tools["read_file"].execute(_CALLS["read_file"], a_context(0))  # an edit wants the file to be seen
+
+    if name in _REFUSALS:
+        with pytest.raises(ToolError, match=_REFUSALS[name]):
+            await tools[name].execute(_CALLS[name], a_context(1))
+    else:
+        assert isinstance(await tools[name].execute(_CALLS[name], a_context(1)), str | Inline | Stored)
+
+
+@pytest.mark.parametrize("name", _names())
+def test_every_risky_built_in_seals_by_itself(name: str, tmp_path: Path):
+    tool = a_container(tmp_path).tools()[name]
+
+    assert type(tool).__module__ != "infrastructure.tools.registration"
+    assert isinstance(tool, SealingTool) or tool.definition.risk is RiskLevel.LOW
