@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 # How often a call that nobody is asked about is sealed anew when its file keeps changing under it.
 MAX_STALE_SEALS = 3
-# A call that waits for many tells of each change only when so few are left: nobody reads longer lists.
+# A call that waits for many brings its list up to date only when so few are left: nobody reads longer ones.
 TOLD_PREDECESSORS = 8
 
 
@@ -191,10 +191,10 @@ class CallRun:
         self.turn.clear()
         if not self._waiting:
             return
-        first = self.execution.waiting_for is None
-        self.execution.waiting_for = tuple(sorted(self.waits_for))
-        if first or len(self.waits_for) <= TOLD_PREDECESSORS:
-            self._state.events.show(CallQueued(context=self.context, waiting_for=self.execution.waiting_for))
+        if self.execution.waiting_for is None or len(self.waits_for) <= TOLD_PREDECESSORS:
+            waiting_for = tuple(sorted(self.waits_for))
+            self.execution.waiting_for = waiting_for
+            self._state.events.show(CallQueued(context=self.context, waiting_for=waiting_for))
 
     async def _decide_and_execute(self) -> None:
         approval = Approval(self, self._state)
