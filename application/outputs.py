@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from application.ports import BlobStore
+from application.ports import BlobStore, LineSource
 from domain.errors import BlobError
 from domain.output import Inline, OutputLimits, Spilled, Stored, Text, ToolOutput
 from domain.summary import is_long, summary_of, text_of
@@ -32,6 +32,12 @@ class Outputs:
     def refers_to(self, blob_id: str) -> bool:
         """Whether this conversation was told of that stored output."""
         return blob_id in self._kept
+
+    def open_lines(self, blob_id: str) -> LineSource:
+        """The lines of a stored output, for a person to read. Raises BlobError."""
+        if self._store is None:
+            raise BlobError("outputs are not kept aside: tools.output.store is off")
+        return self._store.open_lines(blob_id)
 
     async def keep(self, output: str | ToolOutput, definition: ToolDefinition) -> Kept:
         """The output for the conversation: itself when short, else a summary of what is stored."""

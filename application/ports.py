@@ -136,6 +136,22 @@ class SealingTool(Tool, Protocol):
         ...
 
 
+class LineSource(Protocol):
+    """The lines of a long text, read piece by piece. Lines are counted from 0; very long ones come cut."""
+
+    def lines(self, start: int, count: int) -> list[str]:
+        """At most `count` lines from line `start` on, without their ends; none past the end of the text."""
+        ...
+
+    def find(self, needle: str, start: int, *, backwards: bool) -> int | None:
+        """The nearest line from `start` on, itself included, that holds this very text; None if none does."""
+        ...
+
+    def count_so_far(self) -> tuple[int, bool]:
+        """How many lines are known, and whether that is all. Each asking counts a bounded piece further."""
+        ...
+
+
 class BlobStore(Protocol):
     """Keeps large outputs, apart from any session. Ids are UUIDv7 and sort by time."""
 
@@ -151,20 +167,8 @@ class BlobStore(Protocol):
         """Whether there is content of that id."""
         ...
 
-
-class LineSource(Protocol):
-    """The lines of a long text, read piece by piece. Lines are counted from 0; very long ones come cut."""
-
-    def lines(self, start: int, count: int) -> list[str]:
-        """At most `count` lines from line `start` on, without their ends; none past the end of the text."""
-        ...
-
-    def find(self, needle: str, start: int, *, backwards: bool) -> int | None:
-        """The nearest line from `start` on, itself included, that holds this very text; None if none does."""
-        ...
-
-    def count_so_far(self) -> tuple[int, bool]:
-        """How many lines are known, and whether that is all. Each asking counts a bounded piece further."""
+    def open_lines(self, blob_id: str) -> LineSource:
+        """The lines of that content, read as they are needed. Raises BlobError where there is none."""
         ...
 
 

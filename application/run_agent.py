@@ -10,7 +10,7 @@ from application.cancellation import absorb_cancellation, to_its_end
 from application.event_stream import EventStream
 from application.hook_chain import HookChain
 from application.identifiers import new_id
-from application.ports import LlmSession, ToolChoice
+from application.ports import LineSource, LlmSession, ToolChoice
 from application.review import Review
 from application.run_tally import RunTally
 from application.stream_events import event_of
@@ -99,6 +99,10 @@ class RunAgent:
     async def set_mode(self, mode: Mode) -> None:
         """Choose another review mode; it holds for every decision from now on."""
         await self._review.set_mode(mode)
+
+    def open_output(self, blob_id: str) -> LineSource:
+        """The lines of a stored output, read as they are needed. Raises BlobError."""
+        return self._runtime.outputs.open_lines(blob_id)
 
     async def open(self) -> None:
         """Announce the session."""

@@ -73,7 +73,7 @@ class ToolRuntime:
     ) -> None:
         self.state = RunState()
         self._hooks = hooks
-        self._outputs = outputs
+        self.outputs = outputs
         self._tools = tools
         self._schema = schema
         self._review = review
@@ -166,7 +166,7 @@ class ToolRuntime:
     async def _keep(self, call: CallRun, output: str | ToolOutput) -> None:
         if call.definition is None:
             return
-        kept = await self._outputs.keep(output, call.definition)
+        kept = await self.outputs.keep(output, call.definition)
         call.execution.revise(kept.text)
         if kept.trouble is not None:
             await self._events.record(ErrorOccurred(message=kept.trouble))

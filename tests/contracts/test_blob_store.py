@@ -88,3 +88,21 @@ async def test_D07_outputs_stored_at_once_are_kept_apart(store):
 async def test_D12_an_unknown_id_is_an_error_that_names_it(store, unknown):
     with pytest.raises(BlobError, match="stored output"):
         await store.load(unknown)
+
+
+async def test_the_lines_of_an_output_are_read_found_and_counted(store):
+    blob_id = await store.store(Text("alpha\nbeta\ngamma\nbeta again\n"))
+
+    lines = store.open_lines(blob_id)
+
+    assert lines.lines(1, 2) == ["beta", "gamma"]
+    assert lines.lines(4, 2) == []
+    assert lines.find("beta", 2, backwards=False) == 3
+    assert lines.find("beta", 2, backwards=True) == 1
+    assert lines.find("delta", 0, backwards=False) is None
+    assert lines.count_so_far() == (4, True)
+
+
+async def test_the_lines_of_an_unknown_output_are_an_error(store):
+    with pytest.raises(BlobError):
+        store.open_lines(new_id())
