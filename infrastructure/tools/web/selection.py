@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
 from application.ports import Tool
 from domain.errors import ConfigError
-from infrastructure.tools.web.address_guard import AddressGuard
-from infrastructure.tools.web.fetching import WebFetch
-from infrastructure.tools.web.retrieval import Retrieval
-from infrastructure.tools.web.search_services import Brave, SearchService, SearXng
-from infrastructure.tools.web.searching import WebSearch
+
+if TYPE_CHECKING:
+    from infrastructure.tools.web.search_services import SearchService
 
 SearchName: TypeAlias = Literal["", "searxng", "brave"]
 
@@ -30,20 +28,31 @@ class WebSettings:
 
 
 def web_tools(settings: WebSettings, environ: Mapping[str, str]) -> tuple[Tool, ...]:
-    """The tools that the settings ask for. Raises ConfigError where a service lacks its address or key."""
+    """The tools that the settings ask for. Raises ConfigError where a service lacks its address or key.
+
+    What they are made of is imported only then: most sessions start without the web.
+    """
     tools: list[Tool] = []
     if settings.fetch:
+        from infrastructure.tools.web.address_guard import AddressGuard
+        from infrastructure.tools.web.fetching import WebFetch
+        from infrastructure.tools.web.retrieval import Retrieval
+
         retrieval = Retrieval(AddressGuard(), max_bytes=settings.max_bytes, timeout_secs=settings.timeout_secs)
         tools.append(WebFetch(retrieval))
     if (service := _search_service(settings, environ)) is not None:
+        from infrastructure.tools.web.searching import WebSearch
+
         tools.append(WebSearch(service, max_bytes=settings.max_bytes, timeout_secs=settings.timeout_secs))
     return tuple(tools)
 
 
 def _search_service(settings: WebSettings, environ: Mapping[str, str]) -> SearchService | None:
+    if not settings.search:
+        return None
+    from infrastructure.tools.web.search_services import Brave, SearXng
+
     match settings.search:
-        case "":
-            return None
         case "searxng":
             if not settings.search_url:
                 raise ConfigError(
