@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from application.ports import Observer, Person
+    from application.ports import LineSource, Observer, Person
     from domain.report import RunReport
     from domain.review import Mode
 
@@ -39,6 +39,10 @@ class Agent(Protocol):
         Failures of a provider are in the report. A task cancelled in here closes what it opened and still
         returns a report, with status INTERRUPTED.
         """
+        ...
+
+    def open_output(self, blob_id: str) -> LineSource:
+        """The lines of a stored output, read as they are needed. Raises BlobError."""
         ...
 
 

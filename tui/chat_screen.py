@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import HorizontalGroup
+from textual.containers import Horizontal, HorizontalGroup
 from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Static
 
 from tui.commands import CYCLED_MODES, NotACommand, action_for, is_command
 from tui.header import Header
+from tui.panel.side_panel import SidePanel
 from tui.prompt_box.prompt import Prompt
 from tui.prompt_box.recall import Recall
 from tui.status_bar import Status, StatusBar
@@ -25,6 +26,7 @@ from tui.welcome import welcome_text
 if TYPE_CHECKING:
     from domain.events import Event
     from tui.agent import Agent
+    from tui.transcript.entries import Call
 
 
 class ChatScreen(Screen[None]):
@@ -33,6 +35,7 @@ class ChatScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "interrupt", "Interrupt the turn", priority=True),
         Binding("shift+tab", "cycle_mode", "Next mode: ask, accept-edits, read-only", priority=True),
+        Binding("ctrl+b", "toggle_panel", "Show or hide the side panel", priority=True),
     ]
 
     class AskingChanged(Message):
@@ -57,6 +60,7 @@ class ChatScreen(Screen[None]):
             give_back=self._give_back,
         )
         self.transcript = TranscriptView(id="transcript")
+        self.panel = SidePanel(id="panel")
         self._recall = Recall(cwd, self.turns.take_back)
         self.prompt = Prompt(self._recall, placeholder="Ask for something, or / for commands", id="prompt")
         self._header = Header(cwd, id="header")
@@ -69,7 +73,9 @@ class ChatScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """From top to bottom."""
         yield self._header
-        yield self.transcript
+        with Horizontal(id="main"):
+            yield self.transcript
+            yield self.panel
         yield Static(id="welcome", markup=False)
         with HorizontalGroup(id="composer"):
             yield Static(" ›", id="sign", markup=False)
@@ -79,6 +85,10 @@ class ChatScreen(Screen[None]):
     def on_mount(self) -> None:
         """The prompt takes every key from the start."""
         self.prompt.focus()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """The side panel is there only where it has room."""
+        self.panel.fit(event.size.width)
 
     # -- the session ------------------------------------------------------------------------------------------
 
@@ -95,6 +105,7 @@ class ChatScreen(Screen[None]):
 
         for event in happened:
             self.transcript.apply(event)
+            self.panel.apply(event)
             if isinstance(event, UsageCounted):
                 usage = event.usage
                 self._tokens_in += usage.input + usage.cache_read + usage.cache_write
@@ -128,6 +139,34 @@ class ChatScreen(Screen[None]):
     def action_clear_transcript(self) -> None:
         """Clear the screen; the conversation goes on."""
         self.transcript.clear()
+
+    def action_toggle_panel(self) -> None:
+        """Show the side panel, or hide it for the rest of the session."""
+        self.say(self.panel.toggle())
+
+    # -- outputs ----------------------------------------------------------------------------------------------
+
+    def action_open_output(self, nth: int = 1) -> None:
+        """Read the nth latest stored output."""
+        if (call := self.transcript.stored_output(nth)) is not None:
+            self._open_output(call)
+        else:
+            self.say("no output is stored yet" if nth == 1 else f"there are fewer than {nth} stored outputs")
+
+    @on(TranscriptView.OutputWanted)
+    def _output_wanted(self, message: TranscriptView.OutputWanted) -> None:
+        self._open_output(message.call)
+
+    def _open_output(self, call: Call) -> None:
+        from domain.errors import BlobError
+        from tui.pager.opening import pager_for
+
+        if self._agent is None:  # without one there is no call either
+            return
+        try:
+            self.app.push_screen(pager_for(call, self._agent))
+        except BlobError as error:
+            self.say(str(error))
 
     # -- prompts --------------------------------------------------------------------------------------------
 
@@ -205,7 +244,7 @@ class ChatScreen(Screen[None]):
     def make_room(self, lines: int) -> None:
         """Keep the transcript's end above a dialog that covers so many lines from below."""
         own = self._status_bar.size.height + self.query_one("#composer").outer_size.height
-        self.transcript.styles.margin = (0, 0, max(0, lines - own), 0)
+        self.query_one("#main").styles.margin = (0, 0, max(0, lines - own), 0)
 
     def asking_ends(self, *, interrupts: bool) -> None:
         """The question is gone."""

@@ -12,17 +12,19 @@ MODES = (*CYCLED_MODES, "auto")
 
 
 class Command(NamedTuple):
-    """One command. `takes` names its argument and the words it may be."""
+    """One command. `takes` names its argument and the words it may be; `counts`: it may take a number."""
 
     name: str
     does: str
     action: str
     takes: tuple[str, tuple[str, ...]] | None = None
+    counts: bool = False
 
     @property
     def usage(self) -> str:
         """How it is typed."""
-        return f"/{self.name} {self.takes[0]}" if self.takes else f"/{self.name}"
+        argument = self.takes[0] if self.takes else "[N]" if self.counts else ""
+        return f"/{self.name} {argument}".strip()
 
 
 COMMANDS = (
@@ -30,6 +32,7 @@ COMMANDS = (
     Command("mode", "ask, accept-edits, read-only or auto", "set_mode", ("MODE", MODES)),
     Command("clear", "Clear the screen; the conversation goes on", "clear_transcript"),
     Command("fold", "Open or close all details", "app.toggle_fold"),
+    Command("output", "Read the latest stored output, or the Nth latest", "open_output", counts=True),
     Command("theme", "Choose the colours", "app.change_theme"),
     Command("quit", "Leave", "app.quit"),
 )
@@ -61,6 +64,10 @@ def action_for(text: str) -> str:
     command = next((c for c in COMMANDS if c.name == word), None)
     if command is None:
         raise NotACommand(f"there is no command /{word}; {_nearest(word, [c.name for c in COMMANDS], '/')}")
+    if command.counts and argument:
+        if not argument.isdecimal() or int(argument) < 1:
+            raise NotACommand(f"/{word} takes a number from 1 on, 1 being the latest")
+        return f"{command.action}({int(argument)})"
     if command.takes is None:
         if argument:
             raise NotACommand(f"/{word} takes nothing after it")

@@ -14,11 +14,21 @@ from textual.widgets import Static
 
 from tui.chat_screen import ChatScreen
 from tui.commands import COMMANDS
+from tui.pager.screen import PagerScreen
 from tui.prompt_box.prompt import Prompt
 from tui.review.dialog import ReviewDialog
 
 _KEY_CELLS = 24
-_SHORT = {"escape": "esc", "question_mark": "?", "pageup": "pgup", "pagedown": "pgdn", "underscore": "_"}
+_SHORT = {
+    "escape": "esc",
+    "question_mark": "?",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    "underscore": "_",
+    "slash": "/",
+    "colon": ":",
+    "less_than_sign": "<",
+}
 
 
 class HelpScreen(ModalScreen[None]):
@@ -59,6 +69,8 @@ class HelpScreen(ModalScreen[None]):
         yield from _section("In the prompt", _keys(Prompt.BINDINGS))
         yield Content("")
         yield from _section("In a review", _keys(ReviewDialog.BINDINGS))
+        yield Content("")
+        yield from _section("In the pager", _keys(PagerScreen.BINDINGS))
 
 
 def _section(title: str, rows: Iterable[tuple[str, str]]) -> Iterator[Content]:

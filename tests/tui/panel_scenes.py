@@ -23,6 +23,7 @@ READ: JsonObject = {"path": "tests/test_retry.py"}
 GREP: JsonObject = {"pattern": "sleep(", "path": "src/"}
 EDIT: JsonObject = {"path": "src/retry.py", "old_text": "time.sleep", "new_text": "await asyncio.sleep"}
 RUN: JsonObject = {"command": "python -m pytest -q tests/test_retry.py"}
+SKIPPED = "skipped by a hook: curl is not wanted here. It was not run."
 
 
 def hook(
@@ -42,7 +43,9 @@ def progressed(text: str, index: int = 0) -> ev.CallProgressed:
     return ev.CallProgressed(context=context(index), text=text)
 
 
-def stored(index: int = 0, *, blob: str = "blob-1", size: int = 1_234_567, batch: str = "b1") -> ev.OutputStored:
+def stored(
+    index: int = 0, *, blob: str = "blob-1", size: int = 1_234_567, batch: str = "b1"
+) -> ev.OutputStored:
     return ev.OutputStored(
         context=context(index, batch), blob_id=blob, size_bytes=size, summary=f"[blob:{blob}] text"
     )
@@ -73,7 +76,7 @@ MIDWAY: tuple[ev.Event | float, ...] = (
         ("run_command", {"command": "curl https://example.org"}, RiskLevel.HIGH, ()),
         ("index_sources", {"path": "src/"}, RiskLevel.LOW, ()),
     ),
-    finished("run_command", "skipped by a hook: curl is not wanted here. It was not run.", 4, outcome=Outcome.SKIPPED),
+    finished("run_command", SKIPPED, 4, outcome=Outcome.SKIPPED),
     ev.CallQueued(context=context(2), waiting_for=(0, 1)),
     ev.CallQueued(context=context(3), waiting_for=(0, 1, 2)),
     started("read_file", READ),
@@ -101,7 +104,7 @@ HOOKED: tuple[ev.Event | float, ...] = (
         ("run_command", {"command": "curl https://example.org"}, RiskLevel.HIGH, ()),
         ("run_command", {"command": "cat access.log"}, RiskLevel.HIGH, ()),
     ),
-    finished("run_command", "skipped by a hook: curl is not wanted here. It was not run.", 1, outcome=Outcome.SKIPPED),
+    finished("run_command", SKIPPED, 1, outcome=Outcome.SKIPPED),
     started("run_command", {"command": "env"}),
     0.2,
     finished("run_command", "HOME=/home/me\nTOKEN=***\n", secs=0.2, decision=DecisionLabel.APPROVED),

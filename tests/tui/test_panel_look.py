@@ -13,7 +13,8 @@ from tui.pager.kept_lines import KeptLines
 from tui.pager.screen import PagerScreen
 
 LOG = "".join(
-    f"2026-11-21T10:{n // 60 % 60:02d}:{n % 60:02d}Z {'ERROR' if n % 17 == 9 else 'INFO '} request {n} took {n % 40} ms"
+    f"2026-11-21T10:{n // 60 % 60:02d}:{n % 60:02d}Z {'ERROR' if n % 17 == 9 else 'INFO '} "
+    f"request {n} took {n % 40} ms"
     f"{' after a retry of the upstream connection, which was closed while it was read' * (n % 11 == 5)}\n"
     for n in range(20_000)
 )

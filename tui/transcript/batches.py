@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from domain import events as ev
 from domain.execution import ToolExecutionContext
-from tui.transcript.entries import Batch, Call, Entry, Kept, Phase, Vote
+from tui.transcript.entries import Batch, Call, Entry, Kept, Phase, Remark, StoredOutput, Vote
 
 
 class Batches:
@@ -142,10 +142,20 @@ class Batches:
         call.waiting_for = None
         call.enter(Phase.QUEUED, self._clock())
 
-    def remark(self, context: ToolExecutionContext, text: str) -> None:
+    def store(self, event: ev.OutputStored) -> None:
+        """The whole output of a call is kept aside."""
+        _, call = self._call(event.context)
+        call.stored = StoredOutput(event.blob_id, event.size_bytes)
+
+    def revise(self, context: ToolExecutionContext, output: str) -> None:
+        """A hook put another output in the place of a call's: that is what the model sees."""
+        _, call = self._call(context)
+        call.output = Kept.of(output)
+
+    def remark(self, context: ToolExecutionContext, remark: Remark) -> None:
         """Something else is to be said about a call."""
         _, call = self._call(context)
-        call.remarks = (*call.remarks, text)
+        call.remarks = (*call.remarks, remark)
 
     def close(self) -> None:
         """The turn is over: nothing more will come for calls that are still open."""

@@ -12,11 +12,12 @@ from textual.strip import Strip
 from domain.execution import Outcome
 from domain.tool import RiskLevel
 from tui.transcript.diffs import diff_lines
-from tui.transcript.entries import Batch, Call, Kept, Phase
+from tui.transcript.entries import Batch, Call, Kept, Phase, StoredOutput
 from tui.transcript.lanes import lane, lane_width, span_of
-from tui.transcript.lines import amount, fitted, program_text, strip_of, wrapped
+from tui.transcript.lines import amount, fitted, program_text, size, strip_of, wrapped
 from tui.transcript.palette import Palette
 from tui.transcript.printable import printable
+from tui.transcript.remarks import remark_lines
 from tui.transcript.status import arguments_in_short, batch_in_short, state_of, time_of
 
 _DIFF_FOLDED = 12
@@ -25,15 +26,23 @@ _REASON_FOLDED = 3
 _BOLD = Style(bold=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a click on a line is meant for: the call at a place of its batch; `opens`: that call's output."""
+
+    place: int
+    opens: bool = False
+
+
 @dataclass(slots=True)
 class Drawing:
-    """Lines, and for each the place (in its entry's calls) of the call that a click on it is meant for."""
+    """Lines, and for each what a click on it is meant for."""
 
     strips: list[Strip] = field(default_factory=list)
-    targets: list[int | None] = field(default_factory=list)
+    targets: list[Target | None] = field(default_factory=list)
 
-    def add(self, strips: list[Strip], target: int | None = None) -> None:
-        """Add lines that belong to one call, or to none."""
+    def add(self, strips: list[Strip], target: Target | None = None) -> None:
+        """Add lines that a click on means the same for."""
         self.strips += strips
         self.targets += [target] * len(strips)
 
@@ -54,10 +63,10 @@ def draw_batch(batch: Batch, width: int, palette: Palette, now: float) -> Drawin
         right = _state_cells(states[place], room, times[place], time_room, palette)
         if lanes:
             right = [*lane(call, span, now, lanes, palette), ("  ", Style()), *right]
-        drawing.add([_row(call, several, right, width, palette)], place)
-        edge = [("  │ ", palette.muted)]
-        details = _details(call, width - 4, palette)
-        drawing.add([Strip([*strip_of(*edge), *strip]) for strip in details], place)
+        drawing.add([_row(call, several, right, width, palette)], Target(place))
+        edge = strip_of(("  │ ", palette.muted))
+        for strips, opens in _details(call, width - 4, palette):
+            drawing.add([Strip([*edge, *strip]) for strip in strips], Target(place, opens))
     return drawing
 
 
@@ -84,9 +93,22 @@ def _row(call: Call, several: bool, right: list[tuple[str, Style]], width: int, 
     return Strip([*strip, *strip_of((gap, Style()), *right)])
 
 
-def _details(call: Call, width: int, palette: Palette) -> list[Strip]:
+def _details(call: Call, width: int, palette: Palette) -> list[tuple[list[Strip], bool]]:
+    """The lines below a row, in parts; for each, whether a click on it opens the whole output."""
     if call.expanded:
-        return _everything(call, width, palette)
+        kept_aside = [_kept_aside(call.stored, width, palette)] if call.stored is not None else []
+        return [(_everything(call, width, palette), False), (kept_aside, True)]
+    strips = _before_the_output(call, width, palette)
+    if call.phase is not Phase.FINISHED or call.output is None:
+        return [(strips, False)]
+    if call.outcome is Outcome.OK:
+        opener, last = _tail(call, call.output, width, palette)
+        return [(strips, False), (opener, True), (last, False)]
+    kept_aside = [_kept_aside(call.stored, width, palette)] if call.stored is not None else []
+    return [(strips + _failure(call, call.output, width, palette), False), (kept_aside, True)]
+
+
+def _before_the_output(call: Call, width: int, palette: Palette) -> list[Strip]:
     strips: list[Strip] = []
     if call.phase is Phase.REVIEWED and call.asked_because:
         text = "asks because: " + "; ".join(call.asked_because)
@@ -97,24 +119,35 @@ def _details(call: Call, width: int, palette: Palette) -> list[Strip]:
     if call.phase is Phase.RUNNING:
         lines = [fitted(program_text(line), width) for line in call.progress.shown()[-_OUTPUT_FOLDED:]]
         strips += [strip_of((line, palette.muted)) for line in lines]
-    elif call.phase is Phase.FINISHED and call.output is not None:
-        strips += _ending(call, call.output, width, palette)
-    return strips
+    return strips + remark_lines((remark for remark in call.remarks if not remark.quiet), width, palette)
 
 
-def _ending(call: Call, output: Kept, width: int, palette: Palette) -> list[Strip]:
-    """Folded: why a call failed or was withheld; the last lines of what a command printed."""
-    if call.outcome is not Outcome.OK:
-        style = palette.error if call.outcome is Outcome.ERROR else palette.warning
-        lines = _trimmed(call.reason or output.head)
-        strips = [strip_of((fitted(line, width), style)) for line in lines]
-        return _folded(strips, _REASON_FOLDED, palette)
-    if call.risk is RiskLevel.LOW or call.diff is not None:
+def _failure(call: Call, output: Kept, width: int, palette: Palette) -> list[Strip]:
+    """Why a call failed or was withheld, unless the remark of a hook has said so."""
+    if call.outcome is Outcome.SKIPPED and any(not remark.quiet for remark in call.remarks):
         return []
-    lines = _trimmed(output.tail or output.head)
-    shown = [strip_of((fitted(line, width), palette.muted)) for line in lines[-_OUTPUT_FOLDED:]]
-    above = output.lines - len(shown)
-    return [_more(above, "above", palette), *shown] if above > 0 else shown
+    style = palette.error if call.outcome is Outcome.ERROR else palette.warning
+    strips = [strip_of((fitted(line, width), style)) for line in _trimmed(call.reason or output.head)]
+    return _folded(strips, _REASON_FOLDED, palette)
+
+
+def _tail(call: Call, output: Kept, width: int, palette: Palette) -> tuple[list[Strip], list[Strip]]:
+    """The line that opens the rest of an output, and the last lines of what a command printed."""
+    shown: list[Strip] = []
+    if call.risk is RiskLevel.HIGH and call.diff is None:
+        lines = _trimmed(output.tail or output.head)
+        shown = [strip_of((fitted(line, width), palette.muted)) for line in lines[-_OUTPUT_FOLDED:]]
+    above = output.lines - len(shown) if shown else 0
+    if call.stored is not None:
+        return [_kept_aside(call.stored, width, palette, above)], shown
+    return [_more(above, "above", palette)] if above > 0 else [], shown
+
+
+def _kept_aside(stored: StoredOutput, width: int, palette: Palette, above: int = 0) -> Strip:
+    more = f"… {amount(above, 'line')} above · " if above > 0 else ""
+    told = f"stored {size(stored.size_bytes)}"
+    hint = fitted(" · click or /output opens", width - cell_len(more + told))
+    return strip_of((more, palette.muted), (told, palette.accent), (hint, palette.muted))
 
 
 def _trimmed(text: str) -> list[str]:
@@ -164,8 +197,7 @@ def _everything(call: Call, width: int, palette: Palette) -> list[Strip]:
     decided = "" if call.decision.value == "none" else f"decision: {call.decision.value.replace('_', ' ')}"
     reason = f" · {call.reason}" if call.reason else ""
     strips += _plain(printable(decided + reason), width, palette.muted) if decided else []
-    for remark in call.remarks:
-        strips += _plain(printable(remark), width, palette.muted)
+    strips += remark_lines(call.remarks, width, palette)
     strips += diff_lines(call.diff, width, palette) if call.diff is not None else []
     if call.output is None:
         return strips + [s for line in call.progress.shown() for s in _output(line, width)]

@@ -9,12 +9,13 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from tui.transcript.cards import Drawing, draw_batch
-from tui.transcript.entries import Answer, Batch, Entry, Notice, NoticeKind, Prompt
+from tui.transcript.cards import Drawing, Target, draw_batch
+from tui.transcript.entries import Answer, Batch, Entry, Notice, Prompt
 from tui.transcript.lines import fitted, padded, strip_of, words
 from tui.transcript.markdown import MarkdownLines
 from tui.transcript.palette import Palette
 from tui.transcript.printable import printable
+from tui.transcript.remarks import signed_lines
 
 _INDENT = "  "
 _MARGIN = Segment(" ")
@@ -36,7 +37,7 @@ class Pen:
             case Prompt():
                 drawing.add(self._prompt(entry))
             case Answer():
-                drawing.add(self._reasoning(entry), 0)
+                drawing.add(self._reasoning(entry), Target(0))
             case Batch():
                 drawing = draw_batch(entry, self._room, self.palette, now)
             case Notice():
@@ -85,18 +86,8 @@ class Pen:
         return lines.lines
 
     def _notice(self, entry: Notice, now: float) -> list[Strip]:
-        palette = self.palette
-        sign, style = {
-            NoticeKind.INFO: ("·", palette.muted),
-            NoticeKind.WARNING: ("!", palette.warning),
-            NoticeKind.ERROR: ("✗", palette.error),
-        }[entry.kind]
         text = entry.text
         if entry.until is not None:
             left = math.ceil(entry.until - now)
             text += f" in {left} s" if left > 0 else " now"
-        lines = words(printable(text), self._room - 2)
-        return [
-            strip_of((f"{sign} " if number == 0 else _INDENT, style), (line, style))
-            for number, line in enumerate(lines)
-        ]
+        return signed_lines(entry.kind, text, self._room, self.palette)

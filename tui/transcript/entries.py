@@ -64,6 +64,15 @@ class Notice:
     version: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something else that is to be said about a call. A quiet one is only told where details are open."""
+
+    kind: NoticeKind
+    text: str
+    quiet: bool = False
+
+
 class Phase(StrEnum):
     """What a call is doing."""
 
@@ -95,6 +104,14 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredOutput:
+    """Where the whole of an output is kept aside, and how long it is there."""
+
+    blob_id: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Vote:
     """One reviewer's answer about a call."""
 
@@ -106,12 +123,17 @@ class Vote:
 
 @dataclass(slots=True)
 class Progress:
-    """The last lines a running call showed; a carriage return starts a line anew, as on a terminal."""
+    """The last lines a running call showed; a carriage return starts a line anew, as on a terminal.
+
+    `updates` counts how often it showed something.
+    """
 
     lines: deque[str] = field(default_factory=lambda: deque([""], maxlen=_PROGRESS_LINES))
+    updates: int = 0
 
     def add(self, text: str) -> None:
         """Append to the last line, and begin new ones at line feeds."""
+        self.updates += 1
         first, *further = text.split("\n")
         self.lines[-1] = _continued(self.lines[-1], first)
         self.lines.extend(_continued("", line) for line in further[-_PROGRESS_LINES:])
@@ -143,12 +165,13 @@ class Call:
     progress: Progress = field(default_factory=Progress)
     diff: str | None = None
     output: Kept | None = None
+    stored: StoredOutput | None = None
     outcome: Outcome | None = None
     decision: DecisionLabel = DecisionLabel.NONE
     reason: str | None = None
     asked_because: tuple[str, ...] = ()
     votes: tuple[Vote, ...] = ()
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     duration: float | None = None
     since: list[tuple[float, Phase]] = field(default_factory=list)
     expanded: bool = False

@@ -66,6 +66,17 @@ def amount(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def size(count: int) -> str:
+    """A number of bytes in the unit that suits it: `1 byte`, `1.2 kB`, `340 MB`."""
+    if count < 1_000:
+        return amount(count, "byte")
+    number, units = count / 1_000, ["kB", "MB", "GB"]
+    while number >= 999.5 and len(units) > 1:
+        number /= 1_000
+        units.pop(0)
+    return f"{number:.1f} {units[0]}" if number < 9.95 else f"{number:,.0f} {units[0]}"
+
+
 def duration(seconds: float) -> str:
     """A span of time in the unit that suits it: `12 ms`, `3.2 s`, `2 min 05 s`."""
     if seconds < 0.9995:

@@ -11,6 +11,7 @@ from domain.report import RunReport, RunStatus
 from domain.response import LlmResponse, ReasoningBlock, StopKind
 from tui.transcript.batches import Batches
 from tui.transcript.entries import Answer, Entry, Notice, NoticeKind, Prompt
+from tui.transcript.hook_runs import told
 
 
 class Transcript:
@@ -30,7 +31,7 @@ class Transcript:
         counting: list[Entry] = [self._countdown] if self._countdown else []
         return counting + self._batches.running
 
-    def apply(self, event: ev.Event) -> None:  # noqa: C901, PLR0912 - one flat match over a closed union
+    def apply(self, event: ev.Event) -> None:  # noqa: C901, PLR0912, PLR0915 - a flat match over a closed union
         """Take one event in."""
         match event:
             case ev.TextDelta():
@@ -59,6 +60,8 @@ class Transcript:
                 self._batches.progress(event)
             case ev.CallFinished():
                 self._batches.finish(event)
+            case ev.OutputStored():
+                self._batches.store(event)
             case ev.HookRan():
                 self._remark(event)
             case ev.ReviewRequested():
@@ -72,13 +75,7 @@ class Transcript:
                 self._note(NoticeKind.ERROR, event.message)
             case ev.TurnFinished():
                 self._end_turn(event.report)
-            case (
-                ev.SessionStarted()
-                | ev.SessionFinished()
-                | ev.StateMerged()
-                | ev.UsageCounted()
-                | ev.OutputStored()
-            ):
+            case ev.SessionStarted() | ev.SessionFinished() | ev.StateMerged() | ev.UsageCounted():
                 return  # told elsewhere on the screen
             case _:
                 assert_never(event)
@@ -115,13 +112,14 @@ class Transcript:
             self._batches.abandon_composed()
 
     def _remark(self, event: ev.HookRan) -> None:
-        """A hook's answer belongs to its call; elsewhere only one that changed something is told."""
-        text = f"hook {event.hook} ({event.point}): {event.answer}"
-        text += f": {event.reason}" if event.reason else ""
+        """A hook's answer belongs to its call; elsewhere only one that made a difference is told."""
+        remark = told(event)
         if event.context is not None:
-            self._batches.remark(event.context, text)
-        elif event.answer not in ("continue", "finish"):
-            self._note(NoticeKind.INFO, text)
+            self._batches.remark(event.context, remark)
+            if event.edited is not None and isinstance(output := event.edited.get("output"), str):
+                self._batches.revise(event.context, output)
+        elif not remark.quiet:
+            self._note(remark.kind, remark.text)
 
     def _note(self, kind: NoticeKind, text: str) -> None:
         self._settle_countdown()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from dataclasses import dataclass
+from itertools import islice
 from typing import assert_never
 
 from rich.cells import cell_len
@@ -19,7 +20,7 @@ from textual.strip import Strip
 from domain.events import Event
 from tui.transcript.cards import Drawing
 from tui.transcript.drawing import Pen
-from tui.transcript.entries import Answer, Batch, Entry, Notice, Prompt
+from tui.transcript.entries import Answer, Batch, Call, Entry, Notice, Prompt
 from tui.transcript.heights import Heights
 from tui.transcript.model import Transcript
 from tui.transcript.palette import Palette
@@ -130,10 +131,25 @@ class Page:
         entry = self.transcript.entries[place]
         if target is None or not isinstance(entry, Batch | Answer):
             return False
-        foldable = entry.calls[target] if isinstance(entry, Batch) else entry
+        foldable = entry.calls[target.place] if isinstance(entry, Batch) else entry
         foldable.expanded = not foldable.expanded
         entry.version += 1
         return True
+
+    def output_at(self, line: int) -> Call | None:
+        """The call whose whole output a click on this line is meant to open, if it is such a line."""
+        if not 0 <= line < self.lines:
+            return None
+        place, offset = self._heights.at(line)
+        target = self._draw(place).targets[offset]
+        entry = self.transcript.entries[place]
+        return entry.calls[target.place] if isinstance(entry, Batch) and target and target.opens else None
+
+    def stored_output(self, nth: int) -> Call | None:
+        """The call with the nth latest stored output (1: the latest), or None where there are fewer."""
+        batches = (entry for entry in reversed(self.transcript.entries) if isinstance(entry, Batch))
+        stored = (call for batch in batches for call in reversed(batch.calls) if call.stored is not None)
+        return next(islice(stored, nth - 1, None), None)
 
     def toggle_all(self) -> None:
         """Unfold everything, or fold everything where that was done last."""

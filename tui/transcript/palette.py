@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from rich.style import Style
 
-# The view's ground and the roles, in terms of the theme.
-STYLES = """
+if TYPE_CHECKING:
+    from textual.widget import Widget
+
+# What a transcript is drawn on.
+GROUND = """
 TranscriptView {
     overflow-x: hidden;
     overflow-y: scroll;
@@ -18,23 +22,31 @@ TranscriptView {
     scrollbar-background-active: $background;
     scrollbar-color: $surface-lighten-2;
 }
-TranscriptView > .transcript--muted { text-style: dim; }
-TranscriptView > .transcript--accent { color: $text-primary; }
-TranscriptView > .transcript--ok { color: $text-success; }
-TranscriptView > .transcript--warning { color: $text-warning; }
-TranscriptView > .transcript--error { color: $text-error; }
-TranscriptView > .transcript--added { color: $text-success; background: $success-muted; }
-TranscriptView > .transcript--removed { color: $text-error; background: $error-muted; }
-TranscriptView > .transcript--prompt { background: $surface; text-style: bold; }
-TranscriptView > .transcript--code { background: $surface; }
-TranscriptView > .transcript--inline-code { color: $text-accent; }
-TranscriptView > .transcript--heading { color: $text-primary; text-style: bold; }
 """
+# What each role looks like, in terms of the theme.
+_LOOKS = {
+    "muted": "text-style: dim;",
+    "accent": "color: $text-primary;",
+    "ok": "color: $text-success;",
+    "warning": "color: $text-warning;",
+    "error": "color: $text-error;",
+    "added": "color: $text-success; background: $success-muted;",
+    "removed": "color: $text-error; background: $error-muted;",
+    "prompt": "background: $surface; text-style: bold;",
+    "code": "background: $surface;",
+    "inline_code": "color: $text-accent;",
+    "heading": "color: $text-primary; text-style: bold;",
+}
 
 
 def component_class(role: str) -> str:
     """The name under which the stylesheet knows a role."""
     return f"transcript--{role.replace('_', '-')}"
+
+
+def role_styles(widget: str) -> str:
+    """The stylesheet of all roles for the widget class of that name, which has them as component classes."""
+    return "".join(f"{widget} > .{component_class(role)} {{ {look} }}\n" for role, look in _LOOKS.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +70,14 @@ class Palette:
     def roles(cls) -> tuple[str, ...]:
         """The names of all styles."""
         return tuple(f.name for f in fields(cls) if f.name != "dark")
+
+
+def palette_of(widget: Widget) -> Palette:
+    """The palette as the stylesheet and the theme give it to a widget."""
+    styles = {
+        role: widget.get_component_rich_style(component_class(role), partial=True) for role in Palette.roles()
+    }
+    return Palette(**styles, dark=widget.app.current_theme.dark)
 
 
 TERMINAL = Palette(

@@ -18,11 +18,12 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from tui.transcript.pace import Pace
-from tui.transcript.palette import STYLES, Palette, component_class
+from tui.transcript.palette import GROUND, Palette, component_class, palette_of, role_styles
 from tui.transcript.surface import Surface
 
 if TYPE_CHECKING:
     from domain.events import Event
+    from tui.transcript.entries import Call
     from tui.transcript.page import Page
 
 _LIVE_SECS = 1 / 4
@@ -31,11 +32,18 @@ _LIVE_SECS = 1 / 4
 class TranscriptView(ScrollView, can_focus=False):
     """Shows what happened in a session. Feed it with `apply`; it draws at most 25 times a second."""
 
-    DEFAULT_CSS = STYLES
+    DEFAULT_CSS = GROUND + role_styles("TranscriptView")
     COMPONENT_CLASSES: ClassVar[set[str]] = {component_class(role) for role in Palette.roles()}
 
     class NewBelow(Message):
         """What `new_below` says has changed."""
+
+    class OutputWanted(Message):
+        """The person wants to read the whole output of a call."""
+
+        def __init__(self, call: Call) -> None:
+            super().__init__()
+            self.call = call
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -78,6 +86,10 @@ class TranscriptView(ScrollView, can_focus=False):
         if self._page is not None:
             self._page.toggle_all()
             self._want_frame()
+
+    def stored_output(self, nth: int) -> Call | None:
+        """The call with the nth latest stored output (1: the latest), or None where there are fewer."""
+        return self._page.stored_output(nth) if self._page is not None else None
 
     @property
     def new_below(self) -> str:
@@ -204,9 +216,13 @@ class TranscriptView(ScrollView, can_focus=False):
             self._want_frame()
 
     def on_click(self, event: events.Click) -> None:
-        """A click on a card folds or unfolds it, unless it ended a selection."""
+        """A click on a card folds or unfolds it, or opens its output, unless it ended a selection."""
         page = self._page
-        if page is not None and not self.text_selection and page.toggle_at(page.scroll + event.y):
+        if page is None or self.text_selection:
+            return
+        if (call := page.output_at(page.scroll + event.y)) is not None:
+            self.post_message(self.OutputWanted(call))
+        elif page.toggle_at(page.scroll + event.y):
             self._pinned = False  # the row clicked on stays under the mouse
             self.flush()
             self._pin_at_end()
@@ -254,9 +270,5 @@ class TranscriptView(ScrollView, can_focus=False):
 
     def _current_palette(self) -> Palette:
         if self._palette is None:
-            styles = {
-                role: self.get_component_rich_style(component_class(role), partial=True)
-                for role in Palette.roles()
-            }
-            self._palette = Palette(**styles, dark=self.app.current_theme.dark)
+            self._palette = palette_of(self)
         return self._palette

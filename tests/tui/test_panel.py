@@ -1,0 +1,276 @@
+from dataclasses import replace
+
+import pytest
+
+from domain import events as ev
+from domain.hook import HookPoint
+from domain.report import RunStatus
+from domain.tool import RiskLevel
+from tests.support.app_stage import on_stage
+from tests.tui.panel_scenes import HOOKED, MIDWAY, READ, hook, plan, play, progressed
+from tests.tui.transcript_scenes import Clock, asked, context, finished, planned, started, turn_finished
+from tui.panel.board import Board, StepStatus
+from tui.panel.drawing import draw_board
+from tui.transcript.palette import TERMINAL
+
+WIDE, NARROW = (120, 40), (109, 40)
+CALL = ("read_file", READ, RiskLevel.LOW, ())
+SLOW = ("run_command", {"command": "make"}, RiskLevel.HIGH, (0,))
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def board(clock):
+    return Board(clock)
+
+
+def feed(board, *script):
+    for step in script:
+        if isinstance(step, float):
+            board.clock.now += step
+        else:
+            board.apply(step)
+
+
+def lines(board, width=44, height=40):
+    strips = draw_board(board, width, height, TERMINAL, board.clock())
+    assert all(strip.cell_length <= width for strip in strips)
+    return [strip.text.rstrip() for strip in strips]
+
+
+def row(board, index):
+    return next(line for line in lines(board)[2:] if line.startswith(f"{index} "))
+
+
+def test_B08_at_any_moment_it_is_seen_what_waits_runs_is_done_and_has_reported_progress(board):
+    feed(board, planned(CALL, SLOW), ev.CallQueued(context=context(1), waiting_for=(0,)))
+    assert row(board, 0).endswith("queued")
+    assert row(board, 1).endswith("waits for 0")
+
+    feed(board, started("read_file", READ), 3.0)
+    assert row(board, 0).endswith("running 3.0 s")
+
+    feed(board, progressed("half\n"), progressed("nearly\n"))
+    assert "  ↳ 2 updates · nearly" in lines(board)
+
+    feed(board, finished("read_file", "x", secs=3.0))
+    assert row(board, 0).endswith("ok    3.0 s")
+    assert "  ↳ 2 updates" in lines(board)
+
+    feed(board, asked("run_command", {"command": "make"}, 1))
+    assert row(board, 1).endswith("waits for you")
+    assert lines(board)[1] == "1 for you · 1 done"
+
+
+def test_a_batch_that_was_interrupted_says_what_did_not_run(board):
+    feed(board, planned(CALL), turn_finished(RunStatus.INTERRUPTED))
+    assert row(board, 0).endswith("not run")
+    assert not board.is_running
+
+
+def test_the_bars_of_a_batch_lie_in_time(board):
+    feed(board, planned(CALL, SLOW), started("read_file", READ), 1.0, finished("read_file", "x", secs=1.0))
+    feed(board, started("run_command", {"command": "make"}, 1), 1.0)
+    first, second = ({x for x, cell in enumerate(row(board, n)) if cell == "▆"} for n in (0, 1))
+    assert first
+    assert second
+    assert max(first) <= min(second)
+
+
+def test_only_the_newest_batch_is_shown(board):
+    feed(board, planned(CALL, SLOW), turn_finished(RunStatus.COMPLETED), planned(CALL, batch="b2"))
+    assert len(board.batch.calls) == 1
+
+
+def test_the_plan_stays_over_batches_until_it_is_cleared(board):
+    feed(board, plan(("look", "done"), ("fix", "in_progress"), ("test", "pending")), planned(CALL))
+    feed(board, turn_finished(RunStatus.COMPLETED), ev.TurnStarted(prompt="go on"))
+    assert lines(board)[-4:] == ["Plan" + " " * 34 + "1 of 3", "✓ look", "● fix", "○ test"]
+
+    feed(board, ev.StateMerged(batch_id="b", changed={"other": 1}))
+    assert len(board.plan) == 3
+
+    feed(board, ev.StateMerged(batch_id="b", changed={"plan": None}))
+    assert board.plan == ()
+
+
+@pytest.mark.parametrize("value", ["steps", 3, {"text": "a"}, [1, None, {"status": "done"}, {"text": 4}]])
+def test_a_plan_of_another_form_shows_no_steps(board, value):
+    feed(board, ev.StateMerged(batch_id="b", changed={"plan": value}))
+    assert board.plan == ()
+
+
+def test_a_step_of_unknown_status_is_one_to_come(board):
+    feed(board, ev.StateMerged(batch_id="b", changed={"plan": [{"text": "a", "status": ["odd"]}]}))
+    assert board.plan[0].status is StepStatus.PENDING
+
+
+def test_the_hooks_of_the_turn_have_a_line_each_and_go_with_the_next_turn(board):
+    feed(board, hook("continue", 0, name="audit"), hook("skip", 1, name="blocker", reason="no rm"))
+    assert lines(board) == [
+        "Hooks" + " " * 33 + "2 runs",
+        "· audit let call 0 pass",
+        "! blocker skipped call 1: no rm",
+    ]
+    feed(board, ev.TurnStarted(prompt="next"))
+    assert board.is_empty
+
+
+def test_in_little_room_what_is_over_makes_way_for_what_is_not(board):
+    feed(board, planned(*[CALL] * 30))
+    feed(board, *(finished("read_file", "x", n) for n in range(25)))
+    shown = lines(board, height=10)
+    assert len(shown) == 10
+    assert shown[2] == "… 23 ended"
+    assert shown[3].startswith("23 ")
+    assert shown[-1].startswith("29 ")
+
+
+def test_a_batch_of_many_that_wait_says_how_many_more_there_are(board):
+    feed(board, planned(*[CALL] * 30))
+    shown = lines(board, height=10)
+    assert len(shown) == 10
+    assert shown[-1] == "… 23 more"
+
+
+@pytest.mark.parametrize("height", range(1, 30))
+def test_however_low_the_screen_nothing_is_drawn_below_it(board, height):
+    feed(board, *MIDWAY)
+    assert len(lines(board, height=height)) <= height
+
+
+@pytest.mark.parametrize("script", [MIDWAY, HOOKED])
+def test_text_of_models_tools_and_hooks_is_drawn_literally(board, script):
+    evil = "[/red]\x1b[2J\x1b]52;c;aGk=\x07\u202e"
+    feed(
+        board,
+        planned((evil, {}, RiskLevel.LOW, ())),
+        started(evil, {}),
+        progressed(evil),
+        plan((evil, "pending")),
+        hook("skip", 0, name=evil, reason=evil),
+        *(step for step in script if isinstance(step, ev.HookRan)),
+    )
+    assert all(line.isprintable() for line in lines(board))
+
+
+async def test_the_panel_appears_with_the_first_batch_where_there_is_room(tmp_path, clock):
+    async with on_stage(tmp_path, size=WIDE) as stage:
+        assert not stage.app.chat.panel.display
+
+        play(stage, clock, MIDWAY)
+
+        await stage.shows("Batch")
+        await stage.shows("1 of 3")
+        assert stage.app.chat.transcript.size.width < 80
+
+
+async def test_on_a_narrow_screen_there_is_no_panel_until_it_grows(tmp_path, clock):
+    async with on_stage(tmp_path, size=NARROW) as stage:
+        play(stage, clock, MIDWAY)
+        await stage.shows("waits for 0, 1, 2")
+        assert not stage.app.chat.panel.display
+        await stage.pilot.press("ctrl+b", "ctrl+b")
+        await stage.shows("the side panel needs 110 columns; here are 109")
+
+        await stage.pilot.resize_terminal(*WIDE)
+        await stage.shows("Batch")
+
+
+async def test_ctrl_b_hides_the_panel_and_events_do_not_bring_it_back(tmp_path, clock):
+    async with on_stage(tmp_path, size=WIDE) as stage:
+        play(stage, clock, MIDWAY)
+        await stage.shows("Batch")
+
+        await stage.pilot.press("ctrl+b")
+        play(stage, clock, [finished("index_sources", "done", 5)])
+        await stage.pilot.pause()
+        assert "Batch" not in stage.text()
+
+        await stage.pilot.press("ctrl+b")
+        await stage.shows("1 for you · 1 waiting · 4 done")
+
+
+async def test_the_panel_rests_when_nothing_runs(tmp_path, clock):
+    async with on_stage(tmp_path, size=WIDE) as stage:
+        play(stage, clock, MIDWAY)
+        await stage.shows("Batch")
+        panel = stage.app.chat.panel
+        assert panel._live._active.is_set()
+
+        play(stage, clock, [finished("index_sources", "done", 5)])
+
+        await stage.until(lambda: not panel._live._active.is_set() and not panel._pace._timer._active.is_set())
+
+
+async def test_the_palette_offers_the_panel(tmp_path):
+    async with on_stage(tmp_path, size=WIDE) as stage:
+        titles = [command.title for command in stage.app.get_system_commands(stage.app.chat)]
+        assert "Show or hide the side panel" in titles
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (hook("skip", 2, name="blocker", reason="no rm"), "! hook blocker skipped call 2: no rm"),
+        (
+            hook("continue", 2, point=HookPoint.AFTER_TOOL_CALL, edited={"output": "x"}),
+            "· hook masker changed the result of call 2",
+        ),
+        (hook("continue", 2, edited={"arguments": {}}), "· hook masker changed the arguments of call 2"),
+        (
+            hook("skip", 2, point=HookPoint.AFTER_TOOL_CALL, reason="secret"),
+            "! hook masker withheld the result of call 2: secret",
+        ),
+        (hook("error", 2, reason="boom"), "✗ hook masker failed before call 2: boom"),
+        (hook("abort", 2, reason="enough"), "✗ hook masker ended the run: enough"),
+        (
+            hook("skip", point=HookPoint.ON_MESSAGE_SEND, reason="late"),
+            "! hook masker withheld the request: late",
+        ),
+        (hook("continue_with_messages", point=HookPoint.ON_TURN_END), "· hook masker made the turn go on"),
+    ],
+)
+async def test_the_transcript_tells_what_a_hook_did(tmp_path, clock, event, text):
+    async with on_stage(tmp_path) as stage:
+        play(stage, clock, [planned(CALL, CALL, CALL), event])
+        await stage.shows(text)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [hook("continue", 0), hook("continue", 0, point=HookPoint.AFTER_TOOL_CALL)],
+    ids=["before", "after"],
+)
+async def test_a_hook_that_changed_nothing_is_told_only_where_details_are_open(tmp_path, clock, event):
+    async with on_stage(tmp_path) as stage:
+        play(stage, clock, [planned(CALL), event])
+        await stage.shows("read_file")
+        assert "masker" not in stage.text()
+        await stage.pilot.press("ctrl+o")
+        await stage.shows("hook masker let")
+
+
+async def test_an_output_that_a_hook_masked_is_shown_masked(tmp_path, clock):
+    edit = hook("continue", 0, point=HookPoint.AFTER_TOOL_CALL, edited={"output": "TOKEN=***\n"})
+    async with on_stage(tmp_path) as stage:
+        run = ("run_command", {"command": "env"}, RiskLevel.HIGH, ())
+        play(stage, clock, [planned(run), finished("run_command", "TOKEN=hunter2\n"), edit])
+        await stage.shows("TOKEN=***")
+        assert "hunter2" not in stage.text()
+
+
+async def test_a_hook_answer_of_another_kind_is_told_as_it_is(tmp_path, clock):
+    odd = replace(hook("{odd}", 0), point="elsewhere")
+    async with on_stage(tmp_path) as stage:
+        play(stage, clock, [planned(CALL), odd])
+        await stage.shows("hook masker answered {odd} at elsewhere")

@@ -1,0 +1,1 @@
+"""The pager: reads long outputs, however long, without holding them in memory."""

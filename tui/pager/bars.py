@@ -1,0 +1,48 @@
+"""The two bars of a pager: what is read and where, and what can be done."""
+
+from __future__ import annotations
+
+from textual.content import Content
+
+from tui.transcript.printable import printable
+
+_HINTS = ("/ search", "g line", "q closes", "home end", "← → sideways")
+_HINTS_FOUND = ("n next", "N before", *_HINTS)
+
+
+def heading(name: str, size: str, place: tuple[int, int, int, bool], width: int) -> Content:
+    """Name on the left, which lines of how many on the right.
+
+    `place` is the first line in sight (from 0), the one after the last, how many are known, and whether those
+    are all.
+    """
+    right = Content(f"{_lines(*place)} · {size} ")
+    left = Content.assemble(" ", (printable(name, newlines=False), "bold"))
+    room = width - right.cell_length - 2
+    left = left.truncate(max(room, 0), ellipsis=True)
+    gap = width - left.cell_length - right.cell_length
+    return left + Content(" " * max(gap, 0)) + right.stylize("dim")
+
+
+def _lines(first: int, after: int, known: int, complete: bool) -> str:
+    if after == first:
+        return "empty" if complete else "reading…"
+    of = f"of {known:,}" if complete else f"of more than {max(known, after):,}"
+    share = f" · {after * 100 // known} %" if complete else ""
+    return f"lines {first + 1:,}–{after:,} {of}{share}"
+
+
+def footing(doing: str, remark: str, needle: str, width: int) -> Content:
+    """What is being done, or what there is to say, or the keys, as many as fit."""
+    if doing:
+        return Content.assemble(" ", (printable(doing, newlines=False), "bold $text-accent"), " · esc stops")
+    line = Content(" ")
+    hints = [Content(hint) for hint in (_HINTS_FOUND if needle else _HINTS)]
+    if remark:
+        hints = [Content(printable(remark, newlines=False)).stylize("bold $text-warning"), *hints]
+    for number, hint in enumerate(hints):
+        longer = line + (Content(" · ") if number else Content("")) + hint
+        if longer.cell_length > width and number:
+            break
+        line = longer
+    return line

@@ -1,0 +1,115 @@
+"""What the side panel tells, built from events alone: the newest batch, the plan, the turn's hooks."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from domain import events as ev
+from domain.json_value import JsonValue
+from tui.transcript.batches import Batches
+from tui.transcript.entries import Batch, Entry, NoticeKind
+from tui.transcript.hook_runs import deed, told
+
+_HOOK_RUNS_KEPT = 100
+
+
+class StepStatus(StrEnum):
+    """How far a step of the plan is."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the plan that the model keeps."""
+
+    text: str
+    status: StepStatus
+
+
+@dataclass(frozen=True, slots=True)
+class HookRun:
+    """One run of a hook. A quiet one changed nothing."""
+
+    hook: str
+    deed: str
+    kind: NoticeKind
+    quiet: bool
+
+
+class Board:
+    """The present state of a session, as far as the panel shows it. `hooks_run` counts those of the turn."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self.plan: tuple[Step, ...] = ()
+        self.hooks: deque[HookRun] = deque(maxlen=_HOOK_RUNS_KEPT)
+        self.hooks_run = 0
+        self._entries: list[Entry] = []
+        self._batches = Batches(self._entries, clock)
+
+    @property
+    def batch(self) -> Batch | None:
+        """The newest batch, also after its end."""
+        last = self._entries[-1] if self._entries else None
+        return last if isinstance(last, Batch) and last.calls else None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to show."""
+        return self.batch is None and not self.plan and not self.hooks
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a call runs, so that the drawing changes as time passes."""
+        return bool(self._batches.running)
+
+    def apply(self, event: ev.Event) -> bool:
+        """Take one event in; answers whether it changed what is shown."""
+        match event:
+            case ev.BatchPlanned():
+                self._batches.plan(event)
+                del self._entries[:-1]
+            case ev.CallQueued():
+                self._batches.queue(event)
+            case ev.CallStarted():
+                self._batches.start(event)
+            case ev.CallProgressed():
+                self._batches.progress(event)
+            case ev.CallFinished():
+                self._batches.finish(event)
+            case ev.ReviewRequested():
+                self._batches.ask(event)
+            case ev.ReviewDecided():
+                self._batches.decide(event)
+            case ev.StateMerged() if "plan" in event.changed:
+                self.plan = _steps(event.changed["plan"])
+            case ev.HookRan():
+                remark = told(event)
+                self.hooks.append(HookRun(event.hook, deed(event), remark.kind, remark.quiet))
+                self.hooks_run += 1
+            case ev.TurnStarted():
+                self.hooks.clear()
+                self.hooks_run = 0
+            case ev.TurnFinished():
+                self._batches.close()
+            case _:
+                return False
+        return True
+
+
+def _steps(value: JsonValue) -> tuple[Step, ...]:
+    """The plan as `update_plan` keeps it; what has another form is no step."""
+    items = value if isinstance(value, list | tuple) else ()
+    steps: list[Step] = []
+    for item in items:
+        if isinstance(item, Mapping) and isinstance(text := item.get("text"), str):
+            status = next((one for one in StepStatus if one == item.get("status")), StepStatus.PENDING)
+            steps.append(Step(text, status))
+    return tuple(steps)

@@ -1,0 +1,111 @@
+"""The side panel as lines: sections of rows, one below the other, in the room there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from rich.cells import cell_len
+from rich.style import Style
+from textual.strip import Strip
+
+from tui.panel.board import Board, HookRun, Step, StepStatus
+from tui.panel.folding import Row, folded, shares
+from tui.panel.timeline import counts_of, timeline
+from tui.transcript.lanes import span_of
+from tui.transcript.lines import amount, duration, fitted, strip_of, words
+from tui.transcript.palette import Palette
+from tui.transcript.printable import printable
+from tui.transcript.remarks import sign_of
+
+# The least lines of batch, plan and hooks, their headings included, where there is too little room for all.
+_LEAST = (6, 5, 3)
+_STEP_LINES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    heading: list[Strip]
+    rows: Sequence[Row]
+    over: str
+    least: int
+
+    @property
+    def height(self) -> int:
+        """Its lines and the empty one after it."""
+        return len(self.heading) + sum(row.height for row in self.rows) + 1
+
+
+def draw_board(board: Board, width: int, height: int, palette: Palette, now: float) -> list[Strip]:
+    """At most `height` lines of `width` cells."""
+    sections = [
+        section
+        for section in (
+            _batch(board, width, palette, now),
+            _plan(board.plan, width, palette),
+            _hooks(board, width, palette),
+        )
+        if section is not None
+    ]
+    room = height + 1  # nothing follows the last section's empty line
+    given = shares([one.height for one in sections], [one.least + 1 for one in sections], room)
+    strips: list[Strip] = []
+    for section, lines in zip(sections, given, strict=True):
+        rows = folded(section.rows, lines - len(section.heading) - 1, section.over, palette.muted)
+        strips += [*section.heading, *rows, Strip([])]
+    return strips[:-1][:height]
+
+
+def _heading(title: str, aside: str, width: int, palette: Palette) -> Strip:
+    gap = " " * (width - len(title) - cell_len(aside))
+    return strip_of((title, palette.heading), (gap, Style()), (aside, palette.muted))
+
+
+def _batch(board: Board, width: int, palette: Palette, now: float) -> _Section | None:
+    if (batch := board.batch) is None:
+        return None
+    begin, end = span_of(batch, now)
+    heading = [
+        _heading("Batch", duration(end - begin), width, palette),
+        strip_of((fitted(counts_of(batch), width), palette.muted)),
+    ]
+    return _Section(heading, timeline(batch, width, palette, now), "ended", _LEAST[0])
+
+
+def _plan(plan: Sequence[Step], width: int, palette: Palette) -> _Section | None:
+    if not plan:
+        return None
+    done = sum(step.status is StepStatus.DONE for step in plan)
+    heading = [_heading("Plan", f"{done} of {len(plan)}", width, palette)]
+    return _Section(heading, [_step(step, width, palette) for step in plan], "done", _LEAST[1])
+
+
+def _step(step: Step, width: int, palette: Palette) -> Row:
+    mark, mark_style, style = {
+        StepStatus.PENDING: ("○", palette.muted, Style()),
+        StepStatus.IN_PROGRESS: ("●", palette.accent, Style(bold=True)),
+        StepStatus.DONE: ("✓", palette.ok, palette.muted),
+    }[step.status]
+    lines = words(printable(step.text, newlines=False), width - 2)
+    if len(lines) > _STEP_LINES:
+        lines = [*lines[: _STEP_LINES - 1], fitted(" ".join(lines[_STEP_LINES - 1 :]), width - 2)]
+    signs = [f"{mark} ", *["  "] * (len(lines) - 1)]
+    strips = [strip_of((sign, mark_style), (line, style)) for sign, line in zip(signs, lines, strict=True)]
+    return Row(len(strips), step.status is StepStatus.DONE, lambda: strips)
+
+
+def _hooks(board: Board, width: int, palette: Palette) -> _Section | None:
+    if not board.hooks:
+        return None
+    heading = [_heading("Hooks", amount(board.hooks_run, "run"), width, palette)]
+    rows = [Row(1, True, partial(_hook, run, width, palette)) for run in board.hooks]
+    return _Section(heading, rows, "before", _LEAST[2])
+
+
+def _hook(run: HookRun, width: int, palette: Palette) -> list[Strip]:
+    sign, style = sign_of(run.kind, palette)
+    name = fitted(printable(run.hook, newlines=False), width // 2)
+    text = fitted(printable(f" {run.deed}", newlines=False), width - 2 - cell_len(name))
+    style = palette.muted if run.quiet else style
+    return [strip_of((f"{sign} ", style), (name, Style() if not run.quiet else style), (text, style))]

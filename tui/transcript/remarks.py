@@ -1,0 +1,34 @@
+"""How remarks are drawn: a sign that tells how loud they are, and words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.style import Style
+from textual.strip import Strip
+
+from tui.transcript.entries import NoticeKind, Remark
+from tui.transcript.lines import strip_of, words
+from tui.transcript.palette import Palette
+from tui.transcript.printable import printable
+
+
+def sign_of(kind: NoticeKind, palette: Palette) -> tuple[str, Style]:
+    """The sign of a remark, and the style it is drawn in."""
+    return {
+        NoticeKind.INFO: ("·", palette.muted),
+        NoticeKind.WARNING: ("!", palette.warning),
+        NoticeKind.ERROR: ("✗", palette.error),
+    }[kind]
+
+
+def remark_lines(remarks: Iterable[Remark], width: int, palette: Palette) -> list[Strip]:
+    """The remarks one below the other, broken between words, in at most `width` cells."""
+    return [strip for remark in remarks for strip in signed_lines(remark.kind, remark.text, width, palette)]
+
+
+def signed_lines(kind: NoticeKind, text: str, width: int, palette: Palette) -> list[Strip]:
+    """One remark; its further lines stand below its first word."""
+    sign, style = sign_of(kind, palette)
+    lines = words(printable(text), width - 2)
+    return [strip_of((f"{sign if n == 0 else ' '} ", style), (line, style)) for n, line in enumerate(lines)]
