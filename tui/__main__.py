@@ -204,7 +204,9 @@ async def _show_app(options: Options, root: Path) -> int:
     import asyncio
 
     from tui.app import QuorumApp
+    from tui.terminal_input import survive_bytes_that_are_no_text
 
+    survive_bytes_that_are_no_text()
     composed: list[Container] = []
 
     def compose(person: Person, observer: Observer) -> LoadedSettings:

@@ -158,6 +158,21 @@ def test_a_terminal_that_goes_away_takes_the_app_with_it(project: Path) -> None:
         eventually(lambda: not alive(pid), within=5, what="the daemon's end")
 
 
+def test_rubbish_from_the_terminal_does_no_harm(project: Path) -> None:
+    with app(project) as terminal:
+        terminal.wait_for("offline")
+        rubbish = bytes(byte for byte in range(128, 256)) * 5 + b"\xc8(\xff\xfe\xed\xa0\x80 \xf0\x9f"
+        os.write(terminal.process.child_fd, b"\x1b[200~" + rubbish + b"\x1b[201~")
+        os.write(terminal.process.child_fd, rubbish + b" the end")
+        terminal.wait_for("\N{REPLACEMENT CHARACTER}")
+        terminal.wait_for("the end")
+        terminal.type(CTRL_C)  # clears the prompt
+        terminal.wait_for("again quits")
+        terminal.submit("read b.py")
+        terminal.wait_for("second = 2")
+        quit_app(terminal)
+
+
 def test_a_wrong_configuration_ends_the_app_with_its_sentence_and_code_2(project: Path) -> None:
     config = project.parent / "wrong.toml"
     config.write_text("[agent]\nmax_tool_turn = 3\n", encoding="utf-8")
