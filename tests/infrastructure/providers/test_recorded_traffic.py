@@ -176,7 +176,11 @@ async def test_the_reason_to_stop_is_understood(name: str, kind: StopKind, repla
     assert outcome.stop_reason.kind is kind
 
 
-CUT = ["anthropic-messages-stream-parallel-tools", "openai-chat-stream-parallel-tools-3turns"]
+CUT = [
+    "anthropic-messages-stream-parallel-tools",
+    "openai-responses-stream-reasoning-text-tool",
+    "openai-chat-stream-parallel-tools-3turns",
+]
 
 
 @pytest.mark.parametrize("name", CUT)
