@@ -139,7 +139,7 @@ class ResponsesAnswer:
         item = self._items.get(index) if index is not None else self._by_id.get(item_id)
         if item is None:
             item = self._begin(first, index)
-        elif not text_of(item.first, "name"):
+        elif not item.call_id:
             item.first = first
         self._by_id.setdefault(item_id, item)
         self._name_call(item)
@@ -188,6 +188,8 @@ class ResponsesAnswer:
 
     def _finish(self, item: _Item, form: JsonObject) -> None:
         """Take an item's last form, and tell what no delta had told of it."""
+        if item.call_id and text_of(form, "call_id") != text_of(item.first, "call_id"):
+            raise self._broken("a call began as another than it ended")
         item.whole = form or None
         match text_of(form, "type"):
             case "message":

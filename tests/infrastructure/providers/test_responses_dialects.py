@@ -7,6 +7,7 @@ import pytest
 
 from domain.conversation import AssistantMessage, Message, ToolResults, UserMessage
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.json_value import JsonObject
 from domain.response import LlmResponse, OpaqueBlock, StopKind, TextBlock
 from domain.stream import Delta, ReasoningDelta, StreamEvent, ToolCallDelta
 from domain.tool import ToolResultMessage
@@ -19,7 +20,7 @@ from tests.support.sse_server import Raw, Refuse, Say
 
 FAILURES = Failures(provider="p", address="http://h", key_env=None, secret="", timeout_secs=1.0)
 CALL = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "f", "arguments": '{"a": 1}'}
-SEARCH = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"query": "q"}}
+SEARCH: JsonObject = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"query": "q"}}
 THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAA=="}
 
 
@@ -76,7 +77,7 @@ def test_nothing_is_stored_and_reasoning_is_asked_for_in_a_form_that_can_go_back
 
 
 def test_items_go_back_in_their_order_and_unchanged() -> None:
-    response, _ = _read(_completed(THOUGHT, SEARCH, _message("Looking.", phase="commentary"), CALL))
+    response, _ = _read(_completed(THOUGHT, dict(SEARCH), _message("Looking.", phase="commentary"), CALL))
     result = ToolResultMessage(tool_use_id="call_1", tool_name="f", output="")
     assert _sent_back(response, ToolResults((result,))) == [
         THOUGHT,
@@ -95,7 +96,9 @@ def test_reasoning_that_nothing_follows_stays_at_home() -> None:
 
 
 def test_a_server_tools_item_is_kept_as_it_came() -> None:
-    response, _ = _read(_added(0, {"type": "web_search_call", "id": "ws_1"}), _done(0, SEARCH), _completed())
+    response, _ = _read(
+        _added(0, {"type": "web_search_call", "id": "ws_1"}), _done(0, dict(SEARCH)), _completed()
+    )
     assert response.content == (OpaqueBlock(provider="p", payload=SEARCH),)
 
 
@@ -146,6 +149,16 @@ def test_an_end_without_the_whole_of_a_call_is_damage() -> None:
 def test_a_call_marked_as_cut_off_never_runs() -> None:
     with pytest.raises(ProviderError, match="a call was cut off"):
         _read(_completed({**CALL, "status": "incomplete"}))
+
+
+def test_a_call_that_ends_in_the_place_of_another_is_damage() -> None:
+    with pytest.raises(ProviderError, match="began as another"):
+        _read(_added(0, CALL), _done(0, {**CALL, "call_id": "call_2"}), _completed())
+
+
+def test_a_call_has_an_id_even_where_its_beginning_was_no_call() -> None:
+    response, _ = _read(_added(0, {**CALL, "type": "gunction_call"}), _done(0, CALL), _completed())
+    assert [call.native_id for call in response.tool_calls()] == ["call_1"]
 
 
 def test_the_done_mark_does_not_replace_the_end_of_the_answer() -> None:
