@@ -128,7 +128,7 @@ def _key(choice: ModelChoice, table: ProviderTable, environ: Mapping[str, str]) 
         return _ok("key", f"{choice.provider} is set up to want none")
     if environ.get(variable, "").strip():
         return _ok("key", f"{variable} is set")
-    if table.type == "openai-chat" and _is_loopback(table.base_url):
+    if table.type in ("openai", "openai-chat") and _is_loopback(table.base_url):
         return _ok("key", f"{variable} is not set; a server on this machine is asked without one")
     return _fail("key", f"{variable} is not set", f"export {variable}=… with your key for {choice.provider}")
 

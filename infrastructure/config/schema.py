@@ -18,7 +18,7 @@ from infrastructure.config.hook_table import HookTable, lacks_one_program
 from infrastructure.config.web_address import is_web_address
 from infrastructure.config.web_table import WebTable
 
-ProviderType: TypeAlias = Literal["anthropic", "openai-chat", "offline"]
+ProviderType: TypeAlias = Literal["anthropic", "openai", "openai-chat", "offline"]
 PlannerName: TypeAlias = Literal["serializable", "partition", "risk_split", "all_parallel"]
 
 _HEADER_NAME = r"\A[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z"
@@ -52,17 +52,17 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     type: Annotated[
         ProviderType,
         About(
-            description="What the server speaks: anthropic (Messages), openai-chat (Chat Completions: OpenAI, "
-            "Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, …), or offline (no model at all).",
+            description="What the server speaks: anthropic (Messages), openai (Responses), openai-chat (Chat "
+            "Completions: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, …), or offline (no model at all).",
             project=_NEVER,
         ),
     ]
     base_url: Annotated[
         str,
         About(
-            description="Address of the server: for anthropic without the final /v1, for openai-chat with it. "
-            "Empty: the public address. Where it is not set, ANTHROPIC_BASE_URL and OPENAI_BASE_URL count for "
-            "the providers of those names.",
+            description="Address of the server: for anthropic without the final /v1, for openai and "
+            "openai-chat with it. Empty: the public address. Where it is not set, ANTHROPIC_BASE_URL and "
+            "OPENAI_BASE_URL count for the providers of those names.",
             project=_NEVER,
             expected='an address that starts with http:// or https://, for example "http://localhost:11434/v1"',
             accepts=is_web_address,
@@ -124,7 +124,7 @@ def _built_in_providers() -> dict[str, ProviderTable]:
     return {
         "anthropic": ProviderTable(type="anthropic", api_key_env="ANTHROPIC_API_KEY"),
         "openai": ProviderTable(
-            type="openai-chat", base_url="https://api.openai.com/v1", api_key_env="OPENAI_API_KEY"
+            type="openai", base_url="https://api.openai.com/v1", api_key_env="OPENAI_API_KEY"
         ),
         "offline": ProviderTable(type="offline"),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from application.ports import OnStreamEvent
@@ -24,6 +25,7 @@ from domain.response import (
     Usage,
 )
 from domain.stream import Delta, ReasoningDelta, ToolCallDelta
+from infrastructure.providers.anthropic_message import message_events
 from infrastructure.providers.call_ids import CallIds
 from infrastructure.providers.failures import Failures
 from infrastructure.providers.json_fields import count_of, object_of, parsed_arguments, text_of, whole
@@ -103,6 +105,10 @@ class MessagesAnswer:
 
     def end(self) -> None:
         """Take note of an end mark that this API does not have, but gateways send."""
+
+    def events_of(self, body: JsonObject) -> Iterable[JsonObject]:
+        """The events that would have told an answer that came in one piece; none where it has no content."""
+        return message_events(body)
 
     def response(self) -> LlmResponse:
         """The whole answer. Raises ProviderError when the stream ended before it was whole."""

@@ -19,17 +19,20 @@ class ChatReasoning:
 
     def take(self, delta: JsonObject) -> str:
         """The readable reasoning in a delta, after taking it over with all that belongs to it."""
-        for detail in objects_of(delta, "reasoning_details"):
+        details = objects_of(delta, "reasoning_details")
+        for detail in details:
             self._merge(detail)
         for name in _FIELDS:
             if text := text_of(delta, name):
                 self._field = self._field or name
                 return self.add(text)
-        return ""
+        # some servers send the details alone, others beside a field that says the same
+        return self.add("".join(text_of(detail, "text") or text_of(detail, "summary") for detail in details))
 
     def add(self, text: str) -> str:
         """Take over readable reasoning that came in none of the fields."""
-        self._pieces.append(text)
+        if text:
+            self._pieces.append(text)
         return whole(text)
 
     def block(self, provider: str) -> ReasoningBlock | None:

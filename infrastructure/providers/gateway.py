@@ -86,9 +86,17 @@ class ProviderGateway:
 
                 endpoint = Endpoint.of(provider, settings, self._environ, ANTHROPIC)
                 return AnthropicMessages(endpoint, max_output_tokens=settings.max_output_tokens)
+            case "openai":
+                from infrastructure.providers.endpoint import Endpoint
+                from infrastructure.providers.openai_client import OPENAI
+                from infrastructure.providers.openai_responses import OpenAiResponses
+
+                endpoint = Endpoint.of(provider, settings, self._environ, OPENAI)
+                return OpenAiResponses(endpoint, max_output_tokens=settings.max_output_tokens)
             case "openai-chat":
                 from infrastructure.providers.endpoint import Endpoint
-                from infrastructure.providers.openai_chat import OPENAI, OpenAiChat
+                from infrastructure.providers.openai_chat import OpenAiChat
+                from infrastructure.providers.openai_client import OPENAI
 
                 endpoint = Endpoint.of(provider, settings, self._environ, OPENAI)
                 return OpenAiChat(endpoint, max_output_tokens=settings.max_output_tokens)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from application.ports import OnStreamEvent
 from domain.errors import ProviderError
@@ -71,8 +71,12 @@ class ChatAnswer:
                 self._finish = text_of(choice, "finish_reason") or self._finish
 
     def end(self) -> None:
-        """Take note of the mark `[DONE]`."""
+        """Take note of the mark `[DONE]`, or of the end of an answer in one piece."""
         self.complete = True
+
+    def events_of(self, body: JsonObject) -> Iterable[JsonObject]:
+        """An answer that came in one piece is read like a chunk that holds all; none without a choice."""
+        return [body] if objects_of(body, "choices") else []
 
     def response(self) -> LlmResponse:
         """The whole answer. Raises ProviderError when the stream ended before it was whole."""

@@ -11,7 +11,7 @@ from domain.conversation import Message
 from domain.json_value import JsonObject
 from domain.response import LlmResponse
 
-ProviderType: TypeAlias = Literal["anthropic", "openai-chat", "offline"]
+ProviderType: TypeAlias = Literal["anthropic", "openai", "openai-chat", "offline"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,7 @@ READ = ScriptedCall("call_a", "read_file", '{"path": "ä/b.py"}')
 LIST = ScriptedCall("call_b", "list_files", '{"path": "."}')
 
 
-@pytest.fixture(params=["anthropic", "openai-chat", "fake"])
+@pytest.fixture(params=["anthropic", "openai", "openai-chat", "fake"])
 async def rig(request: pytest.FixtureRequest) -> AsyncIterator[Rig]:
     if request.param == "fake":
         yield FakeRig()

@@ -12,7 +12,7 @@ import pytest
 from tests.support.headless_run import configure, configure_for, environment, run, start
 from tests.support.sse_server import Dialect, Refuse, Say, ScriptedCall, SseServer
 
-DIALECTS: tuple[Dialect, ...] = ("anthropic", "openai-chat")
+DIALECTS: tuple[Dialect, ...] = ("anthropic", "openai", "openai-chat")
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ pytestmark = needs_recordings
 
 
 def configure_replay(home: Path, api: str, base_url: str) -> None:
-    kind, path = ("anthropic", "") if api == "messages" else ("openai-chat", "/v1")
+    kind = {"messages": "anthropic", "responses": "openai", "chat": "openai-chat"}[api]
+    path = "" if api == "messages" else "/v1"
     configure(
         home,
         f'[models]\ndecision = "replay/recorded"\n[providers.replay]\ntype = "{kind}"\n'
@@ -31,6 +33,9 @@ def declared_calls(conversation: dict[str, Any]) -> list[list[str]]:
 
 def results_in(body: dict[str, Any]) -> list[tuple[str, str, bool | None]]:
     """The tool results at the end of a request: id, text, and is_error where the API can say it."""
+    if "input" in body:
+        ending = list(takewhile(lambda i: i.get("type") == "function_call_output", reversed(body["input"])))
+        return [(item["call_id"], item["output"], None) for item in reversed(ending)]
     if isinstance(body["messages"][-1]["content"], list):
         blocks = body["messages"][-1]["content"]
         return [
@@ -54,6 +59,10 @@ def results_in(body: dict[str, Any]) -> list[tuple[str, str, bool | None]]:
         "anthropic-messages-stream-thinking-tool-roundtrip",
         "openai-chat-stream-parallel-tools-3turns",
         "openai-chat-stream-tool-roundtrip",
+        "openai-responses-stream-tool-roundtrip",
+        "openai-responses-stream-reasoning-text-tool",
+        "openai-responses-parallel-tools-roundtrip",
+        "deepseek-responses-stream-reasoning-tool-cache",
         "mistral-chat-stream-tool",
         "azure-chat-stream-tool",
     ],

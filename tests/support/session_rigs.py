@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, Protocol
 
 from application.ports import LlmSession
@@ -15,7 +16,9 @@ from domain.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUs
 from infrastructure.providers.anthropic_messages import ANTHROPIC, AnthropicMessages
 from infrastructure.providers.endpoint import Endpoint
 from infrastructure.providers.json_fields import parsed_arguments
-from infrastructure.providers.openai_chat import OPENAI, OpenAiChat
+from infrastructure.providers.openai_chat import OpenAiChat
+from infrastructure.providers.openai_client import OPENAI
+from infrastructure.providers.openai_responses import OpenAiResponses
 from infrastructure.providers.session import ConversationSession
 from infrastructure.providers.wire import ProviderSettings, Wire
 from tests.support.fake_session import FakeSession, Step
@@ -87,6 +90,10 @@ class ServerRig:
 
     def last_results(self) -> list[SentResult]:
         """The tool results that the last request ended with."""
+        if self.server.dialect == "openai":
+            items = reversed(self.last_body["input"])
+            last = list(takewhile(lambda item: item.get("type") == "function_call_output", items))
+            return [SentResult(item["call_id"], item["output"], None) for item in reversed(last)]
         messages = self.last_body["messages"]
         if self.server.dialect == "anthropic":
             return [
@@ -106,6 +113,9 @@ class ServerRig:
         tools, choice = self.last_body.get("tools", []), self.last_body.get("tool_choice", "")
         if self.server.dialect == "anthropic":
             return [tool["name"] for tool in tools], choice and (choice.get("name") or choice["type"])
+        if self.server.dialect == "openai":
+            named = choice["name"] if isinstance(choice, dict) else choice
+            return [tool["name"] for tool in tools], named
         named = choice["function"]["name"] if isinstance(choice, dict) else choice
         return [tool["function"]["name"] for tool in tools], named
 
@@ -167,6 +177,8 @@ def wire_to(server: SseServer, **settings: Any) -> Wire:
         endpoint = Endpoint.of("scripted", given, environ, ANTHROPIC)
         return AnthropicMessages(endpoint, max_output_tokens=given.max_output_tokens)
     endpoint = Endpoint.of("scripted", given, environ, OPENAI)
+    if server.dialect == "openai":
+        return OpenAiResponses(endpoint, max_output_tokens=given.max_output_tokens)
     return OpenAiChat(endpoint, max_output_tokens=given.max_output_tokens)
 
 

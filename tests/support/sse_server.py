@@ -1,14 +1,14 @@
-"""A provider on the loopback interface: real sockets, scripted answers, both dialects."""
+"""A provider on the loopback interface: real sockets, scripted answers, all dialects."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Dialect = Literal["anthropic", "openai-chat"]
+Dialect = Literal["anthropic", "openai", "openai-chat"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,7 @@ _CHAT_STOPS = {
     "max_tokens": "length",
     "refusal": "content_filter",
 }
+_RESPONSES_STOPS = {"max_tokens": "max_output_tokens", "refusal": "content_filter"}
 
 
 class SseServer:
@@ -135,8 +136,7 @@ class SseServer:
 
     async def _say(self, reply: Say, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         _write_head(writer, 200, {"content-type": "text/event-stream; charset=utf-8"})
-        events = anthropic_events(reply) if self.dialect == "anthropic" else chat_events(reply)
-        for event in events:
+        for event in scripted_events(self.dialect, reply):
             _write_chunk(writer, event)
             await writer.drain()
         match reply.ending:
@@ -167,6 +167,17 @@ def _write_error(writer: asyncio.StreamWriter, dialect: Dialect, reply: Refuse) 
     _write_head(writer, reply.status, {"content-type": "application/json", **reply.headers})
     _write_chunk(writer, json.dumps(body).encode())
     writer.write(b"0\r\n\r\n")
+
+
+def scripted_events(dialect: Dialect, reply: Say) -> list[bytes]:
+    """The answer as the events of a stream."""
+    match dialect:
+        case "anthropic":
+            return anthropic_events(reply)
+        case "openai":
+            return responses_events(reply)
+        case "openai-chat":
+            return chat_events(reply)
 
 
 def anthropic_events(reply: Say) -> list[bytes]:
@@ -237,6 +248,60 @@ def chat_events(reply: Say) -> list[bytes]:
         chunks.append({"error": {"code": 529, "message": "Overloaded"}})
     lines = [f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks]
     return [*lines, b"data: [DONE]\n\n"] if reply.ending == "whole" else lines
+
+
+def responses_events(reply: Say) -> list[bytes]:
+    """The answer as events of the Responses API."""
+    events: list[dict[str, Any]] = [{"type": "response.created", "response": {"status": "in_progress"}}]
+    items: list[dict[str, Any]] = []
+    for first, deltas, whole in _response_items(reply):
+        place = {"output_index": len(items), "item_id": first["id"]}
+        events.append({"type": "response.output_item.added", "output_index": len(items), "item": first})
+        events += [{"type": kind, **place, "delta": delta} for kind, delta in deltas]
+        items.append(whole)
+        if reply.ending == "whole" and reply.stop != "max_tokens":
+            events.append({"type": "response.output_item.done", **place, "item": whole})
+    if reply.ending == "whole":
+        events.append(_response_end(reply, items))
+    if reply.ending == "error":
+        error = {"type": "error", "code": "overloaded_error", "message": "Overloaded", "param": None}
+        events.append(error)
+    numbered = [{**event, "sequence_number": number} for number, event in enumerate(events)]
+    return [f"event: {e['type']}\ndata: {json.dumps(e)}\n\n".encode() for e in numbered]
+
+
+def _response_items(
+    reply: Say,
+) -> Iterator[tuple[dict[str, Any], list[tuple[str, str]], dict[str, Any]]]:
+    if reply.reasoning:
+        thought: dict[str, Any] = {"type": "reasoning", "id": "rs_1", "summary": []}
+        deltas = [("response.reasoning_summary_text.delta", part) for part in _halves(reply.reasoning)]
+        summary = [{"type": "summary_text", "text": reply.reasoning}]
+        yield thought, deltas, {**thought, "summary": summary, "encrypted_content": SIGNATURE}
+    if reply.pieces:
+        message: dict[str, Any] = {"type": "message", "id": "msg_1", "role": "assistant", "content": []}
+        deltas = [("response.output_text.delta", piece) for piece in reply.pieces]
+        content = [{"type": "output_text", "text": "".join(reply.pieces)}]
+        yield message, deltas, {**message, "status": "completed", "content": content}
+    for number, call in enumerate(reply.calls):
+        item = {"type": "function_call", "id": f"fc_{number}", "call_id": call.id, "name": call.name}
+        deltas = [("response.function_call_arguments.delta", part) for part in _halves(call.arguments)]
+        yield {**item, "arguments": ""}, deltas, {**item, "status": "completed", "arguments": call.arguments}
+
+
+def _response_end(reply: Say, items: list[dict[str, Any]]) -> dict[str, Any]:
+    is_complete = reply.stop in ("end_turn", "tool_use")
+    status = "completed" if is_complete else "incomplete"
+    usage = {
+        "input_tokens": 15,
+        "input_tokens_details": {"cached_tokens": 5, "cache_write_tokens": 3},
+        "output_tokens": 11,
+        "output_tokens_details": {"reasoning_tokens": 2},
+    }
+    response: dict[str, Any] = {"status": status, "model": "scripted", "output": items, "usage": usage}
+    if not is_complete:
+        response["incomplete_details"] = {"reason": _RESPONSES_STOPS.get(reply.stop, reply.stop)}
+    return {"type": f"response.{status}", "response": response}
 
 
 def _halves(text: str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from domain.conversation import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
 from infrastructure.providers.gateway import ProviderGateway
 from infrastructure.providers.wire import ProviderSettings, ProviderType
-from tests.support.sse_server import Say, SseServer
+from tests.support.sse_server import Dialect, Say, SseServer
 
 
 def _gateway(environ: dict[str, str] | None = None, **settings: ProviderSettings) -> ProviderGateway:
@@ -46,6 +46,7 @@ def test_the_model_is_split_at_the_first_slash() -> None:
     ("settings", "variable"),
     [
         (ProviderSettings(type="anthropic"), "ANTHROPIC_API_KEY"),
+        (ProviderSettings(type="openai"), "OPENAI_API_KEY"),
         (ProviderSettings(type="openai-chat"), "OPENAI_API_KEY"),
         (ProviderSettings(type="anthropic", base_url="http://127.0.0.1:1", api_key_env="MINE"), "MINE"),
         (ProviderSettings(type="openai-chat", base_url="https://h.example/v1", api_key_env="MINE"), "MINE"),
@@ -78,7 +79,7 @@ async def test_a_password_in_an_address_is_not_shown() -> None:
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("type_", ["anthropic", "openai-chat"])
+@pytest.mark.parametrize("type_", ["anthropic", "openai", "openai-chat"])
 async def test_an_unusable_certificate_file_is_a_clear_error(
     type_: ProviderType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,10 +91,11 @@ async def test_an_unusable_certificate_file_is_a_clear_error(
     assert caught.value.kind is ProviderErrorKind.CONFIGURATION
 
 
-async def test_a_local_server_needs_no_key() -> None:
-    async with SseServer("openai-chat") as server:
+@pytest.mark.parametrize("type_", ["openai", "openai-chat"])
+async def test_a_local_server_needs_no_key(type_: Dialect) -> None:
+    async with SseServer(type_) as server:
         server.script = [Say(pieces=("ok",))]
-        settings = ProviderSettings(type="openai-chat", base_url=server.base_url, api_key_env="UNSET_KEY")
+        settings = ProviderSettings(type=type_, base_url=server.base_url, api_key_env="UNSET_KEY")
         gateway = _gateway(p=settings)
         response = await gateway.session("p/m", Conversation(), "").send("hi")
         await gateway.aclose()
@@ -139,7 +141,7 @@ def test_warming_up_a_model_that_cannot_be_had_is_silent() -> None:
     _gateway().warm_up("nobody/m")
 
 
-@pytest.mark.parametrize("type_", ["anthropic", "openai-chat"])
+@pytest.mark.parametrize("type_", ["anthropic", "openai", "openai-chat"])
 def test_opening_a_session_imports_no_sdk(type_: str) -> None:
     code = (
         "import sys\n"

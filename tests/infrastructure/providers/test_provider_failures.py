@@ -18,7 +18,7 @@ from infrastructure.providers.wire import ProviderSettings
 from tests.support.session_rigs import SECRET, ServerRig, server_rig
 from tests.support.sse_server import Raw, Refuse, Say
 
-DIALECTS = ["anthropic", "openai-chat"]
+DIALECTS = ["anthropic", "openai", "openai-chat"]
 
 
 @pytest.fixture(params=DIALECTS)
@@ -123,6 +123,10 @@ async def test_an_error_in_the_stream_is_told_in_the_providers_words(rig: Server
 async def test_an_error_instead_of_an_answer_may_be_tried_again(rig: ServerRig) -> None:
     if rig.server.dialect == "anthropic":
         error = b'data: {"type": "error", "error": {"type": "overloaded_error", "message": "x"}}\n\n'
+    elif rig.server.dialect == "openai":
+        failed = b'{"status": "failed", "error": {"code": "server_error", "message": "x"}}'
+        error = b'data: {"type": "response.created"}\n\n'
+        error += b'data: {"type": "response.failed", "response": ' + failed + b"}\n\n"
     else:
         error = b'data: {"error": {"code": 529, "message": "x"}}\n\n'
     rig.script(Raw(body=error), Say(pieces=("there",)))
@@ -157,6 +161,7 @@ async def test_cancelling_closes_the_connection(rig: ServerRig) -> None:
     ("body", "content_type", "words"),
     [
         (b'{"choices": []}', "application/json", "answered with application/json"),
+        (b'{"choices": [{"mess', "application/json", "the answer is not valid JSON"),
         (b"<html>login</html>", "text/html", "answered with text/html"),
         (b'{"error": {"message": "no such plan"}}', "application/json", "no such plan"),
         (b"", "text/event-stream", "ended before the answer was complete"),

@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from domain.conversation import AssistantMessage, Message, ToolResults, UserMessage
+from domain.errors import ProviderError, ProviderErrorKind
+from domain.json_value import JsonObject
+from domain.response import LlmResponse, OpaqueBlock, StopKind, TextBlock
+from domain.stream import Delta, ReasoningDelta, StreamEvent, ToolCallDelta
+from domain.tool import ToolResultMessage
+from infrastructure.providers.failures import Failures
+from infrastructure.providers.responses_answer import ResponsesAnswer
+from infrastructure.providers.responses_payload import responses_payload
+from infrastructure.providers.wire import WireRequest
+from tests.support.session_rigs import server_rig
+from tests.support.sse_server import Raw, Refuse, Say
+
+FAILURES = Failures(provider="p", address="http://h", key_env=None, secret="", timeout_secs=1.0)
+CALL = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "f", "arguments": '{"a": 1}'}
+SEARCH: JsonObject = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"query": "q"}}
+THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAA=="}
+
+
+def _message(text: str, **more: Any) -> dict[str, Any]:
+    return {"type": "message", "id": "msg_1", "content": [{"type": "output_text", "text": text}], **more}
+
+
+def _added(index: int, item: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "response.output_item.added", "output_index": index, "item": item}
+
+
+def _done(index: int, item: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "response.output_item.done", "output_index": index, "item": item}
+
+
+def _completed(*output: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "response.completed", "response": {"status": "completed", "output": output, **more}}
+
+
+def _ended(response: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "response.completed", "response": response}
+
+
+def _read(*events: dict[str, Any]) -> tuple[LlmResponse, list[StreamEvent]]:
+    heard: list[StreamEvent] = []
+    answer = ResponsesAnswer("p", heard.append, FAILURES)
+    for event in events:
+        answer.take("", json.loads(json.dumps(event)))
+    return answer.response(), heard
+
+
+def _sent_back(response: LlmResponse, *after: Message) -> list[dict[str, Any]]:
+    messages = (UserMessage("go"), AssistantMessage(response), *after)
+    request = WireRequest(model="m", system="s", messages=messages, tools=(), tool_choice="auto")
+    body: dict[str, Any] = responses_payload(request, provider="p", max_tokens=None, wants_reasoning=True)
+    items: list[dict[str, Any]] = body["input"][1:]
+    return items
+
+
+def test_nothing_is_stored_and_reasoning_is_asked_for_in_a_form_that_can_go_back() -> None:
+    request = WireRequest(
+        model="m", system="Be brief.", messages=(UserMessage("a"),), tools=(), tool_choice="auto"
+    )
+    body = responses_payload(request, provider="p", max_tokens=7, wants_reasoning=True)
+    assert body == {
+        "model": "m",
+        "stream": True,
+        "store": False,
+        "instructions": "Be brief.",
+        "input": [{"role": "user", "content": "a"}],
+        "include": ["reasoning.encrypted_content"],
+        "max_output_tokens": 7,
+    }
+
+
+def test_items_go_back_in_their_order_and_unchanged() -> None:
+    response, _ = _read(_completed(THOUGHT, dict(SEARCH), _message("Looking.", phase="commentary"), CALL))
+    result = ToolResultMessage(tool_use_id="call_1", tool_name="f", output="")
+    assert _sent_back(response, ToolResults((result,))) == [
+        THOUGHT,
+        SEARCH,
+        {"role": "assistant", "content": "Looking.", "phase": "commentary"},
+        {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": '{"a": 1}'},
+        {"type": "function_call_output", "call_id": "call_1", "output": "(no output)"},
+    ]
+
+
+def test_reasoning_that_nothing_follows_stays_at_home() -> None:
+    cut = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}, "output": [THOUGHT]}
+    response, _ = _read({"type": "response.incomplete", "response": cut})
+    assert response.stop_reason.kind is StopKind.MAX_TOKENS
+    assert _sent_back(response) == []
+
+
+def test_a_server_tools_item_is_kept_as_it_came() -> None:
+    response, _ = _read(
+        _added(0, {"type": "web_search_call", "id": "ws_1"}), _done(0, dict(SEARCH)), _completed()
+    )
+    assert response.content == (OpaqueBlock(provider="p", payload=SEARCH),)
+
+
+def test_pieces_without_a_place_are_told_apart_by_the_id_of_their_item() -> None:
+    second = {**CALL, "id": "fc_2", "call_id": "call_2", "arguments": "{}"}
+    piece = {"type": "response.function_call_arguments.delta"}
+    response, heard = _read(
+        _added(0, {**CALL, "arguments": ""}),
+        _added(1, {**second, "arguments": ""}),
+        {**piece, "item_id": "fc_2", "delta": "{}"},
+        {**piece, "item_id": "fc_1", "delta": '{"a": 1}'},
+        _done(0, CALL),
+        _done(1, second),
+        _completed(),
+    )
+    assert [(c.native_id, c.arguments) for c in response.tool_calls()] == [
+        ("call_1", {"a": 1}),
+        ("call_2", {}),
+    ]
+    pieces = [(e.index, e.arguments_delta) for e in heard if isinstance(e, ToolCallDelta) and e.arguments_delta]
+    assert pieces == [(1, "{}"), (0, '{"a": 1}')]
+
+
+def test_what_no_piece_told_is_told_when_the_item_is_whole() -> None:
+    response, heard = _read(_done(0, _message("All at once.")), _done(1, CALL), _completed())
+    assert heard == [
+        Delta("All at once."),
+        ToolCallDelta(index=0, id="call_1", name="f"),
+        ToolCallDelta(index=0, arguments_delta='{"a": 1}'),
+    ]
+    assert len(response.tool_calls()) == 1
+
+
+def test_an_item_that_never_became_whole_is_taken_from_the_list_at_the_end() -> None:
+    piece = {"type": "response.output_text.delta", "output_index": 0, "delta": "Hel"}
+    response, heard = _read(_added(0, _message("")), piece, _completed(_message("Hello"), CALL))
+    assert response.text_content() == "Hello"
+    assert [e.text for e in heard if isinstance(e, Delta)] == ["Hel", "lo"]
+    assert [call.native_id for call in response.tool_calls()] == ["call_1"]
+
+
+def test_an_end_without_the_whole_of_a_call_is_damage() -> None:
+    with pytest.raises(ProviderError, match="before all of the answer") as caught:
+        _read(_added(0, {**CALL, "arguments": ""}), _completed())
+    assert caught.value.kind is ProviderErrorKind.DAMAGED_STREAM
+
+
+def test_a_call_marked_as_cut_off_never_runs() -> None:
+    with pytest.raises(ProviderError, match="a call was cut off"):
+        _read(_completed({**CALL, "status": "incomplete"}))
+
+
+def test_a_call_that_ends_in_the_place_of_another_is_damage() -> None:
+    with pytest.raises(ProviderError, match="began as another"):
+        _read(_added(0, CALL), _done(0, {**CALL, "call_id": "call_2"}), _completed())
+
+
+def test_a_call_has_an_id_even_where_its_beginning_was_no_call() -> None:
+    response, _ = _read(_added(0, {**CALL, "type": "gunction_call"}), _done(0, CALL), _completed())
+    assert [call.native_id for call in response.tool_calls()] == ["call_1"]
+
+
+def test_the_done_mark_does_not_replace_the_end_of_the_answer() -> None:
+    answer = ResponsesAnswer("p", lambda _event: None, FAILURES)
+    answer.take("", _done(0, CALL))
+    answer.end()
+    with pytest.raises(ProviderError, match="before the answer was complete"):
+        answer.response()
+
+
+@pytest.mark.parametrize("status", ["queued", "in_progress", "cancelled"])
+def test_an_answer_that_is_not_finished_holds_no_call_to_run(status: str) -> None:
+    response, _ = _read(_ended({"status": status, "output": [CALL]}))
+    assert str(response.stop_reason) == status
+    assert response.tool_calls() == ()
+
+
+def test_a_refusal_is_shown_and_told_apart() -> None:
+    refusal = {"type": "message", "content": [{"type": "refusal", "refusal": "No."}]}
+    piece = {"type": "response.refusal.delta", "output_index": 0, "delta": "No."}
+    response, heard = _read(_added(0, {"type": "message"}), piece, _done(0, refusal), _completed(refusal))
+    assert response.stop_reason.kind is StopKind.REFUSAL
+    assert response.content == (TextBlock("No."),)
+    assert heard == [Delta("No.")]
+
+
+def test_parts_of_a_summary_are_paragraphs() -> None:
+    summary = [{"type": "summary_text", "text": "One."}, {"type": "summary_text", "text": "Two."}]
+    part = {"type": "response.reasoning_summary_part.added", "output_index": 0}
+    piece = {"type": "response.reasoning_summary_text.delta", "output_index": 0}
+    _, heard = _read(
+        _added(0, THOUGHT),
+        {**part, "summary_index": 0},
+        {**piece, "delta": "One."},
+        {**part, "summary_index": 1},
+        {**piece, "delta": "Two."},
+        _done(0, {**THOUGHT, "summary": summary}),
+        _completed(),
+    )
+    assert "".join(e.text for e in heard if isinstance(e, ReasoningDelta)) == "One.\n\nTwo."
+
+
+def test_two_calls_of_one_id_get_two_ids() -> None:
+    response, _ = _read(_done(0, CALL), _done(1, CALL), _completed())
+    assert len({call.native_id for call in response.tool_calls()}) == 2
+
+
+async def test_a_model_without_encrypted_reasoning_is_asked_again_without_it_once() -> None:
+    refusal = Refuse(
+        status=400, type="invalid_request_error", message="Encrypted content is not supported with this model."
+    )
+    async with server_rig("openai") as rig:
+        rig.script(refusal, Say(pieces=("one",)), Say(pieces=("two",)))
+        first = await rig.session.send("hi")
+        second = await rig.session.send("and now?")
+        asked = ["include" in body for body in rig.server.bodies]
+    assert (first.text_content(), second.text_content()) == ("one", "two")
+    assert asked == [True, False, False]
+
+
+async def test_an_answer_in_one_piece_is_told_like_a_stream() -> None:
+    body = json.dumps({"status": "completed", "output": [_message("Hi."), CALL]}).encode()
+    events: list[StreamEvent] = []
+    async with server_rig("openai") as rig:
+        rig.script(Raw(body=body, content_type="application/json; charset=utf-8"))
+        response = await rig.session.send_with_tools("hi", (), on_event=events.append)
+    assert events[0] == Delta("Hi.")
+    assert [call.native_id for call in response.tool_calls()] == ["call_1"]
