@@ -158,6 +158,8 @@ class QuorumApp(App[None]):
     async def on_event(self, event: events.Event) -> None:
         """Let a guarded screen keep keys from itself and from everything else."""
         if isinstance(event, events.Key) and not event.is_forwarded and self.screen_stack:
+            if self.screen is not self.chat and not self.screen.is_mounted:
+                return  # its widgets are not there yet, and its keys would look for them in vain
             if isinstance(self.screen, Guarded) and not self.screen.admits(event):
                 return
             self.chat.say("")
