@@ -40,7 +40,7 @@ lint:
 	$(BIN)/lint-imports --no-logo --no-cache
 
 pytest:
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto
 
 format:
 	$(BIN)/ruff format .
@@ -49,13 +49,15 @@ format:
 snapshots: dev-setup
 	$(BIN)/pytest tests/tui --snapshot-update
 
-# Needs uv; writes the lock files, with hashes and without the name of any index.
+# Needs uv; writes the lock files, with hashes and without the name of any index. What runs is locked after
+# what develops: the extras, which only the tests install, must fit beside it.
+LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-emit-find-links --no-header
+UPGRADE := --upgrade
+
 lock:
-	uv pip compile --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--no-emit-find-links --no-header pyproject.toml requirements/build.in -o requirements/run.txt
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--no-emit-find-links --no-header --group dev -c requirements/run.txt \
-		pyproject.toml requirements/build.in -o requirements/dev.txt
+	$(LOCK) $(UPGRADE) --group dev --all-extras pyproject.toml requirements/build.in -o requirements/dev.txt
+	$(LOCK) -c requirements/dev.txt pyproject.toml requirements/build.in -o requirements/run.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
