@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from application.ports import OnStreamEvent
+from domain.errors import ProviderError
 from domain.json_value import JsonObject, JsonValue
 from domain.response import (
     END_TURN,
@@ -16,19 +15,25 @@ from domain.response import (
     TOOL_USE,
     ContentBlock,
     LlmResponse,
-    OpaqueBlock,
-    ReasoningBlock,
     StopKind,
     StopReason,
-    TextBlock,
     ToolUseBlock,
     Usage,
 )
 from domain.stream import Delta, ReasoningDelta, ToolCallDelta
+from infrastructure.providers.anthropic_blocks import ArrivingBlock
 from infrastructure.providers.anthropic_message import message_events
 from infrastructure.providers.call_ids import CallIds
 from infrastructure.providers.failures import Failures
-from infrastructure.providers.json_fields import count_of, object_of, parsed_arguments, text_of, whole
+from infrastructure.providers.json_fields import (
+    call_count,
+    call_object,
+    call_text,
+    count_of,
+    object_of,
+    text_of,
+    whole,
+)
 
 _STOPS = {
     "end_turn": END_TURN,
@@ -41,25 +46,6 @@ _STOPS = {
 }
 
 
-@dataclass(slots=True)
-class _Block:
-    """A content block while it arrives: its first form, the text that followed, and what else was added."""
-
-    start: dict[str, JsonValue]
-    pieces: list[str] = field(default_factory=list)
-    call_id: str = ""
-    call_index: int = 0
-    stopped: bool = False
-
-    @property
-    def kind(self) -> str:
-        return text_of(self.start, "type")
-
-    @property
-    def text(self) -> str:
-        return whole("".join(self.pieces))
-
-
 class MessagesAnswer:
     """Takes the events of one stream in order and tells `on_event` what can be shown."""
 
@@ -67,7 +53,8 @@ class MessagesAnswer:
         self._provider = provider
         self._on_event = on_event
         self._failures = failures
-        self._blocks: dict[int, _Block] = {}
+        self._blocks: list[ArrivingBlock] = []
+        self._by_index: dict[int, ArrivingBlock] = {}
         self._ids = CallIds()
         self._calls = 0
         self._model = ""
@@ -77,31 +64,28 @@ class MessagesAnswer:
         self.complete = False
 
     def take(self, name: str, event: JsonObject) -> None:
-        """Take one event. Raises ProviderError for one that reports an error."""
+        """Take one event. Raises ProviderError for one that reports an error or is out of place."""
         kind = text_of(event, "type") or name
-        if kind == "ping":
-            return
-        if kind == "error":
-            raise self._failures.reported(event.get("error"), started=self.started)
-        self.started = True
+        if kind != name and name.startswith("content_block_"):
+            raise self._broken(f"an event of the name {name} says that it is another")
         match kind:
             case "content_block_delta":
                 self._extend(event)
             case "content_block_start":
                 self._open(event)
             case "content_block_stop":
-                self._block_of(event).stopped = True
+                self._close(self._block_of(event))
             case "message_start":
-                message = object_of(event, "message")
-                self._model = text_of(message, "model")
-                self._count(object_of(message, "usage"))
+                self._begin(object_of(event, "message"))
             case "message_delta":
                 self._stop = text_of(object_of(event, "delta"), "stop_reason") or self._stop
                 self._count(object_of(event, "usage"))
             case "message_stop":
                 self.complete = True
             case _:
-                return  # kinds of a later version of the API carry nothing that this one needs
+                # kinds of a later version of the API carry nothing that this one needs
+                if kind == "error" or event.get("error"):
+                    raise self._failures.reported(event.get("error") or event, started=self.started)
 
     def end(self) -> None:
         """Take note of an end mark that this API does not have, but gateways send."""
@@ -112,13 +96,13 @@ class MessagesAnswer:
 
     def response(self) -> LlmResponse:
         """The whole answer. Raises ProviderError when the stream ended before it was whole."""
-        if self._stop is None or not all(block.stopped for block in self._blocks.values()):
-            raise self._failures.damaged(
-                "the stream ended before the answer was complete", started=self.started
-            )
+        if self._stop is None or not all(block.stopped for block in self._blocks):
+            raise self._broken("the stream ended before the answer was complete")
         content = tuple(
-            finished for index in sorted(self._blocks) if (finished := self._finished(self._blocks[index]))
+            finished for block in self._blocks if (finished := block.finished(self._provider)) is not None
         )
+        if any(isinstance(block, ToolUseBlock) and not block.name for block in content):
+            raise self._broken("a call without the name of a tool")
         return LlmResponse(
             content=content,
             stop_reason=self._stop_reason(content),
@@ -126,9 +110,23 @@ class MessagesAnswer:
             usage=_usage(self._usage),
         )
 
+    def _begin(self, message: JsonObject) -> None:
+        if self._blocks:
+            raise self._broken("the answer began anew in the middle")
+        self._model = text_of(message, "model")
+        self._count(object_of(message, "usage"))
+
     def _open(self, event: JsonObject) -> None:
-        block = _Block(dict(object_of(event, "content_block")))
-        self._blocks[count_of(event, "index") or 0] = block
+        self.started = True
+        block = ArrivingBlock(dict(call_object(event, "content_block")))
+        if not block.kind:
+            raise self._broken("a block does not say of what kind it is")
+        before = self._block_at(event)
+        # some gateways give all blocks one number, which is as good while they come one after the other
+        if before is not None and not (before.stopped and not before.is_same_call(block)):
+            raise self._broken("a block began twice")
+        self._blocks.append(block)
+        self._by_index[self._index(event)] = block
         match block.kind:
             case "text":
                 self._show_text(block, text_of(block.start, "text"))
@@ -142,66 +140,65 @@ class MessagesAnswer:
 
     def _extend(self, event: JsonObject) -> None:
         block = self._block_of(event)
-        delta = object_of(event, "delta")
-        match text_of(delta, "type"):
-            case "text_delta":
+        delta = call_object(event, "delta")
+        match block.kind, text_of(delta, "type"):
+            case "text", "text_delta":
                 self._show_text(block, text_of(delta, "text"))
-            case "thinking_delta":
+            case "thinking", "thinking_delta":
                 self._show_reasoning(block, text_of(delta, "thinking"))
-            case "input_json_delta":
-                self._show_arguments(block, text_of(delta, "partial_json"))
-            case "citations_delta":
+            case "tool_use", "input_json_delta":
+                if block.stopped:
+                    raise self._broken("a piece of a call arrived after its end")
+                self._show_arguments(block, call_text(delta, "partial_json"))
+            case ("tool_use", _) | ("text" | "thinking", "input_json_delta"):
+                raise self._broken("a piece of a block is of another kind than the block")
+            case _, "input_json_delta":
+                block.pieces.append(call_text(delta, "partial_json"))
+            case _, "citations_delta":
                 return  # a citation belongs to text that is kept as plain text
             case _:
-                _add_fields(block.start, delta)
+                block.add_fields(delta)
 
-    def _show_text(self, block: _Block, text: str) -> None:
+    def _close(self, block: ArrivingBlock) -> None:
+        if block.kind == "tool_use" and not block.stopped and not block.pieces:
+            self._show_arguments(block, block.input_at_start)
+        block.stopped = True
+
+    def _show_text(self, block: ArrivingBlock, text: str) -> None:
         if text:
             block.pieces.append(text)
             self._on_event(Delta(whole(text)))
 
-    def _show_reasoning(self, block: _Block, text: str) -> None:
+    def _show_reasoning(self, block: ArrivingBlock, text: str) -> None:
         if text:
             block.pieces.append(text)
             self._on_event(ReasoningDelta(whole(text)))
 
-    def _show_arguments(self, block: _Block, text: str) -> None:
-        if not text:
-            return
-        block.pieces.append(text)
-        if block.kind == "tool_use":
+    def _show_arguments(self, block: ArrivingBlock, text: str) -> None:
+        if text:
+            block.pieces.append(text)
             self._on_event(ToolCallDelta(index=block.call_index, arguments_delta=whole(text)))
 
-    def _block_of(self, event: JsonObject) -> _Block:
-        block = self._blocks.get(count_of(event, "index") or 0)
+    def _block_of(self, event: JsonObject) -> ArrivingBlock:
+        block = self._block_at(event)
         if block is None:
-            raise self._failures.damaged("a piece of a block arrived before its beginning", started=True)
+            raise self._broken("a piece of a block arrived before its beginning")
         return block
 
+    def _block_at(self, event: JsonObject) -> ArrivingBlock | None:
+        return self._by_index.get(self._index(event))
+
+    def _index(self, event: JsonObject) -> int:
+        """The number of an event's block; where it tells none, that of the one block that is open, or 0."""
+        number = call_count(event, "index")
+        if number is not None:
+            return number
+        is_open = [index for index, block in self._by_index.items() if not block.stopped]
+        return is_open[0] if len(is_open) == 1 else 0
+
     def _count(self, usage: JsonObject) -> None:
-        self._usage.update((key, value) for key, value in usage.items() if value is not None)
-
-    def _finished(self, block: _Block) -> ContentBlock | None:
-        match block.kind:
-            case "text":
-                return TextBlock(block.text) if block.pieces else None
-            case "thinking":
-                payload = {**block.start, "thinking": block.text}
-                return ReasoningBlock(provider=self._provider, payload=payload, text=block.text)
-            case "redacted_thinking":
-                return ReasoningBlock(provider=self._provider, payload=block.start)
-            case "tool_use":
-                return self._call(block)
-            case _:
-                return OpaqueBlock(provider=self._provider, payload=_with_input(block))
-
-    def _call(self, block: _Block) -> ToolUseBlock:
-        name = text_of(block.start, "name")
-        if not name:
-            raise self._failures.damaged("a call without the name of a tool", started=True)
-        raw = block.text or json.dumps(block.start.get("input") or {})
-        arguments, problem = parsed_arguments(raw)
-        return ToolUseBlock(id=block.call_id, name=name, input=arguments, parse_error=problem)
+        """Take counts, of which the last hold; some gateways end with zeros for what they counted before."""
+        self._usage.update((key, value) for key, value in usage.items() if value)
 
     def _stop_reason(self, content: tuple[ContentBlock, ...]) -> StopReason:
         word = self._stop or ""
@@ -213,21 +210,8 @@ class MessagesAnswer:
             return TOOL_USE  # gateways of other models end so; every block was closed, so the calls are whole
         return stop
 
-
-def _add_fields(target: dict[str, JsonValue], delta: JsonObject) -> None:
-    """Merge a delta of a kind that is kept, not understood: text grows, anything else is replaced."""
-    for key, value in delta.items():
-        if key == "type":
-            continue
-        before = target.get(key)
-        target[key] = before + value if isinstance(before, str) and isinstance(value, str) else value
-
-
-def _with_input(block: _Block) -> JsonObject:
-    if not block.pieces:
-        return block.start
-    arguments, problem = parsed_arguments(block.text)
-    return block.start if problem else {**block.start, "input": arguments}
+    def _broken(self, what: str) -> ProviderError:
+        return self._failures.damaged(what, started=self.started)
 
 
 def _usage(counts: JsonObject) -> Usage:

@@ -8,14 +8,25 @@ from typing import assert_never
 
 from domain.conversation import AssistantMessage, Message, ToolResults, UserMessage
 from domain.json_value import JsonObject, JsonValue
-from domain.response import ContentBlock, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
+from domain.response import (
+    ContentBlock,
+    OpaqueBlock,
+    ReasoningBlock,
+    StopKind,
+    TextBlock,
+    ToolUseBlock,
+)
 from domain.tool import ToolResultMessage
 from infrastructure.providers.json_fields import text_of, whole
+from infrastructure.providers.sent_calls import SentIds, sent_name, sent_output, sent_prompt
 from infrastructure.providers.wire import WireRequest
 
 _CACHED: JsonObject = {"type": "ephemeral"}
 _CACHED_USER_MESSAGES = 2
 _FOREIGN_ID = re.compile(r"[^a-zA-Z0-9_-]")
+_THINKING = ("thinking", "redacted_thinking")
+_RUN_THERE = ("server_tool_use", "mcp_tool_use")
+_GO_ON = "(go on)"
 
 _Turn = tuple[str, list[dict[str, JsonValue]]]
 
@@ -27,7 +38,8 @@ def messages_payload(request: WireRequest, *, provider: str, max_tokens: int) ->
     them is the same in the next request.
     """
     answers_joined = _alternating(_turns(request.messages, provider))
-    turns = _alternating(_acceptable(answers_joined))
+    turns = _alternating(_acceptable(answers_joined, is_paused=_is_paused(request.messages)))
+    _begin_and_end_with_user(turns, request.messages)
     _mark_cached(turns)
     payload: dict[str, JsonValue] = {
         "model": request.model,
@@ -54,52 +66,97 @@ def _tool_choice(request: WireRequest) -> JsonObject:
 
 
 def _turns(messages: Sequence[Message], provider: str) -> Iterator[_Turn]:
+    ids = SentIds(odd=_FOREIGN_ID)
     for message in messages:
         match message:
             case UserMessage():
-                yield "user", [{"type": "text", "text": whole(message.text)}] if message.text.strip() else []
+                yield "user", [_text(sent_prompt(message.text))]
             case AssistantMessage():
-                yield "assistant", list(_answer_blocks(message.response.content, provider))
+                yield "assistant", list(_answer_blocks(message.response.content, provider, ids))
             case ToolResults():
-                yield "user", [_result(result) for result in message.results]
+                yield "user", [_result(result, ids) for result in message.results]
             case _:
                 assert_never(message)
 
 
 def _alternating(turns: Iterable[_Turn]) -> list[_Turn]:
-    """The turns with neighbours of one role joined, as the API demands that roles alternate."""
+    """The turns with neighbours of one role joined, as the API demands that roles alternate.
+
+    An answer that thinks cannot be joined to one that does not: thinking must come first.
+    """
     joined: list[_Turn] = []
     for role, blocks in turns:
-        if joined and joined[-1][0] == role:
-            joined[-1][1].extend(blocks)
-        elif blocks:
+        if not blocks:
+            continue
+        if not joined or joined[-1][0] != role:
             joined.append((role, list(blocks)))
+        elif _thinks(blocks) and not _thinks(joined[-1][1][:1]):
+            joined += [("user", [_text(_GO_ON)]), (role, list(blocks))]
+        else:
+            joined[-1][1].extend(blocks)
     return joined
 
 
-def _acceptable(turns: list[_Turn]) -> Iterator[_Turn]:
+def _acceptable(turns: list[_Turn], *, is_paused: bool) -> Iterator[_Turn]:
     """The turns without blocks that the API refuses.
 
     These are a call that the provider runs itself but that never got its result (only a paused answer at
-    the very end may hold one), and reasoning that nothing follows.
+    the very end may hold one), a result without its call, and thinking that nothing follows.
     """
     for position, (role, blocks) in enumerate(turns):
-        if role == "assistant" and position < len(turns) - 1:
-            answered = {block.get("tool_use_id") for block in blocks}
-            blocks = [b for b in blocks if b.get("type") != "server_tool_use" or b.get("id") in answered]
-            while blocks and blocks[-1].get("type") in ("thinking", "redacted_thinking"):
+        if role == "assistant":
+            called = {b.get("id") for b in blocks if b.get("type") in _RUN_THERE}
+            blocks = [b for b in blocks if not _is_result(b) or b.get("tool_use_id") in called]
+            if position < len(turns) - 1 or not is_paused:
+                answered = {b.get("tool_use_id") for b in blocks}
+                blocks = [b for b in blocks if b.get("type") not in _RUN_THERE or b.get("id") in answered]
+            while blocks and _thinks(blocks[-1:]):
                 blocks.pop()
         yield role, blocks
 
 
-def _answer_blocks(content: Iterable[ContentBlock], provider: str) -> Iterator[dict[str, JsonValue]]:
+def _begin_and_end_with_user(turns: list[_Turn], messages: Sequence[Message]) -> None:
+    """Add a word of the person where the API wants one: first, and, but for an answer that paused, last."""
+    if not turns or turns[0][0] == "assistant":
+        turns.insert(0, ("user", [_text(_GO_ON)]))
+    role, blocks = turns[-1]
+    if role == "user":
+        return
+    if not _is_paused(messages):
+        turns.append(("user", [_text(_GO_ON)]))
+    elif blocks[-1].get("type") == "text":
+        blocks[-1] = {**blocks[-1], "text": text_of(blocks[-1], "text").rstrip()}
+
+
+def _is_paused(messages: Sequence[Message]) -> bool:
+    last = messages[-1] if messages else None
+    return isinstance(last, AssistantMessage) and last.response.stop_reason.kind is StopKind.PAUSE
+
+
+def _thinks(blocks: Iterable[JsonObject]) -> bool:
+    return any(block.get("type") in _THINKING for block in blocks)
+
+
+def _is_result(block: JsonObject) -> bool:
+    """Whether a block is the result of a call that the provider ran itself."""
+    return text_of(block, "type").endswith("_tool_result")
+
+
+def _text(text: str) -> dict[str, JsonValue]:
+    return {"type": "text", "text": text}
+
+
+def _answer_blocks(
+    content: Iterable[ContentBlock], provider: str, ids: SentIds
+) -> Iterator[dict[str, JsonValue]]:
     for block in content:
         match block:
             case TextBlock():
                 if block.text.strip():
-                    yield {"type": "text", "text": whole(block.text)}
+                    yield _text(whole(block.text))
             case ToolUseBlock():
-                yield {"type": "tool_use", "id": _fit(block.id), "name": block.name, "input": block.input}
+                call_id, name = ids.of_call(block.id), sent_name(block.name)
+                yield {"type": "tool_use", "id": call_id, "name": name, "input": block.input}
             case ReasoningBlock() | OpaqueBlock():
                 if block.provider == provider and _is_signed(block.payload):
                     yield dict(block.payload)
@@ -112,19 +169,14 @@ def _is_signed(payload: JsonObject) -> bool:
     return payload.get("type") != "thinking" or bool(text_of(payload, "signature"))
 
 
-def _result(result: ToolResultMessage) -> dict[str, JsonValue]:
+def _result(result: ToolResultMessage, ids: SentIds) -> dict[str, JsonValue]:
     failed = result.is_error or result.is_rejected
     return {
         "type": "tool_result",
-        "tool_use_id": _fit(result.tool_use_id),
-        "content": whole(result.output) or "(no output)",
+        "tool_use_id": ids.of_result(result.tool_use_id),
+        "content": sent_output(result.output),
         **({"is_error": True} if failed else {}),
     }
-
-
-def _fit(call_id: str) -> str:
-    """An id of another provider in the characters that this one accepts."""
-    return _FOREIGN_ID.sub("_", call_id)
 
 
 def _mark_cached(turns: list[_Turn]) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 import httpx2
 
 from domain.errors import ProviderError, ProviderErrorKind
+from infrastructure.providers.amazon_bedrock import BedrockAccess
 from infrastructure.providers.failures import Failures
+from infrastructure.providers.google_vertex import VertexAccess
 from infrastructure.providers.wire import ProviderSettings
 
 _NO_KEY = "none"
@@ -28,8 +31,22 @@ class PublicService:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AzureAccess:
+    """What Azure wants to be told. `has_token` says that the key is a token of Entra ID."""
+
+    api_version: str
+    has_token: bool
+
+
+Cloud: TypeAlias = BedrockAccess | VertexAccess | AzureAccess
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A provider's address and the key for it. `key` is "none" where the server wants none."""
+    """A provider's address and the key for it. `key` is "none" where the server wants none.
+
+    `cloud` is the one that serves it, where that is one.
+    """
 
     provider: str
     address: str
@@ -38,6 +55,7 @@ class Endpoint:
     key_env: str | None
     headers: Mapping[str, str]
     timeout_secs: float
+    cloud: Cloud | None = None
 
     @classmethod
     def of(
@@ -68,14 +86,21 @@ class Endpoint:
         """Bounds of one read, one write and the connecting."""
         return httpx2.Timeout(self.timeout_secs, connect=min(self.timeout_secs, _LONGEST_CONNECT_SECS))
 
+    @property
+    def has_key(self) -> bool:
+        """Whether there is a key at all."""
+        return self.key != _NO_KEY
+
     def failures(self) -> Failures:
         """The sentences for what goes wrong here."""
+        signed_in = self.cloud if isinstance(self.cloud, BedrockAccess | VertexAccess) else None
         return Failures(
             provider=self.provider,
             address=_without_password(self.address),
             key_env=self.key_env,
-            secret="" if self.key == _NO_KEY else self.key,
+            secret=self.key if self.has_key else "",
             timeout_secs=self.timeout_secs,
+            sign_in=signed_in.sign_in.remedy if signed_in is not None else "",
         )
 
 

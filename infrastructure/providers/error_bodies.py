@@ -23,7 +23,25 @@ _STATUS_OF_TYPE: Mapping[str, int] = {
     "server_error": 500,
     "timeout_error": 504,
     "overloaded_error": 529,
+    # what Amazon reports inside a stream
+    "validationException": 400,
+    "throttlingException": 429,
+    "internalServerException": 500,
+    "modelStreamErrorException": 500,
+    "serviceUnavailableException": 503,
+    "modelTimeoutException": 504,
 }
+# Amazon says 403 to whom it does not know and to who may not, which have different remedies
+_UNKNOWN_TO_AMAZON = frozenset(
+    {
+        "ExpiredTokenException",
+        "IncompleteSignatureException",
+        "InvalidClientTokenId",
+        "InvalidSignatureException",
+        "MissingAuthenticationTokenException",
+        "UnrecognizedClientException",
+    }
+)
 _FINAL_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 
 
@@ -52,6 +70,18 @@ def status_in(error: JsonObject) -> int | None:
     return _STATUS_OF_TYPE.get(text_of(error, "type"), _STATUS_OF_TYPE.get(text_of(error, "code")))
 
 
+def is_stranger_to_amazon(error_type: str) -> bool:
+    """Whether Amazon's header `x-amzn-errortype` says that it does not know who asks."""
+    return error_type.partition(":")[0] in _UNKNOWN_TO_AMAZON
+
+
+def speaks_of_model(error: JsonObject, text: str) -> bool:
+    """Whether what was not found is the model, and not the address, as far as the answer tells."""
+    code = text_of(error, "code").lower()
+    words = (text_of(error, "message") or text_of(error, "detail") or text).lower()
+    return any(word in where for word in ("model", "deployment") for where in (code, words))
+
+
 def error_in(body: bytes) -> JsonObject:
     """The part of a JSON body that describes an error; empty where there is none."""
     try:
@@ -67,6 +97,8 @@ def error_in(body: bytes) -> JsonObject:
         return inner
     if isinstance(inner, str):
         return {"message": inner}
+    if said := text_of(value, "Message"):  # Amazon's gateway, in front of Bedrock
+        return {"message": said}
     return value if text_of(value, "message") or text_of(value, "detail") else {}
 
 

@@ -11,8 +11,17 @@ import httpx2
 
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.json_value import JsonObject, JsonValue
-from infrastructure.providers.error_bodies import error_in, is_final, one_line, plain_text, status_in
+from infrastructure.providers.error_bodies import (
+    error_in,
+    is_final,
+    is_stranger_to_amazon,
+    one_line,
+    plain_text,
+    speaks_of_model,
+    status_in,
+)
 from infrastructure.providers.json_fields import object_of, text_of
+from infrastructure.providers.proxies import Proxy, proxy_for
 from infrastructure.providers.retry import retry_after_of
 
 _Kind = ProviderErrorKind
@@ -41,28 +50,45 @@ _SAYS: Mapping[_Kind, str] = {
     _Kind.SERVER: "failed on its side",
     _Kind.DAMAGED_STREAM: "sent a damaged answer",
 }
+_PROXY_WANTS_TO_KNOW = 407
+_NO_SUCH_PATH = (404, 405)
+# what no other authority would mend: the certificate is not yet valid, is no longer, or is another host's
+_OWN_FAULTS = frozenset({9, 10, 62, 64})
 _RETRYABLE = frozenset({_Kind.TIMEOUT, _Kind.RATE_LIMIT, _Kind.OVERLOADED, _Kind.SERVER})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failures:
-    """Words the failures of one provider. `secret` is the key, which never appears in a sentence."""
+    """Words the failures of one provider. `secret` is the key, which never appears in a sentence.
+
+    `sign_in` is what to do where no key but a cloud's own credentials were refused; `other_api` what to do
+    where the server does not know the address that is asked.
+    """
 
     provider: str
     address: str
     key_env: str | None
     secret: str
     timeout_secs: float
+    sign_in: str = ""
+    other_api: str = ""
 
     def refused(self, response: httpx2.Response) -> ProviderError:
         """An HTTP status other than success. The body must have been read."""
         status = response.status_code
+        if status == _PROXY_WANTS_TO_KNOW and (proxy := proxy_for(self.address)) is not None:
+            return self._stopped_at(proxy, "407")
         error = error_in(response.content)
+        body = plain_text(response.content)
         wish = response.headers.get("x-should-retry")
+        unknown = is_stranger_to_amazon(response.headers.get("x-amzn-errortype", ""))
         return self._said(
             status,
-            self._detail(error) or self._shown(plain_text(response.content)),
+            self._detail(error) or self._shown(body),
+            kind=_Kind.AUTHENTICATION if unknown else None,
+            remedy=self.other_api if status in _NO_SUCH_PATH and not speaks_of_model(error, body) else "",
             final=is_final(error) or wish == "false",
+            passing=wish == "true",
             http_status=status,
             request_id=response.headers.get("request-id") or response.headers.get("x-request-id"),
             retry_after=retry_after_of(response.headers),
@@ -127,20 +153,23 @@ class Failures:
         detail: str,
         *,
         final: bool,
+        passing: bool = False,
+        kind: _Kind | None = None,
+        remedy: str = "",
         partial: bool = False,
         http_status: int | None = None,
         request_id: str | None = None,
         retry_after: float | None = None,
     ) -> ProviderError:
-        kind = _kind_of(status)
+        kind = kind or _kind_of(status)
         number = f" ({status})" if status is not None else ""
-        remedy = ""
-        if kind is _Kind.AUTHENTICATION and self.key_env:
-            remedy = f"; set {self.key_env} to a valid key"
+        if kind is _Kind.AUTHENTICATION:
+            remedy = f"set {self.key_env} to a valid key" if self.key_env else self.sign_in
+        reason = "; ".join(part for part in (detail or "it gave no reason", remedy) if part)
         return ProviderError(
-            f"{self.provider} {_SAYS[kind]}{number}: {detail or 'it gave no reason'}{remedy}",
+            f"{self.provider} {_SAYS[kind]}{number}: {reason}",
             kind=kind,
-            retryable=kind in _RETRYABLE and not final and not partial,
+            retryable=(passing or kind in _RETRYABLE) and not final and not partial,
             status=http_status,
             request_id=request_id,
             retry_after=retry_after,
@@ -151,12 +180,36 @@ class Failures:
         causes = list(_causes(error))
         certificate = next((c for c in causes if isinstance(c, ssl.SSLCertVerificationError)), None)
         if certificate is not None:
-            why = self._shown(certificate.verify_message)
-            text = f"the certificate of {self.address} is not trusted: {why}"
-            return ProviderError(text, kind=_Kind.CONNECTION)
+            return self._not_trusted(certificate)
+        proxy = proxy_for(self.address)
+        if isinstance(error, httpx2.ProxyError) and proxy is not None:
+            return self._stopped_at(proxy, str(error))
         reason = next((r for c in causes if (r := _reason(c))), self._shown(str(error)))
-        text = f"cannot connect to {self.address}: {reason or type(error).__name__}"
+        way = f" through the proxy {proxy.address} of {proxy.variable}" if proxy is not None else ""
+        text = f"cannot connect to {self.address}{way}: {reason or type(error).__name__}"
         return ProviderError(text, kind=_Kind.CONNECTION, retryable=True)
+
+    def _not_trusted(self, certificate: ssl.SSLCertVerificationError) -> ProviderError:
+        text = f"the certificate of {self.address} is not trusted: {self._shown(certificate.verify_message)}"
+        if getattr(certificate, "verify_code", 0) not in _OWN_FAULTS:
+            text += (
+                "; if an authority of your own signed it, set SSL_CERT_FILE to the file with its certificate"
+            )
+        return ProviderError(text, kind=_Kind.CONNECTION)
+
+    def _stopped_at(self, proxy: Proxy, reason: str) -> ProviderError:
+        """The proxy answered, and did not let through. What it refuses once, it refuses again."""
+        if reason.startswith(str(_PROXY_WANTS_TO_KNOW)):
+            text = (
+                f"the proxy {proxy.address} wants to know who asks (407); write your name and password into "
+                f"{proxy.variable}, as http://NAME:PASSWORD@HOST:PORT"
+            )
+            return ProviderError(text, kind=_Kind.CONNECTION)
+        text = (
+            f"the proxy {proxy.address} does not lead to {self.address}: {self._shown(reason)}; check "
+            f"{proxy.variable} and NO_PROXY"
+        )
+        return ProviderError(text, kind=_Kind.CONNECTION, retryable=reason.startswith("5"))
 
     def _detail(self, error: JsonObject) -> str:
         message = text_of(error, "message") or text_of(error, "detail")

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
-from application.ports import MessageShaper
+from application.ports import LlmSession, MessageShaper
 from domain.conversation import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.providers.session import ConversationSession
-from infrastructure.providers.wire import ProviderSettings, WarmWire, Wire
+from infrastructure.providers.backend import Backend, WireBackend
+from infrastructure.providers.wire import ProviderSettings, Wire
+
+if TYPE_CHECKING:
+    from infrastructure.providers.endpoint import Endpoint, PublicService
 
 
 class ProviderGateway:
-    """Implements `LlmGateway` over the configured providers; each gets one wire, kept for all sessions.
+    """Implements `LlmGateway` over the configured providers; each is set up once, for all sessions.
 
     `environ` holds the keys. The modules of a provider are imported when it is first asked for.
     """
@@ -25,22 +28,24 @@ class ProviderGateway:
     ) -> None:
         self._settings = settings
         self._environ = environ
-        self._wires: dict[str, Wire] = {}
+        self._backends: dict[str, Backend] = {}
         self._building = threading.Lock()
 
     def session(
         self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None = None
-    ) -> ConversationSession:
+    ) -> LlmSession:
         """A session with "provider/model". Raises ProviderError(CONFIGURATION) if that cannot be had."""
         provider, own_name = self._split(model)
-        return ConversationSession(
-            self._wire(provider),
-            conversation,
-            model=own_name,
-            system=system,
-            shape=shape,
-            max_retries=self._settings[provider].max_retries,
-        )
+        return self._backend(provider).session(own_name, conversation, system, shape)
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The names of the providers in the settings, in their order."""
+        return tuple(self._settings)
+
+    async def models(self, provider: str) -> tuple[str, ...]:
+        """The models that a provider lists, each as "provider/model", in its order. Raises ProviderError."""
+        return tuple(f"{provider}/{own_name}" for own_name in await self._backend(provider).models())
 
     def warm_up(self, model: str) -> None:
         """Load what a session with this model needs. Blocks: call it from a background thread.
@@ -48,17 +53,15 @@ class ProviderGateway:
         A model that cannot be had is passed over in silence: whoever opens a session with it is told.
         """
         try:
-            wire = self._wire(self._split(model)[0])
-            if isinstance(wire, WarmWire):
-                wire.warm_up()
+            self._backend(self._split(model)[0]).warm_up()
         except ProviderError:
             return
 
     async def aclose(self) -> None:
         """Close the connections of all sessions."""
-        wires, self._wires = self._wires, {}
-        for wire in wires.values():
-            await wire.aclose()
+        backends, self._backends = self._backends, {}
+        for backend in backends.values():
+            await backend.aclose()
 
     def _split(self, model: str) -> tuple[str, str]:
         provider, _, own_name = model.partition("/")
@@ -72,40 +75,56 @@ class ProviderGateway:
             raise _misconfigured(f'model "{model}" names no model; write "{provider}/" and the model\'s name')
         return provider, own_name
 
-    def _wire(self, provider: str) -> Wire:
+    def _backend(self, provider: str) -> Backend:
         with self._building:
-            if provider not in self._wires:
-                self._wires[provider] = self._build(provider, self._settings[provider])
-            return self._wires[provider]
+            if provider not in self._backends:
+                self._backends[provider] = self._build(provider, self._settings[provider])
+            return self._backends[provider]
 
-    def _build(self, provider: str, settings: ProviderSettings) -> Wire:
+    def _build(self, provider: str, settings: ProviderSettings) -> Backend:
+        wire: Wire
+        if settings.client:
+            from infrastructure.providers.clouds import check_type
+
+            check_type(provider, settings)
         match settings.type:
             case "anthropic":
                 from infrastructure.providers.anthropic_messages import ANTHROPIC, AnthropicMessages
-                from infrastructure.providers.endpoint import Endpoint
 
-                endpoint = Endpoint.of(provider, settings, self._environ, ANTHROPIC)
-                return AnthropicMessages(endpoint, max_output_tokens=settings.max_output_tokens)
+                endpoint = self._endpoint(provider, settings, ANTHROPIC)
+                wire = AnthropicMessages(endpoint, max_output_tokens=settings.max_output_tokens)
             case "openai":
-                from infrastructure.providers.endpoint import Endpoint
                 from infrastructure.providers.openai_client import OPENAI
                 from infrastructure.providers.openai_responses import OpenAiResponses
 
-                endpoint = Endpoint.of(provider, settings, self._environ, OPENAI)
-                return OpenAiResponses(endpoint, max_output_tokens=settings.max_output_tokens)
+                endpoint = self._endpoint(provider, settings, OPENAI)
+                wire = OpenAiResponses(endpoint, max_output_tokens=settings.max_output_tokens)
             case "openai-chat":
-                from infrastructure.providers.endpoint import Endpoint
                 from infrastructure.providers.openai_chat import OpenAiChat
                 from infrastructure.providers.openai_client import OPENAI
 
-                endpoint = Endpoint.of(provider, settings, self._environ, OPENAI)
-                return OpenAiChat(endpoint, max_output_tokens=settings.max_output_tokens)
+                endpoint = self._endpoint(provider, settings, OPENAI)
+                wire = OpenAiChat(endpoint, max_output_tokens=settings.max_output_tokens)
+            case "copilot":
+                from infrastructure.providers.copilot.backend import CopilotBackend
+
+                return CopilotBackend(provider, settings, self._environ)
             case "offline":
                 from infrastructure.providers.offline import OfflineWire
 
-                return OfflineWire()
+                wire = OfflineWire()
             case never:
                 assert_never(never)
+        return WireBackend(wire, max_retries=settings.max_retries)
+
+    def _endpoint(self, provider: str, settings: ProviderSettings, public: PublicService) -> Endpoint:
+        if settings.client:
+            from infrastructure.providers.clouds import cloud_endpoint
+
+            return cloud_endpoint(provider, settings, self._environ, public)
+        from infrastructure.providers.endpoint import Endpoint
+
+        return Endpoint.of(provider, settings, self._environ, public)
 
 
 def _misconfigured(text: str) -> ProviderError:

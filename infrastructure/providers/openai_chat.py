@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from application.ports import OnStreamEvent
 from domain.response import LlmResponse
-from infrastructure.providers.endpoint import Endpoint
+from infrastructure.providers.endpoint import AzureAccess, Endpoint
 from infrastructure.providers.openai_answer import ChatAnswer
 from infrastructure.providers.openai_client import OpenAiClient
 from infrastructure.providers.openai_payload import chat_payload
@@ -20,7 +20,9 @@ class OpenAiChat:
         self._max_tokens = max_output_tokens
         # OpenAI's own models refuse the old name, most other servers know no other
         self._max_tokens_field = (
-            "max_completion_tokens" if endpoint.host.endswith(".openai.com") else "max_tokens"
+            "max_completion_tokens"
+            if endpoint.host.endswith(".openai.com") or isinstance(endpoint.cloud, AzureAccess)
+            else "max_tokens"
         )
         self._client = OpenAiClient(endpoint, "chat")
 
@@ -43,6 +45,10 @@ class OpenAiChat:
         )
         answer = ChatAnswer(self.provider, on_event, self._failures)
         return await self._client.send(request.model, body, answer)
+
+    async def models(self) -> tuple[str, ...]:
+        """The models the server lists. Raises ProviderError, also where it has no list."""
+        return await self._client.models()
 
     async def aclose(self) -> None:
         """Close the connections."""

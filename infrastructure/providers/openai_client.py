@@ -6,14 +6,16 @@ import asyncio
 import threading
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, assert_never
 
 import httpx2
 
 from domain.json_value import JsonValue
 from domain.response import LlmResponse
-from infrastructure.providers.endpoint import Endpoint, PublicService
+from infrastructure.providers.endpoint import AzureAccess, Endpoint, PublicService
 from infrastructure.providers.exchange import Answer, read_answer
+from infrastructure.providers.model_listing import ModelPage, all_pages, listing_refused, no_listing, read_page
 
 if TYPE_CHECKING:
     from openai import AsyncAPIResponse, AsyncOpenAI
@@ -28,6 +30,15 @@ OPENAI = PublicService(
 )
 
 
+class _Common(TypedDict):
+    """What every client of the SDK is told."""
+
+    timeout: httpx2.Timeout
+    max_retries: int
+    http_client: httpx2.AsyncClient
+    default_headers: Mapping[str, str]
+
+
 class OpenAiClient:
     """One connection to one of OpenAI's two APIs. The SDK is loaded by `warm_up` or the first request."""
 
@@ -35,6 +46,11 @@ class OpenAiClient:
         self._endpoint = endpoint
         self._api: OpenAiApi = api
         self._failures = endpoint.failures()
+        if api == "responses":
+            other_api = (
+                f'if it speaks Chat Completions only, set [providers.{endpoint.provider}] type = "openai-chat"'
+            )
+            self._failures = replace(self._failures, other_api=other_api)
         self._client: AsyncOpenAI | None = None
         self._loading = threading.Lock()
 
@@ -66,6 +82,31 @@ class OpenAiClient:
         except openai.OpenAIError as error:
             raise self._failures.unusable(error) from error
 
+    async def models(self) -> tuple[str, ...]:
+        """The models the server lists. Raises ProviderError, also where it has no list."""
+        return await all_pages(self._page_after)
+
+    async def _page_after(self, _last_id: str | None) -> ModelPage:
+        if self._endpoint.cloud is not None:  # Azure lists what could be deployed, not what is
+            raise no_listing(self._endpoint.provider)
+        client = self._client
+        if client is None:
+            client = await asyncio.to_thread(self._ready_client)
+        import openai  # at hand by now
+
+        try:
+            async with client.models.with_streaming_response.list() as response:
+                page = await read_page(response.iter_bytes(), self._failures)
+                return ModelPage(page.names)  # this list has one page
+        except openai.APIStatusError as error:
+            raise listing_refused(error.response, self._failures) from error
+        except openai.APIConnectionError as error:
+            raise self._failures.unreachable(_cause(error), started=False) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise self._failures.unreachable(error, started=False) from error
+        except openai.OpenAIError as error:
+            raise self._failures.unusable(error) from error
+
     async def aclose(self) -> None:
         """Close the connections."""
         if self._client is not None:
@@ -94,20 +135,30 @@ class OpenAiClient:
             return self._client
 
     def _new_client(self) -> AsyncOpenAI:
-        from openai import AsyncOpenAI, DefaultAsyncHttpx2Client
+        from openai import AsyncAzureOpenAI, AsyncOpenAI, DefaultAsyncHttpx2Client
 
+        endpoint = self._endpoint
         try:
-            http_client = DefaultAsyncHttpx2Client(timeout=self._endpoint.timeout)
-        except (OSError, ValueError, httpx2.InvalidURL) as error:
+            http_client = DefaultAsyncHttpx2Client(timeout=endpoint.timeout)
+        except (OSError, ValueError, ImportError, httpx2.InvalidURL) as error:
             raise self._failures.bad_environment(error) from error
-        client = AsyncOpenAI(
-            api_key=self._endpoint.key,
-            base_url=self._endpoint.address,
-            timeout=self._endpoint.timeout,
+        common = _Common(
+            timeout=endpoint.timeout,
             max_retries=0,
             http_client=http_client,
-            default_headers=self._endpoint.headers,
+            default_headers=endpoint.headers,
         )
+        client: AsyncOpenAI
+        if isinstance(cloud := endpoint.cloud, AzureAccess):
+            client = AsyncAzureOpenAI(
+                azure_endpoint=endpoint.address,
+                api_version=cloud.api_version,
+                api_key=None if cloud.has_token else endpoint.key,
+                azure_ad_token=endpoint.key if cloud.has_token else None,
+                **common,
+            )
+        else:
+            client = AsyncOpenAI(api_key=endpoint.key, base_url=endpoint.address, **common)
         # the resource is imported on first use; better here than on the loop of the first request
         _ = client.responses if self._api == "responses" else client.chat.completions
         return client

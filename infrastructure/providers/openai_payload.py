@@ -10,6 +10,7 @@ from domain.conversation import AssistantMessage, ToolResults, UserMessage
 from domain.json_value import JsonObject, JsonValue
 from domain.response import ContentBlock, LlmResponse, OpaqueBlock, ReasoningBlock, ToolUseBlock
 from infrastructure.providers.json_fields import object_of, text_of, whole
+from infrastructure.providers.sent_calls import SentIds, sent_name, sent_output, sent_prompt
 from infrastructure.providers.wire import WireRequest
 
 CALL_EXTRA = "call_extra"
@@ -56,25 +57,27 @@ def _tool_choice(request: WireRequest) -> JsonValue:
 def _messages(request: WireRequest, provider: str) -> Iterator[JsonObject]:
     if request.system.strip():
         yield {"role": "system", "content": whole(request.system)}
+    ids = SentIds(anew=False)
     for message in request.messages:
         match message:
             case UserMessage():
-                yield {"role": "user", "content": whole(message.text)}
+                yield {"role": "user", "content": sent_prompt(message.text)}
             case AssistantMessage():
-                yield from _answer(message.response, provider)
+                yield from _answer(message.response, provider, ids)
             case ToolResults():
                 for result in message.results:
                     yield {
                         "role": "tool",
-                        "tool_call_id": result.tool_use_id,
-                        "content": whole(result.output) or "(no output)",
+                        "tool_call_id": ids.of_result(result.tool_use_id),
+                        "content": sent_output(result.output),
                     }
             case _:
                 assert_never(message)
 
 
-def _answer(response: LlmResponse, provider: str) -> Iterator[JsonObject]:
-    text = whole(response.text_content())
+def _answer(response: LlmResponse, provider: str, ids: SentIds) -> Iterator[JsonObject]:
+    said = response.text_content()
+    text = whole(said) if said.strip() else ""
     calls = [block for block in response.content if isinstance(block, ToolUseBlock)]
     if not calls:
         if text:
@@ -85,7 +88,7 @@ def _answer(response: LlmResponse, provider: str) -> Iterator[JsonObject]:
         "role": "assistant",
         "content": text or None,
         **_reasoning(response.content, provider),
-        "tool_calls": [_call(block, response.content, provider) for block in calls],
+        "tool_calls": [_call(block, response.content, provider, ids) for block in calls],
     }
 
 
@@ -98,7 +101,7 @@ def _reasoning(content: tuple[ContentBlock, ...], provider: str) -> dict[str, Js
     }
 
 
-def _call(call: ToolUseBlock, content: tuple[ContentBlock, ...], provider: str) -> JsonObject:
+def _call(call: ToolUseBlock, content: tuple[ContentBlock, ...], provider: str, ids: SentIds) -> JsonObject:
     added = next(
         (
             object_of(block.payload, "fields")
@@ -110,5 +113,5 @@ def _call(call: ToolUseBlock, content: tuple[ContentBlock, ...], provider: str) 
         ),
         {},
     )
-    function = {"name": call.name, "arguments": json.dumps(call.input, ensure_ascii=False)}
-    return {"id": call.id, "type": "function", "function": function, **added}
+    function = {"name": sent_name(call.name), "arguments": json.dumps(call.input, ensure_ascii=False)}
+    return {"id": ids.of_call(call.id), "type": "function", "function": function, **added}

@@ -42,6 +42,10 @@ class OpenAiResponses:
         self._models_without_reasoning.add(request.model)
         return await self._send(request, on_event)
 
+    async def models(self) -> tuple[str, ...]:
+        """The models the server lists. Raises ProviderError, also where it has no list."""
+        return await self._client.models()
+
     async def aclose(self) -> None:
         """Close the connections."""
         await self._client.aclose()

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 
 from domain.json_value import JsonObject
 from domain.response import ContentBlock, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
-from infrastructure.providers.json_fields import objects_of, parsed_arguments, text_of, whole
+from infrastructure.providers.json_fields import (
+    call_text,
+    objects_of,
+    parsed_arguments,
+    sendable,
+    text_of,
+    whole,
+)
 from infrastructure.providers.responses_payload import MESSAGE_PHASE
 
 PARAGRAPH = "\n\n"
@@ -22,19 +30,30 @@ def item_blocks(item: JsonObject, *, provider: str, call_id: str) -> Iterator[Co
                     yield OpaqueBlock(provider=provider, payload={"type": MESSAGE_PHASE, "phase": phase})
                 yield TextBlock(text)
         case "reasoning":
-            yield ReasoningBlock(provider=provider, payload=item, text=reasoning_text(item))
+            yield ReasoningBlock(provider=provider, payload=sendable(item), text=reasoning_text(item))
         case "function_call":
-            arguments, problem = parsed_arguments(text_of(item, "arguments"))
+            arguments, problem = parsed_arguments(arguments_text(item))
             name = text_of(item, "name")
             yield ToolUseBlock(id=call_id, name=name, input=arguments, parse_error=problem)
         case _:
-            yield OpaqueBlock(provider=provider, payload=item)
+            yield OpaqueBlock(provider=provider, payload=sendable(item))
 
 
 def message_text(item: JsonObject) -> str:
     """What a message says, its refusals included."""
     parts = objects_of(item, "content")
     return whole("".join(text_of(part, "text") or text_of(part, "refusal") for part in parts))
+
+
+def arguments_text(item: JsonObject) -> str:
+    """The arguments of a call as text; some servers send the object itself. Raises WrongKindError."""
+    value = item.get("arguments")
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping) else call_text(item, "arguments")
+
+
+def is_cut_off_call(item: JsonObject) -> bool:
+    """Whether an item is a call that says of itself that it is not whole."""
+    return text_of(item, "type") == "function_call" and text_of(item, "status") == "incomplete"
 
 
 def is_refusal(item: JsonObject) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from domain.conversation import AssistantMessage, ToolResults, UserMessage
 from domain.json_value import JsonObject, JsonValue
 from domain.response import LlmResponse, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
 from infrastructure.providers.json_fields import text_of, whole
+from infrastructure.providers.sent_calls import SentIds, sent_name, sent_output, sent_prompt
 from infrastructure.providers.wire import WireRequest
 
 MESSAGE_PHASE = "message_phase"
@@ -64,43 +65,58 @@ def _tool_choice(request: WireRequest) -> JsonValue:
 
 
 def _items(request: WireRequest, provider: str) -> Iterator[JsonObject]:
+    ids = SentIds()
     for message in request.messages:
         match message:
             case UserMessage():
-                yield {"role": "user", "content": whole(message.text)}
+                yield {"role": "user", "content": sent_prompt(message.text)}
             case AssistantMessage():
-                yield from _without_loose_reasoning(list(_answer(message.response, provider)))
+                yield from _acceptable(list(_answer(message.response, provider, ids)))
             case ToolResults():
                 for result in message.results:
                     yield {
                         "type": "function_call_output",
-                        "call_id": result.tool_use_id,
-                        "output": whole(result.output) or "(no output)",
+                        "call_id": ids.of_result(result.tool_use_id),
+                        "output": sent_output(result.output),
                     }
             case _:
                 assert_never(message)
 
 
-def _without_loose_reasoning(items: list[JsonObject]) -> list[JsonObject]:
-    """The items of an answer without reasoning that nothing follows: the API refuses that."""
+def _acceptable(items: list[JsonObject]) -> list[JsonObject]:
+    """The items of an answer without what the API refuses: calls that have no result, loose reasoning."""
+    refused = open_calls(items)
+    items = [item for item in items if item not in refused]
     while items and text_of(items[-1], "type") == "reasoning":
         items.pop()
     return items
 
 
-def _answer(response: LlmResponse, provider: str) -> Iterator[JsonObject]:
+def open_calls(items: Sequence[JsonObject]) -> list[JsonObject]:
+    """The calls of tools that were never offered, for which no item brings a result and nobody can."""
+    answered = {text_of(item, "call_id") for item in items if text_of(item, "type").endswith("_output")}
+    return [
+        item
+        for item in items
+        if text_of(item, "call_id") not in ("", *answered)
+        and text_of(item, "type") != "function_call"
+        and not text_of(item, "type").endswith("_output")
+    ]
+
+
+def _answer(response: LlmResponse, provider: str, ids: SentIds) -> Iterator[JsonObject]:
     phase: dict[str, JsonValue] = {}
     for block in response.content:
         match block:
             case TextBlock():
-                if block.text:
+                if block.text.strip():
                     yield {"role": "assistant", "content": whole(block.text), **phase}
                 phase = {}
             case ToolUseBlock():
                 yield {
                     "type": "function_call",
-                    "call_id": block.id,
-                    "name": block.name,
+                    "call_id": ids.of_call(block.id),
+                    "name": sent_name(block.name),
                     "arguments": json.dumps(block.input, ensure_ascii=False),
                 }
             case OpaqueBlock(provider=owner, payload=payload):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Mapping
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 from domain.errors import ProviderError
@@ -21,21 +23,31 @@ def jittered_backoff(attempt: int) -> float:
 
 
 def retry_after_of(headers: Mapping[str, str]) -> float | None:
-    """The provider's wish in seconds, from `retry-after-ms` or `retry-after` (seconds or a date)."""
+    """The provider's wish in seconds, from `retry-after-ms` or `retry-after` (seconds or a date).
+
+    None where there is none, or one that makes no sense. A date that has passed means at once.
+    """
+    wish = _count(headers.get("retry-after-ms", ""))
+    if wish is not None:
+        return wish / 1000
+    text = headers.get("retry-after", "")
+    wish = _count(text)
+    return wish if wish is not None else _seconds_until(text)
+
+
+def _count(text: str) -> float | None:
     try:
-        return max(0.0, float(headers["retry-after-ms"]) / 1000)
-    except (KeyError, ValueError):
-        wish = headers.get("retry-after", "").strip()
-    try:
-        return max(0.0, float(wish))
+        number = float(text)
     except ValueError:
-        return _seconds_until(wish)
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
 
 
 def _seconds_until(date: str) -> float | None:
     try:
-        return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
-    except (ValueError, TypeError):
+        moment = parsedate_to_datetime(date)
+        return max(0.0, moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
         return None
 
 

@@ -130,7 +130,15 @@ class ConversationSession:
                     raise
                 attempt += 1
                 delay = error.retry_after if error.retry_after is not None else self._backoff(attempt)
-                heard.pass_on(RetryScheduled(attempt=attempt, delay_secs=delay, reason=str(error)))
+                heard.pass_on(
+                    RetryScheduled(
+                        attempt=attempt,
+                        delay_secs=delay,
+                        reason=str(error),
+                        attempts=self._max_retries,
+                        kind=error.kind,
+                    )
+                )
             await asyncio.sleep(delay)
 
     def _keep(self, text: str, why: str) -> None:

@@ -11,7 +11,8 @@ from domain.conversation import Message
 from domain.json_value import JsonObject
 from domain.response import LlmResponse
 
-ProviderType: TypeAlias = Literal["anthropic", "openai", "openai-chat", "offline"]
+ProviderType: TypeAlias = Literal["anthropic", "openai", "openai-chat", "copilot", "offline"]
+CloudClient: TypeAlias = Literal["", "bedrock", "vertex", "azure"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,10 @@ class Wire(Protocol):
         """
         ...
 
+    async def models(self) -> tuple[str, ...]:
+        """The provider's own names of the models it offers, in its order. Raises ProviderError."""
+        ...
+
     async def aclose(self) -> None:
         """Close the connections. Nothing may be sent afterwards."""
         ...
@@ -66,10 +71,16 @@ class ProviderSettings:
     `max_output_tokens` of None means 16384 for `anthropic`, which demands a bound, and the server's own
     bound elsewhere. `api_key_env` names the environment variable of the key; "" says that the server wants
     none. None means the same for a server of your own, and ANTHROPIC_API_KEY or OPENAI_API_KEY for the public
-    ones.
+    ones. `client`, `region`, `project` and `api_version` say which cloud serves it, where that is one;
+    `program` is the GitHub Copilot CLI.
     """
 
     type: ProviderType
+    client: CloudClient = ""
+    region: str | None = None
+    project: str | None = None
+    api_version: str | None = None
+    program: str | None = None
     base_url: str | None = None
     api_key_env: str | None = None
     timeout_secs: float = 120.0

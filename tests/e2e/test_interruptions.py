@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +53,7 @@ def drive(project: Path, home: Path) -> None:
         terminal.wait_for("All is well.")
 
 
-@pytest.mark.parametrize("dialect", ["anthropic", "openai-chat"])
+@pytest.mark.parametrize("dialect", ["anthropic", "openai", "openai-chat"])
 async def test_after_escape_at_any_stage_every_request_is_legal(dialect: Dialect, tmp_path: Path) -> None:
     project, home = tmp_path / "project", tmp_path / "home"
     project.mkdir()
@@ -77,9 +79,8 @@ def unpaired(body: dict[str, Any], dialect: Dialect) -> list[str]:
     """Ids of calls whose results do not follow at once and in order, as the provider demands."""
     wrong: list[str] = []
     awaited: list[str] = []
-    for message in body["messages"]:
-        calls, results = _anthropic_ids(message) if dialect == "anthropic" else _chat_ids(message)
-        if dialect == "openai-chat" and message["role"] == "tool":
+    for calls, results, is_one_of_many in _turns(body, dialect):
+        if is_one_of_many:
             wrong += results if results != awaited[:1] else []
             awaited = awaited[1:]
             continue
@@ -88,12 +89,24 @@ def unpaired(body: dict[str, Any], dialect: Dialect) -> list[str]:
     return wrong + awaited
 
 
-def _anthropic_ids(message: dict[str, Any]) -> tuple[list[str], list[str]]:
-    blocks = message["content"] if isinstance(message["content"], list) else []
-    calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
-    return calls, [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
-
-
-def _chat_ids(message: dict[str, Any]) -> tuple[list[str], list[str]]:
-    results = [message["tool_call_id"]] if message["role"] == "tool" else []
-    return [call["id"] for call in message.get("tool_calls") or []], results
+def _turns(body: dict[str, Any], dialect: Dialect) -> Iterator[tuple[list[str], list[str], bool]]:
+    """Of each message: the ids of its calls, those of its results, and whether it is one result of several."""
+    match dialect:
+        case "anthropic":
+            for message in body["messages"]:
+                blocks = message["content"] if isinstance(message["content"], list) else []
+                calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
+                yield calls, [b["tool_use_id"] for b in blocks if b["type"] == "tool_result"], False
+        case "openai-chat":
+            for message in body["messages"]:
+                if message["role"] == "tool":
+                    yield [], [message["tool_call_id"]], True
+                else:
+                    yield [call["id"] for call in message.get("tool_calls") or []], [], False
+        case "openai":
+            for kind, group in groupby(body["input"], key=lambda item: item.get("type", "message")):
+                ids = [item.get("call_id", "") for item in group]
+                if kind == "function_call_output":
+                    yield from (([], [id_], True) for id_ in ids)
+                else:
+                    yield ids if kind == "function_call" else [], [], False

@@ -22,7 +22,7 @@ from infrastructure.providers.openai_responses import OpenAiResponses
 from infrastructure.providers.session import ConversationSession
 from infrastructure.providers.wire import ProviderSettings, Wire
 from tests.support.fake_session import FakeSession, Step
-from tests.support.sse_server import Dialect, Reply, Say, SseServer
+from tests.support.sse_server import Dialect, Hang, Refuse, Reply, Say, SseServer
 
 SECRET = "sk-very-secret"
 
@@ -66,6 +66,22 @@ class Rig(Protocol):
         ...
 
 
+class FragileRig(Rig, Protocol):
+    """A rig whose other end can fail in every way."""
+
+    def script(self, *answers: Reply) -> None:
+        """Set what will be answered."""
+        ...
+
+    def unplug(self) -> None:
+        """Let nobody connect."""
+        ...
+
+    async def plug(self) -> None:
+        """Let everybody connect again."""
+        ...
+
+
 @dataclass(slots=True)
 class ServerRig:
     """A session over the real adapter, the real SDK and a real socket."""
@@ -78,6 +94,14 @@ class ServerRig:
     def script(self, *answers: Reply) -> None:
         """Set what the server will answer."""
         self.server.script = list(answers)
+
+    def unplug(self) -> None:
+        """Close the server's socket."""
+        self.server.unplug()
+
+    async def plug(self) -> None:
+        """Open it again."""
+        await self.server.plug()
 
     def requests(self) -> int:
         """How many requests arrived."""
@@ -122,17 +146,25 @@ class ServerRig:
 
 @dataclass(slots=True)
 class FakeRig:
-    """A session that is the fake."""
+    """A session that is the fake. `times_out` tells what silence means: an error, or waiting for ever."""
 
+    times_out: bool = False
     conversation: Conversation = field(default_factory=Conversation)
     session: FakeSession = field(init=False)
 
     def __post_init__(self) -> None:
         self.session = FakeSession([], conversation=self.conversation)
 
-    def script(self, *answers: Say) -> None:
+    def script(self, *answers: Reply) -> None:
         """Set what the fake will answer."""
-        self.session.script = [_step(answer) for answer in answers]
+        self.session.script = [_step(answer, times_out=self.times_out) for answer in answers]
+
+    def unplug(self) -> None:
+        """Let the next sending find nobody."""
+        self.session.script = [ProviderError("scripted", kind=ProviderErrorKind.CONNECTION, retryable=True)]
+
+    async def plug(self) -> None:
+        """Nothing to open: the fake answers what its script says."""
 
     def requests(self) -> int:
         """How many requests were made."""
@@ -151,11 +183,43 @@ class FakeRig:
         return [str(tool["name"]) for tool in sent.tools], choice if sent.tools else ""
 
 
-def _step(say: Say) -> Step:
-    if say.ending == "stall":
-        return Step(answer=LlmResponse.from_text(""), first=say.pieces, gate=asyncio.Event())
+_KIND_OF_STATUS = {
+    400: ProviderErrorKind.BAD_REQUEST,
+    401: ProviderErrorKind.AUTHENTICATION,
+    403: ProviderErrorKind.PERMISSION,
+    404: ProviderErrorKind.NOT_FOUND,
+    422: ProviderErrorKind.BAD_REQUEST,
+    429: ProviderErrorKind.RATE_LIMIT,
+    500: ProviderErrorKind.SERVER,
+    529: ProviderErrorKind.OVERLOADED,
+}
+_KIND_OF_HANG = {"silent": ProviderErrorKind.TIMEOUT}
+_KIND_OF_ENDING = {
+    "error": ProviderErrorKind.OVERLOADED,
+    "failed": ProviderErrorKind.SERVER,
+    "stall": ProviderErrorKind.TIMEOUT,
+}
+
+
+def _step(reply: Reply, *, times_out: bool) -> Step:
+    match reply:
+        case Say(ending="stall", pieces=pieces) if not times_out:
+            return Step(answer=LlmResponse.from_text(""), first=pieces, gate=asyncio.Event())
+        case Say():
+            return _spoken(reply)
+        case Refuse(status=status):
+            retryable = status == 429 or status >= 500
+            return Step(answer=ProviderError("no", kind=_KIND_OF_STATUS[status], retryable=retryable))
+        case Hang(how):
+            kind = _KIND_OF_HANG.get(how, ProviderErrorKind.CONNECTION)
+            return Step(answer=ProviderError("no", kind=kind, retryable=True))
+        case _:
+            raise NotImplementedError("the fake speaks no wire")
+
+
+def _spoken(say: Say) -> Step:
     if say.ending != "whole":
-        kind = ProviderErrorKind.DAMAGED_STREAM if say.ending == "drop" else ProviderErrorKind.OVERLOADED
+        kind = _KIND_OF_ENDING.get(say.ending, ProviderErrorKind.DAMAGED_STREAM)
         return Step(answer=ProviderError("scripted", kind=kind, partial=True), first=say.pieces)
     calls = []
     for call in say.calls:

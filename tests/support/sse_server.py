@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import socket
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -24,14 +27,19 @@ class ScriptedCall:
 class Say:
     """An answer. `stop` is neutral (end_turn, tool_use, max_tokens, refusal) or a word of its own.
 
-    `ending` tells how the connection ends after the pieces: whole, dropped, an error event, or silence.
+    `ending` tells what comes after the pieces: the end, the end of the connection (drop), its reset, an error
+    event, the word that the answer failed, garbage, or silence. `split` cuts the stream inside every character
+    that has several bytes, or into single bytes. `pings` signs of life, `ping_secs` apart, come first.
     """
 
     pieces: Sequence[str] = ()
     calls: Sequence[ScriptedCall] = ()
     stop: str = "end_turn"
     reasoning: str = ""
-    ending: Literal["whole", "drop", "error", "stall"] = "whole"
+    ending: Literal["whole", "drop", "reset", "error", "failed", "garbage", "stall"] = "whole"
+    split: Literal["event", "utf8", "byte"] = "event"
+    pings: int = 0
+    ping_secs: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +60,14 @@ class Raw:
     content_type: str = "text/event-stream"
 
 
-Reply = Say | Refuse | Raw
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """No answer at all: silence, the end of the connection, or its reset."""
+
+    how: Literal["silent", "close", "reset"]
+
+
+Reply = Say | Refuse | Raw | Hang
 
 SIGNATURE = "c2lnbmF0dXJl+/=="
 _CHAT_STOPS = {
@@ -60,6 +75,12 @@ _CHAT_STOPS = {
     "tool_use": "tool_calls",
     "max_tokens": "length",
     "refusal": "content_filter",
+}
+_GARBAGE = b'data: {"type": "x", "index": \n\n'
+_SIGNS_OF_LIFE: Mapping[Dialect, bytes] = {
+    "anthropic": b'event: ping\ndata: {"type": "ping"}\n\n',
+    "openai": b": keep-alive\n\n",
+    "openai-chat": b": keep-alive\n\n",
 }
 _RESPONSES_STOPS = {"max_tokens": "max_output_tokens", "refusal": "content_filter"}
 
@@ -73,6 +94,7 @@ class SseServer:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.script: list[Reply] = []
+        self.asked: list[str] = []  # "GET /v1/models?limit=1"
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.connections = 0
@@ -81,14 +103,25 @@ class SseServer:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> SseServer:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=2**24)
-        self.port: int = self._server.sockets[0].getsockname()[1]
+        self.port = 0
+        await self.plug()
         return self
 
-    async def __aexit__(self, *_exc: object) -> None:
+    async def plug(self) -> None:
+        """Listen, after `unplug` at the same port as before."""
+        if self.port and self._server.is_serving():
+            return
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self.port, limit=2**24)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    def unplug(self) -> None:
+        """Listen no more, and end all connections: nobody can connect."""
         self._server.close()
         for writer in self._writers:
             writer.transport.abort()
+
+    async def __aexit__(self, *_exc: object) -> None:
+        self.unplug()
         await asyncio.gather(*self._tasks)
 
     @property
@@ -120,7 +153,8 @@ class SseServer:
         }
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         self.headers.append(headers)
-        self.bodies.append(json.loads(body))
+        self.asked.append(head[0].rpartition(" ")[0])
+        self.bodies.append(json.loads(body) if body else {})
         reply = self.script.pop(0)
         match reply:
             case Refuse():
@@ -131,25 +165,58 @@ class SseServer:
                 writer.write(b"0\r\n\r\n")
             case Say():
                 return await self._say(reply, reader, writer)
+            case Hang():
+                return await self._end(reply.how, reader, writer)
         await writer.drain()
         return True
 
     async def _say(self, reply: Say, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         _write_head(writer, 200, {"content-type": "text/event-stream; charset=utf-8"})
-        for event in scripted_events(self.dialect, reply):
-            _write_chunk(writer, event)
+        for _ in range(reply.pings):
+            _write_chunk(writer, _SIGNS_OF_LIFE[self.dialect])
             await writer.drain()
+            await asyncio.sleep(reply.ping_secs)
+        for event in scripted_events(self.dialect, reply):
+            for piece in split_bytes(event, reply.split):
+                _write_chunk(writer, piece)
+                await writer.drain()
         match reply.ending:
-            case "whole" | "error":
+            case "whole" | "error" | "failed" | "garbage":
                 writer.write(b"0\r\n\r\n")
                 await writer.drain()
                 return True
             case "drop":
-                return False
+                return await self._end("close", reader, writer)
+            case "reset":
+                return await self._end("reset", reader, writer)
             case "stall":
-                await reader.read(1)
-                self.disconnected.set()
-                return False
+                return await self._end("silent", reader, writer)
+
+    async def _end(
+        self,
+        how: Literal["silent", "close", "reset"],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> Literal[False]:
+        if how == "silent":
+            await reader.read(1)
+            self.disconnected.set()
+        if how == "reset":
+            lingering: socket.socket = writer.get_extra_info("socket")
+            lingering.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            writer.transport.abort()
+        return False
+
+
+def split_bytes(data: bytes, how: Literal["event", "utf8", "byte"]) -> list[bytes]:
+    """An event in the pieces in which it is sent."""
+    match how:
+        case "event":
+            return [data]
+        case "utf8":  # after the first byte of each character that has several
+            return [piece for piece in re.split(rb"(?<=[\xc0-\xff])", data) if piece]
+        case "byte":
+            return [data[at : at + 1] for at in range(len(data))]
 
 
 def _write_head(writer: asyncio.StreamWriter, status: int, headers: Mapping[str, str]) -> None:
@@ -171,13 +238,18 @@ def _write_error(writer: asyncio.StreamWriter, dialect: Dialect, reply: Refuse) 
 
 def scripted_events(dialect: Dialect, reply: Say) -> list[bytes]:
     """The answer as the events of a stream."""
+    garbage = [_GARBAGE] if reply.ending == "garbage" else []
     match dialect:
         case "anthropic":
-            return anthropic_events(reply)
+            return anthropic_events(reply) + garbage
         case "openai":
-            return responses_events(reply)
+            return responses_events(reply) + garbage
         case "openai-chat":
-            return chat_events(reply)
+            return chat_events(reply) + garbage
+
+
+def _named_event(event: Mapping[str, Any]) -> bytes:
+    return f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n".encode()
 
 
 def anthropic_events(reply: Say) -> list[bytes]:
@@ -215,7 +287,9 @@ def anthropic_events(reply: Say) -> list[bytes]:
         events.append({"type": "message_stop"})
     if reply.ending == "error":
         events.append({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
-    return [f"event: {e['type']}\ndata: {json.dumps(e)}\n\n".encode() for e in events]
+    if reply.ending == "failed":
+        events.append({"type": "error", "error": {"type": "api_error", "message": "It failed"}})
+    return [_named_event(event) for event in events]
 
 
 def chat_events(reply: Say) -> list[bytes]:
@@ -246,7 +320,9 @@ def chat_events(reply: Say) -> list[bytes]:
         chunks.append({"model": "scripted", "choices": [], "usage": usage})
     if reply.ending == "error":
         chunks.append({"error": {"code": 529, "message": "Overloaded"}})
-    lines = [f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks]
+    if reply.ending == "failed":
+        chunks.append({"error": {"type": "server_error", "message": "It failed"}})
+    lines = [f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode() for chunk in chunks]
     return [*lines, b"data: [DONE]\n\n"] if reply.ending == "whole" else lines
 
 
@@ -266,8 +342,10 @@ def responses_events(reply: Say) -> list[bytes]:
     if reply.ending == "error":
         error = {"type": "error", "code": "overloaded_error", "message": "Overloaded", "param": None}
         events.append(error)
-    numbered = [{**event, "sequence_number": number} for number, event in enumerate(events)]
-    return [f"event: {e['type']}\ndata: {json.dumps(e)}\n\n".encode() for e in numbered]
+    if reply.ending == "failed":
+        failure = {"code": "server_error", "message": "It failed"}
+        events.append({"type": "response.failed", "response": {"status": "failed", "error": failure}})
+    return [_named_event({**event, "sequence_number": number}) for number, event in enumerate(events)]
 
 
 def _response_items(

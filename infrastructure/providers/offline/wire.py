@@ -54,6 +54,10 @@ class OfflineWire:
             model=_MODEL,
         )
 
+    async def models(self) -> tuple[str, ...]:
+        """Its one name."""
+        return (_MODEL.partition("/")[2],)
+
     async def aclose(self) -> None:
         """There is no connection to close."""
 

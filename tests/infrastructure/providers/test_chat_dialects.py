@@ -14,8 +14,10 @@ from domain.response import (
     TOOL_USE,
     LlmResponse,
     ReasoningBlock,
+    StopKind,
     StopReason,
     ToolUseBlock,
+    Usage,
 )
 from domain.stream import Delta, ReasoningDelta, StreamEvent, ToolCallDelta
 from domain.tool import ToolResultMessage
@@ -24,20 +26,30 @@ from infrastructure.providers.openai_answer import ChatAnswer
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import Raw, Say
 
+FAILURES = Failures(provider="v", address="http://h", key_env=None, secret="", timeout_secs=1.0)
+COUNTS = {"prompt_tokens": 7, "completion_tokens": 4}
 TOOLS = ({"name": "f", "description": "d", "input_schema": {"type": "object"}},)
 
 
 def _read(
     *deltas: dict[str, Any], finish: str | None = "tool_calls", done: bool = True
 ) -> tuple[LlmResponse, list[StreamEvent]]:
-    failures = Failures(provider="v", address="http://h", key_env=None, secret="", timeout_secs=1.0)
     events: list[StreamEvent] = []
-    answer = ChatAnswer("v", events.append, failures)
+    answer = ChatAnswer("v", events.append, FAILURES)
     for delta in deltas:
         answer.take("", {"choices": [{"index": 0, "delta": delta}]})
     answer.take("", {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
     if done:
         answer.end()
+    return answer.response(), events
+
+
+def _read_chunks(*chunks: dict[str, Any]) -> tuple[LlmResponse, list[StreamEvent]]:
+    events: list[StreamEvent] = []
+    answer = ChatAnswer("v", events.append, FAILURES)
+    for chunk in chunks:
+        answer.take("", chunk)
+    answer.end()
     return answer.response(), events
 
 
@@ -106,6 +118,249 @@ def test_whole_calls_are_executed_whatever_the_word_for_stopping(finish: str | N
 def test_a_call_cut_off_without_any_word_is_damage() -> None:
     with pytest.raises(ProviderError, match="in the middle of a call"):
         _read(_piece('{"a": ', index=0, id="x", name="f"), finish=None)
+
+
+def test_calls_that_are_all_numbered_zero_and_have_no_ids_are_told_apart() -> None:
+    response, _ = _read(_piece('{"a": 1}', index=0, name="f"), _piece('{"a": 2}', index=0, name="f"))
+    assert [c.input for c in _calls(response)] == [{"a": 1}, {"a": 2}]
+
+
+def test_a_name_repeated_with_every_piece_makes_one_call_even_without_number_and_id() -> None:
+    response, _ = _read(_piece('{"a"', name="f"), _piece(": 1}", name="f"), _piece('{"a": 2}', name="f"))
+    assert [c.input for c in _calls(response)] == [{"a": 1}, {"a": 2}]
+
+
+def test_a_new_id_with_every_piece_makes_one_call() -> None:
+    response, _ = _read(
+        _piece('{"a"', index=0, id="x", name="f"),
+        _piece(": 1", index=0, id="y"),
+        _piece("}", index=0, id="z"),
+        _piece("", index=0, id="w"),
+    )
+    assert [(c.id, c.input) for c in _calls(response)] == [("x", {"a": 1})]
+
+
+def test_pieces_that_count_on_by_themselves_belong_to_the_call_before() -> None:
+    response, _ = _read(_piece('{"a"', index=0, id="x", name="f"), _piece(": 1", index=1), _piece("}", index=2))
+    assert [(c.id, c.input) for c in _calls(response)] == [("x", {"a": 1})]
+
+
+def test_an_id_that_comes_after_the_name_is_the_id_of_the_call() -> None:
+    response, events = _read(
+        _piece("", index=0, name="f"), _piece('{"a": ', index=0), _piece("1}", index=0, id="x")
+    )
+    assert [(c.id, c.input) for c in _calls(response)] == [("x", {"a": 1})]
+    assert events == [ToolCallDelta(index=0, id="x", name="f", arguments_delta='{"a": 1}')]
+
+
+def test_a_name_that_comes_after_the_arguments_began_is_the_name_of_the_call() -> None:
+    response, events = _read(_piece('{"a": ', index=0, id="x"), _piece("1}", index=0, name="f"))
+    assert [(c.name, c.input) for c in _calls(response)] == [("f", {"a": 1})]
+    assert events == [ToolCallDelta(index=0, id="x", name="f", arguments_delta='{"a": 1}')]
+
+
+def test_calls_whose_pieces_alternate_are_put_together_by_number() -> None:
+    response, _ = _read(
+        _piece('{"a"', index=0, id="x", name="f"),
+        _piece('{"a"', index=1, id="y", name="g"),
+        _piece(": 1}", index=0),
+        _piece(": 2}", index=1),
+    )
+    assert [(c.id, c.name, c.input) for c in _calls(response)] == [("x", "f", {"a": 1}), ("y", "g", {"a": 2})]
+
+
+def test_a_whole_call_that_is_said_twice_runs_once() -> None:
+    piece = _piece('{"a": 1}', index=0, id="x", name="f")
+    response, _ = _read(piece, piece)
+    assert [(c.id, c.input) for c in _calls(response)] == [("x", {"a": 1})]
+
+
+@pytest.mark.parametrize("arguments", [None, "", "  ", "null", {}, "{}"])
+def test_a_call_may_have_no_arguments(arguments: Any) -> None:
+    response, _ = _read(_piece(arguments, index=0, id="x", name="f"))
+    assert [(c.input, c.parse_error) for c in _calls(response)] == [({}, None)]
+
+
+def test_the_first_form_of_a_call_is_understood() -> None:
+    response, _ = _read(
+        {"function_call": {"name": "f", "arguments": '{"a"'}},
+        {"function_call": {"arguments": ": 1}"}},
+        finish="function_call",
+    )
+    assert [(c.name, c.input) for c in _calls(response)] == [("f", {"a": 1})]
+    assert response.stop_reason == TOOL_USE
+
+
+def test_a_call_told_in_both_forms_runs_once() -> None:
+    both = {"function_call": {"name": "f", "arguments": "{}"}}
+    response, _ = _read({**_piece("{}", index=0, id="x", name="f"), **both}, both)
+    assert [c.id for c in _calls(response)] == ["x"]
+
+
+def test_a_whole_message_after_its_deltas_says_nothing_new() -> None:
+    message = {"role": "assistant", "content": "Hello", "tool_calls": [_piece("{}", name="f")["tool_calls"][0]]}
+    response, events = _read_chunks(
+        {"choices": [{"delta": {"content": "Hel"}, "message": {"content": "Hel"}}]},
+        {"choices": [{"delta": {"content": "lo"}, "message": {"content": "Hello"}}]},
+        {"choices": [{"delta": {}, "message": message, "finish_reason": "stop"}]},
+    )
+    assert response.text_content() == "Hello"
+    assert [e.text for e in events if isinstance(e, Delta)] == ["Hel", "lo"]
+    assert [c.name for c in _calls(response)] == ["f"]
+
+
+def test_parts_of_content_may_be_bare_texts_or_refusals() -> None:
+    response, _ = _read({"content": ["a", {"type": "refusal", "refusal": "No."}]}, finish="stop")
+    assert response.text_content() == "aNo."
+    assert response.stop_reason == REFUSAL
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "thinking", "thinking": "hm"},
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]},
+    ],
+)
+def test_thinking_comes_in_many_parts(part: dict[str, Any]) -> None:
+    _, events = _read({"content": [part]}, {"content": "4"}, finish="stop")
+    assert events == [ReasoningDelta("hm"), Delta("4")]
+
+
+@pytest.mark.parametrize("field", ["reasoning", "reasoning_content", "reasoning_text", "thinking"])
+def test_reasoning_comes_in_many_fields_and_goes_back_in_its_own(field: str) -> None:
+    response, events = _read({field: "h"}, {field: "m", "content": ""}, {"content": "4"}, finish="stop")
+    assert events == [ReasoningDelta("h"), ReasoningDelta("m"), Delta("4")]
+    assert response.content[0] == ReasoningBlock(provider="v", payload={field: "hm"}, text="hm")
+
+
+@pytest.mark.parametrize("ids", [("x", "y"), ("x", "x"), (None, None)])
+def test_encrypted_details_of_reasoning_stay_apart(ids: tuple[str | None, str | None]) -> None:
+    first = {"type": "reasoning.encrypted", "data": "a==", "id": ids[0], "index": 0}
+    second = {"type": "reasoning.encrypted", "data": "b==", "id": ids[1], "index": 0}
+    response, _ = _read(
+        {"reasoning_details": [first]}, {"reasoning_details": [second, second]}, {"content": "4"}, finish="stop"
+    )
+    block = response.content[0]
+    assert isinstance(block, ReasoningBlock)
+    assert block.payload == {"reasoning_details": [first, second]}
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        ("STOP", StopKind.END_TURN),
+        ("end_turn", StopKind.END_TURN),
+        ("null", StopKind.END_TURN),
+        ("length", StopKind.MAX_TOKENS),
+        ("MAX_TOKENS", StopKind.MAX_TOKENS),
+        ("model_length", StopKind.MAX_TOKENS),
+        ("content_filter", StopKind.REFUSAL),
+        ("SAFETY", StopKind.REFUSAL),
+        ("sensitive", StopKind.REFUSAL),
+        ("solar_flare", StopKind.OTHER),
+    ],
+)
+def test_a_reason_to_stop_has_many_words(word: str, kind: StopKind) -> None:
+    response, _ = _read({"content": "a"}, finish=word)
+    assert response.stop_reason.kind is kind
+
+
+@pytest.mark.parametrize("word", ["length", "content_filter", "MAX_TOKENS"])
+def test_a_whole_call_does_not_run_where_the_answer_was_cut_short(word: str) -> None:
+    response, _ = _read(_piece("{}", index=0, id="x", name="f"), finish=word)
+    assert response.tool_calls() == ()
+
+
+@pytest.mark.parametrize(
+    "word", ["error", "network_error", "insufficient_system_resource", "abort", "Cancelled"]
+)
+def test_an_answer_that_the_server_broke_off_is_an_error_and_runs_no_call(word: str) -> None:
+    with pytest.raises(ProviderError, match=f"ended with {word}") as caught:
+        _read(_piece("{}", index=0, id="x", name="f"), finish=word)
+    assert caught.value.partial
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        {
+            "choices": [
+                {"delta": {}, "error": {"code": 502, "message": "upstream died"}, "finish_reason": "error"}
+            ]
+        },
+        {"choices": [], "x_groq": {"id": "r", "error": "upstream died"}},
+        {"error": "upstream died"},
+        {"object": "error", "message": "upstream died"},
+        {"message": "upstream died", "code": 1},
+        {"detail": "upstream died"},
+    ],
+)
+def test_an_error_may_stand_anywhere_in_a_chunk(chunk: dict[str, Any]) -> None:
+    call = _piece("{}", index=0, id="x", name="f")
+    with pytest.raises(ProviderError, match="upstream died") as caught:
+        _read_chunks({"choices": [{"delta": call}]}, chunk)
+    assert caught.value.partial
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        ({"choices": [{"delta": {"content": "a"}}]}, {"choices": [], "usage": COUNTS}),
+        ({"choices": [{"delta": {"content": "a"}}], "x_groq": {"usage": COUNTS}},),
+        ({"choices": [{"delta": {"content": "a"}, "usage": COUNTS}]},),
+        (
+            {"choices": [{"delta": {"content": "a"}}], "usage": {"prompt_tokens": 9, "completion_tokens": 1}},
+            {"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": COUNTS},
+            {"choices": [], "usage": None},
+        ),
+    ],
+)
+def test_usage_may_stand_anywhere_and_the_last_holds(chunks: tuple[dict[str, Any], ...]) -> None:
+    response, _ = _read_chunks(*chunks)
+    assert response.usage == Usage(input=7, output=4)
+
+
+@pytest.mark.parametrize(
+    ("counts", "usage"),
+    [
+        ({"prompt_tokens_details": {"cached_tokens": 2}}, Usage(input=5, output=4, cache_read=2)),
+        ({"prompt_cache_hit_tokens": 2}, Usage(input=5, output=4, cache_read=2)),
+        ({"cached_tokens": 2}, Usage(input=5, output=4, cache_read=2)),
+        (
+            {"prompt_tokens_details": {"cached_tokens": 2, "cache_write_tokens": 1}},
+            Usage(input=4, output=4, cache_read=2, cache_write=1),
+        ),
+        ({"reasoning_tokens": 3}, Usage(input=7, output=4, reasoning=3)),
+        ({"completion_tokens": 4.0, "prompt_tokens_details": None}, Usage(input=7, output=4)),
+    ],
+)
+def test_cached_and_reasoning_tokens_have_many_names(counts: dict[str, Any], usage: Usage) -> None:
+    chunk = {"choices": [{"delta": {"content": "a"}}], "usage": {**COUNTS, **counts}}
+    assert _read_chunks(chunk)[0].usage == usage
+
+
+def test_chunks_that_say_nothing_change_nothing() -> None:
+    response, events = _read_chunks(
+        {"choices": [], "prompt_filter_results": [{"prompt_index": 0, "content_filter_results": {}}]},
+        {"choices": None},
+        {"choices": [{"index": 0, "delta": {"role": "assistant", "content": None, "tool_calls": None}}]},
+        {"choices": [{"index": 0, "content_filter_offsets": {"start_offset": 0}, "finish_reason": None}]},
+        {"choices": [{"index": 0, "delta": None}]},
+        {"choices": [{"index": 0, "delta": {"content": "ok", "tool_calls": [], "refusal": None}}]},
+        {"choices": [{"index": 1, "delta": {"content": "another choice"}}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+    )
+    assert events == [Delta("ok")]
+    assert response.stop_reason == END_TURN
+
+
+def test_a_stream_that_only_says_that_it_is_there_has_not_begun() -> None:
+    answer = ChatAnswer("v", lambda _event: None, FAILURES)
+    answer.take("", {"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]})
+    assert not answer.started
+    answer.take("", {"choices": [{"index": 0, "delta": {"content": "a"}}]})
+    assert answer.started
 
 
 def test_a_call_cut_off_with_an_unknown_word_is_not_executed() -> None:

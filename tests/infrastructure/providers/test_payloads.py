@@ -50,9 +50,10 @@ def _chat(*messages: Message, **more: Any) -> dict[str, Any]:
 
 
 def test_anthropic_gets_neighbours_of_one_role_as_one_message() -> None:
-    body = _anthropic(UserMessage("a"), UserMessage("b"), _answer(TextBlock("c")), _answer(TextBlock("d")))
-    assert [m["role"] for m in body["messages"]] == ["user", "assistant"]
-    assert [block["text"] for m in body["messages"] for block in m["content"]] == ["a", "b", "c", "d"]
+    answers = (_answer(TextBlock("c")), _answer(TextBlock("d")))
+    body = _anthropic(UserMessage("a"), UserMessage("b"), *answers, UserMessage("e"))
+    assert [m["role"] for m in body["messages"]] == ["user", "assistant", "user"]
+    assert [block["text"] for m in body["messages"] for block in m["content"]] == ["a", "b", "c", "d", "e"]
 
 
 def test_anthropic_gets_results_before_what_the_person_said_next() -> None:

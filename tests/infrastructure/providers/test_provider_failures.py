@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import ssl
 from collections.abc import AsyncIterator
@@ -11,14 +12,22 @@ import pytest
 
 from domain.conversation import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.stream import Error, RetryScheduled, StreamEvent
+from domain.stream import Delta, Error, RetryScheduled, StreamEvent
 from infrastructure.providers.failures import Failures
 from infrastructure.providers.gateway import ProviderGateway
 from infrastructure.providers.wire import ProviderSettings
 from tests.support.session_rigs import SECRET, ServerRig, server_rig
-from tests.support.sse_server import Raw, Refuse, Say
+from tests.support.sse_server import Hang, Raw, Refuse, Say, scripted_events
 
 DIALECTS = ["anthropic", "openai", "openai-chat"]
+IN_ONE_PIECE = {
+    "anthropic": {"content": [{"type": "text", "text": "Hello"}], "stop_reason": "end_turn"},
+    "openai": {
+        "status": "completed",
+        "output": [{"type": "message", "content": [{"type": "output_text", "text": "Hello"}]}],
+    },
+    "openai-chat": {"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}]},
+}
 
 
 @pytest.fixture(params=DIALECTS)
@@ -59,6 +68,84 @@ async def test_a_pause_longer_than_is_waited_for_fails_at_once_and_says_so(rig: 
     assert error.retry_after == 200
     assert "wait 200 s" in str(error)
     assert not any(isinstance(e, RetryScheduled) for e in events)
+
+
+@pytest.mark.parametrize("wish", ["soon", "-5", "nan", "inf", "-inf", ""])
+async def test_a_pause_that_makes_no_sense_is_not_kept(rig: ServerRig, wish: str) -> None:
+    rig.script(Refuse(status=429, headers={"retry-after": wish}), Say(pieces=("there",)))
+    events: list[StreamEvent] = []
+    await rig.session.send_streaming("hi", events.append)
+    assert [e.delay_secs for e in events if isinstance(e, RetryScheduled)] == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("status", "wish", "requests"), [(503, "false", 1), (529, "false", 1), (400, "true", 3), (403, "true", 3)]
+)
+async def test_the_provider_has_the_last_word_on_trying_again(
+    rig: ServerRig, status: int, wish: str, requests: int
+) -> None:
+    rig.script(*[Refuse(status=status, headers={"x-should-retry": wish}) for _ in range(3)])
+    await _failure(rig)
+    assert rig.requests() == requests
+
+
+@pytest.mark.parametrize("how", ["close", "reset"])
+async def test_a_connection_that_ends_before_the_answer_is_made_again(rig: ServerRig, how: Any) -> None:
+    rig.script(Hang(how), Hang(how), Say(pieces=("there",)))
+    assert (await rig.session.send("hi")).text_content() == "there"
+    assert rig.requests() == 3
+
+
+@pytest.mark.parametrize("ending", ["drop", "reset", "failed", "error", "garbage"])
+async def test_an_answer_that_was_only_announced_is_asked_for_again(rig: ServerRig, ending: Any) -> None:
+    rig.script(Say(ending=ending), Say(pieces=("there",)))
+    assert (await rig.session.send("hi")).text_content() == "there"
+    assert rig.requests() == 2
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_signs_of_life_hold_off_the_timeout(dialect: Any) -> None:
+    async with server_rig(dialect, timeout_secs=2.0, max_retries=0) as rig:
+        rig.script(Say(pieces=("at last",), pings=6, ping_secs=0.5))
+        response = await rig.session.send("hi")
+    assert response.text_content() == "at last"
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [b": OPENROUTER PROCESSING\n\n", b"data:\n\n", b"data: \r\n\r\n", b"event: ping\ndata: now\n\n", b"\n"],
+)
+async def test_signs_of_life_of_all_kinds_are_no_part_of_the_answer(rig: ServerRig, sign: bytes) -> None:
+    events = scripted_events(rig.server.dialect, Say(pieces=("He", "llo")))
+    rig.script(Raw(body=sign + sign.join(events) + sign))
+    assert (await rig.session.send("hi")).text_content() == "Hello"
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "text/plain", "application/octet-stream", ""])
+async def test_a_stream_under_a_wrong_name_is_read(rig: ServerRig, content_type: str) -> None:
+    body = b"".join(scripted_events(rig.server.dialect, Say(pieces=("Hello",))))
+    rig.script(Raw(body=body, content_type=content_type))
+    assert (await rig.session.send("hi")).text_content() == "Hello"
+
+
+@pytest.mark.parametrize("opening", [b"", b"\n \r\n", b"\xef\xbb\xbf"])
+async def test_an_answer_in_one_piece_under_the_name_of_a_stream_is_read(
+    rig: ServerRig, opening: bytes
+) -> None:
+    rig.script(Raw(body=opening + json.dumps(IN_ONE_PIECE[rig.server.dialect]).encode()))
+    events: list[StreamEvent] = []
+    response = await rig.session.send_streaming("hi", events.append)
+    assert response.text_content() == "Hello"
+    assert Delta("Hello") in events
+
+
+@pytest.mark.parametrize(
+    "event", [b"event: error\ndata: no room left\n\n", b'event: error\ndata: "no room left"\n\n']
+)
+async def test_an_error_in_plain_words_is_told(rig: ServerRig, event: bytes) -> None:
+    rig.script(*[Raw(body=event)] * 3)
+    error, _ = await _failure(rig)
+    assert "no room left" in str(error)
 
 
 async def test_repetitions_are_bounded(rig: ServerRig) -> None:
@@ -221,7 +308,9 @@ def test_an_untrusted_certificate_is_not_tried_again() -> None:
     cause = ssl.SSLCertVerificationError(1, "certificate verify failed")
     cause.verify_message = "self-signed certificate"
     error = _failures().unreachable(_raised_from(cause), started=False)
-    assert str(error) == "the certificate of https://h.example is not trusted: self-signed certificate"
+    assert str(error).startswith(
+        "the certificate of https://h.example is not trusted: self-signed certificate; "
+    )
     assert not error.retryable
 
 

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
-import sys
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from domain.conversation import UserMessage
+from domain.conversation import Conversation, UserMessage
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, ToolUseBlock
-from domain.stream import Delta, ReasoningDelta, StreamEvent, ToolCallDelta
+from domain.stream import Delta, ReasoningDelta, RetryScheduled, StreamEvent, ToolCallDelta
 from infrastructure.providers.anthropic_messages import ANTHROPIC, AnthropicMessages
 from infrastructure.providers.endpoint import Endpoint
 from infrastructure.providers.openai_chat import OpenAiChat
 from infrastructure.providers.openai_client import OPENAI
 from infrastructure.providers.openai_responses import OpenAiResponses
+from infrastructure.providers.session import ConversationSession
 from infrastructure.providers.wire import ProviderSettings, ProviderType, Wire, WireRequest
-
-FOLDER = Path(os.environ.get("QUORUM_WIRE") or Path(__file__).parents[3] / ".." / "shared" / "wire")
+from tests.support.recordings import FOLDER, needs_recordings, replay_module
 
 
 def _conversations() -> list[Any]:
@@ -32,30 +28,30 @@ def _conversations() -> list[Any]:
     return [pytest.param(one, id=one["name"]) for one in loaded]
 
 
-pytestmark = pytest.mark.skipif(
-    not (FOLDER / "replay_server.py").is_file(),
-    reason=f"no recorded traffic at {FOLDER}; set QUORUM_WIRE to the folder that holds it",
-)
+pytestmark = [
+    needs_recordings,
+    # the replay server leaves the connections that a client cut to the garbage collector
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 @pytest.fixture(scope="module")
 def replay() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("replay_server", FOLDER / "replay_server.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["replay_server"] = module
-    spec.loader.exec_module(module)
-    return module
+    return replay_module()
 
 
-def _wire(api: str, base_url: str) -> Wire:
+_TYPES: dict[str, ProviderType] = {"messages": "anthropic", "responses": "openai", "chat": "openai-chat"}
+
+
+def _wire(api: str, base_url: str, timeout_secs: float = 120.0) -> Wire:
     environ = {"KEY": "test"}
+    type_ = _TYPES[api]
+    path = "" if api == "messages" else "/v1"
+    settings = ProviderSettings(
+        type=type_, base_url=base_url + path, api_key_env="KEY", timeout_secs=timeout_secs
+    )
     if api == "messages":
-        settings = ProviderSettings(type="anthropic", base_url=base_url, api_key_env="KEY")
-        return AnthropicMessages(Endpoint.of("anthropic", settings, environ, ANTHROPIC))
-    type_: ProviderType = "openai" if api == "responses" else "openai-chat"
-    settings = ProviderSettings(type=type_, base_url=base_url + "/v1", api_key_env="KEY")
+        return AnthropicMessages(Endpoint.of("vendor", settings, environ, ANTHROPIC))
     endpoint = Endpoint.of("vendor", settings, environ, OPENAI)
     return OpenAiResponses(endpoint) if api == "responses" else OpenAiChat(endpoint)
 
@@ -119,7 +115,7 @@ def _check_error(outcome: LlmResponse | ProviderError, turn: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize("conversation", _conversations())
-@pytest.mark.parametrize("split", ["utf8", "whole"])
+@pytest.mark.parametrize("split", ["whole", "event", "line", "utf8", "random:1", "random:2"])
 async def test_a_recorded_conversation_is_read_as_it_was_meant(
     conversation: dict[str, Any], split: str, replay: ModuleType
 ) -> None:
@@ -226,3 +222,74 @@ async def test_a_connection_refused_before_the_answer_may_be_tried_again(name: s
     assert isinstance(outcome, ProviderError)
     assert outcome.kind is ProviderErrorKind.CONNECTION
     assert outcome.retryable
+
+
+@pytest.mark.parametrize("name", CUT)
+async def test_the_smallest_pieces_do_not_matter(name: str, replay: ModuleType) -> None:
+    conversation = _named(name)
+    with replay.ReplayServer(conversation, split="byte") as server:
+        wire = _wire(conversation["api"], server.base_url)
+        outcome, events = await _exchange(wire)
+        await wire.aclose()
+    assert isinstance(outcome, LlmResponse)
+    _check_answer(outcome, events, conversation["turns"][0]["expect"], conversation["api"])
+
+
+@pytest.mark.parametrize("name", CUT)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *({"kind": status, "retry_after": "0.01"} for status in ("429", "529", "500", "502", "503")),
+        {"kind": "429", "retry_after_ms": "5"},
+        {"kind": "refuse"},
+        {"kind": "reset", "after_bytes": 0},
+        {"kind": "eof", "after_bytes": 0},
+        {"kind": "truncate", "after_bytes": 0},
+        {"kind": "sse_error", "after_events": 0},
+        {"kind": "bad_json", "after_events": 0},
+    ],
+    ids=lambda fault: str(fault["kind"]),
+)
+async def test_what_goes_wrong_before_the_answer_is_tried_again(
+    name: str, fault: dict[str, Any], replay: ModuleType
+) -> None:
+    conversation = _named(name)
+    events: list[StreamEvent] = []
+    with replay.ReplayServer(conversation, faults=[fault]) as server:
+        wire = _wire(conversation["api"], server.base_url)
+        session = ConversationSession(wire, Conversation(), model="m", backoff=lambda _attempt: 0.0)
+        response = await session.send_with_tools("go", (), on_event=events.append)
+        await wire.aclose()
+        asked = len(server.requests)
+    expect = conversation["turns"][0]["expect"]
+    assert [c.native_id for c in response.tool_calls()] == [call["id"] for call in expect["tool_calls"]]
+    assert asked == 2
+    # A connection that the server has just closed may be found dead only when it is used again.
+    assert sum(isinstance(event, RetryScheduled) for event in events) in (1, 2)
+
+
+@pytest.mark.parametrize("name", CUT)
+@pytest.mark.parametrize("status", ["400", "401", "403", "404"])
+async def test_what_cannot_get_better_is_not_tried_again(name: str, status: str, replay: ModuleType) -> None:
+    conversation = _named(name)
+    with replay.ReplayServer(conversation, faults=[{"kind": status}]) as server:
+        wire = _wire(conversation["api"], server.base_url)
+        session = ConversationSession(wire, Conversation(), model="m", backoff=lambda _attempt: 0.0)
+        with pytest.raises(ProviderError) as caught:
+            await session.send("go")
+        await wire.aclose()
+        assert len(server.requests) == 1
+    assert caught.value.status == int(status)
+
+
+@pytest.mark.parametrize("name", CUT)
+async def test_an_answer_that_falls_silent_is_an_error_and_the_connection_is_closed(
+    name: str, replay: ModuleType
+) -> None:
+    conversation = _named(name)
+    with replay.ReplayServer(conversation, split="event", faults=[{"kind": "stall"}]) as server:
+        wire = _wire(conversation["api"], server.base_url, timeout_secs=0.5)
+        outcome, _ = await _exchange(wire)
+        await wire.aclose()
+    assert isinstance(outcome, ProviderError)
+    assert (outcome.kind, outcome.partial) == (ProviderErrorKind.TIMEOUT, True)

@@ -206,6 +206,222 @@ def test_two_calls_of_one_id_get_two_ids() -> None:
     assert len({call.native_id for call in response.tool_calls()}) == 2
 
 
+def _argued(event: str, text: str, index: int | None = 0) -> dict[str, Any]:
+    place = {} if index is None else {"output_index": index}
+    return {"type": f"response.function_call_arguments.{event}", **place, "delta": text, "arguments": text}
+
+
+def test_the_end_of_the_arguments_makes_a_call_whole() -> None:
+    response, heard = _read(_added(0, {**CALL, "arguments": ""}), _argued("done", '{"a": 1}'), _completed())
+    assert [call.arguments for call in response.tool_calls()] == [{"a": 1}]
+    assert heard[1:] == [ToolCallDelta(index=0, arguments_delta='{"a": 1}')]
+
+
+def test_a_last_form_without_arguments_leaves_those_that_were_told() -> None:
+    response, _ = _read(
+        _added(0, {**CALL, "arguments": ""}),
+        _argued("delta", '{"a": 1}'),
+        _done(0, {**CALL, "arguments": ""}),
+        _completed(),
+    )
+    assert [call.arguments for call in response.tool_calls()] == [{"a": 1}]
+
+
+def test_a_call_that_ends_with_other_arguments_than_were_told_is_damage() -> None:
+    with pytest.raises(ProviderError, match="other arguments"):
+        _read(_added(0, {**CALL, "arguments": ""}), _argued("delta", '{"a": 2}'), _done(0, CALL), _completed())
+
+
+def test_arguments_may_be_written_differently_at_the_end() -> None:
+    response, _ = _read(
+        _added(0, {**CALL, "arguments": ""}), _argued("delta", '{"a":1}'), _done(0, CALL), _completed()
+    )
+    assert [call.arguments for call in response.tool_calls()] == [{"a": 1}]
+
+
+def test_arguments_may_be_an_object() -> None:
+    response, _ = _read(_done(0, {**CALL, "arguments": {"a": 1}}), _completed())
+    assert [call.arguments for call in response.tool_calls()] == [{"a": 1}]
+
+
+def test_items_that_all_have_the_place_zero_are_told_apart_by_their_order() -> None:
+    second = {**CALL, "id": "fc_2", "call_id": "call_2", "arguments": "{}"}
+    response, heard = _read(
+        _added(0, THOUGHT),
+        _done(0, THOUGHT),
+        _added(0, _message("")),
+        {"type": "response.output_text.delta", "output_index": 0, "delta": "Hi."},
+        _done(0, _message("Hi.")),
+        _added(0, {**CALL, "arguments": ""}),
+        _argued("delta", '{"a": 1}'),
+        _done(0, CALL),
+        _added(0, {**second, "arguments": ""}),
+        _done(0, second),
+        _completed(),
+    )
+    assert [e.text for e in heard if isinstance(e, Delta)] == ["Hi."]
+    assert response.text_content() == "Hi."
+    assert [(c.native_id, c.arguments) for c in response.tool_calls()] == [("call_1", {"a": 1}), ("call_2", {})]
+    assert len(response.content) == 4
+
+
+def test_an_item_whose_id_changes_with_every_event_is_one_item() -> None:
+    response, heard = _read(
+        _added(0, {**_message(""), "id": "x1"}),
+        {"type": "response.output_text.delta", "output_index": 0, "item_id": "x2", "delta": "Hi."},
+        _done(0, {**_message("Hi."), "id": "x3"}),
+        _added(1, {**CALL, "id": "y1", "arguments": ""}),
+        _done(1, {**CALL, "id": "y2"}),
+        _completed({**_message("Hi."), "id": "x4"}, {**CALL, "id": "y3"}),
+    )
+    assert len(response.content) == 2
+    assert [e.text for e in heard if isinstance(e, Delta)] == ["Hi."]
+
+
+def test_pieces_of_text_without_any_item_before_or_after_are_the_answer() -> None:
+    piece = {"type": "response.output_text.delta"}
+    response, heard = _read({**piece, "delta": "Hel"}, {**piece, "delta": "lo"}, _completed())
+    assert [e.text for e in heard if isinstance(e, Delta)] == ["Hel", "lo"]
+    assert response.text_content() == "Hello"
+
+
+def test_text_that_comes_only_when_a_part_is_whole_is_told() -> None:
+    part = {"type": "response.output_text.done", "output_index": 0}
+    response, heard = _read(
+        _added(0, _message("")),
+        {**part, "content_index": 0, "text": "One. "},
+        {**part, "content_index": 1, "text": "Two."},
+        _completed(),
+    )
+    assert [e.text for e in heard if isinstance(e, Delta)] == ["One. ", "Two."]
+    assert response.text_content() == "One. Two."
+
+
+def test_everything_may_come_with_the_end() -> None:
+    response, heard = _read(
+        {"type": "response.queued", "response": {"status": "queued"}},
+        _completed(THOUGHT, dict(SEARCH), _message("Hi."), CALL),
+    )
+    assert len(response.content) == 4
+    assert heard[0] == Delta("Hi.")
+    assert [call.native_id for call in response.tool_calls()] == ["call_1"]
+
+
+def test_a_shorter_list_at_the_end_under_other_ids_says_nothing_twice() -> None:
+    response, heard = _read(
+        _done(0, THOUGHT), _done(1, _message("Hi.")), _completed({**_message("Hi."), "id": "another"})
+    )
+    assert [e.text for e in heard if isinstance(e, Delta)] == ["Hi."]
+    assert response.text_content() == "Hi."
+
+
+def test_the_list_at_the_end_does_not_run_a_call_twice() -> None:
+    response, _ = _read(_done(1, CALL), _completed(_message("Hi."), CALL))
+    assert [call.native_id for call in response.tool_calls()] == ["call_1"]
+
+
+def test_events_of_other_kinds_change_nothing() -> None:
+    response, heard = _read(
+        {"type": "response.created", "response": {"status": "in_progress", "error": None}},
+        {"type": "keepalive", "sequence_number": 3},
+        {"type": "codex.rate_limits", "message": "plenty"},
+        _added(0, {"type": "web_search_call", "id": "ws_1"}),
+        {"type": "response.web_search_call.searching", "output_index": 0, "item_id": "ws_1"},
+        _done(0, dict(SEARCH)),
+        _added(1, _message("")),
+        {"type": "response.content_part.added", "output_index": 1, "part": {"type": "output_text", "text": ""}},
+        {"type": "response.output_text.delta", "output_index": 1, "delta": "Hi.", "logprobs": []},
+        {"type": "response.output_text.annotation.added", "output_index": 1, "annotation": {"type": "url"}},
+        {"type": "response.content_part.done", "output_index": 1},
+        _done(1, _message("Hi.")),
+        _completed(),
+    )
+    assert heard == [Delta("Hi.")]
+    assert response.content == (OpaqueBlock(provider="p", payload=SEARCH), TextBlock("Hi."))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "mcp_call",
+        "mcp_list_tools",
+        "image_generation_call",
+        "code_interpreter_call",
+        "file_search_call",
+        "novelty",
+    ],
+)
+def test_items_that_the_server_sees_to_itself_go_back_as_they_came(kind: str) -> None:
+    item = {"type": kind, "id": "x_1", "status": "completed", "output": "ä", "result": None}
+    response, _ = _read(_done(0, item), _done(1, _message("Done.")), _completed())
+    assert response.stop_reason.kind is StopKind.END_TURN
+    assert _sent_back(response)[0] == item
+
+
+def test_a_call_of_a_kind_that_was_never_offered_ends_visibly_and_does_not_go_back() -> None:
+    foreign = {"type": "custom_tool_call", "id": "ct_1", "call_id": "call_9", "name": "g", "input": "text"}
+    response, _ = _read(_done(0, THOUGHT), _done(1, foreign), _completed())
+    assert response.tool_calls() == ()
+    assert str(response.stop_reason) == "custom_tool_call was not offered"
+    assert _sent_back(response) == []
+
+
+def test_a_call_that_the_server_answered_itself_goes_back_with_its_output() -> None:
+    pair = [
+        {"type": "shell_call", "id": "sh_1", "call_id": "call_9", "action": {}},
+        {"type": "shell_call_output", "id": "sh_2", "call_id": "call_9", "output": []},
+    ]
+    response, _ = _read(_done(0, pair[0]), _done(1, pair[1]), _done(2, _message("Done.")), _completed())
+    assert response.stop_reason.kind is StopKind.END_TURN
+    assert _sent_back(response)[:2] == pair
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"type": "error", "code": "server_error", "message": "It broke", "param": None},
+        {"type": "error", "error": {"type": "server_error", "message": "It broke"}},
+        {"type": "response.failed", "response": {"status": "failed", "error": {"message": "It broke"}}},
+        {"type": "response.completed", "response": {"status": "failed", "error": {"message": "It broke"}}},
+        {"error": {"message": "It broke"}},
+        {"message": "It broke"},
+    ],
+)
+def test_an_error_has_many_forms(event: dict[str, Any]) -> None:
+    with pytest.raises(ProviderError, match="It broke") as caught:
+        _read(_done(0, CALL), event)
+    assert caught.value.partial
+
+
+@pytest.mark.parametrize(
+    ("why", "kind"),
+    [
+        ("max_output_tokens", StopKind.MAX_TOKENS),
+        ("content_filter", StopKind.REFUSAL),
+        ("solar_flare", StopKind.OTHER),
+    ],
+)
+def test_a_whole_call_does_not_run_where_the_answer_was_cut_short(why: str, kind: StopKind) -> None:
+    cut = {"status": "incomplete", "incomplete_details": {"reason": why}, "output": [CALL]}
+    response, _ = _read(_done(0, CALL), {"type": "response.incomplete", "response": cut})
+    assert response.stop_reason.kind is kind
+    assert response.tool_calls() == ()
+
+
+def test_the_end_has_another_name_with_some_servers() -> None:
+    response, _ = _read(_done(0, CALL), {"type": "response.done", "response": {"output": [CALL]}})
+    assert [call.native_id for call in response.tool_calls()] == ["call_1"]
+
+
+def test_a_server_that_says_that_it_works_on_it_has_not_begun_to_answer() -> None:
+    answer = ResponsesAnswer("p", lambda _event: None, FAILURES)
+    for word in ("created", "queued", "in_progress"):
+        answer.take("", {"type": f"response.{word}", "response": {"status": word}})
+    assert not answer.started
+    answer.take("", _added(0, _message("")))
+    assert answer.started
+
+
 async def test_a_model_without_encrypted_reasoning_is_asked_again_without_it_once() -> None:
     refusal = Refuse(
         status=400, type="invalid_request_error", message="Encrypted content is not supported with this model."
