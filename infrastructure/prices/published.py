@@ -1,0 +1,98 @@
+"""The prices that vendors publish: a dated file that comes with the program."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import cache
+from importlib import resources
+
+import msgspec
+from msgspec import Struct
+
+from domain.cost import LongPrompt, Price
+from domain.errors import ConfigError
+
+_FILE = "prices.toml"
+_MODEL = re.compile(r"[a-z]+/[!-~]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedPrice:
+    """A price, where it was published, and the last day on which it is known to have stood there."""
+
+    price: Price
+    as_of: date
+    source: str
+
+
+class _Figures(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    input: Decimal
+    output: Decimal
+    cache_read: Decimal
+    cache_write: Decimal
+
+    def price(self, long_prompt: LongPrompt | None = None) -> Price:
+        figures = (self.input, self.output, self.cache_read, self.cache_write)
+        if not all(figure.is_finite() and figure >= 0 for figure in figures):
+            raise ValueError("each figure must be a number that is not negative")
+        return Price(
+            input=self.input,
+            output=self.output,
+            cache_read=self.cache_read,
+            cache_write=self.cache_write,
+            long_prompt=long_prompt,
+        )
+
+
+class _LongPrompt(_Figures, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    above: int
+
+
+class _Entry(_Figures, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    as_of: date
+    source: str
+    long_prompt: _LongPrompt | None = None
+
+
+@cache
+def published_prices() -> Mapping[str, PublishedPrice]:
+    """The published prices by "vendor/model". Raises ConfigError where the file is damaged or missing."""
+    try:
+        text = resources.files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"quorum's file of prices cannot be read: {error}; install quorum anew") from error
+    return parsed_prices(text)
+
+
+def parsed_prices(text: str) -> dict[str, PublishedPrice]:
+    """The prices in the text of such a file. Raises ConfigError that names the entry that is wrong."""
+    try:
+        data = tomllib.loads(text, parse_float=Decimal)
+    except (ValueError, ArithmeticError) as error:
+        raise ConfigError(f"{_FILE} is not TOML: {error}; correct it") from error
+    return {model: _published(model, entry) for model, entry in data.items()}
+
+
+def _published(model: str, data: object) -> PublishedPrice:
+    try:
+        if not _MODEL.fullmatch(model):
+            raise ValueError('its name must be "vendor/model"')
+        entry = msgspec.convert(data, _Entry, strict=True)
+        if not entry.source.strip():
+            raise ValueError("its source must be named")
+        return PublishedPrice(price=entry.price(_long(entry)), as_of=entry.as_of, source=entry.source)
+    except ValueError as error:  # msgspec's own errors are of this kind
+        raise ConfigError(f"{_FILE}: the entry {model!r} is wrong: {error}; correct it") from error
+
+
+def _long(entry: _Entry) -> LongPrompt | None:
+    if entry.long_prompt is None:
+        return None
+    if entry.long_prompt.above <= 0:
+        raise ValueError("long_prompt.above must be a number of tokens above 0")
+    return LongPrompt(above=entry.long_prompt.above, price=entry.long_prompt.price())

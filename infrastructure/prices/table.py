@@ -1,0 +1,59 @@
+"""The price table of a session: the published prices where they hold, and the person's own over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+from domain.cost import Price, PriceTable
+from infrastructure.config.price_table import ModelPriceTable
+from infrastructure.config.provider_table import ProviderTable
+from infrastructure.prices.published import published_prices
+
+# Whose prices hold for what speaks like this at which address. A published price is for the vendor's own
+# service: a proxy, a cloud or a region may charge anything else.
+_VENDORS: Mapping[str, tuple[str, str, str]] = {
+    "anthropic": ("anthropic", "https://api.anthropic.com", "ANTHROPIC_BASE_URL"),
+    "openai": ("openai", "https://api.openai.com/v1", "OPENAI_BASE_URL"),
+    "openai-chat": ("openai", "https://api.openai.com/v1", "OPENAI_BASE_URL"),
+}
+
+
+def price_table(
+    providers: Mapping[str, ProviderTable], own: Mapping[str, ModelPriceTable], environ: Mapping[str, str]
+) -> PriceTable:
+    """The prices that hold for these providers; those of `[prices]` in the settings count more.
+
+    Raises ConfigError where the published prices cannot be read.
+    """
+    prices = {
+        f"{name}/{model.partition('/')[2]}": published.price
+        for name, table in providers.items()
+        if (vendor := _vendor(table, environ)) is not None
+        for model, published in published_prices().items()
+        if model.startswith(f"{vendor}/")
+    }
+    return PriceTable(prices | {model: _price(table) for model, table in own.items()})
+
+
+def _vendor(table: ProviderTable, environ: Mapping[str, str]) -> str | None:
+    """Who is paid for what this provider serves, where that is a vendor at its public address."""
+    if table.client or table.type not in _VENDORS:
+        return None
+    vendor, public, variable = _VENDORS[table.type]
+    address = table.base_url or environ.get(variable) or public
+    return vendor if address.rstrip("/") == public else None
+
+
+def _price(table: ModelPriceTable) -> Price:
+    return Price(
+        input=_exact(table.input),
+        output=_exact(table.output),
+        cache_read=_exact(table.cache_read),
+        cache_write=_exact(table.cache_write),
+    )
+
+
+def _exact(figure: float) -> Decimal:
+    """The figure as it was written, not as a binary fraction."""
+    return Decimal(repr(figure))

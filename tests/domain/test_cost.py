@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.cost import LongPrompt, Price, PriceTable, Spending, cost
+from domain.event_json import event_to_json, report_to_json
+from domain.events import UsageCounted
+from domain.report import RunReport, RunStatus
+from domain.response import Usage
+
+PRICE = Price(input=Decimal(2), output=Decimal(10), cache_read=Decimal("0.10"), cache_write=Decimal("2.50"))
+LONG = replace(
+    PRICE,
+    long_prompt=LongPrompt(
+        above=100_000,
+        price=Price(input=Decimal(4), output=Decimal(15), cache_read=Decimal("0.2"), cache_write=Decimal(5)),
+    ),
+)
+COUNTS = st.integers(0, 10**9)
+USAGES = st.builds(Usage, input=COUNTS, output=COUNTS, cache_read=COUNTS, cache_write=COUNTS, reasoning=COUNTS)
+
+
+def test_each_kind_of_token_has_its_own_price():
+    usage = Usage(input=1_000_000, output=100_000, cache_read=2_000_000, cache_write=400_000)
+
+    assert cost(usage, PRICE) == Decimal(2) + Decimal(1) + Decimal("0.2") + Decimal(1)
+
+
+def test_reasoning_is_part_of_the_output_and_costs_nothing_more():
+    assert cost(Usage(output=500, reasoning=400), PRICE) == cost(Usage(output=500), PRICE)
+
+
+def test_the_smallest_amounts_are_exact():
+    assert cost(Usage(cache_read=1), PRICE) == Decimal("0.0000001")
+
+
+@given(USAGES, USAGES)
+def test_without_a_price_for_long_prompts_costs_add_up_exactly(one: Usage, other: Usage):
+    assert cost(one + other, PRICE) == cost(one, PRICE) + cost(other, PRICE)
+
+
+@pytest.mark.parametrize(
+    ("usage", "long"),
+    [
+        (Usage(input=100_000, output=500_000), False),
+        (Usage(input=100_001), True),
+        (Usage(input=1, cache_read=99_999, cache_write=1, output=7), True),
+    ],
+)
+def test_a_long_prompt_changes_the_price_of_every_token_of_its_request(usage: Usage, long: bool):
+    assert LONG.long_prompt is not None
+
+    assert cost(usage, LONG) == cost(usage, LONG.long_prompt.price if long else PRICE)
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["anthropic/claude-x", "anthropic/claude-x-20261021", "anthropic/claude-x-2026-10-21"],
+)
+def test_a_price_is_found_by_the_name_with_or_without_a_date(model: str):
+    assert PriceTable({"anthropic/claude-x": PRICE}).price(model) is PRICE
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "anthropic/claude-x-5",
+        "anthropic/claude-x-latest",
+        "anthropic/claude-x-20261321",
+        "anthropic/claude-x-2026-1021",
+        "anthropic/claude-x-20261021-fast",
+        "anthropic/claude-x[1m]",
+        "anthropic/Claude-X",
+        "anthropic/claude",
+        "proxy/claude-x",
+        "claude-x",
+    ],
+)
+def test_no_other_name_is_taken_for_the_same_model(model: str):
+    table = PriceTable({"anthropic/claude-x": PRICE})
+
+    assert table.price(model) is None
+    assert table.cost(model, Usage(input=1)) is None
+
+
+def test_a_name_with_its_date_in_the_table_has_its_own_price():
+    dated = replace(PRICE, input=Decimal(5))
+    table = PriceTable({"openai/m": PRICE, "openai/m-2024-05-13": dated})
+
+    assert table.price("openai/m-2024-05-13") is dated
+
+
+def test_spending_adds_tokens_and_costs():
+    usage = Usage(input=3, output=1)
+
+    spending = Spending().plus(usage, Decimal("0.1")).plus(usage, Decimal("0.2"))
+
+    assert spending.usage == Usage(input=6, output=2)
+    assert spending.cost_usd == Decimal("0.3")
+
+
+@pytest.mark.parametrize("order", [(None, Decimal(1)), (Decimal(1), None)])
+def test_one_request_of_unknown_price_makes_the_sum_unknown(order: tuple[Decimal | None, ...]):
+    spending = Spending()
+    for cost_usd in order:
+        spending = spending.plus(Usage(input=1), cost_usd)
+
+    assert spending.cost_usd is None
+    assert spending.usage == Usage(input=2)
+
+
+def test_a_request_that_used_nothing_leaves_the_sum_known():
+    assert Spending().plus(Usage(input=1), Decimal(1)).plus(Usage(), None).cost_usd == Decimal(1)
+
+
+def test_nothing_spent_on_nothing_is_no_cost():
+    assert Spending().cost_usd is None
+    assert Spending().plus(Usage(), None).cost_usd is None
+
+
+def test_a_report_names_its_cost_as_a_number_and_only_where_it_is_known():
+    known = RunReport(
+        session_id="s",
+        status=RunStatus.COMPLETED,
+        stop_reason=None,
+        text="",
+        turns=1,
+        usage=Usage(input=1),
+        cost_usd=Decimal("0.0123"),
+    )
+
+    assert report_to_json(known)["usage"] == {
+        "input": 1,
+        "output": 0,
+        "cache_read": 0,
+        "cache_write": 0,
+        "reasoning": 0,
+        "cost_usd": 0.0123,
+    }
+    assert "cost_usd" not in str(report_to_json(replace(known, cost_usd=None)))
+
+
+@pytest.mark.parametrize(("cost_usd", "shown"), [(Decimal("0.0000001"), 1e-7), (None, None)])
+def test_an_event_tells_its_cost_as_a_number_or_null(cost_usd: Decimal | None, shown: float | None):
+    assert event_to_json(UsageCounted(model="m", usage=Usage(), cost_usd=cost_usd))["cost_usd"] == shown
