@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from application.outputs import Outputs
 from application.ports import Tool
+from application.review import Review
+from application.voting import QuorumPolicy
+from domain.ballot import QuorumRule
 from domain.errors import ConfigError
+from domain.guards import GuardSettings
+from domain.mode import Mode
 from domain.output import OutputLimits
 from domain.path_policy import PathPolicy
+from domain.permissions import Answer, Rule
 from domain.tool import ToolSpec
 from infrastructure.blobs.file_store import FileBlobStore
 from infrastructure.blobs.spill import Spill
+from infrastructure.commands.environment import command_environment
 from infrastructure.config.custom_tool_table import declaration
 from infrastructure.config.keys import nearest_word
-from infrastructure.config.paths import state_folder
-from infrastructure.config.schema import ProviderTable, Settings
+from infrastructure.config.paths import FILE_NAME, state_folder, user_file
+from infrastructure.config.provider_table import ProviderTable
+from infrastructure.config.schema import Settings
 from infrastructure.providers.wire import ProviderSettings
+from infrastructure.sandbox.sandbox import Sandbox
+from infrastructure.shell.gate import ShellGate
+from infrastructure.shell.programs import SystemPrograms
 from infrastructure.tools.custom.declaration import CustomToolDeclaration
 from infrastructure.tools.inspecting import Inspect
 from infrastructure.tools.plugins import plugin_tools
@@ -33,11 +46,53 @@ def path_policy(settings: Settings, roots: Sequence[Path]) -> PathPolicy:
     )
 
 
+def permission_rules(settings: Settings, origins: Mapping[str, str] = MappingProxyType({})) -> tuple[Rule, ...]:
+    """The rules of the settings. `origins` says of a key where its value came from, for the person."""
+    table = settings.permissions
+    listed = ((Answer.ALLOW, table.allow), (Answer.ASK, table.ask), (Answer.DENY, table.deny))
+    return tuple(
+        Rule.parse(text, answer, f"permissions.{answer}, {origins.get(f'permissions.{answer}', 'settings')}")
+        for answer, texts in listed
+        for text in texts
+    )
+
+
+def guard_settings(settings: Settings) -> GuardSettings:
+    """Which guards look at calls, and how closely: all of them as usual, but for what the tables change."""
+    guards = GuardSettings()
+    for table in settings.guards:
+        match table.name:
+            case "path":
+                guards = replace(guards, path=table.enabled)
+            case "destructive":
+                guards = replace(guards, destructive=table.enabled, commands=table.commands)
+            case "size":
+                guards = replace(
+                    guards, size=table.enabled, max_bytes=table.max_bytes, max_lines=table.max_lines
+                )
+    return guards
+
+
+def quorum_policy(settings: Settings) -> QuorumPolicy:
+    """Who votes, and how the votes are counted."""
+    return QuorumPolicy(
+        reviewers=settings.models.review,
+        rule=QuorumRule.parse(settings.quorum.rule),
+        min_votes=settings.quorum.min_votes,
+        vote_timeout_secs=settings.quorum.vote_timeout_secs,
+    )
+
+
 def provider_settings(tables: Mapping[str, ProviderTable]) -> dict[str, ProviderSettings]:
     """How each provider is reached."""
     return {
         name: ProviderSettings(
             type=table.type,
+            client=table.client,
+            region=table.region or None,
+            project=table.project or None,
+            api_version=table.api_version or None,
+            program=table.program or None,
             base_url=table.base_url or None,
             api_key_env=table.api_key_env,
             timeout_secs=table.timeout_secs,
@@ -54,10 +109,54 @@ def directory_resolver(workspace: Workspace) -> Callable[[str], Path]:
     return lambda named: Path(workspace.locate(named).path)
 
 
+def shell_gate(paths: PathPolicy, environ: Mapping[str, str], secret_names: Collection[str]) -> ShellGate:
+    """Tells which commands only read; it looks programs up where a command would."""
+    path = command_environment(environ, secret_names)["PATH"]
+    return ShellGate(paths, SystemPrograms(path, paths))
+
+
 def key_names(settings: Settings) -> frozenset[str]:
     """The environment variables that hold keys, which no command may see."""
     names = {table.api_key_env for table in settings.providers.values()} | {settings.tools.web.search_key_env}
     return frozenset(names - {""})
+
+
+def sandbox(
+    settings: Settings,
+    policy: PathPolicy,
+    environ: Mapping[str, str],
+    config_files: Sequence[Path],
+    review: Review,
+) -> Sandbox:
+    """What commands are held to.
+
+    Of `config_files` all are hidden from them but those of the project: in the workspace, or above it.
+    """
+    table = settings.tools.run_command
+    state, own_file = state_folder(environ), user_file(environ)
+    own = [state, own_file.parent if own_file is not None else None]
+    own += [file for file in map(Path.resolve, config_files) if not _is_the_projects(file, policy)]
+    if settings.storage.blobs:
+        own.append(Path(settings.storage.blobs).expanduser())
+    return Sandbox(
+        choice=table.sandbox,
+        policy=policy,
+        environ=environ,
+        own=[path for path in own if path is not None],
+        readable=table.sandbox_readable,
+        writable=table.sandbox_writable,
+        network=_network(table.network, review),
+    )
+
+
+def _is_the_projects(file: Path, policy: PathPolicy) -> bool:
+    above = any(Path(root).is_relative_to(file.parent) for root in policy.roots)
+    return policy.is_inside(str(file)) or (file.name == FILE_NAME and above)
+
+
+def _network(choice: str, review: Review) -> Callable[[], bool]:
+    """Whether a command reaches the network: not where nobody looks at it, unless the settings say so."""
+    return lambda: choice == "on" or (choice == "auto" and review.mode not in (Mode.QUORUM, Mode.AUTO))
 
 
 def web_settings(settings: Settings) -> WebSettings:

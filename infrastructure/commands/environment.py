@@ -68,9 +68,8 @@ def command_environment(inherited: Mapping[str, str], secret_names: Collection[s
     return {**kept, **_ADDED}
 
 
-def environment_delta(inherited: Mapping[str, str], secret_names: Collection[str]) -> dict[str, str | None]:
-    """What the command's environment adds to the inherited one, or takes away (None)."""
-    given = command_environment(inherited, secret_names)
+def environment_delta(inherited: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str | None]:
+    """What a command's environment adds to the inherited one, or takes away (None)."""
     names = sorted({*inherited, *given})
     return {name: given.get(name) for name in names if inherited.get(name) != given.get(name)}
 

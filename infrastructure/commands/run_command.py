@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from domain.errors import BlobError, ToolError
 from domain.execution import ToolExecutionContext
 from domain.json_value import JsonObject
 from domain.output import Spilled, ToolOutput
 from domain.seal import Seal
+from domain.shell import ShellVerdict
 from domain.tool import RiskLevel, ToolDefinition, ToolParameter
 from infrastructure.blobs.spill import Spill
 from infrastructure.commands.account import account
@@ -21,6 +23,10 @@ from infrastructure.commands.output import CommandOutput
 from infrastructure.commands.process import WardedProcess
 from infrastructure.commands.progress import LiveOutput
 from infrastructure.commands.sealing import require_unchanged, seal_command
+from infrastructure.sandbox.confinement import Confinement
+from infrastructure.sandbox.sandbox import Sandbox
+
+Judge: TypeAlias = Callable[[str, Path], Awaitable[ShellVerdict]]
 
 DEFAULT_TIMEOUT_SECS = 60
 DEFAULT_OUTPUT_BYTES = 32768
@@ -45,7 +51,9 @@ class RunCommand:
     have ended.
 
     `resolve_directory` turns a given working_dir into a folder of the workspace or raises ToolError.
-    `secret_names` are variables the command must not see, besides those whose names say so.
+    `secret_names` are variables the command must not see, besides those whose names say so. `sandbox` says what
+    each command is held to; without it commands have our rights, and no seal speaks of it. `judge` tells which
+    commands only read; without it none is known to.
     """
 
     def __init__(
@@ -58,6 +66,8 @@ class RunCommand:
         secret_names: Collection[str] = (),
         inherited: Mapping[str, str] = os.environ,
         open_spill: Callable[[], Spill] | None = None,
+        sandbox: Sandbox | None = None,
+        judge: Judge | None = None,
     ) -> None:
         self._open_spill = open_spill
         self._root = root
@@ -66,6 +76,8 @@ class RunCommand:
         self._max_output_bytes = max_output_bytes
         self._secret_names = frozenset(secret_names)
         self._inherited = inherited
+        self._sandbox = sandbox
+        self._judge = judge
 
     @property
     def definition(self) -> ToolDefinition:
@@ -95,12 +107,27 @@ class RunCommand:
             inline_bytes=_INLINE_BYTES,
         )
 
-    async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
-        """The folder, programs, files and environment of the command as they are now.
+    def command_of(self, arguments: JsonObject) -> str | None:
+        """The shell text that a call would run."""
+        command = arguments.get("command")
+        return command if isinstance(command, str) else None
 
-        Raises ToolError for a command or a folder that cannot be used.
+    async def judge(self, arguments: JsonObject) -> ShellVerdict | None:
+        """What can be told of the command without running it; None where nobody looks, or none could run."""
+        try:
+            return await self._judged(self._request(arguments))
+        except ToolError:
+            return None
+
+    async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
+        """The folder, programs, files, environment and sandbox of the command as they are now.
+
+        Raises ToolError for a command or a folder that cannot be used, and where a required sandbox is not
+        to be had.
         """
-        return await self._seal(self._request(arguments), projected)
+        request = self._request(arguments)
+        environment = self._environment(await self._judged(request))
+        return await self._seal(request, projected, await self._confinement(), environment)
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str | ToolOutput:
         """Run it; the text is what it printed and how it exited, whatever the exit code.
@@ -108,20 +135,26 @@ class RunCommand:
         More than is kept of its output goes whole into the store, where there is one.
 
         Raises ToolError, with what was printed until then, where it could not be started, ran out of time or
-        got rid of its warden; StaleSeal where it is no longer what was approved. CancelledError passes once
-        nothing of the command is alive.
+        got rid of its warden, and where a required sandbox is not to be had; StaleSeal where it is no longer
+        what was approved. CancelledError passes once nothing of the command is alive.
         """
         request = self._request(arguments)
+        confinement = await self._confinement()
+        environment = self._environment(await self._judged(request))
         if context.controls.seal is not None:
-            require_unchanged(context.controls.seal, await self._seal(request, {}))
+            now = await self._seal(request, {}, confinement, environment)
+            require_unchanged(context.controls.seal, now)
+        launch = await asyncio.to_thread(
+            confinement.launch, _shell_argv(request.command), cwd=request.cwd, environment=environment
+        )
         spill = self._open_spill() if self._open_spill is not None else None
         output = CommandOutput(self._max_output_bytes, spill)
         live = LiveOutput(output, context.controls.report)
         try:
             process = WardedProcess(
-                _shell_argv(request.command),
+                launch.argv,
                 cwd=request.cwd,
-                environment=command_environment(self._inherited, self._secret_names),
+                environment=environment,
                 timeout_secs=request.timeout_secs,
                 on_output=live.feed,
             )
@@ -129,7 +162,9 @@ class RunCommand:
             raise ToolError(f"the command could not be started: {error}") from error
         try:
             ending = await process.wait()
+            ending = replace(ending, ended=launch.background(ending.ended))
             told = account(ending, output.close(), request.timeout_secs)
+            told = "\n".join([told, *await asyncio.to_thread(launch.remarks, ending.exit_code, told)])
         except BaseException:
             if spill is not None:
                 spill.discard()
@@ -140,15 +175,35 @@ class RunCommand:
             return told
         return await asyncio.to_thread(_spilled, spill, told)
 
-    async def _seal(self, request: _Request, projected: Mapping[str, bytes]) -> Seal:
+    async def _confinement(self) -> Confinement:
+        if self._sandbox is None:
+            return Confinement()
+        return await asyncio.to_thread(self._sandbox.confinement)
+
+    async def _judged(self, request: _Request) -> ShellVerdict | None:
+        return await self._judge(request.command, request.cwd) if self._judge is not None else None
+
+    def _environment(self, verdict: ShellVerdict | None) -> dict[str, str]:
+        """What the command is given; one that is known only to read is held to that by its environment too."""
+        given = command_environment(self._inherited, self._secret_names)
+        return {**given, **verdict.environment} if verdict is not None else given
+
+    async def _seal(
+        self,
+        request: _Request,
+        projected: Mapping[str, bytes],
+        confinement: Confinement,
+        environment: Mapping[str, str],
+    ) -> Seal:
         return await asyncio.to_thread(
             seal_command,
             request.command,
             cwd=request.cwd,
             root=self._root,
             inherited=self._inherited,
-            secret_names=self._secret_names,
+            environment=environment,
             projected=projected,
+            sandbox=confinement.told,
         )
 
     def _request(self, arguments: JsonObject) -> _Request:

@@ -39,19 +39,23 @@ def seal_command(
     cwd: Path,
     root: Path,
     inherited: Mapping[str, str],
-    secret_names: Collection[str],
+    environment: Mapping[str, str],
     projected: Mapping[str, bytes],
+    sandbox: str | None = None,
 ) -> Seal:
-    """Measure what the command would touch now. Reads files; call it off the event loop."""
+    """Measure what the command would touch now. Reads files; call it off the event loop.
+
+    `environment` is what the command will be given, and `sandbox` tells what it will be held to.
+    """
     words = _words(command)
-    path = command_environment(inherited, secret_names)["PATH"]
     names = (word for word in words if not _is_operator(word) and not _EXPANDED.search(word))
     return Seal(
         cwd=str(cwd),
         files=tuple(_files(names, cwd, root, projected)),
-        executables=tuple(dict.fromkeys(_executables(words, cwd, path))),
-        environment=environment_delta(inherited, secret_names),
+        executables=tuple(dict.fromkeys(_executables(words, cwd, environment["PATH"]))),
+        environment=environment_delta(inherited, environment),
         unsealed=_UNSEALED,
+        sandbox=sandbox,
     )
 
 
@@ -63,6 +67,7 @@ def seal_arguments(
     inherited: Mapping[str, str],
     secret_names: Collection[str],
     projected: Mapping[str, bytes],
+    sandbox: str | None = None,
 ) -> Seal:
     """Measure what a program, run in the root with exactly these words and no shell, would touch now.
 
@@ -73,15 +78,16 @@ def seal_arguments(
         cwd=str(root),
         files=tuple(_files((*argv, *named), root, root, projected)),
         executables=(os.path.realpath(argv[0]),),
-        environment=environment_delta(inherited, secret_names),
+        environment=environment_delta(inherited, command_environment(inherited, secret_names)),
         unsealed=f"{_UNSEALED}; run without a shell: {shlex.join(argv)}",
+        sandbox=sandbox,
     )
 
 
 def require_unchanged(approved: Seal, now: Seal) -> None:
     """Raises StaleSeal where what would run is no longer what was approved."""
     if approved != now:
-        parts = ("cwd", "files", "executables", "environment")
+        parts = ("cwd", "files", "executables", "environment", "sandbox")
         changed = [part for part in parts if getattr(approved, part) != getattr(now, part)]
         raise StaleSeal(f"{' and '.join(changed) or 'the seal'} changed since the approval; nothing was run")
 

@@ -13,8 +13,8 @@ BARE_NAME = r"\A[A-Za-z0-9_-]+\Z"
 class ProjectRule(StrEnum):
     """What an untrusted project file may do to a setting.
 
-    `never` and `free` say it all; the others are the ways in which it may only tighten: lower a number,
-    choose a stricter mode, add to a list, or narrow a list to fewer names.
+    `never` and `free` say it all; the others are the ways in which it may only tighten: lower a number, take a
+    stricter choice (the type lists the strictest first), add to a list, or narrow a list to fewer names.
     """
 
     NEVER = "never"
@@ -29,18 +29,21 @@ class About(Struct, frozen=True, kw_only=True):
     """What stands beside a type in the schema.
 
     `expected` words what fits, where the type alone cannot, and `accepts` looks closer than the type can;
+    `flaw` answers what is wrong with a value of the right type, or None;
     `secret` values are never shown; a wrong value of an `unquoted` key is not repeated in the error, because
     it may be a key pasted in the wrong place; `problem` answers what is wrong as a whole with a table of an
-    array, or with one of a free name, or None; `names` is the pattern of the free names of a table, and
-    `names_expected` its wording.
+    array, or with one of a free name, or None; `names` is the pattern of the free names of a table,
+    `names_expected` its wording, and `names_example` stands for such a name in the reference.
     """
 
     description: str
     project: ProjectRule | None = None
     expected: str | None = None
     accepts: Callable[[str], bool] | None = None
+    flaw: Callable[[object], str | None] | None = None
     secret: bool = False
     unquoted: bool = False
     problem: Callable[[Mapping[str, object]], str | None] | None = None
     names: str = BARE_NAME
     names_expected: str = "letters, digits, - and _ only"
+    names_example: str = "NAME"

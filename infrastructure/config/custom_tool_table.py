@@ -90,6 +90,14 @@ class CustomToolTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             project=_NEVER,
         ),
     ] = DEFAULT_TIMEOUT_SECS
+    sandbox: Annotated[
+        bool,
+        About(
+            description="true: the program is held to what tools.run_command.sandbox says of shell commands. "
+            "false: it has your rights.",
+            project=_NEVER,
+        ),
+    ] = False
     parameters: Annotated[
         Mapping[str, CustomParameterTable],
         About(
@@ -119,6 +127,7 @@ def declaration(name: str, table: CustomToolTable) -> CustomToolDeclaration:
         ),
         risk=table.risk,
         timeout_secs=table.timeout_secs,
+        sandbox=table.sandbox,
     )
 
 

@@ -23,6 +23,8 @@ def lacks_one_program(table: Mapping[str, object]) -> str | None:
         return 'needs either command = ["PROGRAM", …] or python = "module:Class"'
     if table.get("command") and table.get("settings"):
         return "has settings, which only a hook in Python takes; give a command its arguments in command"
+    if table.get("python") and table.get("sandbox"):
+        return "has sandbox = true, but a hook in Python runs within quorum; make it a command, or leave it out"
     return None
 
 
@@ -112,4 +114,12 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             project=_NEVER,
         ),
     ] = ""
+    sandbox: Annotated[
+        bool,
+        About(
+            description="true: the program of command is held to what tools.run_command.sandbox says of shell "
+            "commands. false: it has your rights.",
+            project=_NEVER,
+        ),
+    ] = False
     enabled: Annotated[bool, About(description="false: as if it were not there.", project=_NEVER)] = True

@@ -14,6 +14,7 @@ from domain.errors import ConfigError
 from infrastructure.config.environment import provider_addresses, settings_in
 from infrastructure.config.paths import ConfigLocations, is_present, locate
 from infrastructure.config.project_trust import restrained
+from infrastructure.config.quorum_table import out_of_reach
 from infrastructure.config.schema import Settings
 from infrastructure.config.toml_file import TomlFile
 from infrastructure.config.toml_text import KeyPath, dotted
@@ -136,7 +137,10 @@ class _Stack:
             if (sentence := table_problem(path, data)) is not None
         ]:
             raise ConfigError("\n".join(unfit[:MOST_PROBLEMS]))
-        return msgspec.convert(data, Settings, strict=True)
+        settings = msgspec.convert(data, Settings, strict=True)
+        if problem := out_of_reach(settings.quorum.rule, len(settings.models.review)):
+            raise ConfigError(f"{self.origin(('quorum', 'rule'))}: {problem}")
+        return settings
 
     def origin(self, path: KeyPath) -> str:
         return self.values[path].origin if path in self.values else DEFAULT_ORIGIN

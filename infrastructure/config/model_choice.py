@@ -1,4 +1,4 @@
-"""Which model works: the one that is set, or the one that what is configured suggests."""
+"""Which model does what: the ones that are set, and what follows for the roles for which none is."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
 from infrastructure.config.schema import Settings
 from infrastructure.config.toml_text import literal
 
-ROLES = ("decision",)
+LIST_ROLES = ("review", "participants")
+ROLES = ("decision", "exploration", "ask", "moderator", *LIST_ROLES)
 DEFAULT_MODELS = {"anthropic": "anthropic/claude-sonnet-5-5", "openai": "openai/gpt-5.4"}
 OFFLINE_MODEL = "offline/offline"
+_SIGNS_OF_A_SETUP = ("type", "base_url", "client", "program")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +31,34 @@ class ModelChoice:
         return self.model.partition("/")[0]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRoles:
+    """The model of every role. Without `review` no model votes; `participants` are one at least."""
+
+    decision: ModelChoice
+    exploration: ModelChoice
+    ask: ModelChoice
+    moderator: ModelChoice
+    review: tuple[ModelChoice, ...]
+    participants: tuple[ModelChoice, ...]
+
+    def of(self, role: str) -> tuple[ModelChoice, ...]:
+        """The models of one of ROLES."""
+        found: ModelChoice | tuple[ModelChoice, ...] = getattr(self, role)
+        return found if isinstance(found, tuple) else (found,)
+
+    def by_model(self) -> Mapping[str, tuple[str, ...]]:
+        """Every model that does something, with its roles; in the order of ROLES."""
+        found: dict[str, tuple[str, ...]] = {}
+        for role in ROLES:
+            for model in dict.fromkeys(choice.model for choice in self.of(role)):
+                found[model] = (*found.get(model, ()), role)
+        return found
+
+
 def decision_model(loaded: LoadedSettings, environ: Mapping[str, str]) -> str:
-    """The model that works with the person, as "provider/model". Raises ConfigError as `choose_model`."""
-    return choose_model(loaded, environ).model
+    """The model that works with the person, as "provider/model". Raises ConfigError as `choose_roles`."""
+    return choose_roles(loaded, environ).decision.model
 
 
 def choose_model(loaded: LoadedSettings, environ: Mapping[str, str]) -> ModelChoice:
@@ -42,13 +69,14 @@ def choose_model(loaded: LoadedSettings, environ: Mapping[str, str]) -> ModelCho
     """
     settings = loaded.settings
     if model := settings.models.decision:
-        origin = loaded.origins["models.decision"]
-        _require_provider(settings, model, origin)
-        return ModelChoice(model, f"models.decision says so ({origin})")
+        if problem := _unknown_provider(loaded, "decision", model):
+            raise ConfigError(problem)
+        return ModelChoice(model, _set_by(loaded, "decision"))
     for name, model in DEFAULT_MODELS.items():
-        variable = settings.providers[name].api_key_env
-        if variable and environ.get(variable, "").strip():
-            return ModelChoice(model, f"models.decision is not set, and {variable} is")
+        table = settings.providers[name]
+        # a cloud has names of its own for the models it serves
+        if not table.client and table.api_key_env and environ.get(table.api_key_env, "").strip():
+            return ModelChoice(model, f"models.decision is not set, and {table.api_key_env} is")
     if configured := _configured(loaded):
         name, why = configured[0]
         raise ConfigError(
@@ -58,41 +86,109 @@ def choose_model(loaded: LoadedSettings, environ: Mapping[str, str]) -> ModelCho
     return ModelChoice(OFFLINE_MODEL, "no key is set and no server is configured")
 
 
-def model_overrides(options: Sequence[str]) -> Mapping[str, str]:
-    """The overrides that `-m MODEL` and `-m ROLE=MODEL` mean; of two for one role the later counts.
+def choose_roles(loaded: LoadedSettings, environ: Mapping[str, str]) -> ModelRoles:
+    """Choose the model of every role.
 
-    Raises ConfigError for a role that does not exist.
+    Raises ConfigError as `choose_model`, and where the model set for another role has no provider: a typing
+    error is told at the start and not when the first vote is due.
     """
-    overrides: dict[str, str] = {}
+    problems = [
+        problem
+        for role in ROLES
+        for model in _set_for(loaded.settings, role)
+        if (problem := _unknown_provider(loaded, role, model))
+    ]
+    if problems:
+        raise ConfigError("\n".join(dict.fromkeys(problems)))
+    decision = choose_model(loaded, environ)
+    models = loaded.settings.models
+    return ModelRoles(
+        decision=decision,
+        exploration=_one(loaded, "exploration", decision),
+        ask=_one(loaded, "ask", decision),
+        moderator=_one(loaded, "moderator", decision),
+        review=_several(loaded, "review"),
+        participants=_several(loaded, "participants")
+        if models.participants
+        else (_as_decision("participants", decision),),
+    )
+
+
+def model_overrides(options: Sequence[str]) -> Mapping[str, str | list[str]]:
+    """The overrides that `-m MODEL` and `-m ROLE=MODEL` mean.
+
+    Of two for one role the later counts; a role that has a list gets all of them, in place of the list in
+    the settings, and none at all by `-m ROLE=`. Raises ConfigError for a role that does not exist.
+    """
+    overrides: dict[str, str | list[str]] = {}
+    lists: dict[str, list[str]] = {}
     for option in options:
         role, equals, model = option.partition("=")
         if not equals or "/" in role:
             role, model = "decision", option
         if role not in ROLES:
-            raise ConfigError(
-                f"-m {literal(option)}: there is no role {literal(role)}; known is {', '.join(ROLES)}"
-            )
-        overrides[f"models.{role}"] = model
+            raise ConfigError(_unknown_role(option, role))
+        if role in LIST_ROLES:
+            models = lists.setdefault(role, [])
+            models += [model] if model else []
+            overrides[f"models.{role}"] = models
+        else:
+            overrides[f"models.{role}"] = model
     return overrides
 
 
-def _require_provider(settings: Settings, model: str, origin: str) -> None:
-    name = model.partition("/")[0]
-    if name in settings.providers:
-        return
-    like = nearest_word(name, tuple(settings.providers))
-    hint = f"did you mean {like}/{model.partition('/')[2]}?" if like else f"declare [providers.{name}]"
-    raise ConfigError(
-        f"models.decision = {literal(model)} ({origin}) names a provider that does not exist; known are "
-        f"{', '.join(settings.providers)}; {hint}"
+def _one(loaded: LoadedSettings, role: str, decision: ModelChoice) -> ModelChoice:
+    found = _set_for(loaded.settings, role)
+    return ModelChoice(found[0], _set_by(loaded, role)) if found else _as_decision(role, decision)
+
+
+def _several(loaded: LoadedSettings, role: str) -> tuple[ModelChoice, ...]:
+    return tuple(ModelChoice(model, _set_by(loaded, role)) for model in _set_for(loaded.settings, role))
+
+
+def _as_decision(role: str, decision: ModelChoice) -> ModelChoice:
+    return ModelChoice(decision.model, f"models.{role} is not set, so that of decision counts")
+
+
+def _set_for(settings: Settings, role: str) -> tuple[str, ...]:
+    """What the settings say themselves, before any fallback."""
+    found: str | tuple[str, ...] = getattr(settings.models, role)
+    if isinstance(found, str):
+        return (found,) if found else ()
+    return found
+
+
+def _set_by(loaded: LoadedSettings, role: str) -> str:
+    return f"models.{role} says so ({loaded.origins[f'models.{role}']})"
+
+
+def _unknown_role(option: str, role: str) -> str:
+    like = nearest_word(role, ROLES)
+    hint = f"did you mean {like}? " if like else ""
+    return f"-m {literal(option)}: there is no role {literal(role)}; {hint}the roles are {', '.join(ROLES)}"
+
+
+def _unknown_provider(loaded: LoadedSettings, role: str, model: str) -> str | None:
+    """What is wrong where a role's model names a provider that does not exist."""
+    name, _, own_name = model.partition("/")
+    providers = tuple(loaded.settings.providers)
+    if name in providers:
+        return None
+    like = nearest_word(name, providers)
+    hint = f"did you mean {like}/{own_name}?" if like else f"declare [providers.{name}]"
+    key = f"models.{role}"
+    said = f"{literal(model)} in {key}" if role in LIST_ROLES else f"{key} = {literal(model)}"
+    return (
+        f"{said} ({loaded.origins[key]}) names a provider that does not exist; known are "
+        f"{', '.join(providers)}; {hint}"
     )
 
 
 def _configured(loaded: LoadedSettings) -> list[tuple[str, str]]:
-    """Providers that someone set up, and where: own ones, and those whose address was changed."""
+    """Providers that someone set up, and where: own ones, and those of which something was changed."""
     found = []
     for name, table in loaded.settings.providers.items():
-        changed = loaded.origins[f"providers.{name}.type"], loaded.origins[f"providers.{name}.base_url"]
+        changed = (loaded.origins[f"providers.{name}.{key}"] for key in _SIGNS_OF_A_SETUP)
         places = [origin for origin in changed if origin != DEFAULT_ORIGIN]
         if places and table.type != "offline":
             found.append((name, places[0]))

@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypeAlias, cast
 
-from domain.review import Mode
+from domain.mode import Mode
 from infrastructure.config.about import ProjectRule
-from infrastructure.config.keys import key_at
+from infrastructure.config.keys import Key, key_at
 from infrastructure.config.toml_file import shown
 from infrastructure.config.toml_text import KeyPath, dotted, literal, shortened
 from infrastructure.config.validation import Assignment
 
-STRICTEST_FIRST = (Mode.READ_ONLY, Mode.ASK, Mode.ACCEPT_EDITS, Mode.AUTO)
+# Each of these lets run what the other asks about, so that neither is stricter.
+_APART = frozenset({Mode.ACCEPT_EDITS.value, Mode.QUORUM.value})
 
 _Names: TypeAlias = "tuple[str, ...]"
 
@@ -22,7 +23,7 @@ _Names: TypeAlias = "tuple[str, ...]"
 class _Tighten(Protocol):
     """How one kind of setting is tightened: the value that results, and what was refused, if anything."""
 
-    def __call__(self, beneath: object, wanted: object) -> tuple[object, str | None]: ...
+    def __call__(self, key: Key, beneath: object, wanted: object, /) -> tuple[object, str | None]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,13 @@ def restrained(
     warnings: list[str] = []
     forbidden: list[KeyPath] = []
     for assignment in assignments:
-        rule = key_at(assignment.path).project
-        if rule is ProjectRule.NEVER:
+        key = key_at(assignment.path)
+        if key.project is ProjectRule.NEVER:
             forbidden.append(assignment.path)
-        elif rule is ProjectRule.FREE:
+        elif key.project is ProjectRule.FREE:
             kept.append(assignment)
         else:
-            tightened, refusal = _tightened(rule, assignment, beneath[assignment.path])
+            tightened, refusal = _tightened(key, assignment, beneath[assignment.path])
             if tightened is not None:
                 kept.append(tightened)
             if refusal is not None:
@@ -61,39 +62,38 @@ def restrained(
     return Restrained(tuple(kept), tuple(warnings))
 
 
-def _tightened(
-    rule: ProjectRule, wanted: Assignment, beneath: Assignment
-) -> tuple[Assignment | None, str | None]:
-    value, refusal = _WAYS[rule](beneath.value, wanted.value)
+def _tightened(key: Key, wanted: Assignment, beneath: Assignment) -> tuple[Assignment | None, str | None]:
+    value, refusal = _WAYS[key.project](key, beneath.value, wanted.value)
     sentence = None
     if refusal is not None:
         found = shortened(literal(wanted.value))
         sentence = f"sets {dotted(wanted.path)} = {found}; a project file may only {refusal}"
     if value == beneath.value:
         return None, sentence
-    origin = f"{beneath.origin} + {wanted.origin}" if rule is ProjectRule.ADD else wanted.origin
+    origin = f"{beneath.origin} + {wanted.origin}" if key.project is ProjectRule.ADD else wanted.origin
     return replace(wanted, value=value, origin=origin), sentence
 
 
-def _lower(beneath: object, wanted: object) -> tuple[object, str | None]:
+def _lower(_: Key, beneath: object, wanted: object) -> tuple[object, str | None]:
     limit, number = cast("float", beneath), cast("float", wanted)
     if number <= limit:
         return number, None
     return limit, f"lower it, so it stays {literal(limit)}"
 
 
-def _stricter(beneath: object, wanted: object) -> tuple[object, str | None]:
-    present, mode = Mode(cast("str", beneath)), Mode(cast("str", wanted))
-    if STRICTEST_FIRST.index(mode) <= STRICTEST_FIRST.index(present):
-        return mode.value, None
-    return present.value, f"choose a stricter mode, so it stays {literal(present.value)}"
+def _stricter(key: Key, beneath: object, wanted: object) -> tuple[object, str | None]:
+    """The choices of such a setting stand in the schema with the strictest first."""
+    present, word = str(beneath), str(wanted)
+    if {word, present} != _APART and key.choices.index(word) <= key.choices.index(present):
+        return word, None
+    return present, f"choose a stricter {key.path[-1]}, so it stays {literal(present)}"
 
 
-def _add(beneath: object, wanted: object) -> tuple[object, str | None]:
+def _add(_: Key, beneath: object, wanted: object) -> tuple[object, str | None]:
     return tuple(dict.fromkeys((*cast("_Names", beneath), *cast("_Names", wanted)))), None
 
 
-def _narrow(beneath: object, wanted: object) -> tuple[object, str | None]:
+def _narrow(_: Key, beneath: object, wanted: object) -> tuple[object, str | None]:
     """Keep only what both name. An empty list means all, so an empty outcome must not be let through."""
     present, names = tuple(cast("_Names", beneath)), tuple(cast("_Names", wanted))
     if not present or set(names) == set(present):

@@ -117,12 +117,13 @@ def _own_tables(table: Table, path: KeyPath) -> Iterator[str]:
 
 def _own_table(table: Table, path: KeyPath) -> Iterator[str]:
     own = table.entries[ANY_NAME]
+    here = (*path, table.about.names_example)
     if isinstance(own, Table):
-        yield from ("##", f"## [{dotted((*path, 'NAME'))}]", *_keys_of_own(own))
+        yield from ("##", f"## [{dotted(here)}]", *_keys_of_own(own))
         for name, entry in own.entries.items():
             if isinstance(entry, Table):
                 yield from ("##", *_comment(entry.about.description))
-                yield from _own_table(entry, (*path, "NAME", name))
+                yield from _own_table(entry, (*here, name))
 
 
 def _keys_of_own(table: Table) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from infrastructure.config.keys import key_at
 from infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings, setting_values
-from infrastructure.config.model_choice import choose_model
+from infrastructure.config.model_choice import ROLES, ModelRoles, choose_roles
 from infrastructure.config.paths import ConfigLocations, is_present
 from infrastructure.config.toml_file import shown
 from infrastructure.config.toml_text import dotted, literal, printable, without_credentials
@@ -27,19 +27,26 @@ def show(loaded: LoadedSettings) -> str:
 
 
 def check(loaded: LoadedSettings, environ: Mapping[str, str]) -> str:
-    """What was found and which model follows from it; loading has already refused what is wrong.
+    """What was found and which models follow from it; loading has already refused what is wrong.
 
-    Raises ConfigError where no model can be chosen.
+    Raises ConfigError where no model can be chosen, or one has no provider.
     """
     origins = list(loaded.origins.values())
     lines = [f"{shown(file)}: valid; {_settings(_count(origins, str(file)))}" for file in loaded.files]
     lines = lines or ["no configuration file: the defaults count"]
     others = {origin for origin in origins if origin.startswith("environment ") or origin == FLAG_ORIGIN}
     lines += (f"{printable(origin)}: {_settings(_count(origins, origin))}" for origin in sorted(others))
-    choice = choose_model(loaded, environ)
-    lines.append(f"model: {choice.model}, because {printable(choice.reason)}")
+    lines += _roles(choose_roles(loaded, environ))
     lines += (f"warning: {warning}" for warning in loaded.warnings)
     return "\n".join(lines)
+
+
+def _roles(roles: ModelRoles) -> Iterator[str]:
+    for role in ROLES:
+        if not roles.of(role):
+            yield f"{role}: no model, because models.{role} is not set"
+        for choice in roles.of(role):
+            yield f"{role}: {choice.model}, because {printable(choice.reason)}"
 
 
 def config_path(locations: ConfigLocations) -> str:

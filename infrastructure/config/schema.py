@@ -10,124 +10,22 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-from domain.path_policy import PROTECTED, SENSITIVE
-from domain.review import Mode
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.custom_tool_table import NAME_EXPECTED, TOOL_NAME, CustomToolTable, unfit_command
+from infrastructure.config.guard_table import GuardTable, foreign_setting, repeated_guard
 from infrastructure.config.hook_table import HookTable, lacks_one_program
-from infrastructure.config.web_address import is_web_address
+from infrastructure.config.models_table import ModelsTable
+from infrastructure.config.permission_table import PermissionTable
+from infrastructure.config.price_table import PRICES, ModelPriceTable
+from infrastructure.config.provider_table import ProviderTable, built_in_providers
+from infrastructure.config.quorum_table import QuorumTable
+from infrastructure.config.review_table import ReviewTable
 from infrastructure.config.web_table import WebTable
 
-ProviderType: TypeAlias = Literal["anthropic", "openai", "openai-chat", "offline"]
 PlannerName: TypeAlias = Literal["serializable", "partition", "risk_split", "all_parallel"]
 
-_HEADER_NAME = r"\A[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z"
-_VARIABLE = r"\A([A-Za-z_][A-Za-z0-9_]*)?\Z"
-_HEADER_VALUE = r"\A[\t -~]*\Z"
 _THEME = r"\A[!-~]{1,100}\Z"
-_MODEL = r"\A([A-Za-z0-9_-]+/[!-~]+)?\Z"
 _NEVER = ProjectRule.NEVER
-
-
-class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which model does what."""
-
-    decision: Annotated[
-        str,
-        Meta(pattern=_MODEL),
-        About(
-            description='The model that works with you, as "provider/model" (split at the first slash). Empty: '
-            "anthropic/claude-sonnet-5-5 if the key of [providers.anthropic] is set, else openai/gpt-5.4 if "
-            "that of [providers.openai] is set, else, if no other provider is configured, offline/offline. "
-            "On the command line: -m MODEL or -m decision=MODEL.",
-            project=_NEVER,
-            expected='"provider/model", for example "anthropic/claude-sonnet-5-5"',
-        ),
-    ] = ""
-
-
-class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How one provider is reached."""
-
-    type: Annotated[
-        ProviderType,
-        About(
-            description="What the server speaks: anthropic (Messages), openai (Responses), openai-chat (Chat "
-            "Completions: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, …), or offline (no model at all).",
-            project=_NEVER,
-        ),
-    ]
-    base_url: Annotated[
-        str,
-        About(
-            description="Address of the server: for anthropic without the final /v1, for openai and "
-            "openai-chat with it. Empty: the public address. Where it is not set, ANTHROPIC_BASE_URL and "
-            "OPENAI_BASE_URL count for the providers of those names.",
-            project=_NEVER,
-            expected='an address that starts with http:// or https://, for example "http://localhost:11434/v1"',
-            accepts=is_web_address,
-        ),
-    ] = ""
-    api_key_env: Annotated[
-        str,
-        Meta(pattern=_VARIABLE),
-        About(
-            description="Name of the environment variable that holds the key; never the key itself. Empty: "
-            "the server wants no key.",
-            project=_NEVER,
-            expected="the name of an environment variable (not the key itself)",
-            unquoted=True,
-        ),
-    ] = ""
-    timeout_secs: Annotated[
-        float,
-        Meta(gt=0, le=3600),
-        About(
-            description="Seconds of silence, before the answer or between two pieces of it, after which a "
-            "request has failed.",
-            project=_NEVER,
-        ),
-    ] = 120.0
-    max_retries: Annotated[
-        int,
-        Meta(ge=0, le=20),
-        About(
-            description="How often a request that failed before its first byte is sent again.",
-            project=_NEVER,
-        ),
-    ] = 2
-    max_output_tokens: Annotated[
-        int,
-        Meta(ge=0, le=1_000_000),
-        About(
-            description="The most tokens that one answer may have. 0: the server's own bound, and 16384 for "
-            "anthropic, which demands one.",
-            project=_NEVER,
-        ),
-    ] = 0
-    headers: Annotated[
-        Mapping[str, Annotated[str, Meta(pattern=_HEADER_VALUE)]],
-        About(
-            description='Extra headers of every request, for example { "X-Team" = "tools" }. Values are not '
-            "shown by `quorum config show`.",
-            project=_NEVER,
-            expected="a string of printable ASCII characters",
-            secret=True,
-            unquoted=True,
-            names=_HEADER_NAME,
-            names_expected="the characters of a header name only",
-        ),
-    ] = field(default_factory=dict)
-
-
-def _built_in_providers() -> dict[str, ProviderTable]:
-    return {
-        "anthropic": ProviderTable(type="anthropic", api_key_env="ANTHROPIC_API_KEY"),
-        "openai": ProviderTable(
-            type="openai", base_url="https://api.openai.com/v1", api_key_env="OPENAI_API_KEY"
-        ),
-        "offline": ProviderTable(type="offline"),
-    }
 
 
 class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -152,35 +50,6 @@ class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = 3
 
 
-class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which calls are asked about."""
-
-    mode: Annotated[
-        Mode,
-        About(
-            description="read-only: nothing that changes anything runs. ask: every risky call is put to you. "
-            "accept-edits: edits inside the workspace run, all else risky is put to you. auto: everything "
-            "runs. Protected and sensitive paths are asked about in every mode. On the command line: --mode.",
-            project=ProjectRule.STRICTER,
-        ),
-    ] = Mode.ASK
-    protected: Annotated[
-        tuple[str, ...],
-        About(
-            description="Paths that are asked about before they are written, in every mode. Patterns in the "
-            "manner of ignore files, without regard to case. A list here replaces the default.",
-            project=ProjectRule.ADD,
-        ),
-    ] = PROTECTED
-    sensitive: Annotated[
-        tuple[str, ...],
-        About(
-            description="Paths that are asked about even before they are read. Same patterns, same rule.",
-            project=ProjectRule.ADD,
-        ),
-    ] = SENSITIVE
-
-
 class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The bounds of a shell command."""
 
@@ -202,6 +71,40 @@ class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             project=ProjectRule.LOWER,
         ),
     ] = 32768
+    sandbox: Annotated[
+        Literal["require", "auto", "off"],
+        About(
+            description="Whether commands run in a sandbox (bubblewrap, Linux): they write in the workspace "
+            "only, protected paths excepted, and see neither your home nor other processes. auto: where that "
+            "works, and where it does not, quorum says so. require: without a sandbox no command runs.",
+            project=ProjectRule.STRICTER,
+        ),
+    ] = "auto"
+    network: Annotated[
+        Literal["off", "auto", "on"],
+        About(
+            description="Whether a command in the sandbox reaches the network. auto: not in the modes quorum "
+            "and auto, in which nobody looks at each command.",
+            project=ProjectRule.STRICTER,
+        ),
+    ] = "auto"
+    sandbox_readable: Annotated[
+        tuple[str, ...],
+        About(
+            description="Files and folders that commands in the sandbox may read besides the folders of tools "
+            'in your home, for example "~/.cache/huggingface". Relative paths begin at the workspace.',
+            project=_NEVER,
+        ),
+    ] = ()
+    sandbox_writable: Annotated[
+        tuple[str, ...],
+        About(
+            description="Files and folders that commands in the sandbox may write besides the workspace, for "
+            'example "~/.cargo/registry", or protected ones in it, for example ".git". What they leave there '
+            "may be run outside the sandbox.",
+            project=_NEVER,
+        ),
+    ] = ()
 
 
 class OutputTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -319,12 +222,33 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     providers: Annotated[
         Mapping[str, ProviderTable],
         About(
-            description="How models are reached, one table per provider. anthropic, openai and offline exist "
-            "without being declared; a table of their name changes only the keys it sets."
+            description="How models are reached, one table per provider. anthropic, openai, copilot and "
+            "offline exist without being declared; a table of their name changes only the keys it sets."
         ),
-    ] = field(default_factory=_built_in_providers)
+    ] = field(default_factory=built_in_providers)
+    prices: Annotated[Mapping[str, ModelPriceTable], PRICES] = field(default_factory=dict)
     agent: Annotated[AgentTable, About(description="How far the agent goes by itself.")] = AgentTable()
     review: Annotated[ReviewTable, About(description="Which calls are asked about.")] = ReviewTable()
+    permissions: Annotated[
+        PermissionTable,
+        About(
+            description="Rules about calls, written TOOL or TOOL(PATTERN); docs/permissions.md explains them. "
+            "`quorum permissions check` says what they come to for one call."
+        ),
+    ] = PermissionTable()
+    quorum: Annotated[QuorumTable, About(description="When the votes of the models approve a call.")] = (
+        QuorumTable()
+    )
+    guards: Annotated[
+        tuple[GuardTable, ...],
+        About(
+            description="The guards look at each risky call and may object, so that it is put to you: path, "
+            "destructive and size, all of them on. A table [[guards]] changes what it names of one.",
+            project=_NEVER,
+            problem=foreign_setting,
+            flaw=repeated_guard,
+        ),
+    ] = ()
     tools: Annotated[ToolsTable, About(description="Which tools there are.")] = ToolsTable()
     hooks: Annotated[
         tuple[HookTable, ...],

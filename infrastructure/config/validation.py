@@ -113,6 +113,8 @@ def _problems(node: Node | None, path: KeyPath, value: object) -> Iterator[tuple
         case Key(element=None):
             if not node.fits(value):
                 yield path, wrong_value(node, path, value)
+            else:
+                yield from _flaws(node, path, value)
         case Key():
             yield from _problems_of_array(node, path, value)
         case _:
@@ -125,6 +127,12 @@ def _problems_of_array(key: Key, path: KeyPath, value: object) -> Iterator[tuple
         return
     for index, table in enumerate(value):
         yield from _problems_of_element(key, (*path, Position(index)), table)
+    yield from _flaws(key, path, value)
+
+
+def _flaws(key: Key, path: KeyPath, value: object) -> Iterator[tuple[KeyPath, str]]:
+    if key.about.flaw is not None and (flaw := key.about.flaw(value)) is not None:
+        yield path, f"{dotted(path)}: {flaw}"
 
 
 def _problems_of_element(key: Key, path: KeyPath, table: Mapping[str, object]) -> Iterator[tuple[KeyPath, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from application.hooks import CallDraft, Hook, RequestDraft, ResultDraft
 from domain.conversation import Message
-from domain.errors import HookFailure
+from domain.errors import HookFailure, ToolError
 from domain.execution import ToolExecutionContext
 from domain.hook import HookAnswer, HookPoint, TurnEndAnswer
 from domain.json_value import JsonObject
@@ -21,6 +22,7 @@ from infrastructure.commands.output import CommandOutput
 from infrastructure.commands.process import Ending, WardedProcess
 from infrastructure.hooks.command_answer import CommandAnswer, read_answer
 from infrastructure.hooks.message_json import edited_messages, messages_to_json
+from infrastructure.sandbox.sandbox import Sandbox
 
 OUTPUT_BYTES = 1_000_000
 _ERROR_BYTES = 4_000
@@ -45,7 +47,8 @@ class _Printed:
 
 
 class CommandHook(Hook):
-    """Runs a program at each of its points, in `cwd`, with this environment and under a warden.
+    """Runs a program at each of its points, in `cwd`, with this environment and under a warden, and where one
+    is given in a sandbox.
 
     `argv` is a program by name or absolute path, and its arguments. A run that takes longer than
     `timeout_secs`, or is cancelled, is ended with all it started. Every method raises HookFailure where the
@@ -53,12 +56,19 @@ class CommandHook(Hook):
     """
 
     def __init__(
-        self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], timeout_secs: float = 30.0
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        environment: Mapping[str, str],
+        timeout_secs: float = 30.0,
+        sandbox: Sandbox | None = None,
     ) -> None:
         self._argv = tuple(argv)
         self._cwd = cwd
         self._environment = environment
         self._timeout_secs = timeout_secs
+        self._sandbox = sandbox
 
     async def on_message_send(self, request: RequestDraft) -> HookAnswer:
         """Sends the messages; those that come back shape this request."""
@@ -121,7 +131,7 @@ class CommandHook(Hook):
         raise HookFailure(f"{self._argv[0]} {_ended(ending, point)}{f': {errors}' if errors else ''}")
 
     async def _run(self, payload: bytes, printed: _Printed) -> Ending:
-        program = self._program()
+        argv = await asyncio.to_thread(self._line)
         process: WardedProcess | None = None
 
         def take(data: bytes) -> None:
@@ -132,7 +142,7 @@ class CommandHook(Hook):
         with _file_of(payload) as file:
             try:
                 process = WardedProcess(
-                    ("/bin/sh", "-c", _WITH_PAYLOAD, str(file), program, *self._argv[1:]),
+                    ("/bin/sh", "-c", _WITH_PAYLOAD, str(file), *argv),
                     cwd=self._cwd,
                     environment=self._environment,
                     timeout_secs=self._timeout_secs,
@@ -142,6 +152,17 @@ class CommandHook(Hook):
             except OSError as error:
                 raise HookFailure(f"{self._argv[0]} could not be started: {error}") from error
             return await process.wait()
+
+    def _line(self) -> tuple[str, ...]:
+        """The command line, in its sandbox. Raises HookFailure where a part of it is not to be had."""
+        argv = (self._program(), *self._argv[1:])
+        if self._sandbox is None:
+            return argv
+        try:
+            confinement = self._sandbox.confinement()
+        except ToolError as error:
+            raise HookFailure(str(error)) from error
+        return confinement.launch(argv, cwd=self._cwd, environment=self._environment).argv
 
     def _program(self) -> str:
         """The program's absolute path. Raises HookFailure where there is none."""

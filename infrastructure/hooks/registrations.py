@@ -16,6 +16,7 @@ from infrastructure.config.paths import user_file
 from infrastructure.hooks.class_loading import instance_of, load_hook_class
 from infrastructure.hooks.command_hook import CommandHook
 from infrastructure.hooks.python_hook import PythonHook
+from infrastructure.sandbox.sandbox import Sandbox
 
 
 def hooks_folder(environ: Mapping[str, str]) -> Path | None:
@@ -30,16 +31,19 @@ def hook_registrations(
     workspace: Path,
     environ: Mapping[str, str],
     secret_names: Collection[str] = (),
+    sandbox: Sandbox | None = None,
 ) -> tuple[HookRegistration, ...]:
     """Every enabled hook, in the order of the settings. Imports the modules of hooks in Python.
 
-    Commands run in the workspace with the environment that `environ` and `secret_names` leave of ours.
+    Commands run in the workspace with the environment that `environ` and `secret_names` leave of ours, those
+    declared for it in the sandbox.
     Raises ConfigError that names the table, as `hooks[0]`, and the remedy.
     """
     bench = _Bench(
         workspace=workspace,
         folder=hooks_folder(environ),
         environment=command_environment(environ, secret_names),
+        sandbox=sandbox,
     )
     names: dict[str, int] = {}
     registrations = []
@@ -58,6 +62,7 @@ class _Bench:
     workspace: Path
     folder: Path | None
     environment: Mapping[str, str]
+    sandbox: Sandbox | None
 
 
 def _registration(table: HookTable, where: str, name: str, bench: _Bench) -> HookRegistration:
@@ -91,6 +96,7 @@ def _command(table: HookTable, where: str, bench: _Bench) -> Hook:
         cwd=bench.workspace,
         environment=bench.environment,
         timeout_secs=table.timeout_secs,
+        sandbox=bench.sandbox if table.sandbox else None,
     )
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ConfigError
-from infrastructure.doctor import Finding, FindingState, diagnose, render_findings
+from infrastructure.doctor.diagnosis import diagnose
+from infrastructure.doctor.finding import Finding, FindingState, render_findings
+from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
 from tests.support.settings_machine import Machine
 
 OK, WARN, FAIL = FindingState.OK, FindingState.WARN, FindingState.FAIL
@@ -21,9 +23,15 @@ def machine(tmp_path: Path) -> Machine:
     return machine
 
 
-async def _findings(machine: Machine, *, probe: bool = False) -> dict[str, Finding]:
-    found = await diagnose(machine.load(), machine.environ, probe=probe)
+async def _findings(machine: Machine) -> dict[str, Finding]:
+    found = await diagnose(machine.load(), machine.environ)
     return {finding.name: finding for finding in found}
+
+
+def _provider(found: tuple[Finding, ...], name: str) -> Finding:
+    return next(
+        each for each in found if each.name == "provider" and each.text.startswith((f"{name}:", f"{name} "))
+    )
 
 
 async def test_with_nothing_configured_it_says_that_no_model_works_and_how_to_get_one(machine: Machine):
@@ -37,27 +45,135 @@ async def test_with_nothing_configured_it_says_that_no_model_works_and_how_to_ge
 async def test_a_key_is_found_but_never_told(machine: Machine):
     machine.environ["ANTHROPIC_API_KEY"] = "sk-ant-very-secret"
 
-    findings = await _findings(machine)
+    found = await diagnose(machine.load(), machine.environ)
 
-    assert findings["model"].state is OK
-    assert findings["key"] == Finding("key", OK, "ANTHROPIC_API_KEY is set")
-    assert findings["sdk"].state is OK
-    assert "very-secret" not in render_findings(tuple(findings.values()))
+    assert {finding.name: finding for finding in found}["model"].state is OK
+    assert _provider(found, "anthropic") == Finding(
+        "provider", OK, "anthropic: ANTHROPIC_API_KEY is set, the package anthropic is installed"
+    )
+    assert "very-secret" not in render_findings(found)
 
 
 async def test_a_missing_key_fails_with_its_remedy(machine: Machine):
     machine.user('models.decision = "openai/m"')
 
-    key = (await _findings(machine))["key"]
+    assert _provider(await diagnose(machine.load(), machine.environ), "openai") == Finding(
+        "provider",
+        FAIL,
+        "openai: OPENAI_API_KEY is not set",
+        "export OPENAI_API_KEY=… with your key for openai",
+    )
 
-    assert key.state is FAIL
-    assert "export OPENAI_API_KEY=" in (key.remedy or "")
+
+async def test_a_missing_key_fails_for_any_role(machine: Machine):
+    machine.user('[models]\ndecision = "offline/offline"\nreview = ["openai/m"]')
+
+    assert _provider(await diagnose(machine.load(), machine.environ), "openai").state is FAIL
+
+
+async def test_what_a_provider_lacks_that_nothing_uses_is_no_fault(machine: Machine):
+    openai = _provider(await diagnose(machine.load(), machine.environ), "openai")
+
+    assert openai.state is OK
+    assert openai.text == (
+        "openai (no role uses it): OPENAI_API_KEY is not set; to use it: "
+        "export OPENAI_API_KEY=… with your key for openai"
+    )
+
+
+async def test_what_a_provider_lacks_that_someone_set_up_is_to_be_known(machine: Machine):
+    machine.user('[providers.work]\ntype = "anthropic"\napi_key_env = "WORK_KEY"\n[models]\nask = "openai/m"\n')
+    machine.environ["OPENAI_API_KEY"] = "k"
+
+    work = _provider(await diagnose(machine.load(), machine.environ), "work")
+
+    assert (work.state, work.remedy) == (WARN, "export WORK_KEY=… with your key for work")
 
 
 async def test_a_server_on_this_machine_wants_no_key(machine: Machine):
     machine.user('models.decision = "openai/m"\nproviders.openai.base_url = "http://127.0.0.1:1/v1"')
 
-    assert (await _findings(machine))["key"].state is OK
+    assert _provider(await diagnose(machine.load(), machine.environ), "openai").state is OK
+
+
+async def test_the_program_of_copilot_is_looked_for_on_the_path(machine: Machine, tmp_path: Path):
+    machine.user('models.decision = "copilot/gpt"')
+    machine.environ["PATH"] = str(tmp_path)
+    missing = _provider(await diagnose(machine.load(), machine.environ), "copilot")
+    program = tmp_path / "copilot"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+
+    found = _provider(await diagnose(machine.load(), machine.environ), "copilot")
+
+    assert (missing.state, missing.remedy) == (FAIL, "npm install -g @github/copilot")
+    assert found == Finding(
+        "provider", OK, f"copilot: the GitHub Copilot CLI is {program}, the package copilot is installed"
+    )
+
+
+@pytest.mark.parametrize(("client", "module"), [("bedrock", "boto3"), ("vertex", "google.auth")])
+async def test_what_a_cloud_needs_is_looked_for_and_not_loaded(
+    client: str, module: str, machine: Machine, monkeypatch: pytest.MonkeyPatch
+):
+    machine.user(
+        f'[models]\ndecision = "cloud/m"\n[providers.cloud]\ntype = "anthropic"\nclient = "{client}"\n'
+    )
+    monkeypatch.setitem(sys.modules, module, None)
+
+    cloud = _provider(await diagnose(machine.load(), machine.environ), "cloud")
+
+    assert cloud.state is FAIL
+    assert f"the extra {client} is not installed (there is no Python package {module})" in cloud.text
+    assert cloud.remedy == f"pip install 'quorum[{client}]'"
+
+
+async def test_what_a_cloud_must_be_told_is_asked_for(machine: Machine):
+    machine.user('[models]\ndecision = "cloud/m"\n[providers.cloud]\ntype = "openai"\nclient = "azure"\n')
+
+    cloud = _provider(await diagnose(machine.load(), machine.environ), "cloud")
+
+    assert cloud.state is FAIL
+    assert "provider cloud has no address; set base_url in [providers.cloud]" in cloud.text
+
+
+async def test_a_cloud_that_could_be_asked_is_told(machine: Machine):
+    machine.user(
+        '[models]\ndecision = "cloud/m"\n[providers.cloud]\ntype = "anthropic"\nclient = "bedrock"\n'
+        'region = "eu-central-1"\n'
+    )
+
+    assert _provider(await diagnose(machine.load(), machine.environ), "cloud") == Finding(
+        "provider", OK, "cloud: the extra bedrock is installed, the package anthropic is installed"
+    )
+
+
+def test_no_sdk_is_loaded_by_looking(machine: Machine):
+    machine.user(
+        '[models]\ndecision = "b/m"\nask = "v/m"\nmoderator = "copilot/m"\nreview = ["openai/m"]\n'
+        '[providers.b]\ntype = "anthropic"\nclient = "bedrock"\n'
+        '[providers.v]\ntype = "anthropic"\nclient = "vertex"\n'
+    )
+    program = (
+        "import asyncio, os, sys\nfrom pathlib import Path\n"
+        "from infrastructure.config.loading import load_settings\n"
+        "from infrastructure.doctor.diagnosis import diagnose\n"
+        "loaded = load_settings(cwd=Path(sys.argv[1]), environ=os.environ)\n"
+        "found = asyncio.run(diagnose(loaded, os.environ))\n"
+        "sdks = {'anthropic', 'openai', 'copilot', 'boto3', 'google.auth'}\n"
+        "print(len(found) > 10, sdks & sys.modules.keys())"
+    )
+
+    ended = subprocess.run(
+        [sys.executable, "-c", program, str(machine.repository)],
+        env=machine.environ,
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert ended.stdout == "True set()\n"
 
 
 async def test_a_model_that_cannot_be_chosen_is_a_finding_and_no_crash(machine: Machine):
@@ -86,40 +202,33 @@ async def test_what_a_project_file_may_not_is_a_warning(machine: Machine):
     assert "may only choose a stricter mode" in configuration.text
 
 
-async def test_a_listening_server_is_reached_and_sent_nothing(machine: Machine):
-    received = asyncio.get_running_loop().create_future()
+async def test_which_model_does_what_is_told(machine: Machine):
+    machine.user('[models]\ndecision = "openai/d"\nask = "openai/a"\nreview = ["openai/a", "openai/d"]')
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        received.set_result(await reader.read())
-        writer.close()
+    roles = (await _findings(machine))["roles"]
 
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-        machine.user(f'models.decision = "openai/m"\nproviders.openai.base_url = "http://127.0.0.1:{port}/v1"')
-        finding = (await _findings(machine, probe=True))["server"]
-        sent = await asyncio.wait_for(received, 10)
-
-    assert finding == Finding("server", OK, f"127.0.0.1:{port} accepts connections")
-    assert sent == b""
-
-
-async def test_a_server_that_is_not_there_fails(machine: Machine):
-    server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    server.close()
-    await server.wait_closed()
-    machine.user(f'models.decision = "openai/m"\nproviders.openai.base_url = "http://127.0.0.1:{port}/v1"')
-
-    finding = (await _findings(machine, probe=True))["server"]
-
-    assert finding.state is FAIL
-    assert f"127.0.0.1:{port} cannot be reached" in finding.text
+    assert roles == Finding(
+        "roles",
+        OK,
+        "exploration, moderator, participants: as decision\nask: openai/a\nreview: openai/a, openai/d",
+    )
 
 
 async def test_without_being_asked_it_connects_to_nobody(machine: Machine):
-    machine.user('models.decision = "openai/m"')
+    connections = 0
 
-    assert "server" not in await _findings(machine)
+    def count(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        writer.close()
+
+    async with await asyncio.start_server(count, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        machine.user(f'models.decision = "openai/m"\nproviders.openai.base_url = "http://127.0.0.1:{port}/v1"')
+        findings = await _findings(machine)
+
+    assert "request" not in findings
+    assert connections == 0
 
 
 async def test_programs_that_are_not_on_the_path_are_told(machine: Machine, tmp_path: Path):
@@ -129,21 +238,39 @@ async def test_programs_that_are_not_on_the_path_are_told(machine: Machine, tmp_
 
     assert findings["git"].state is WARN
     assert findings["bash"].text == "not found; commands run in /bin/sh"
-    assert findings["sandbox"].text == (
-        "not used yet; commands run with your rights (bubblewrap is not installed)"
-    )
+    assert findings["sandbox"].state is WARN
+    assert findings["sandbox"].text.endswith("; commands run with your rights")
 
 
-async def test_the_sandbox_is_never_claimed(machine: Machine, tmp_path: Path):
+async def test_a_sandbox_that_does_not_work_is_not_claimed(machine: Machine, tmp_path: Path):
     program = tmp_path / "bwrap"
-    program.write_text("#!/bin/sh\n")
+    program.write_text("#!/bin/sh\necho bubblewrap 9; [ $# = 1 ]\n")
     program.chmod(0o755)
     machine.environ["PATH"] = str(tmp_path)
 
     sandbox = (await _findings(machine))["sandbox"]
 
     assert sandbox.state is WARN
-    assert sandbox.text.startswith("not used yet; commands run with your rights")
+    assert sandbox.text.endswith("; commands run with your rights")
+
+
+async def test_a_sandbox_that_is_required_and_missing_is_to_be_repaired(machine: Machine, tmp_path: Path):
+    machine.environ["PATH"] = str(tmp_path)
+    machine.user('tools.run_command.sandbox = "require"')
+
+    sandbox = (await _findings(machine))["sandbox"]
+
+    assert sandbox.state is FAIL
+    assert sandbox.text.endswith("; no command runs")
+    assert sandbox.remedy
+
+
+@needs_bubblewrap
+async def test_a_sandbox_that_works_is_told(machine: Machine):
+    sandbox = (await _findings(machine))["sandbox"]
+
+    assert sandbox.state is OK
+    assert sandbox.text.startswith("bubblewrap ")
 
 
 async def test_the_state_folder_is_looked_at_and_not_made(machine: Machine):
@@ -177,7 +304,7 @@ async def test_the_locale_that_counts_must_be_utf8(machine: Machine, variables: 
 def test_a_terminal_is_measured_where_there_is_one():
     program = (
         "import asyncio, os\n"
-        "from domain.errors import ConfigError\nfrom infrastructure.doctor import diagnose\n"
+        "from domain.errors import ConfigError\nfrom infrastructure.doctor.diagnosis import diagnose\n"
         "found = asyncio.run(diagnose(ConfigError('none'), os.environ))\n"
         "print(*(finding.text for finding in found if finding.name == 'terminal'))"
     )

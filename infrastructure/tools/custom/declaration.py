@@ -25,7 +25,10 @@ class CustomParameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomToolDeclaration:
-    """One custom tool. `command` is the program and its arguments, with the parameters in braces."""
+    """One custom tool. `command` is the program and its arguments, with the parameters in braces.
+
+    `sandbox`: it is held to what shell commands are held to; else it has our rights.
+    """
 
     name: str
     description: str
@@ -33,3 +36,4 @@ class CustomToolDeclaration:
     parameters: tuple[CustomParameter, ...] = ()
     risk: RiskLevel = RiskLevel.HIGH
     timeout_secs: int = DEFAULT_TIMEOUT_SECS
+    sandbox: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from domain.access import Access
@@ -19,6 +20,8 @@ from infrastructure.commands.process import WardedProcess
 from infrastructure.commands.progress import LiveOutput
 from infrastructure.commands.run_command import DEFAULT_OUTPUT_BYTES
 from infrastructure.commands.sealing import find_program, require_unchanged, seal_arguments
+from infrastructure.sandbox.confinement import Confinement, Launch
+from infrastructure.sandbox.sandbox import Sandbox
 from infrastructure.tools.custom.declaration import CustomParameter, CustomToolDeclaration
 from infrastructure.tools.custom.result import ExactOutput, result
 from infrastructure.tools.custom.template import CommandTemplate
@@ -32,7 +35,7 @@ class CustomTool:
 
     `resources` answers what a path inside the workspace stands for, as an access names it, and raises
     ToolError for one outside. `secret_names` are variables the program must not see, besides those whose
-    names say so.
+    names say so. `sandbox` holds a tool that is declared for it to its bounds.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class CustomTool:
         max_output_bytes: int = DEFAULT_OUTPUT_BYTES,
         secret_names: Collection[str] = (),
         inherited: Mapping[str, str] = os.environ,
+        sandbox: Sandbox | None = None,
     ) -> None:
         """Raises ConfigError where command and parameters do not fit each other."""
         self._declaration = declaration
@@ -53,6 +57,7 @@ class CustomTool:
         self._max_output_bytes = max_output_bytes
         self._secret_names = frozenset(secret_names)
         self._inherited = inherited
+        self._sandbox = sandbox if declaration.sandbox else None
 
     @property
     def definition(self) -> ToolDefinition:
@@ -68,9 +73,10 @@ class CustomTool:
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
         """The program, its words, the workspace files among them and its environment as they are now.
 
-        Raises ToolError for arguments that cannot be used, and where there is no such program.
+        Raises ToolError for arguments that cannot be used, where there is no such program, and where a
+        required sandbox is not to be had.
         """
-        return await asyncio.to_thread(self._seal, arguments, projected)
+        return await asyncio.to_thread(lambda: self._seal(arguments, projected, self._confinement()))
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """Run it; the text is exactly its standard output.
@@ -78,12 +84,11 @@ class CustomTool:
         Raises ToolError, with the end of what it printed, unless it exited with 0; StaleSeal where it is no
         longer what was approved. CancelledError passes once nothing of it is alive.
         """
-        argv = await asyncio.to_thread(self._argv, arguments)
-        if context.controls.seal is not None:
-            require_unchanged(context.controls.seal, await asyncio.to_thread(self._seal, arguments, {}))
-        return await self._run(argv, context.controls.report)
+        environment = command_environment(self._inherited, self._secret_names)
+        launch = await asyncio.to_thread(self._launch, arguments, context.controls.seal, environment)
+        return await self._run(launch, environment, context.controls.report)
 
-    async def _run(self, argv: tuple[str, ...], report: Callable[[str], None]) -> str:
+    async def _run(self, launch: Launch, environment: Mapping[str, str], report: Callable[[str], None]) -> str:
         timeout_secs = self._declaration.timeout_secs
         output, errors = ExactOutput(self._max_output_bytes), CommandOutput(self._max_output_bytes)
         live = LiveOutput(CommandOutput(_PROGRESS_BYTES), report)
@@ -98,9 +103,9 @@ class CustomTool:
 
         try:
             process = WardedProcess(
-                argv,
+                launch.argv,
                 cwd=self._root,
-                environment=command_environment(self._inherited, self._secret_names),
+                environment=environment,
                 timeout_secs=timeout_secs,
                 on_output=on_output,
                 on_errors=on_errors,
@@ -111,7 +116,22 @@ class CustomTool:
             ending = await process.wait()
         finally:
             live.close()
-        return result(ending, output=output.close(), errors=errors.close(), timeout_secs=timeout_secs)
+        ending = replace(ending, ended=launch.background(ending.ended))
+        try:
+            return result(ending, output=output.close(), errors=errors.close(), timeout_secs=timeout_secs)
+        except ToolError as error:
+            remarks = await asyncio.to_thread(launch.remarks, ending.exit_code, str(error))
+            raise ToolError("\n".join([str(error), *remarks])) from error
+
+    def _confinement(self) -> Confinement:
+        return self._sandbox.confinement() if self._sandbox is not None else Confinement()
+
+    def _launch(self, arguments: JsonObject, approved: Seal | None, environment: Mapping[str, str]) -> Launch:
+        """The line to run, if it is still what was approved."""
+        argv, confinement = self._argv(arguments), self._confinement()
+        if approved is not None:
+            require_unchanged(approved, self._seal(arguments, {}, confinement))
+        return confinement.launch(argv, cwd=self._root, environment=environment)
 
     def _argv(self, arguments: JsonObject) -> tuple[str, ...]:
         """The program by its absolute path, and its arguments. Looks at files."""
@@ -126,7 +146,7 @@ class CustomTool:
             )
         return (program, *words)
 
-    def _seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
+    def _seal(self, arguments: JsonObject, projected: Mapping[str, bytes], confinement: Confinement) -> Seal:
         return seal_arguments(
             self._argv(arguments),
             named=self._paths(arguments),
@@ -134,6 +154,7 @@ class CustomTool:
             inherited=self._inherited,
             secret_names=self._secret_names,
             projected=projected,
+            sandbox=confinement.told,
         )
 
     def _access(self, arguments: JsonObject) -> Access:
@@ -158,6 +179,7 @@ def custom_tools(
     resources: Callable[[str], Collection[str]],
     max_output_bytes: int = DEFAULT_OUTPUT_BYTES,
     secret_names: Collection[str] = (),
+    sandbox: Sandbox | None = None,
 ) -> tuple[CustomTool, ...]:
     """The declared tools. Raises ConfigError that names the one whose command and parameters do not fit."""
     tools: list[CustomTool] = []
@@ -169,6 +191,7 @@ def custom_tools(
                 resources=resources,
                 max_output_bytes=max_output_bytes,
                 secret_names=secret_names,
+                sandbox=sandbox,
             )
         except ConfigError as error:
             raise ConfigError(f"tools.custom.{declaration.name}: {error}") from error

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from infrastructure.config.web_table import WebTable
 from tests.support.settings_machine import Machine
 
 
@@ -31,9 +32,9 @@ def test_the_nearest_known_key_is_found_in_other_tables_too(machine: Machine, te
 
 
 def test_an_unknown_key_like_no_other_brings_the_known_ones_of_its_table(machine: Machine):
-    machine.user("[tools.run_command]\nsandbox = 'auto'")
+    machine.user("[tools.web]\ncolour = 'auto'")
 
-    assert machine.refusal().endswith("[tools.run_command] knows timeout_secs, max_output_bytes")
+    assert machine.refusal().endswith(f"[tools.web] knows {', '.join(WebTable.__struct_fields__)}")
 
 
 @pytest.mark.parametrize(

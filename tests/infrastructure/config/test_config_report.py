@@ -63,7 +63,24 @@ def test_a_check_names_files_counts_and_the_model(machine: Machine):
 
     assert lines[0] == f"{machine.user_file}: valid; 2 settings from it count"
     assert lines[1] == "environment QUORUM_TUI__THEME: 1 setting from it counts"
-    assert lines[2].startswith("model: offline/offline, because no key is set")
+    assert lines[2].startswith("decision: offline/offline, because no key is set")
+
+
+def test_a_check_names_the_model_of_every_role(machine: Machine):
+    machine.user('[models]\ndecision = "openai/d"\nparticipants = ["openai/d", "openai/p"]\n')
+
+    lines = check(machine.load(), machine.environ).splitlines()
+
+    as_decision = "is not set, so that of decision counts"
+    assert lines[1:] == [
+        f"decision: openai/d, because models.decision says so ({machine.user_file})",
+        f"exploration: openai/d, because models.exploration {as_decision}",
+        f"ask: openai/d, because models.ask {as_decision}",
+        f"moderator: openai/d, because models.moderator {as_decision}",
+        "review: no model, because models.review is not set",
+        f"participants: openai/d, because models.participants says so ({machine.user_file})",
+        f"participants: openai/p, because models.participants says so ({machine.user_file})",
+    ]
 
 
 def test_a_check_refuses_settings_from_which_no_model_follows(machine: Machine):

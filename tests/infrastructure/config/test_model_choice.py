@@ -1,7 +1,13 @@
 import pytest
 
 from domain.errors import ConfigError
-from infrastructure.config.model_choice import choose_model, decision_model, model_overrides
+from infrastructure.config.model_choice import (
+    ROLES,
+    choose_model,
+    choose_roles,
+    decision_model,
+    model_overrides,
+)
 from tests.support.settings_machine import Machine
 
 
@@ -75,7 +81,7 @@ def test_an_unknown_provider_is_told_with_the_known_ones(machine: Machine):
     machine.user('models.decision = "antropic/claude"')
 
     assert _refusal(machine).endswith(
-        "names a provider that does not exist; known are anthropic, openai, offline; "
+        "names a provider that does not exist; known are anthropic, openai, copilot, offline; "
         "did you mean anthropic/claude?"
     )
 
@@ -93,5 +99,111 @@ def test_an_equals_sign_in_a_models_name_is_no_role():
 
 
 def test_an_unknown_role_is_told_with_the_known_ones():
-    with pytest.raises(ConfigError, match='there is no role "reviewer"; known is decision'):
+    with pytest.raises(ConfigError) as caught:
         model_overrides(["reviewer=openai/m"])
+
+    assert str(caught.value) == (
+        '-m "reviewer=openai/m": there is no role "reviewer"; did you mean review? the roles are decision, '
+        "exploration, ask, moderator, review, participants"
+    )
+
+
+def test_a_role_that_is_like_no_other_gets_the_list_alone():
+    with pytest.raises(ConfigError, match='there is no role "xyz"; the roles are decision, '):
+        model_overrides(["xyz=openai/m"])
+
+
+def test_one_model_does_for_every_role_but_the_vote(machine: Machine):
+    machine.user('models.decision = "openai/m"')
+
+    roles = choose_roles(machine.load(), machine.environ)
+
+    assert roles.by_model() == {"openai/m": ("decision", "exploration", "ask", "moderator", "participants")}
+    assert roles.ask.reason == "models.ask is not set, so that of decision counts"
+    assert roles.review == ()
+
+
+def test_every_role_has_the_model_that_is_set_for_it(machine: Machine):
+    machine.user(
+        '[models]\ndecision = "openai/d"\nexploration = "openai/e"\nask = "anthropic/a"\n'
+        'moderator = "anthropic/m"\nreview = ["openai/r", "anthropic/a"]\nparticipants = ["openai/p"]\n'
+    )
+
+    roles = choose_roles(machine.load(), machine.environ)
+
+    assert {role: [choice.model for choice in roles.of(role)] for role in ROLES} == {
+        "decision": ["openai/d"],
+        "exploration": ["openai/e"],
+        "ask": ["anthropic/a"],
+        "moderator": ["anthropic/m"],
+        "review": ["openai/r", "anthropic/a"],
+        "participants": ["openai/p"],
+    }
+    assert roles.by_model()["anthropic/a"] == ("ask", "review")
+    assert roles.review[0].reason == f"models.review says so ({machine.user_file})"
+
+
+def test_the_unknown_providers_of_all_roles_are_told_at_once_and_before_anything_runs(machine: Machine):
+    machine.user('[models]\nask = "opena/m"\nreview = ["openai/m", "nobody/x"]\n')
+
+    text = _refusal(machine)
+
+    known = "known are anthropic, openai, copilot, offline"
+    assert text.splitlines() == [
+        f'models.ask = "opena/m" ({machine.user_file}) names a provider that does not exist; {known}; '
+        "did you mean openai/m?",
+        f'"nobody/x" in models.review ({machine.user_file}) names a provider that does not exist; {known}; '
+        "declare [providers.nobody]",
+    ]
+
+
+def test_a_role_of_its_own_chooses_no_model_for_the_others(machine: Machine):
+    machine.user('models.ask = "local/m"\n[providers.local]\ntype = "openai-chat"')
+
+    assert "the provider local is configured" in _refusal(machine)
+
+
+@pytest.mark.parametrize("role", ["decision", "exploration", "ask", "moderator"])
+def test_of_two_flags_for_one_model_the_later_counts(role: str, machine: Machine):
+    options = [f"{role}=openai/a", f"{role}=openai/b=1"]
+
+    roles = choose_roles(machine.load(overrides=model_overrides(options)), {})
+
+    assert roles.of(role)[0].model == "openai/b=1"
+
+
+@pytest.mark.parametrize("role", ["review", "participants"])
+def test_flags_for_a_list_are_gathered_in_place_of_the_files_list(role: str, machine: Machine):
+    machine.user(f'models.{role} = ["anthropic/old"]')
+    overrides = model_overrides([f"{role}=openai/a", "openai/d", f"{role}=openai/b"])
+
+    roles = choose_roles(machine.load(overrides=overrides), {})
+
+    assert [choice.model for choice in roles.of(role)] == ["openai/a", "openai/b"]
+    assert roles.decision.model == "openai/d"
+
+
+def test_an_empty_flag_empties_a_list(machine: Machine):
+    machine.user('models.review = ["anthropic/old"]')
+
+    assert choose_roles(machine.load(overrides=model_overrides(["review="])), {}).review == ()
+
+
+def test_a_flag_that_is_no_model_is_told_with_what_is_expected(machine: Machine):
+    text = machine.refusal(overrides=model_overrides(["review=claude"]))
+
+    assert text.startswith('command line: models.review must be a list of "provider/model", not ["claude"]')
+
+
+@pytest.mark.parametrize("settings", ['client = "bedrock"', 'client = "vertex"\nregion = "eu"'])
+def test_a_key_says_nothing_about_the_names_that_a_cloud_has(settings: str, machine: Machine):
+    machine.user(f"[providers.anthropic]\n{settings}")
+    machine.environ["ANTHROPIC_API_KEY"] = "k"
+
+    assert 'set models.decision = "anthropic/MODEL"' in _refusal(machine)
+
+
+def test_a_copilot_program_without_a_model_is_told_too(machine: Machine):
+    machine.user('providers.copilot.program = "/opt/copilot"')
+
+    assert "the provider copilot is configured" in _refusal(machine)

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from domain.review import Mode
+from domain.mode import Mode
 from infrastructure.config.schema import Settings
 from tests.support.settings_machine import Machine
 

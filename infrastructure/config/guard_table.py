@@ -1,0 +1,67 @@
+"""The settings of the guards: the tables `[[guards]]`, one for each guard that is to be other than usual."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+from domain.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
+from infrastructure.config.about import About, ProjectRule
+
+GuardName: TypeAlias = Literal["path", "destructive", "size"]
+
+_NEVER = ProjectRule.NEVER
+_OWNERS = {"commands": "destructive", "max_bytes": "size", "max_lines": "size"}
+
+
+def foreign_setting(table: Mapping[str, object]) -> str | None:
+    """What is wrong with a guard as a whole: it has a setting that belongs to another one."""
+    for key, owner in _OWNERS.items():
+        if key in table and table.get("name") != owner:
+            return f'has {key}, which only the guard "{owner}" takes'
+    return None
+
+
+def repeated_guard(tables: object) -> str | None:
+    """What is wrong with all the tables together: two of them are about the same guard."""
+    names = Counter(table.get("name") for table in tables) if isinstance(tables, list | tuple) else Counter()
+    for name, count in names.items():
+        if count > 1:
+            return f'the guard "{name}" has {count} tables; put all its settings into one'
+    return None
+
+
+class GuardTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One guard, and in what it differs from the default."""
+
+    name: Annotated[
+        GuardName,
+        About(
+            description="Which guard. path: objects to writing outside the workspace. destructive: objects to "
+            "commands that seem to destroy something. size: objects to calls with very long arguments.",
+            project=_NEVER,
+        ),
+    ]
+    enabled: Annotated[bool, About(description="false: this guard does not look at calls.", project=_NEVER)] = (
+        True
+    )
+    commands: Annotated[
+        tuple[str, ...],
+        About(
+            description='Of destructive: further beginnings of commands to object to, such as ["make deploy"].',
+            project=_NEVER,
+        ),
+    ] = ()
+    max_bytes: Annotated[
+        int,
+        Meta(ge=1, le=100_000_000),
+        About(description="Of size: how long all the arguments of a call may be together.", project=_NEVER),
+    ] = DEFAULT_MAX_BYTES
+    max_lines: Annotated[
+        int,
+        Meta(ge=1, le=10_000_000),
+        About(description="Of size: how many lines they may have.", project=_NEVER),
+    ] = DEFAULT_MAX_LINES

@@ -1,0 +1,87 @@
+"""The settings `[models]`: which model does what."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from infrastructure.config.about import About, ProjectRule
+from infrastructure.config.toml_text import literal
+
+_MODEL = r"\A([A-Za-z0-9_-]+/[!-~]+)?\Z"
+_MODEL_NAME = r"\A[A-Za-z0-9_-]+/[!-~]+\Z"
+_EXPECTED = '"provider/model", for example "anthropic/claude-sonnet-5-5"'
+_NEVER = ProjectRule.NEVER
+
+
+def _repeated(models: object) -> str | None:
+    """What is wrong with a list of reviewers: one of them would vote twice."""
+    names = list(models) if isinstance(models, list | tuple) else []
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    return (
+        None if twice is None else f"it names {literal(twice)} twice, and each model has one vote; name it once"
+    )
+
+
+class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Which model does what."""
+
+    decision: Annotated[
+        str,
+        Meta(pattern=_MODEL),
+        About(
+            description='The model that works with you, as "provider/model" (split at the first slash). Empty: '
+            "anthropic/claude-sonnet-5-5 if the key of [providers.anthropic] is set, else openai/gpt-5.4 if "
+            "that of [providers.openai] is set, else, if no other provider is configured, offline/offline. "
+            "On the command line: -m MODEL or -m decision=MODEL.",
+            project=_NEVER,
+            expected=_EXPECTED,
+        ),
+    ] = ""
+    exploration: Annotated[
+        str,
+        Meta(pattern=_MODEL),
+        About(
+            description="The model that gathers context before a plan is made. Empty: that of decision. "
+            "On the command line this role and the ones below are set like decision: -m exploration=MODEL; "
+            "for a list, once for each model.",
+            project=_NEVER,
+            expected=_EXPECTED,
+        ),
+    ] = ""
+    ask: Annotated[
+        str,
+        Meta(pattern=_MODEL),
+        About(
+            description="The model that answers questions with tools that only read. Empty: that of decision.",
+            project=_NEVER,
+            expected=_EXPECTED,
+        ),
+    ] = ""
+    moderator: Annotated[
+        str,
+        Meta(pattern=_MODEL),
+        About(
+            description="The model that sums up a discussion. Empty: that of decision.",
+            project=_NEVER,
+            expected=_EXPECTED,
+        ),
+    ] = ""
+    review: Annotated[
+        tuple[Annotated[str, Meta(pattern=_MODEL_NAME)], ...],
+        About(
+            description="The models that vote on risky calls, each for itself. Empty: no model votes.",
+            project=_NEVER,
+            expected='a list of "provider/model"',
+            flaw=_repeated,
+        ),
+    ] = ()
+    participants: Annotated[
+        tuple[Annotated[str, Meta(pattern=_MODEL_NAME)], ...],
+        About(
+            description="The models that take part in a discussion. Empty: that of decision alone.",
+            project=_NEVER,
+            expected='a list of "provider/model"',
+        ),
+    ] = ()

@@ -1,0 +1,67 @@
+"""The settings `[permissions]`: the rules that the person settled beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from msgspec import Struct
+
+from domain.permissions import COMMAND_TOOL, READ_ONLY, Answer, BadRule, Rule
+from infrastructure.config.about import About, ProjectRule
+from infrastructure.config.toml_text import literal, shortened
+
+_EXPECTED = 'a list of rules, for example ["write_file(src/**)", "run_command(git log *)"]'
+
+
+def _flaw_of(answer: Answer) -> Callable[[object], str | None]:
+    """Finds what is wrong with a list of rules that give this answer."""
+
+    def flaw(rules: object) -> str | None:
+        for text in rules if isinstance(rules, list | tuple) else ():
+            try:
+                Rule.parse(text, answer, "")
+            except BadRule as problem:
+                return (
+                    f"{shortened(literal(text), 120)} is no rule: {problem}; correct it or take it out "
+                    "(docs/permissions.md shows how rules are written)"
+                )
+        return None
+
+    return flaw
+
+
+class PermissionTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The rules of the settings, by what they answer."""
+
+    allow: Annotated[
+        tuple[str, ...],
+        About(
+            description="Calls that run without a question, such as "
+            '["write_file(src/**)", "run_command(npm test *)"]. '
+            f"{COMMAND_TOOL}({READ_ONLY}) is every command that is proved to change nothing. A list here "
+            "replaces the default. A protected or sensitive path and a guard's objection are asked about all "
+            "the same.",
+            project=ProjectRule.NEVER,
+            expected=_EXPECTED,
+            flaw=_flaw_of(Answer.ALLOW),
+        ),
+    ] = (f"{COMMAND_TOOL}({READ_ONLY})",)
+    ask: Annotated[
+        tuple[str, ...],
+        About(
+            description="Calls that are put to you in every mode, whatever else allows them.",
+            project=ProjectRule.ADD,
+            expected=_EXPECTED,
+            flaw=_flaw_of(Answer.ASK),
+        ),
+    ] = ()
+    deny: Annotated[
+        tuple[str, ...],
+        About(
+            description="Calls that never run. The strictest rule that speaks about a call wins.",
+            project=ProjectRule.ADD,
+            expected=_EXPECTED,
+            flaw=_flaw_of(Answer.DENY),
+        ),
+    ] = ()

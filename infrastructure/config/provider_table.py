@@ -1,0 +1,154 @@
+"""The settings `[providers.NAME]`: how one provider is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta, Struct, field
+
+from infrastructure.config.about import About, ProjectRule
+from infrastructure.config.web_address import is_web_address
+
+ProviderType: TypeAlias = Literal["anthropic", "openai", "openai-chat", "copilot", "offline"]
+CloudClient: TypeAlias = Literal["", "bedrock", "vertex", "azure"]
+
+_HEADER_NAME = r"\A[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z"
+_VARIABLE = r"\A([A-Za-z_][A-Za-z0-9_]*)?\Z"
+_HEADER_VALUE = r"\A[\t -~]*\Z"
+_PLAIN_WORD = r"\A[A-Za-z0-9._:-]*\Z"
+_NEVER = ProjectRule.NEVER
+
+
+class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How one provider is reached."""
+
+    type: Annotated[
+        ProviderType,
+        About(
+            description="What the server speaks: anthropic (Messages), openai (Responses), openai-chat (Chat "
+            "Completions: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, …), copilot (the GitHub Copilot CLI, "
+            "a program of its own), or offline (no model at all).",
+            project=_NEVER,
+        ),
+    ]
+    client: Annotated[
+        CloudClient,
+        About(
+            description="The cloud that serves it: bedrock, vertex or azure for anthropic, azure for openai "
+            "and openai-chat (docs/clouds.md). It brings its own address and its own way to show who asks. "
+            "Empty: none of them.",
+            project=_NEVER,
+        ),
+    ] = ""
+    region: Annotated[
+        str,
+        Meta(pattern=_PLAIN_WORD),
+        About(
+            description="For bedrock and vertex: the region. Empty: for bedrock AWS_REGION, "
+            "AWS_DEFAULT_REGION or that of the AWS profile; for vertex CLOUD_ML_REGION.",
+            project=_NEVER,
+            expected='the name of a region, for example "eu-central-1"',
+        ),
+    ] = ""
+    project: Annotated[
+        str,
+        Meta(pattern=_PLAIN_WORD),
+        About(
+            description="For vertex: the id of the project. Empty: ANTHROPIC_VERTEX_PROJECT_ID, "
+            "GOOGLE_CLOUD_PROJECT or that of the credentials.",
+            project=_NEVER,
+            expected="the id of a project",
+        ),
+    ] = ""
+    api_version: Annotated[
+        str,
+        Meta(pattern=_PLAIN_WORD),
+        About(
+            description="For azure with openai and openai-chat: the version of the API. Empty: "
+            "OPENAI_API_VERSION, else 2025-04-01-preview.",
+            project=_NEVER,
+            expected='a version, for example "2025-04-01-preview"',
+        ),
+    ] = ""
+    program: Annotated[
+        str,
+        About(
+            description="For copilot: the GitHub Copilot CLI, as a path or a name to look up in PATH.",
+            project=_NEVER,
+            expected="a path or the name of a program",
+        ),
+    ] = ""
+    base_url: Annotated[
+        str,
+        About(
+            description="Address of the server: for anthropic without the final /v1, for openai and "
+            "openai-chat with it. Empty: the public address. Where it is not set, ANTHROPIC_BASE_URL and "
+            "OPENAI_BASE_URL count for the providers of those names.",
+            project=_NEVER,
+            expected='an address that starts with http:// or https://, for example "http://localhost:11434/v1"',
+            accepts=is_web_address,
+        ),
+    ] = ""
+    api_key_env: Annotated[
+        str,
+        Meta(pattern=_VARIABLE),
+        About(
+            description="Name of the environment variable that holds the key; never the key itself. Empty: "
+            "the server wants no key, or, with client, the cloud's own credentials are used.",
+            project=_NEVER,
+            expected="the name of an environment variable (not the key itself)",
+            unquoted=True,
+        ),
+    ] = ""
+    timeout_secs: Annotated[
+        float,
+        Meta(gt=0, le=3600),
+        About(
+            description="Seconds of silence, before the answer or between two pieces of it, after which a "
+            "request has failed.",
+            project=_NEVER,
+        ),
+    ] = 120.0
+    max_retries: Annotated[
+        int,
+        Meta(ge=0, le=20),
+        About(
+            description="How often a request that failed before its first byte is sent again.",
+            project=_NEVER,
+        ),
+    ] = 2
+    max_output_tokens: Annotated[
+        int,
+        Meta(ge=0, le=1_000_000),
+        About(
+            description="The most tokens that one answer may have. 0: the server's own bound, and 16384 for "
+            "anthropic, which demands one.",
+            project=_NEVER,
+        ),
+    ] = 0
+    headers: Annotated[
+        Mapping[str, Annotated[str, Meta(pattern=_HEADER_VALUE)]],
+        About(
+            description='Extra headers of every request, for example { "X-Team" = "tools" }. Values are not '
+            "shown by `quorum config show`.",
+            project=_NEVER,
+            expected="a string of printable ASCII characters",
+            secret=True,
+            unquoted=True,
+            names=_HEADER_NAME,
+            names_expected="the characters of a header name only",
+        ),
+    ] = field(default_factory=dict)
+
+
+def built_in_providers() -> dict[str, ProviderTable]:
+    """The providers that exist without being declared."""
+    return {
+        "anthropic": ProviderTable(type="anthropic", api_key_env="ANTHROPIC_API_KEY"),
+        "openai": ProviderTable(
+            type="openai", base_url="https://api.openai.com/v1", api_key_env="OPENAI_API_KEY"
+        ),
+        "copilot": ProviderTable(type="copilot", program="copilot"),
+        "offline": ProviderTable(type="offline"),
+    }

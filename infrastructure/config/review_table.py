@@ -1,0 +1,41 @@
+"""The settings `[review]`: which calls are asked about."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Struct
+
+from domain.mode import Mode
+from domain.path_policy import PROTECTED, SENSITIVE
+from infrastructure.config.about import About, ProjectRule
+
+
+class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Which calls are asked about."""
+
+    mode: Annotated[
+        Mode,
+        About(
+            description="read-only: nothing that changes anything runs. ask: every risky call is put to you. "
+            "accept-edits: edits inside the workspace run, all else risky is put to you. quorum: what the "
+            "models of models.review approve runs, all else risky is put to you. auto: everything runs. "
+            "Protected and sensitive paths are asked about in every mode. On the command line: --mode.",
+            project=ProjectRule.STRICTER,
+        ),
+    ] = Mode.ASK
+    protected: Annotated[
+        tuple[str, ...],
+        About(
+            description="Paths that are asked about before they are written, in every mode. Patterns in the "
+            "manner of ignore files, without regard to case. A list here replaces the default.",
+            project=ProjectRule.ADD,
+        ),
+    ] = PROTECTED
+    sensitive: Annotated[
+        tuple[str, ...],
+        About(
+            description="Paths that are asked about even before they are read. Same patterns, same rule.",
+            project=ProjectRule.ADD,
+        ),
+    ] = SENSITIVE

@@ -1,0 +1,1 @@
+"""`quorum doctor`: what works on this machine, what does not, and what to do about it."""

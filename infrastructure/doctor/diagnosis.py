@@ -1,0 +1,62 @@
+"""The whole diagnosis: the settings, the models and their providers, the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from domain.errors import ConfigError
+from infrastructure.config.loading import LoadedSettings
+from infrastructure.config.model_choice import choose_roles
+from infrastructure.config.schema import RunCommandTable
+from infrastructure.config.toml_file import shown
+from infrastructure.doctor.finding import Finding, fail, ok, warn
+from infrastructure.doctor.machine import machine_findings, python_found
+from infrastructure.doctor.probe import probe as ask_providers
+from infrastructure.doctor.probe import questions
+from infrastructure.doctor.providers import is_set_up, readiness, role_findings
+from infrastructure.doctor.sandbox import sandbox_found
+
+
+async def diagnose(
+    loaded: LoadedSettings | ConfigError, environ: Mapping[str, str], *, probe: bool = False
+) -> tuple[Finding, ...]:
+    """Look at everything quorum needs here. Changes nothing and tells no key.
+
+    `loaded` is the settings, or the error that loading them raised. Only with `probe` anything is sent: one
+    small request to every model that has a role, and to every other provider that could be asked.
+    """
+    findings = [python_found()]
+    if isinstance(loaded, ConfigError):
+        findings.append(fail("configuration", str(loaded), "correct it, or name another file with --config"))
+    else:
+        findings += [_configuration(loaded), *await _models(loaded, environ, probe=probe)]
+    commands = RunCommandTable() if isinstance(loaded, ConfigError) else loaded.settings.tools.run_command
+    return (*findings, await sandbox_found(commands, environ), *machine_findings(environ))
+
+
+def _configuration(loaded: LoadedSettings) -> Finding:
+    files = ", ".join(map(shown, loaded.files)) or "no file: the defaults count"
+    if loaded.warnings:
+        lines = "\n".join((files, *loaded.warnings))
+        return warn("configuration", lines, "`quorum config show` prints every value and its source")
+    return ok("configuration", files)
+
+
+async def _models(loaded: LoadedSettings, environ: Mapping[str, str], *, probe: bool) -> list[Finding]:
+    models: Mapping[str, tuple[str, ...]] = {}
+    try:
+        roles = choose_roles(loaded, environ)
+    except ConfigError as error:
+        findings = [fail("model", str(error), "correct the models, then run `quorum doctor` again")]
+    else:
+        findings = role_findings(roles)
+        models = roles.by_model()
+    used = {model.partition("/")[0] for model in models}
+    known = sorted(await readiness(loaded, environ), key=lambda each: each.provider not in used)
+    findings += [
+        each.finding(used=each.provider in used, set_up=is_set_up(loaded, each.provider)) for each in known
+    ]
+    if probe:
+        asked = questions(models, [each.provider for each in known if each.ready])
+        findings += await ask_providers(asked, loaded, environ)
+    return findings

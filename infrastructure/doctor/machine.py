@@ -1,0 +1,109 @@
+"""What of the machine quorum needs: its Python, programs, processes, folders and the terminal."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from infrastructure.config.paths import state_folder
+from infrastructure.config.toml_file import shown
+from infrastructure.doctor.finding import Finding, fail, ok, warn
+
+_GET_CHILD_SUBREAPER = 37
+
+
+def python_found() -> Finding:
+    """The interpreter that runs quorum."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    return ok("python", f"{version} ({shown(Path(sys.executable))})")
+
+
+def machine_findings(environ: Mapping[str, str]) -> list[Finding]:
+    """Look at everything that has nothing to do with models. Changes nothing."""
+    return [
+        _search_engine(),
+        *_programs(environ),
+        _process_cleanup(),
+        _state_folder(environ),
+        _terminal(environ),
+        _locale(environ),
+    ]
+
+
+def _search_engine() -> Finding:
+    # Loaded rather than looked up: a compiled module that is there may still not fit this machine.
+    try:
+        importlib.import_module("re2")
+    except ImportError as error:
+        return fail("search", f"the search engine cannot be loaded: {error}", "install google-re2 anew")
+    return ok("search", "re2 is loaded")
+
+
+def _programs(environ: Mapping[str, str]) -> list[Finding]:
+    path = environ.get("PATH")
+    git, bash = (shutil.which(name, path=path) for name in ("git", "bash"))
+    return [
+        ok("git", shown(Path(git))) if git else warn("git", "not found", "install git"),
+        ok("bash", shown(Path(bash)))
+        if bash
+        else warn("bash", "not found; commands run in /bin/sh", "install bash"),
+    ]
+
+
+def _process_cleanup() -> Finding:
+    if sys.platform != "linux":
+        text = "best effort on this system: a command's daemonised children may outlive it"
+        return warn("processes", text)
+    answer = ctypes.c_int()
+    if ctypes.CDLL(None, use_errno=True).prctl(_GET_CHILD_SUBREAPER, ctypes.byref(answer), 0, 0, 0) == 0:
+        return ok("processes", "child subreaper supported: a command leaves no process behind")
+    reason = os.strerror(ctypes.get_errno())
+    return warn(
+        "processes", f"child subreaper not supported ({reason}): daemonised children may outlive a command"
+    )
+
+
+def _state_folder(environ: Mapping[str, str]) -> Finding:
+    folder = state_folder(environ)
+    if folder is None:
+        return fail("state", "there is no home folder to keep state in", "set HOME or XDG_STATE_HOME")
+    existing = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
+        return ok("state", f"{shown(folder)} {'is writable' if existing == folder else 'can be made'}")
+    return fail("state", f"{shown(folder)}: {shown(existing)} cannot be written to", "repair its rights")
+
+
+def _terminal(environ: Mapping[str, str]) -> Finding:
+    kind = environ.get("TERM", "")
+    if not sys.stdout.isatty():
+        return warn("terminal", "the output is no terminal; only `quorum run` works here")
+    if kind in ("", "dumb"):
+        return fail("terminal", f"TERM is {kind or 'not set'}", "set TERM, for example to xterm-256color")
+    columns, rows = os.get_terminal_size(sys.stdout.fileno())
+    text = f"{kind}, {_colours(kind, environ)}, {columns}×{rows}"
+    if columns < 80 or rows < 24:
+        return warn("terminal", text, "make it 80×24 or larger")
+    return ok("terminal", text)
+
+
+def _colours(kind: str, environ: Mapping[str, str]) -> str:
+    if environ.get("NO_COLOR"):
+        return "no colours (NO_COLOR)"
+    if environ.get("COLORTERM") in ("truecolor", "24bit"):
+        return "16 million colours"
+    return "256 colours" if "256color" in kind else "16 colours"
+
+
+def _locale(environ: Mapping[str, str]) -> Finding:
+    variable = next((name for name in ("LC_ALL", "LC_CTYPE", "LANG") if environ.get(name)), None)
+    value = environ[variable] if variable else ""
+    if re.search(r"utf-?8", value, re.IGNORECASE):
+        return ok("locale", f"{variable}={value}")
+    text = f"{variable}={value} is not UTF-8" if variable else "neither LC_ALL, LC_CTYPE nor LANG is set"
+    return warn("locale", text, "set LANG=C.UTF-8, or lines and signs may be drawn wrong")

@@ -1,0 +1,174 @@
+"""One cheap request to each provider, all at the same time: does it answer, and how fast."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from domain.conversation import Conversation
+from domain.errors import ProviderError, ProviderErrorKind
+from domain.response import Usage
+from infrastructure.building_blocks import provider_settings
+from infrastructure.config.loading import LoadedSettings
+from infrastructure.config.provider_table import ProviderTable
+from infrastructure.doctor.finding import Finding, fail, ok, warn
+from infrastructure.providers.gateway import ProviderGateway
+from infrastructure.providers.wire import ProviderSettings
+
+LIMIT_SECS = 30.0
+_PROMPT = "Reply with: ok"
+_MOST_TOKENS = 256  # models that reason spend some hundred before their first word
+_SECRET_NAME = re.compile(r"(KEY|KEY_ID|TOKEN|SECRET|PASSWORD|CREDENTIALS)\Z", re.IGNORECASE)
+_SHORTEST_SECRET = 6  # of what only looks like one
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Whom to ask. A model is asked for a word; a provider without one, for the list of its models."""
+
+    provider: str
+    model: str | None = None
+    roles: tuple[str, ...] = ()
+
+    @property
+    def about(self) -> str:
+        """Who is asked, as a sentence begins."""
+        return f"{self.model} ({', '.join(self.roles)})" if self.model else self.provider
+
+
+def questions(models: Mapping[str, tuple[str, ...]], ready: Sequence[str]) -> tuple[Question, ...]:
+    """What to ask of the ready providers: every model that has roles once, then the providers without one."""
+    asked = [
+        Question(model.partition("/")[0], model, roles)
+        for model, roles in models.items()
+        if model.partition("/")[0] in ready
+    ]
+    used = {question.provider for question in asked}
+    return (*asked, *(Question(provider) for provider in ready if provider not in used))
+
+
+async def probe(
+    asked: Sequence[Question],
+    loaded: LoadedSettings,
+    environ: Mapping[str, str],
+    *,
+    limit_secs: float = LIMIT_SECS,
+) -> list[Finding]:
+    """Ask all at the same time, each once and for at most `limit_secs`. No finding tells a key."""
+    tables = loaded.settings.providers
+    settings = {name: _cheap(one, limit_secs) for name, one in provider_settings(tables).items()}
+    gateway = ProviderGateway(settings, environ=environ)
+    hide = _hiding(tables, environ)
+    try:
+        findings = await asyncio.gather(
+            *(_ask(one, tables[one.provider], gateway, limit_secs) for one in asked)
+        )
+    finally:
+        await gateway.aclose()
+    return [replace(finding, text=hide(finding.text)) for finding in findings]
+
+
+def _cheap(settings: ProviderSettings, limit_secs: float) -> ProviderSettings:
+    return replace(
+        settings,
+        max_retries=0,
+        max_output_tokens=min(settings.max_output_tokens or _MOST_TOKENS, _MOST_TOKENS),
+        timeout_secs=min(settings.timeout_secs, limit_secs),
+    )
+
+
+async def _ask(
+    question: Question, table: ProviderTable, gateway: ProviderGateway, limit_secs: float
+) -> Finding:
+    # what is loaded first is not the provider's time
+    await asyncio.to_thread(gateway.warm_up, question.model or f"{question.provider}/any")
+    ask = _word if question.model else _listing
+    try:
+        async with asyncio.timeout(limit_secs):
+            return ok("request", f"{question.about}: {await ask(question, gateway)}")
+    except TimeoutError:
+        error = ProviderError(f"no answer within {limit_secs:g} s", kind=ProviderErrorKind.TIMEOUT)
+    except ProviderError as failure:
+        error = failure
+    tell = fail if question.roles else warn
+    is_named = question.model is None and str(error).startswith(question.provider)
+    text = str(error) if is_named else f"{question.about}: {error}"
+    return tell("request", text, _remedy(question, error.kind, table))
+
+
+async def _word(question: Question, gateway: ProviderGateway) -> str:
+    assert question.model is not None
+    started = time.monotonic()
+    response = await gateway.session(question.model, Conversation(), "").send(_PROMPT)
+    return f"answered in {_seconds_since(started)}, {_tokens(response.usage)}"
+
+
+async def _listing(question: Question, gateway: ProviderGateway) -> str:
+    started = time.monotonic()
+    models = await gateway.models(question.provider)
+    count = f"{len(models)} model{'s' if len(models) != 1 else ''}"
+    return f"listed {count} in {_seconds_since(started)}; no role uses it"
+
+
+def _seconds_since(started: float) -> str:
+    return f"{time.monotonic() - started:.2f} s"
+
+
+def _tokens(usage: Usage) -> str:
+    if not usage.context:
+        return "and did not say how many tokens that took"
+    return f"with {usage.context - usage.output} tokens in and {usage.output} out"
+
+
+def _remedy(question: Question, kind: ProviderErrorKind, settings: ProviderTable) -> str:
+    table = f"[providers.{question.provider}]"
+    match kind:
+        case ProviderErrorKind.CONFIGURATION:
+            return f"correct {table}, or what it takes from the environment"
+        case ProviderErrorKind.CONNECTION:
+            return f"start the server, correct base_url of {table}, or see to the network"
+        case ProviderErrorKind.TIMEOUT:
+            return f"try again; if it stays so, see to the server, or raise timeout_secs of {table}"
+        case ProviderErrorKind.AUTHENTICATION:
+            return _who_asks(table, settings)
+        case ProviderErrorKind.PERMISSION:
+            return "see to it that the account may use the model and has credit"
+        case ProviderErrorKind.NOT_FOUND if question.model:
+            roles = " and ".join(f"models.{role}" for role in question.roles)
+            return f"correct {roles}, or base_url of {table}"
+        case ProviderErrorKind.NOT_FOUND:
+            return f"to ask one of its models: quorum doctor --probe -m {question.provider}/NAME"
+        case ProviderErrorKind.BAD_REQUEST | ProviderErrorKind.DAMAGED_STREAM:
+            return f"see whether type and base_url of {table} fit the server (docs/providers.md)"
+        case ProviderErrorKind.RATE_LIMIT | ProviderErrorKind.OVERLOADED | ProviderErrorKind.SERVER:
+            return "try again later"
+        case never:
+            assert_never(never)
+
+
+def _who_asks(table: str, settings: ProviderTable) -> str:
+    if settings.type == "copilot":
+        return "sign in with `copilot login`"
+    if settings.client in ("bedrock", "vertex"):
+        return "see to the credentials that the cloud's own tools use"
+    return f"put a valid key into the variable that api_key_env of {table} names"
+
+
+def _hiding(tables: Mapping[str, ProviderTable], environ: Mapping[str, str]) -> Callable[[str], str]:
+    """Replaces every key and every header's value that can be known of, whoever repeats it."""
+    keys = {environ.get(table.api_key_env, "").strip() for table in tables.values() if table.api_key_env}
+    likely = {value for table in tables.values() for value in table.headers.values()}
+    likely |= {value.strip() for name, value in environ.items() if _SECRET_NAME.search(name)}
+    secrets = keys | {value for value in likely if len(value) >= _SHORTEST_SECRET}
+    longest_first = sorted(secrets - {""}, key=len, reverse=True)
+
+    def hide(text: str) -> str:
+        for secret in longest_first:
+            text = text.replace(secret, "…")
+        return text
+
+    return hide

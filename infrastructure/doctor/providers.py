@@ -1,0 +1,172 @@
+"""Whether each configured provider could be asked: its key, its package, its program. Nothing is sent."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from domain.conversation import Conversation
+from domain.errors import ProviderError
+from infrastructure.building_blocks import provider_settings
+from infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
+from infrastructure.config.model_choice import OFFLINE_MODEL, ROLES, ModelRoles
+from infrastructure.config.provider_table import ProviderTable
+from infrastructure.config.toml_file import shown
+from infrastructure.doctor.finding import Finding, fail, ok, warn
+from infrastructure.providers.gateway import ProviderGateway
+
+_EXTRAS = {"bedrock": "boto3", "vertex": "google.auth"}
+_COPILOT_INSTALLATION = "npm install -g @github/copilot"
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    """Something a provider has, or, where there is a remedy, something that it lacks."""
+
+    text: str
+    remedy: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """What a provider has and lacks, for `finding`, and whether it could be asked."""
+
+    provider: str
+    facts: tuple[_Fact, ...]
+
+    @property
+    def ready(self) -> bool:
+        """Whether nothing is lacking."""
+        return not self._lacks
+
+    def finding(self, *, used: bool, set_up: bool) -> Finding:
+        """What to say: a lack is to be repaired where a role uses the provider."""
+        unused = "" if used else " (no role uses it)"
+        if self.ready:
+            return ok("provider", f"{self.provider}{unused}: {', '.join(fact.text for fact in self.facts)}")
+        text = f"{self.provider}{unused}: {', '.join(fact.text for fact in self._lacks)}"
+        remedy = "; ".join(fact.remedy for fact in self._lacks if fact.remedy is not None)
+        if used:
+            return fail("provider", text, remedy)
+        return warn("provider", text, remedy) if set_up else ok("provider", f"{text}; to use it: {remedy}")
+
+    @property
+    def _lacks(self) -> tuple[_Fact, ...]:
+        return tuple(fact for fact in self.facts if fact.remedy is not None)
+
+
+def role_findings(roles: ModelRoles) -> list[Finding]:
+    """Which model does what."""
+    choice = roles.decision
+    if choice.model == OFFLINE_MODEL:
+        remedy = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or configure a server (docs/configuration.md)"
+        text = f"{choice.model}: a plain interpreter of simple requests, no model ({choice.reason})"
+        decision = warn("model", text, remedy)
+    else:
+        decision = ok("model", f"{choice.model} ({choice.reason})")
+    by_models: dict[str, list[str]] = {}
+    for role in ROLES[1:]:
+        by_models.setdefault(_models_of(roles, role), []).append(role)
+    return [
+        decision,
+        ok("roles", "\n".join(f"{', '.join(same)}: {models}" for models, same in by_models.items())),
+    ]
+
+
+async def readiness(loaded: LoadedSettings, environ: Mapping[str, str]) -> list[Readiness]:
+    """Whether each provider that is no mere interpreter could be asked."""
+    tables = loaded.settings.providers
+    gateway = ProviderGateway(provider_settings(tables), environ=environ)
+    found = []
+    for name, table in tables.items():
+        if table.type != "offline":
+            facts = _facts(name, table, environ)
+            lacks = any(fact.remedy is not None for fact in facts)
+            found.append(Readiness(name, facts if lacks else (*facts, *_refusal(name, gateway))))
+    await gateway.aclose()
+    return found
+
+
+def is_set_up(loaded: LoadedSettings, provider: str) -> bool:
+    """Whether someone set anything of this provider."""
+    prefix = f"providers.{provider}."
+    return any(origin != DEFAULT_ORIGIN for key, origin in loaded.origins.items() if key.startswith(prefix))
+
+
+def _models_of(roles: ModelRoles, role: str) -> str:
+    models = [choice.model for choice in roles.of(role)]
+    if models == [roles.decision.model]:
+        return "as decision"
+    return ", ".join(models) or "no model"
+
+
+def _facts(name: str, table: ProviderTable, environ: Mapping[str, str]) -> tuple[_Fact, ...]:
+    if (module := _EXTRAS.get(table.client)) is not None:
+        return (_extra(table.client, module), _package(table))  # the cloud's own SDK finds what shows who asks
+    if table.type == "copilot":
+        return (_copilot(table.program or "copilot", environ), _package(table))
+    if table.client:
+        return (_package(table),)
+    return (_key(name, table, environ), _package(table))
+
+
+def _refusal(name: str, gateway: ProviderGateway) -> tuple[_Fact, ...]:
+    """What else would keep a session from being opened, in the words that a person would then read."""
+    try:
+        gateway.session(f"{name}/any", Conversation(), "")
+    except ProviderError as error:
+        return (_Fact(str(error), "correct that, then run `quorum doctor` again"),)
+    return ()
+
+
+def _key(name: str, table: ProviderTable, environ: Mapping[str, str]) -> _Fact:
+    variable = table.api_key_env
+    if not variable:
+        return _Fact("set up to want no key")
+    if environ.get(variable, "").strip():
+        return _Fact(f"{variable} is set")
+    if table.type in ("openai", "openai-chat") and _is_loopback(table.base_url):
+        return _Fact(f"{variable} is not set; a server on this machine is asked without one")
+    return _Fact(f"{variable} is not set", f"export {variable}=… with your key for {name}")
+
+
+def _copilot(program: str, environ: Mapping[str, str]) -> _Fact:
+    found = shutil.which(program, path=environ.get("PATH", ""))
+    if found is not None:
+        return _Fact(f"the GitHub Copilot CLI is {shown(Path(found))}")
+    return _Fact(f"the program {program} is not found", _COPILOT_INSTALLATION)
+
+
+def _extra(extra: str, module: str) -> _Fact:
+    if _is_installed(module):
+        return _Fact(f"the extra {extra} is installed")
+    remedy = f"pip install 'quorum[{extra}]'"
+    return _Fact(f"the extra {extra} is not installed (there is no Python package {module})", remedy)
+
+
+def _package(table: ProviderTable) -> _Fact:
+    module = {"anthropic": "anthropic", "copilot": "copilot"}.get(table.type, "openai")
+    if _is_installed(module):
+        return _Fact(f"the package {module} is installed")
+    return _Fact(f"the Python package {module} is not installed", "install quorum anew, with what it needs")
+
+
+def _is_installed(module: str) -> bool:
+    """Whether a module could be imported; it is not."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # the package around it
+        return False
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
