@@ -1,0 +1,247 @@
+"""How the words of a command are read, to prove by its options and operands that it only reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+_NUMBER = re.compile(r"-[0-9]+")
+_PUNCTUATION = ("(", ")", "!")
+_EXCLUDING = re.compile(r"![^!]")
+
+
+class NotReadOnly(Exception):
+    """A use of a command that is not known only to read. The text says why, for the person.
+
+    `word` is the option that is not known, as it was given.
+    """
+
+    def __init__(self, message: str, word: str | None = None) -> None:
+        super().__init__(message)
+        self.word = word
+
+
+class Operands(Enum):
+    """What the words are that are no options."""
+
+    NONE = "none"
+    TEXTS = "texts"
+    PATHS = "paths"
+    TEXT_THEN_PATHS = "a text, then paths"
+    # Git takes either in most places, so each is judged as both.
+    REVISIONS = "revisions or paths"
+    TEXT_THEN_REVISIONS = "a text, then revisions or paths"
+
+
+class Reading(Enum):
+    """What of a path is read."""
+
+    NAMES = "names"
+    FILE = "a file"
+    ALL_BELOW = "a file, or all files of a folder and below"
+    # As ripgrep does it: names with a dot in front are left out, unless an ignore file takes them in again.
+    VISIBLE_BELOW = "a file, or the files of a folder and below that are not hidden"
+
+
+class Style(Enum):
+    """How options are written: `-a -b`, `-ab`, `--long=x`; or as `find` has them, each a whole word."""
+
+    OPTIONS = "options"
+    WHOLE_WORDS = "whole words"
+
+
+class _Value(Enum):
+    NONE = "none"
+    TEXT = "text"
+    PATH = "path"
+    ATTACHED = "attached"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandSpec:
+    """The uses of one command that only read. What is not listed is asked about.
+
+    `options` lists them: `-a` alone, `-n=` with a value, `-f=@` with a path that is read, `--color=?` with a
+    value that can only be attached, `-NUM` for `-5`. `searching` are options that make it read folders whole,
+    `needed` are those of which one must be there. `no_text` are options in whose presence the first operand is
+    a path already. `first` is what the first operand must look like, in full. `narrowing` options hold a
+    pattern of the names of files read, `revealing` ones make a search enter hidden files and folders too.
+    `default` says that without a path it reads the working directory.
+    """
+
+    options: str = ""
+    operands: Operands = Operands.PATHS
+    reading: Reading = Reading.FILE
+    style: Style = Style.OPTIONS
+    most_operands: int | None = None
+    default: bool = False
+    searching: frozenset[str] = frozenset()
+    needed: frozenset[str] = frozenset()
+    no_text: frozenset[str] = frozenset()
+    narrowing: frozenset[str] = frozenset()
+    revealing: frozenset[str] = frozenset()
+    first: re.Pattern[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PathUse:
+    """A path that a command reads, as written. `only` are the endings of names it is limited to, if any."""
+
+    path: str
+    reading: Reading
+    only: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a command is given, read by its spec: options by name, operands in order, and the paths it reads."""
+
+    options: frozenset[str]
+    operands: tuple[str, ...]
+    paths: tuple[PathUse, ...]
+
+
+@dataclass(slots=True)
+class _Found:
+    options: set[str] = field(default_factory=set)
+    operands: list[str] = field(default_factory=list)
+    paths: list[PathUse] = field(default_factory=list)
+    narrowing: list[str] = field(default_factory=list)
+
+
+def use_of(spec: CommandSpec, name: str, words: Sequence[str]) -> Use:
+    """What the words after a command's name mean. Raises NotReadOnly where they are not known only to read."""
+    found = _WordReader(spec, name).read(words)
+    if spec.needed and not spec.needed & found.options:
+        raise NotReadOnly(f"{name} is known only to read with {' or '.join(sorted(spec.needed))}")
+    return Use(
+        frozenset(found.options), tuple(found.operands), (*found.paths, *_operand_paths(spec, name, found))
+    )
+
+
+class _WordReader:
+    """Reads words one by one against a spec."""
+
+    def __init__(self, spec: CommandSpec, name: str) -> None:
+        self._spec = spec
+        self._name = name
+        self._known = dict(_options(spec.options))
+        self._found = _Found()
+
+    def read(self, words: Sequence[str]) -> _Found:
+        rest = iter(words)
+        for word in rest:
+            if self._is_operand(word):
+                self._found.operands.append(word)
+            elif self._spec.most_operands is not None and self._found.operands:
+                # Not every system lets options follow operands: there it would be one operand more.
+                raise NotReadOnly(f"{self._name} may take {word} for a file")
+            elif self._spec.style is Style.WHOLE_WORDS or word in self._known:
+                self._take(word, word, rest)
+            elif word == "--":
+                # What follows is meant as an operand, whatever it looks like.
+                self._found.operands.extend(rest)
+            elif _NUMBER.fullmatch(word) and "-NUM" in self._known:
+                self._found.options.add("-NUM")
+            elif word.startswith("--"):
+                self._long(word)
+            else:
+                self._bundle(word, rest)
+        return self._found
+
+    def _is_operand(self, word: str) -> bool:
+        if not word.startswith("-") or word == "-":
+            return True
+        return self._spec.operands is Operands.TEXTS and not self._known
+
+    def _take(self, option: str, word: str, rest: Iterator[str]) -> None:
+        match self._known.get(option):
+            case None:
+                raise self._unknown(option, word)
+            case _Value.NONE | _Value.ATTACHED:
+                self._found.options.add(option)
+            case _Value.TEXT | _Value.PATH:
+                value = next(rest, None)
+                if value is None:
+                    raise NotReadOnly(f"{self._name} {option} lacks its value")
+                self._set(option, value)
+
+    def _long(self, word: str) -> None:
+        option, equals, value = word.partition("=")
+        if not equals or self._known.get(option, _Value.NONE) is _Value.NONE:
+            raise self._unknown(option, word)
+        self._set(option, value)
+
+    def _bundle(self, word: str, rest: Iterator[str]) -> None:
+        for place, letter in enumerate(word[1:], start=2):
+            option = f"-{letter}"
+            attached = word[place:]
+            match self._known.get(option):
+                case _Value.TEXT | _Value.PATH | _Value.ATTACHED if attached:
+                    self._set(option, attached)
+                    return
+                case _:
+                    self._take(option, word, rest)
+
+    def _set(self, option: str, value: str) -> None:
+        self._found.options.add(option)
+        if self._known[option] is _Value.PATH:
+            self._found.paths.append(PathUse(value, Reading.FILE))
+        if option in self._spec.narrowing:
+            self._found.narrowing.append(value)
+
+    def _unknown(self, option: str, word: str) -> NotReadOnly:
+        return NotReadOnly(f"{self._name} {option} is not known only to read", word)
+
+
+def _options(text: str) -> Iterator[tuple[str, _Value]]:
+    kinds = {"": _Value.NONE, "=": _Value.TEXT, "=@": _Value.PATH, "=?": _Value.ATTACHED}
+    for entry in text.split():
+        name, equals, kind = entry.partition("=")
+        yield name, kinds[equals + kind]
+
+
+def _operand_paths(spec: CommandSpec, name: str, found: _Found) -> Iterator[PathUse]:
+    operands = _paths_among(spec, name, found)
+    searches = bool(spec.searching & found.options)
+    reading = Reading.ALL_BELOW if searches else spec.reading
+    wanted = [pattern for pattern in found.narrowing if not _EXCLUDING.match(pattern)]
+    only = _endings(wanted) if reading in (Reading.ALL_BELOW, Reading.VISIBLE_BELOW) else ()
+    # A pattern that is no plain ending may name hidden files.
+    if reading is Reading.VISIBLE_BELOW and (spec.revealing & found.options or (wanted and not only)):
+        reading = Reading.ALL_BELOW
+    if not operands and (spec.default or searches):
+        operands = ["."]
+    for operand in operands:
+        # A lone dash is standard input.
+        if operand != "-":
+            yield PathUse(operand, reading, only)
+
+
+def _paths_among(spec: CommandSpec, name: str, found: _Found) -> list[str]:
+    operands = found.operands
+    if spec.style is Style.WHOLE_WORDS:
+        operands = [operand for operand in operands if operand not in _PUNCTUATION]
+    if spec.most_operands is not None and len(operands) > spec.most_operands:
+        raise NotReadOnly(f"{name} may write to {operands[spec.most_operands]}")
+    if operands and spec.first is not None and not spec.first.fullmatch(operands[0]):
+        raise NotReadOnly(f"{name} {operands[0]} is not known only to read")
+    match spec.operands:
+        case Operands.NONE if operands:
+            raise NotReadOnly(f"{name} {operands[0]} is not known only to read")
+        case Operands.NONE | Operands.TEXTS:
+            return []
+        case Operands.PATHS | Operands.REVISIONS:
+            return operands
+        case Operands.TEXT_THEN_PATHS | Operands.TEXT_THEN_REVISIONS:
+            return operands if spec.no_text & found.options else operands[1:]
+
+
+def _endings(patterns: Sequence[str]) -> tuple[str, ...]:
+    """The endings of names that patterns like `*.py` select; none where one of them is of another kind."""
+    simple = [re.fullmatch(r"\*(\.[A-Za-z0-9]+)", pattern) for pattern in patterns]
+    if all(simple):
+        return tuple(match[1] for match in simple if match)
+    return ()

@@ -1,0 +1,110 @@
+"""A shell command taken apart, and what was found out about it before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """`operator` is one of the shell's, such as `>` or `<`; `target` is a path, or the number of a stream."""
+
+    operator: str
+    target: str
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether it neither reads nor writes a file: one stream joined to the other, or output thrown away."""
+        match self.operator:
+            case ">&":
+                return self.target in ("1", "2")
+            case ">" | ">>":
+                return self.target == "/dev/null"
+            case _:
+                return False
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether it opens its target for reading and nothing else."""
+        return self.operator == "<"
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleCommand:
+    """A program and its words, exactly as the shell would pass them on.
+
+    `assignments` are the variables set in front of it, as written; `then` is the operator behind it, if any.
+    """
+
+    words: tuple[str, ...]
+    redirects: tuple[Redirect, ...] = ()
+    assignments: tuple[str, ...] = ()
+    then: str = ""
+
+    @property
+    def name(self) -> str:
+        """The word that says what runs; empty where there is none."""
+        return self.words[0] if self.words else ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """Plain commands joined by `&&`, `||`, `;` and `|`, in the order written.
+
+    `unclear` says why the text is more than that; it is then opaque, and `commands` are those that could be
+    made out anywhere in it, words that need expansion as written. They are good for showing and for finding
+    something forbidden, never for allowing.
+    """
+
+    commands: tuple[SimpleCommand, ...]
+    unclear: str | None = None
+
+
+class ShellVerdictKind(StrEnum):
+    """READ_ONLY is a proof; ASK is everything else. Denying is left to rules and modes."""
+
+    READ_ONLY = "read_only"
+    ASK = "ask"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCommand:
+    """One plain command of a line. `objection` says why it is not known only to read; None: it is.
+
+    `refused` are its options that no harmless use of it has: a pattern's `*` should not cover them.
+    """
+
+    command: SimpleCommand
+    objection: str | None = None
+    refused: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShellVerdict:
+    """What was found out about a command. `reason` is one sentence for the person.
+
+    `unclear` is set where it could not be taken apart; `parts` are then what could be made out in it, which is
+    good for tightening only. The paths are canonical, of what could be made out: with ASK they need not be all.
+    A READ_ONLY verdict holds only if the command is run in the folder it was judged for, with `environment` on
+    top of the usual one: it keeps programs from running what a repository's settings name.
+    """
+
+    kind: ShellVerdictKind
+    reason: str
+    parts: tuple[JudgedCommand, ...] = ()
+    unclear: str | None = None
+    paths_read: tuple[str, ...] = ()
+    paths_written: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the command is proved to change nothing and to read nothing that must be asked about."""
+        return self.kind is ShellVerdictKind.READ_ONLY
+
+    @property
+    def commands(self) -> tuple[SimpleCommand, ...]:
+        """The plain commands without what was said of them."""
+        return tuple(part.command for part in self.parts)

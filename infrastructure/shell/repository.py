@@ -1,0 +1,145 @@
+"""Whether a git repository can be looked at without anything of its own being run."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from infrastructure.shell.git_index import IndexSummary, read_index, read_regular
+
+_LARGEST = 1 << 20
+_SECTION = re.compile(r'\[(?P<name>[A-Za-z0-9.-]+)(?:[ \t]+"(?P<sub>(?:[^"\\\n]|\\.)*)")?\]')
+_SETTING = re.compile(r"(?P<key>[A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=.*)?")
+
+# Settings that name no program, no file to include and no other place to read: all else is asked about.
+_HARMLESS_TEXT = """
+core: repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol
+    safecrlf quotepath abbrev protecthfs protectntfs compression bigfilethreshold untrackedcache preloadindex
+    longpaths checkstat trustctime hidedotfiles fscache
+extensions: refstorage worktreeconfig
+remote: url pushurl fetch push tagopt prune mirror gh-resolved
+branch: remote merge rebase pushremote description vscode-merge-base gh-merge-base github-pr-owner-number
+user: name email signingkey useconfigonly
+submodule: url active branch
+lfs: repositoryformatversion access locksverify
+diff: renames renamelimit algorithm mnemonicprefix noprefix colormoved
+init: defaultbranch
+pull: rebase ff
+push: default autosetupremote followtags
+fetch: prune prunetags parallel
+merge: conflictstyle ff renames
+rebase: autostash autosquash updaterefs
+rerere: enabled autoupdate
+commit: gpgsign verbose
+tag: gpgsign sort
+gc: auto autodetach
+color: *
+advice: *
+"""
+# In all others a name in quotes is what makes a driver, a filter or a condition.
+_NAMED = frozenset({"remote", "branch", "submodule", "lfs", "color"})
+
+
+def _table(text: str) -> Mapping[str, frozenset[str]]:
+    entries = re.findall(r"^(\w+):((?:.*\n)(?:    .*\n)*)", text, re.MULTILINE)
+    return {section: frozenset(keys.split()) for section, keys in entries}
+
+
+_HARMLESS = _table(_HARMLESS_TEXT)
+
+
+class UnsafeRepository(Exception):
+    """Something in the repository keeps git from being harmless. The text says what and where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository whose settings are known to run nothing. `top` is its working tree."""
+
+    top: str
+    git_folder: str
+
+    def tracked(self) -> IndexSummary:
+        """What its index names. Raises UnsafeRepository where that cannot be read."""
+        path = os.path.join(self.git_folder, "index")
+        try:
+            return read_index(path)
+        except FileNotFoundError:
+            return IndexSummary((), ())
+        except (OSError, ValueError) as error:
+            raise UnsafeRepository(f"{path} cannot be read: {error}") from error
+
+
+def find_repository(folder: str) -> Repository | None:
+    """The repository that git would use in a folder, or None. Raises UnsafeRepository.
+
+    Every repository on the way up is looked at, so that it does not matter which of them git takes.
+    """
+    found = None
+    for place in _upwards(folder):
+        marker = os.path.join(place, ".git")
+        if os.path.lexists(marker):
+            git_folder = _git_folder(marker)
+            _require_harmless(git_folder)
+            found = found or Repository(place, git_folder)
+        if all(os.path.lexists(os.path.join(place, name)) for name in ("HEAD", "objects", "refs")):
+            raise UnsafeRepository(f"{place} looks like a bare repository, or the inside of one")
+    return found
+
+
+def _upwards(folder: str) -> Iterator[str]:
+    while True:
+        yield folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return
+        folder = above
+
+
+def _git_folder(marker: str) -> str:
+    """The folder behind a `.git`, which for linked working trees is a file that names it."""
+    if os.path.isdir(marker):
+        return marker
+    text = _text_of(marker)
+    if not text.startswith("gitdir: "):
+        raise UnsafeRepository(f"{marker} is no repository")
+    return os.path.realpath(os.path.join(os.path.dirname(marker), text[len("gitdir: ") :].rstrip("\r\n")))
+
+
+def _require_harmless(git_folder: str) -> None:
+    shared = git_folder
+    common = os.path.join(git_folder, "commondir")
+    if os.path.lexists(common):
+        shared = os.path.realpath(os.path.join(git_folder, _text_of(common).rstrip("\r\n")))
+    for path in {os.path.join(shared, "config"), os.path.join(git_folder, "config.worktree")}:
+        if os.path.lexists(path):
+            _require_harmless_settings(path)
+
+
+def _require_harmless_settings(path: str) -> None:
+    allowed: frozenset[str] = frozenset()
+    for line in _text_of(path).split("\n"):
+        line = line.strip(" \t\r")
+        if not line or line[0] in "#;":
+            continue
+        if section := _SECTION.fullmatch(line):
+            name = section["name"].lower()
+            allowed = _HARMLESS.get(name, frozenset())
+            if not allowed or (section["sub"] is not None and name not in _NAMED):
+                raise UnsafeRepository(f"{path} has the section {line}, which may run programs")
+            continue
+        setting = _SETTING.fullmatch(line)
+        # A line that goes on in the next would hide what that one says.
+        if setting is None or line.endswith("\\") or not {setting["key"].lower(), "*"} & allowed:
+            raise UnsafeRepository(
+                f"{path} has the setting {line.split('=')[0].strip()}, which may run programs"
+            )
+
+
+def _text_of(path: str) -> str:
+    try:
+        return read_regular(path, _LARGEST).decode()
+    except (OSError, ValueError) as error:
+        raise UnsafeRepository(f"{path} cannot be read: {error}") from error

@@ -1,0 +1,123 @@
+"""Words of the shell as a program gets them, and why some cannot be told."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_BARE = frozenset("_./,:=@%+^-#~")
+# A tilde in the middle is plain (HEAD~2), but not where it would be a home folder.
+_BEFORE_TILDE = re.compile(r"[A-Za-z0-9^~]")
+_ESCAPED_WORDS = {"\\(": "(", "\\)": ")", "\\!": "!"}
+_ESCAPE = re.compile(r"\\([\\\"$`])")
+_EXPANDED_IN_QUOTES = re.compile(r"(?<!\\)(?:\\\\)*[$`]")
+
+_UNCLEAR = {
+    "command_substitution": "it runs a command inside a word",
+    "process_substitution": "it runs a command inside a word",
+    "simple_expansion": "it uses a variable, whose value is not known",
+    "expansion": "it uses a variable, whose value is not known",
+    "arithmetic_expansion": "it calculates",
+    "brace_expression": "it has braces, which the shell expands",
+    "ansi_c_string": "it has a $'…' string, which can hide what it says",
+    "translated_string": 'it has a $"…" string, which the shell translates',
+    "variable_assignment": "it sets a variable",
+    "variable_assignments": "it sets variables",
+    "heredoc_redirect": "it has a here-document",
+    "herestring_redirect": "it has a here-string",
+    "subshell": "it starts a subshell",
+    "compound_statement": "it groups commands in braces",
+    "function_definition": "it defines a function",
+    "for_statement": "it has a loop",
+    "c_style_for_statement": "it has a loop",
+    "while_statement": "it has a loop",
+    "if_statement": "it has a condition",
+    "case_statement": "it has a condition",
+    "test_command": "it has a test in brackets",
+    "negated_command": "it negates a result with !",
+    "declaration_command": "it declares variables",
+    "unset_command": "it unsets variables",
+    "comment": "it has a comment",
+    "&": "it runs a command in the background",
+    "|&": "it has the operator |&",
+}
+
+
+class Opaque(Exception):
+    """The text is more than plain commands; the message says why."""
+
+
+def decoded(node: Node) -> str:
+    """The word as a program gets it. Raises Opaque where the shell would make something else of it."""
+    match node.type:
+        case "command_name" if node.child_count == 1:
+            return decoded(node.children[0])
+        case "concatenation" if _is_seamless(node):
+            return "".join(decoded(child) for child in node.children)
+        case "word" | "number" | "file_descriptor" if not any(child.is_named for child in node.children):
+            return _bare(source_of(node))
+        case "raw_string":
+            return source_of(node)[1:-1]
+        case "string":
+            return _quoted(source_of(node))
+        case _:
+            raise Opaque(why_opaque(node))
+
+
+def _is_seamless(node: Node) -> bool:
+    ends = [node.start_byte, *(child.end_byte for child in node.children)]
+    starts = [*(child.start_byte for child in node.children), node.end_byte]
+    return ends == starts
+
+
+def _bare(text: str) -> str:
+    """A word without quotes, if the shell leaves it as it is."""
+    if text in _ESCAPED_WORDS:
+        return _ESCAPED_WORDS[text]
+    before = ""
+    for character in text:
+        if character == "~" and not _BEFORE_TILDE.fullmatch(before):
+            raise Opaque("it has a ~, which stands for a home folder")
+        if character == "#" and not before:
+            raise Opaque(_UNCLEAR["comment"])
+        if character not in _BARE and not _is_letter(character):
+            raise Opaque(f"it has {character} outside quotes, which the shell may expand")
+        before = character
+    return text
+
+
+def _is_letter(character: str) -> bool:
+    return character.isalnum() if character.isascii() else unicodedata.category(character)[0] in "LMN"
+
+
+def _quoted(text: str) -> str:
+    """What stands in double quotes, if nothing in it is expanded."""
+    inner = text[1:-1]
+    if _EXPANDED_IN_QUOTES.search(inner):
+        raise Opaque("it has $ or ` in double quotes, which the shell expands")
+    return _ESCAPE.sub(r"\1", inner)
+
+
+def why_opaque(node: Node) -> str:
+    """What about a node keeps it from being plain, in words for the person."""
+    for part in (node, *node.children):
+        if part.type in _UNCLEAR:
+            return _UNCLEAR[part.type]
+    return "it is more than plain words joined by && || ; |"
+
+
+def as_written(node: Node) -> str:
+    """The word as a program gets it where that can be told, else its text as it stands."""
+    try:
+        return decoded(node)
+    except Opaque:
+        return source_of(node)
+
+
+def source_of(node: Node) -> str:
+    """The text of a node."""
+    return (node.text or b"").decode("utf-8", "replace")

@@ -1,0 +1,349 @@
+"""Repositories that try to have something run by whoever looks at them, with the real git."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from infrastructure.commands.environment import command_environment
+from infrastructure.shell.gate import READ_ONLY_ENVIRONMENT
+from tests.support.shell_gates import judge
+
+if shutil.which("git") is None:
+    pytest.skip("git is not installed here", allow_module_level=True)
+
+LOOKING = [
+    "git status",
+    "git status --short --branch",
+    "git diff",
+    "git diff --cached --stat",
+    "git log --oneline -5",
+    "git log -p -2 -- a.txt",
+    "git show HEAD",
+    "git show HEAD:a.txt",
+    "git branch --list",
+    "git branch -a -vv",
+    "git rev-parse --show-toplevel",
+    "git ls-files",
+    "git blame a.txt",
+    "git grep -n line",
+    "git tag -l 'v*'",
+    "git remote -v",
+    "git stash list",
+    "git --no-pager log -3 --format='%h %s'",
+    "git -C sub status",
+    "git describe --always",
+    "git diff HEAD~1 -- a.txt",
+    "git log main..HEAD",
+]
+
+# Settings by which a repository has a program run: each writes a mark when that happens.
+HOSTILE_SETTINGS = {
+    "core.fsmonitor": "{script}",
+    "core.pager": "{script}",
+    "pager.status": "{script}",
+    "core.hooksPath": "hooks",
+    "core.sshCommand": "{script}",
+    "core.editor": "{script}",
+    "core.attributesFile": "x",
+    "core.excludesFile": "/etc/passwd",
+    "core.worktree": "/",
+    "diff.external": "{script}",
+    "diff.evil.textconv": "{script}",
+    "diff.evil.command": "{script}",
+    "filter.evil.clean": "{script}",
+    "filter.evil.process": "{script}",
+    "filter.evil.smudge": "{script}",
+    "merge.evil.driver": "{script}",
+    "alias.status": "!{script}",
+    "gpg.program": "{script}",
+    "log.showSignature": "true",
+    "credential.helper": "!{script}",
+    "include.path": "x",
+    "includeIf.gitdir:/.path": "x",
+    "remote.origin.uploadpack": "{script}",
+    "remote.origin.promisor": "true",
+    "remote.origin.vcs": "x",
+    "extensions.partialClone": "origin",
+    "submodule.sub.update": "!{script}",
+    "trailer.x.command": "{script}",
+    "interactive.diffFilter": "{script}",
+    "uploadpack.packObjectsHook": "{script}",
+    "url.ext::sh.insteadOf": "https:",
+    "unheard.of": "1",
+}
+
+HOOKS = (
+    *("applypatch-msg", "commit-msg", "fsmonitor-watchman", "post-applypatch", "post-checkout", "post-commit"),
+    *("post-index-change", "post-merge", "post-rewrite", "pre-auto-gc", "pre-commit", "pre-merge-commit"),
+    *("pre-push", "pre-rebase", "reference-transaction", "update"),
+)
+
+
+def git(repository: Path, *words: str, env: Mapping[str, str] | None = None) -> str:
+    own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "HOME": str(repository)}
+    people = {f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    done = subprocess.run(
+        ["git", *words],
+        cwd=repository,
+        env={**os.environ, **own, **people, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    root = tmp_path / "repository"
+    (root / "sub").mkdir(parents=True)
+    git(root, "init", "-q", "-b", "main")
+    for line in ("one line\n", "another line\n"):
+        (root / "a.txt").write_text(line)
+        (root / "sub" / "b.txt").write_text(line)
+        git(root, "add", ".")
+        git(root, "commit", "-q", "-m", line)
+    (root / "a.txt").write_text("a changed line\n")
+    script = tmp_path / "script"
+    script.write_text(f"#!/bin/sh\necho ran >> {tmp_path / 'mark'}\ncat\n")
+    script.chmod(0o755)
+    return root
+
+
+def run_as_judged(command: str, cwd: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["/bin/bash", "--noprofile", "--norc", "-c", "--", command],
+        cwd=cwd,
+        env={**command_environment(os.environ, ()), **environment, "HOME": str(cwd)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file() and not p.is_symlink()}
+
+
+def mark_of(repository: Path) -> Path:
+    return repository.parent / "mark"
+
+
+@pytest.mark.parametrize("command", LOOKING)
+async def test_looking_at_a_plain_repository_is_read_only_and_changes_nothing(
+    command: str, repository: Path
+) -> None:
+    before = contents(repository)
+
+    verdict = await judge(command, repository)
+    done = run_as_judged(command, repository, verdict.environment)
+
+    assert verdict.is_read_only, verdict.reason
+    assert done.returncode == 0, done.stderr
+    assert contents(repository) == before
+
+
+@pytest.mark.parametrize(("setting", "value"), HOSTILE_SETTINGS.items())
+async def test_a_setting_that_may_run_something_is_asked_about(
+    setting: str, value: str, repository: Path
+) -> None:
+    git(repository, "config", setting, value.format(script=repository.parent / "script"))
+
+    verdicts = [await judge(command, repository) for command in LOOKING]
+
+    assert not any(verdict.is_read_only for verdict in verdicts)
+    assert all(".git/config" in verdict.reason for verdict in verdicts)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[core] fsmonitor = ./x\n",
+        "[core]\n\tbare = \\\n\tfsmonitor = ./x\n",
+        "[CORE]\n\tFSMonitor = ./x\n",
+        "[diff.evil]\n\ttextconv = ./x\n",
+        '[diff "evil"]\n\talgorithm = x\n',
+        "\ufeff[core]\n",
+        "[core\n",
+        "no section = 1\n",
+        "# a\rfsmonitor = ./x\n[core]\n\x0bfsmonitor = ./x\n",
+        "[core]\n\tpager\n",
+    ],
+)
+async def test_settings_written_in_odd_ways_are_asked_about(text: str, repository: Path) -> None:
+    (repository / ".git" / "config").write_text(text, encoding="utf-8", newline="")
+
+    verdict = await judge("git status", repository)
+
+    assert not verdict.is_read_only
+
+
+async def test_the_settings_of_a_usual_clone_are_harmless(repository: Path) -> None:
+    git(repository, "remote", "add", "origin", "https://example.org/x.git")
+    git(repository, "config", "branch.main.remote", "origin")
+    git(repository, "config", "branch.main.merge", "refs/heads/main")
+    git(repository, "config", "user.email", "someone@example.org")
+    git(repository, "config", "submodule.active", ".")
+
+    verdict = await judge("git status && git log --oneline | head -3", repository)
+
+    assert verdict.is_read_only, verdict.reason
+
+
+@pytest.mark.parametrize("setting", ["core.fsmonitor", "filter.evil.clean", "diff.evil.textconv"])
+async def test_the_attacks_of_these_tests_are_real(setting: str, repository: Path) -> None:
+    (repository / ".gitattributes").write_text("*.txt filter=evil diff=evil\n")
+    os.utime(repository / "a.txt", (0, 0))
+
+    git(repository, "-c", f"{setting}={repository.parent / 'script'}", "diff")
+
+    assert mark_of(repository).exists()
+
+
+async def test_the_environment_alone_keeps_monitors_and_hooks_from_running(repository: Path) -> None:
+    script = repository.parent / "script"
+    git(repository, "config", "core.fsmonitor", str(script))
+    (repository / ".git" / "hooks").mkdir(exist_ok=True)
+    shutil.copy(script, repository / ".git" / "hooks" / "post-index-change")
+
+    for command in LOOKING:
+        run_as_judged(command, repository, READ_ONLY_ENVIRONMENT)
+
+    assert not mark_of(repository).exists()
+
+
+async def test_hooks_attributes_and_ignore_files_run_nothing(repository: Path) -> None:
+    script = repository.parent / "script"
+    for name in HOOKS:
+        shutil.copy(script, repository / ".git" / "hooks" / name)
+    (repository / ".gitattributes").write_text("* filter=evil diff=evil merge=evil ident export-subst\n")
+    (repository / ".git" / "info" / "attributes").write_text("* filter=evil diff=evil\n")
+    (repository / ".gitignore").write_text("!$(touch mark)\n`touch mark`\n")
+    os.utime(repository / "a.txt", (0, 0))
+
+    for command in LOOKING:
+        verdict = await judge(command, repository)
+        assert verdict.is_read_only, verdict.reason
+        run_as_judged(command, repository, verdict.environment)
+
+    assert not mark_of(repository).exists()
+
+
+async def test_a_submodule_is_not_entered_unasked(repository: Path, tmp_path: Path) -> None:
+    other = repository / "module"
+    shutil.copytree(repository / ".git", other / ".git")
+    git(repository, "-c", "advice.addEmbeddedRepo=false", "add", "module")
+    git(other, "config", "core.fsmonitor", str(tmp_path / "script"))
+
+    status = await judge("git status", repository)
+    history = await judge("git log --oneline", repository)
+
+    assert "submodule" in status.reason
+    assert not status.is_read_only
+    assert history.is_read_only, history.reason
+
+
+@pytest.mark.parametrize("command", ["git diff", "git show", "git log -p", "git grep x", "git blame a.txt"])
+async def test_contents_are_not_shown_unasked_where_something_sensitive_is_tracked(
+    command: str, repository: Path
+) -> None:
+    (repository / "sub" / ".env").write_text("TOKEN=1")
+    git(repository, "add", "-f", "sub/.env")
+
+    contents_verdict = await judge(command, repository)
+    names_verdict = await judge("git status && git log --stat", repository)
+
+    assert not contents_verdict.is_read_only
+    assert ".env" in contents_verdict.reason
+    assert names_verdict.is_read_only, names_verdict.reason
+
+
+@pytest.mark.parametrize("version", ["2", "3", "4"])
+async def test_every_version_of_the_index_is_understood(version: str, repository: Path) -> None:
+    names = [f"folder{i % 7}/file{i}.txt" for i in range(60)] + ["folder1/.env"]
+    for name in names:
+        (repository / name).parent.mkdir(exist_ok=True)
+        (repository / name).write_text("x")
+    git(repository, "add", "-f", ".")
+    git(repository, "add", "-f", "-N", "folder1/.env")
+    git(repository, "update-index", "--index-version", version)
+
+    verdict = await judge("git diff", repository)
+
+    assert verdict.reason == f"git may show {repository / 'folder1' / '.env'}, which is sensitive"
+
+
+@pytest.mark.parametrize("damage", [b"", b"DIRC", b"DIRC\0\0\0\2\0\0\0\1", b"x" * 200])
+async def test_a_damaged_index_is_asked_about(damage: bytes, repository: Path) -> None:
+    (repository / ".git" / "index").write_bytes(damage)
+
+    verdict = await judge("git status", repository)
+
+    assert not verdict.is_read_only
+    assert "index" in verdict.reason
+
+
+async def test_a_split_index_is_asked_about(repository: Path) -> None:
+    git(repository, "update-index", "--split-index")
+
+    verdict = await judge("git status", repository)
+
+    assert not verdict.is_read_only
+
+
+async def test_a_linked_working_tree_is_judged_by_the_settings_it_shares(
+    repository: Path, tmp_path: Path
+) -> None:
+    linked = tmp_path / "linked"
+    git(repository, "worktree", "add", "-q", str(linked))
+
+    before = await judge("git status", linked)
+    git(repository, "config", "core.fsmonitor", "x")
+    after = await judge("git status", linked)
+
+    assert before.is_read_only, before.reason
+    assert not after.is_read_only
+
+
+async def test_a_folder_made_up_as_a_bare_repository_is_asked_about(repository: Path) -> None:
+    trap = repository / "trap"
+    shutil.copytree(repository / ".git", trap)
+    git(trap, "config", "core.fsmonitor", "x")
+
+    for command, cwd in (
+        ("git status", trap),
+        ("git -C trap status", repository),
+        ("cd trap && git log", repository),
+    ):
+        verdict = await judge(command, repository, cwd=cwd)
+        assert not verdict.is_read_only
+
+
+async def test_a_pipe_in_place_of_the_settings_does_not_block(repository: Path) -> None:
+    (repository / ".git" / "config").unlink()
+    os.mkfifo(repository / ".git" / "config")
+
+    verdict = await judge("git status", repository)
+
+    assert not verdict.is_read_only
+
+
+async def test_files_outside_the_workspace_are_not_shown_unasked(repository: Path) -> None:
+    verdict = await judge("git diff", repository / "sub")
+
+    assert "outside the workspace" in verdict.reason
+
+
+async def test_git_does_not_compare_files_where_there_is_no_repository(tmp_path: Path) -> None:
+    verdict = await judge("git diff a b", tmp_path)
+
+    assert not verdict.is_read_only

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from domain.command_rules import PathUse, Reading
+from domain.path_policy import PathPolicy
+from infrastructure.shell.reach import OutOfReach, Reach
+from tests.support.shell_gates import gate_for, judge
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    root = Path(os.path.realpath(tmp_path)) / "workspace"
+    (root / "sub").mkdir(parents=True)
+    for name in ("a", "sub/b", ".env"):
+        (root / name).write_text("x")
+    return root
+
+
+def plant(folder: Path, name: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / name
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    return program
+
+
+async def test_the_paths_that_are_read_are_told_with_links_followed(workspace: Path) -> None:
+    (workspace / "link").symlink_to("sub")
+
+    verdict = await judge("cat a link/b < a && ls sub", workspace)
+
+    assert verdict.is_read_only
+    assert verdict.paths_read == tuple(str(workspace / name) for name in ("a", "sub/b", "sub"))
+
+
+async def test_the_paths_that_are_written_are_told(workspace: Path) -> None:
+    verdict = await judge("cat a > out.txt; ls sub >> sub/../log", workspace)
+
+    assert not verdict.is_read_only
+    assert verdict.reason == f"it writes {workspace / 'out.txt'}"
+    assert verdict.paths_written == (str(workspace / "out.txt"), str(workspace / "log"))
+
+
+async def test_what_leads_outside_is_told_as_read_too(workspace: Path) -> None:
+    verdict = await judge("cat ../elsewhere", workspace)
+
+    assert verdict.paths_read == (str(workspace.parent / "elsewhere"),)
+
+
+async def test_each_part_has_its_own_objection(workspace: Path) -> None:
+    verdict = await judge("ls && rm x | sort -o y", workspace)
+
+    assert [(part.command.name, part.objection is None) for part in verdict.parts] == [
+        ("ls", True),
+        ("rm", False),
+        ("sort", False),
+    ]
+    assert [part.refused for part in verdict.parts] == [frozenset(), frozenset(), frozenset({"-o"})]
+    assert verdict.reason == "rm is not known only to read"
+
+
+async def test_an_opaque_command_says_why_and_shows_what_was_made_out(workspace: Path) -> None:
+    verdict = await judge("for i in a; do rm x; done", workspace)
+
+    assert verdict.unclear == "it has a loop"
+    assert verdict.reason == "what it does cannot be told: it has a loop"
+    assert [command.words for command in verdict.commands] == [("rm", "x")]
+    assert all(part.objection for part in verdict.parts)
+
+
+async def test_a_program_of_the_workspace_is_not_taken_for_the_systems(workspace: Path) -> None:
+    planted = plant(workspace / "bin", "ls")
+    gate = gate_for(workspace, path=f"{workspace / 'bin'}:{os.defpath}")
+
+    verdict = await gate.judge("ls", workspace)
+    other = await gate.judge("cat a", workspace)
+
+    assert str(planted) in verdict.reason
+    assert not verdict.is_read_only
+    assert other.is_read_only
+
+
+async def test_a_program_from_a_folder_that_is_not_the_systems_is_asked_about(
+    workspace: Path, tmp_path: Path
+) -> None:
+    plant(tmp_path / "own", "cat")
+
+    verdict = await gate_for(workspace, path=f"{tmp_path / 'own'}:{os.defpath}").judge("cat a", workspace)
+
+    assert not verdict.is_read_only
+
+
+async def test_a_program_that_is_not_there_does_nothing(workspace: Path) -> None:
+    verdict = await gate_for(workspace, path=str(workspace / "nowhere")).judge("rg x sub", workspace)
+
+    assert verdict.is_read_only
+
+
+async def test_the_folder_it_runs_in_is_where_paths_start(workspace: Path) -> None:
+    inside = await judge("cat ../a", workspace, cwd=workspace / "sub")
+    outside = await judge("cat ../../a", workspace, cwd=workspace / "sub")
+
+    assert inside.is_read_only
+    assert not outside.is_read_only
+
+
+async def test_every_root_of_the_workspace_may_be_read(workspace: Path) -> None:
+    other = workspace.parent / "other"
+    other.mkdir()
+
+    alone = await judge(f"ls {other}", workspace)
+    both = await gate_for(workspace, other).judge(f"ls {other}", workspace)
+
+    assert not alone.is_read_only
+    assert both.is_read_only
+
+
+def test_the_grammar_is_not_loaded_before_there_is_a_command() -> None:
+    code = (
+        "import sys, infrastructure.shell.gate; assert 'tree_sitter' not in sys.modules; "
+        "from infrastructure.shell.parsing import parse; parse('ls'); assert 'tree_sitter' in sys.modules"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr.decode()
+
+
+async def test_many_judgements_at_once_are_the_same_as_one_by_one(workspace: Path) -> None:
+    gate = gate_for(workspace)
+    commands = ["ls -la", "rm x", "cat .env", "cat a | head -3", "echo $(id)", "grep -rn x sub"] * 10
+
+    together = await asyncio.gather(*(gate.judge(command, workspace) for command in commands))
+
+    assert [v.is_read_only for v in together] == [True, False, False, True, False, True] * 10
+
+
+def test_only_so_many_files_are_looked_through(workspace: Path) -> None:
+    for number in range(20):
+        (workspace / "sub" / f"file{number}").touch()
+    policy = PathPolicy(roots=(str(workspace),))
+    use = PathUse("sub", Reading.ALL_BELOW)
+
+    assert Reach(policy, most_entries=30).require_readable(use, str(workspace)) == str(workspace / "sub")
+    with pytest.raises(OutOfReach, match="too many files"):
+        Reach(policy, most_entries=15).require_readable(use, str(workspace))
+
+
+def test_a_folder_that_was_looked_through_is_not_counted_again(workspace: Path) -> None:
+    for number in range(20):
+        (workspace / "sub" / f"file{number}").touch()
+    reach = Reach(PathPolicy(roots=(str(workspace),)), most_entries=30)
+    use = PathUse("sub", Reading.ALL_BELOW)
+
+    paths = {reach.require_readable(use, str(workspace)) for _ in range(5)}
+
+    assert paths == {str(workspace / "sub")}
+
+
+async def test_a_folder_that_cannot_be_looked_into_is_asked_about(workspace: Path) -> None:
+    # Longer than a path can be, by way of folders that are each allowed.
+    deep = workspace
+    descriptor = os.open(deep, os.O_RDONLY)
+    try:
+        for _ in range(20):
+            os.mkdir("n" * 250, dir_fd=descriptor)
+            below = os.open("n" * 250, os.O_RDONLY, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+    finally:
+        os.close(descriptor)
+
+    verdict = await judge("grep -r x " + "n" * 250, workspace)
+
+    assert not verdict.is_read_only
+    assert "cannot be looked into" in verdict.reason

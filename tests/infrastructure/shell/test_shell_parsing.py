@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from domain.shell import Redirect
+from infrastructure.shell.parsing import parse
+
+PRINTABLE = st.characters(
+    exclude_categories=("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"), include_characters=" "
+)
+
+
+def words_of(text: str) -> list[tuple[str, ...]]:
+    line = parse(text)
+    assert line.unclear is None, line.unclear
+    return [command.words for command in line.commands]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.text(PRINTABLE, max_size=12), max_size=6))
+def test_any_printable_words_come_back_as_they_were_quoted(words: list[str]) -> None:
+    argv = ("ls", *words)
+
+    assert words_of(shlex.join(argv)) == [argv]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.sampled_from("ab '\"\\$`;&|<>(){}[]*?!#~=\n\t-+@%^é"), max_size=40))
+def test_any_text_is_either_taken_apart_or_said_to_be_unclear(text: str) -> None:
+    line = parse(text)
+
+    assert line.unclear is not None or line.commands
+    assert line.unclear != ""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ls -la", [("ls", "-la")]),
+        ("ls;pwd", [("ls",), ("pwd",)]),
+        ("a && b || c | d; e", [("a",), ("b",), ("c",), ("d",), ("e",)]),
+        ("rg -n foo -g'*.py'", [("rg", "-n", "foo", "-g*.py")]),
+        ("cat \"a b\" 'c d'", [("cat", "a b", "c d")]),
+        ('echo "a\\"b\\\\c\\d"', [("echo", 'a"b\\c\\d')]),
+        ("echo a'b'\"c\"d", [("echo", "abcd")]),
+        ("echo '' \"\"", [("echo", "", "")]),
+        ("git show HEAD~2 HEAD^ a..b", [("git", "show", "HEAD~2", "HEAD^", "a..b")]),
+        (r"find . \( -name a \) \! -type f", [("find", ".", "(", "-name", "a", ")", "!", "-type", "f")]),
+        ("head -5 a#b", [("head", "-5", "a#b")]),
+        ("\tls\t-l ", [("ls", "-l")]),
+        ("ls\n\n", [("ls",)]),
+        ("echo ＡＢ grün 日本", [("echo", "ＡＢ", "grün", "日本")]),
+    ],
+)
+def test_plain_commands_are_taken_apart_into_the_words_programs_get(
+    text: str, expected: list[tuple[str, ...]]
+) -> None:
+    assert words_of(text) == expected
+
+
+def test_the_operator_behind_each_command_is_kept() -> None:
+    line = parse("a && b || c | d; e;")
+
+    assert [command.then for command in line.commands] == ["&&", "||", "|", ";", ";"]
+
+
+def test_redirections_belong_to_the_command_they_stand_at() -> None:
+    line = parse("a && b < x 2>&1 | c >/dev/null; >y d")
+
+    assert [command.redirects for command in line.commands] == [
+        (),
+        (Redirect("<", "x"), Redirect(">&", "1")),
+        (Redirect(">", "/dev/null"),),
+        (Redirect(">", "y"),),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("ls $HOME", "variable"),
+        ("ls ${HOME}", "variable"),
+        ("A=1 ls", "sets a variable"),
+        ("ls $(pwd)", "runs a command inside a word"),
+        ("ls `pwd`", "runs a command inside a word"),
+        ("ls <(pwd)", "runs a command inside a word"),
+        ("ls *.py", "outside quotes"),
+        ("ls {a,b}", "{ outside quotes"),
+        ("ls a{1..2}", "braces"),
+        ("ls ~", "home folder"),
+        ("ls a:~", "home folder"),
+        ("ls &", "background"),
+        ("(ls)", "subshell"),
+        ("for i in a; do ls; done", "loop"),
+        ("if ls; then ls; fi", "condition"),
+        ("! ls", "negates"),
+        ("[ -f a ]", "brackets"),
+        ("ls # x", "comment"),
+        ("ls <<E\nE", "several lines"),
+        ("ls <<< a", "here-string"),
+        ("ls\npwd", "several lines"),
+        ("ls 'a", "open"),
+        ("ls \u200b", "U+200B"),
+        ("ls \u00a0", "U+00A0"),
+        ("ls \x1b", "U+001B"),
+        ("", "empty"),
+        ("ls " + "a" * 20_000, "too long"),
+        ("ls|" * 300 + "ls", "too long"),
+    ],
+)
+def test_what_is_more_than_plain_commands_is_named(text: str, reason: str) -> None:
+    line = parse(text)
+
+    assert line.unclear is not None
+    assert reason in line.unclear
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["ls\nrm x", "echo $(rm x)", "f(){ rm x; }; f", "for i in *; do r''m x; done", "if true; then rm x; fi"],
+)
+def test_commands_hidden_in_an_opaque_text_are_made_out_for_tightening(text: str) -> None:
+    line = parse(text)
+
+    assert line.unclear is not None
+    assert ("rm", "x") in [command.words for command in line.commands]
+
+
+def test_assignments_in_front_of_a_command_are_shown() -> None:
+    (command,) = parse("LD_PRELOAD=./x ls -l").commands
+
+    assert command.assignments == ("LD_PRELOAD=./x",)
+    assert command.words == ("ls", "-l")

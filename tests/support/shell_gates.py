@@ -1,0 +1,20 @@
+"""A shell gate over a real folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from domain.path_policy import PathPolicy
+from domain.shell import ShellVerdict
+from infrastructure.shell.gate import ShellGate
+from infrastructure.shell.programs import SystemPrograms
+
+
+def gate_for(*roots: Path, path: str = os.defpath) -> ShellGate:
+    policy = PathPolicy(roots=tuple(os.path.realpath(root) for root in roots))
+    return ShellGate(policy, SystemPrograms(path, policy))
+
+
+async def judge(command: str, workspace: Path, *, cwd: Path | None = None) -> ShellVerdict:
+    return await gate_for(workspace).judge(command, cwd or workspace)
