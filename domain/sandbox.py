@@ -1,0 +1,42 @@
+"""Whether commands run in a sandbox, and if not, why: what the person is shown and what reviews are told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxOn:
+    """Commands run in a sandbox. `program` is the path of what makes it, `version` what that calls itself."""
+
+    program: str
+    version: str
+
+    @property
+    def told(self) -> str:
+        """One sentence for the person."""
+        return (
+            f"{self.version} ({self.program}): commands write in the workspace only, protected paths excepted, "
+            "and see no home, no other process and none of our files"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxOff:
+    """Commands run without a sandbox, or, where it is required, not at all.
+
+    `why` is a clause without its full stop, `remedy` says what the person can do.
+    """
+
+    why: str
+    remedy: str
+    required: bool = False
+
+    @property
+    def told(self) -> str:
+        """One sentence for the person."""
+        return f"{self.why}; {'no command runs' if self.required else 'commands run with your rights'}"
+
+
+SandboxState: TypeAlias = SandboxOn | SandboxOff

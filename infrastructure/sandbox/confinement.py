@@ -1,0 +1,73 @@
+"""What one command will be held to, told before it runs, and what is to be said once it has."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+_SIGNALLED = {128 + each.value: each.name for each in signal.Signals}
+_READ_ONLY = "Read-only file system"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """A command line as it is really run.
+
+    `is_confined` tells whether that is inside a sandbox; `is_complete` whether the whole workspace could be
+    looked through for protected and sensitive files; `absent` are protected paths that did not exist before.
+    """
+
+    argv: tuple[str, ...]
+    is_confined: bool = False
+    is_complete: bool = True
+    absent: tuple[str, ...] = ()
+
+    def background(self, ended: int) -> int:
+        """How many of the processes that were ended are the command's: the first one is the sandbox's own."""
+        return ended - 1 if self.is_confined and ended else ended
+
+    def remarks(self, exit_code: int | None, output: str) -> list[str]:
+        """What there is to say of the sandbox once the command has ended, a sentence each. Looks at files."""
+        if not self.is_confined:
+            return []
+        said: list[str] = []
+        if exit_code in _SIGNALLED:
+            said.append(f"in the sandbox exit code {exit_code} may stand for {_SIGNALLED[exit_code]}")
+        if _READ_ONLY in output:
+            said.append(
+                "in the sandbox commands write in the workspace only, and there not to protected paths such as "
+                ".git; the person can open more with tools.run_command.sandbox_writable (docs/sandbox.md)"
+            )
+        made = [path for path in self.absent if os.path.lexists(path)]
+        if made:
+            said.append(f"made by the command, though protected: {', '.join(made)} (it was not there before)")
+        if not self.is_complete:
+            said.append(
+                "the workspace is too large to be looked through: protected and sensitive files deep in it "
+                "were not kept from the command"
+            )
+        return said
+
+
+Line: TypeAlias = Callable[[Sequence[str], Path, Mapping[str, str]], Launch]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confinement:
+    """What a command will be held to. `told` is part of what a review approves; None where nothing was asked
+    of a sandbox. `network` says whether the command reaches the network.
+    """
+
+    told: str | None = None
+    network: bool = True
+    line: Line | None = None
+
+    def launch(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> Launch:
+        """The command line to run, which begins with a program's absolute path. Reads folders; call it off the
+        event loop.
+        """
+        return self.line(argv, cwd, environment) if self.line is not None else Launch(argv=tuple(argv))

@@ -1,0 +1,203 @@
+"""Places of a machine that matter to a sandbox: what is hidden, what programs need of it, what stays secret."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Mapping
+from pathlib import Path
+
+# Private to each command: empty at its start, gone with it. /run has the sockets of the system's services.
+PRIVATE = ("/tmp", "/var/tmp", "/run", "/var/run")
+
+# Of a home, readable: what programs are installed in, and what they cannot work without. Nothing else is seen.
+TOOLCHAINS = (
+    ".asdf",
+    ".bun",
+    ".cabal",
+    ".cache/Cypress",
+    ".cache/ms-playwright",
+    ".cache/puppeteer",
+    ".cache/pypoetry/virtualenvs",
+    ".cargo",
+    ".composer/vendor",
+    ".conda/envs",
+    ".deno",
+    ".dotnet",
+    ".elan",
+    ".fnm",
+    ".gem",
+    ".ghcup",
+    ".goenv",
+    ".jenv",
+    ".juliaup",
+    ".julia",
+    ".linuxbrew",
+    ".local/bin",
+    ".local/lib",
+    ".local/pipx",
+    ".local/share/fnm",
+    ".local/share/mise",
+    ".local/share/pipx",
+    ".local/share/pnpm",
+    ".local/share/rtx",
+    ".local/share/uv",
+    ".local/share/virtualenvs",
+    ".m2",
+    ".nix-profile",
+    ".nodenv",
+    ".npm-global",
+    ".nvm",
+    ".nuget/packages",
+    ".opam",
+    ".pub-cache",
+    ".pyenv",
+    ".rbenv",
+    ".rustup",
+    ".rvm",
+    ".rye",
+    ".sdkman",
+    ".stack",
+    ".swiftly",
+    ".virtualenvs",
+    ".volta",
+    ".yarn",
+    "anaconda3",
+    "bin",
+    "go",
+    "mambaforge",
+    "miniconda3",
+    "miniforge3",
+    # how the person's git signs and behaves, and what it ignores
+    ".config/git/attributes",
+    ".config/git/config",
+    ".config/git/ignore",
+    ".gitconfig",
+)
+# Variables that name a folder of tools, or several as PATH does.
+TOOL_VARIABLES = (
+    "PATH",
+    "ASDF_DATA_DIR",
+    "BUN_INSTALL",
+    "CARGO_HOME",
+    "CONDA_PREFIX",
+    "DENO_INSTALL",
+    "DOTNET_ROOT",
+    "FNM_DIR",
+    "GOPATH",
+    "GOROOT",
+    "JAVA_HOME",
+    "MISE_DATA_DIR",
+    "NODE_PATH",
+    "NVM_DIR",
+    "PNPM_HOME",
+    "PYENV_ROOT",
+    "PYTHONPATH",
+    "RBENV_ROOT",
+    "RUSTUP_HOME",
+    "SDKMAN_DIR",
+    "UV_PYTHON_INSTALL_DIR",
+    "VIRTUAL_ENV",
+    "VOLTA_HOME",
+)
+# Of a home, never seen, also where the workspace or a folder of tools holds it.
+SECRETS = (
+    ".aws",
+    ".azure",
+    ".bash_history",
+    ".bundle/config",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".composer/auth.json",
+    ".config/BraveSoftware",
+    ".config/chromium",
+    ".config/configstore",
+    ".config/doctl",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/git/credentials",
+    ".config/github-copilot",
+    ".config/google-chrome",
+    ".config/heroku",
+    ".config/hub",
+    ".config/op",
+    ".config/rclone",
+    ".config/sops",
+    ".copilot",
+    ".docker",
+    ".gem/credentials",
+    ".git-credentials",
+    ".gnupg",
+    ".gradle/gradle.properties",
+    ".huggingface",
+    ".kube",
+    ".local/share/keyrings",
+    ".m2/settings-security.xml",
+    ".m2/settings.xml",
+    ".mozilla",
+    ".netrc",
+    ".npmrc",
+    ".pgpass",
+    ".password-store",
+    ".pypirc",
+    ".python_history",
+    ".ssh",
+    ".terraform.d",
+    ".vault-token",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".zsh_history",
+)
+# Addresses of sockets that are hidden: a program that believes them only fails later and less plainly.
+SOCKET_VARIABLES = (
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DISPLAY",
+    "DOCKER_HOST",
+    "GPG_AGENT_INFO",
+    "SSH_AGENT_PID",
+    "SSH_AUTH_SOCK",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "XDG_RUNTIME_DIR",
+)
+TEMPORARY_VARIABLES = ("TMPDIR", "TMP", "TEMP")
+_RESOLVER = "/etc/resolv.conf"
+
+
+def homes(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The person's home folders, canonical: that of the environment and that of the account."""
+    named = [environ.get("HOME", "")]
+    try:
+        named.append(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:  # an account without an entry, as in some containers
+        named = named[:1]
+    real = (os.path.realpath(home) for home in named if os.path.isabs(home))
+    return tuple(dict.fromkeys(home for home in real if os.path.isdir(home)))
+
+
+def private_folders() -> tuple[str, ...]:
+    """The folders that each command gets empty and for itself, canonical."""
+    real = (os.path.realpath(folder) for folder in PRIVATE)
+    return tuple(dict.fromkeys(folder for folder in real if os.path.isdir(folder)))
+
+
+def tool_folders(environ: Mapping[str, str], home_folders: tuple[str, ...]) -> tuple[str, ...]:
+    """Where programs and what they need may lie in hidden places; whether it exists is not looked at."""
+    named = [entry for name in TOOL_VARIABLES for entry in environ.get(name, "").split(os.pathsep)]
+    found = [os.path.join(home, each) for home in home_folders for each in TOOLCHAINS]
+    found += [os.path.normpath(entry) for entry in named if os.path.isabs(entry)]
+    # DNS works only if the file behind this link is there, and it is kept under /run.
+    found.append(os.path.realpath(_RESOLVER))
+    return tuple(dict.fromkeys(found))
+
+
+def secret_places(home_folders: tuple[str, ...]) -> tuple[str, ...]:
+    """What of the homes nobody may read; whether it exists is not looked at."""
+    return tuple(os.path.join(home, each) for home in home_folders for each in SECRETS)
+
+
+def expanded(path: str, environ: Mapping[str, str], root: Path) -> str:
+    """A path of the settings: `~/` is the home, a relative path begins at the workspace's first root."""
+    if path == "~" or path.startswith("~/"):
+        path = environ.get("HOME", "") + path[1:]
+    return os.path.normpath(os.path.join(root, path))

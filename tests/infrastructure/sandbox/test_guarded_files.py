@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from domain.path_policy import PathPolicy
+from infrastructure.sandbox.guarded_files import GuardedFiles, find_guarded
+from infrastructure.sandbox.repository import repository_places
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path.resolve() / "root"
+    folder.mkdir()
+    return folder
+
+
+def make(root: Path, *paths: str) -> None:
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).touch()
+
+
+def found(root: Path, **bounds: int) -> GuardedFiles:
+    return find_guarded([str(root)], PathPolicy(roots=(str(root),)), **bounds)
+
+
+def below(root: Path, paths: list[str]) -> list[str]:
+    return sorted(str(Path(path).relative_to(root)) for path in paths)
+
+
+def test_protected_and_sensitive_paths_are_found_at_any_depth_and_in_any_case(root: Path) -> None:
+    make(root, "a/b/agents.MD", "a/.Env", ".git/config", ".github/x/.env", "plain", "a/key.pem")
+
+    guarded = found(root)
+
+    assert below(root, guarded.protected) == [".git", ".github", "a/b/agents.MD"]
+    assert below(root, guarded.sensitive) == [".github/x/.env", "a/.Env", "a/key.pem"]
+    assert guarded.complete
+
+
+def test_installed_packages_and_linked_folders_are_not_looked_into(root: Path, tmp_path: Path) -> None:
+    make(root, "node_modules/x/.env", "lib/site-packages/certifi/cacert.pem")
+    make(tmp_path, "elsewhere/.env")
+    (root / "link").symlink_to(tmp_path / "elsewhere")
+
+    assert found(root).sensitive == []
+
+
+def test_a_workspace_that_is_too_large_is_looked_through_from_the_top_and_said_to_be(root: Path) -> None:
+    make(root, ".env", *(f"deep/{n}" for n in range(20)))
+
+    guarded = found(root, entries=10)
+
+    assert below(root, guarded.sensitive) == [".env"]
+    assert not guarded.complete
+
+
+def test_so_is_one_with_too_many_such_files(root: Path) -> None:
+    make(root, *(f"{n}.pem" for n in range(20)))
+
+    guarded = found(root, most=5)
+
+    assert len(guarded.sensitive) == 5
+    assert not guarded.complete
+
+
+def test_protected_names_that_the_roots_do_not_have_are_listed(root: Path) -> None:
+    make(root, "AGENTS.md")
+
+    absent = found(root).absent
+
+    assert str(root / "CLAUDE.md") in absent
+    assert str(root / "AGENTS.md") not in absent
+
+
+def test_a_folder_of_no_repository_needs_nothing_else(root: Path) -> None:
+    assert repository_places(str(root)) == ()
+
+
+def test_a_submodule_needs_the_repository_around_it(root: Path) -> None:
+    make(root, ".git/HEAD", ".git/objects/x", ".git/refs/x", ".git/modules/sub/HEAD", "sub/file")
+    (root / "sub/.git").write_text("gitdir: ../.git/modules/sub\n")
+
+    assert repository_places(str(root / "sub")) == (str(root / ".git"),)
+
+
+@pytest.mark.parametrize("line", ["gitdir: /", "gitdir: ../.ssh", "nonsense", "gitdir: a\nb", ""])
+def test_a_git_file_that_names_no_repository_is_not_believed(root: Path, line: str) -> None:
+    make(root, ".ssh/HEAD", "work/file")
+    (root / "work/.git").write_text(line)
+
+    assert repository_places(str(root / "work")) == ()

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from domain.errors import ToolError
+from tests.infrastructure.commands.command_bench import (
+    Daemon,
+    RecordingControls,
+    alive_with,
+    context_with,
+    eventually,
+)
+from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
+
+pytestmark = needs_bubblewrap
+
+# Plays quorum: runs one command in a sandbox until it is killed.
+_QUORUM = """
+import asyncio, sys
+from pathlib import Path
+from tests.infrastructure.sandbox.sandbox_bench import Household
+home, root, path, command = sys.argv[1:]
+environ = {"HOME": home, "PATH": path}
+asyncio.run(Household(home=Path(home), root=Path(root), environ=environ).run(command))
+"""
+
+
+def a_sleep() -> str:
+    """Sleeping for a time nobody else sleeps for, so that the process can be found."""
+    return f"600.{secrets.randbelow(10**12):012d}"
+
+
+def another_quorum(household: Household, command: str) -> subprocess.Popen[bytes]:
+    repository = str(Path(__file__).parents[3])
+    words = [str(household.home), str(household.root), household.environ["PATH"], command]
+    return subprocess.Popen(
+        [sys.executable, "-c", _QUORUM, *words],
+        cwd=repository,
+        env={**os.environ, "PYTHONPATH": repository},
+    )
+
+
+async def test_output_exit_code_and_standard_input_are_those_of_the_command(household: Household) -> None:
+    assert await household.run("cat; echo 1; echo 2 >&2; echo 3; exit 7") == "1\n2\n3\nexit code 7"
+
+
+async def test_no_descriptor_of_ours_reaches_the_command(household: Household) -> None:
+    assert await household.run("exec ls /proc/self/fd") == "0\n1\n2\n3\nexit code 0"
+
+
+async def test_an_end_by_signal_is_told(household: Household) -> None:
+    assert await household.run("kill -SEGV $$") == (
+        "exit code 139\nin the sandbox exit code 139 may stand for SIGSEGV"
+    )
+
+
+async def test_output_is_shown_while_the_command_runs(household: Household) -> None:
+    controls = RecordingControls()
+    running = asyncio.create_task(
+        household.tool().execute({"command": "echo so far; sleep 600"}, context_with(controls))
+    )
+
+    await eventually(lambda: controls.reports == ["so far"])
+
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_what_survives_a_command_is_ended_and_said(household: Household) -> None:
+    daemon, sleep = Daemon(household.root), a_sleep()
+
+    told = await household.run(f"{daemon.command}; sleep {sleep} & echo done")
+
+    assert told == "done\nexit code 0\n2 background processes were ended"
+    assert not daemon.is_alive()
+    assert not alive_with(sleep)
+
+
+async def test_a_process_about_to_end_by_itself_may_finish_its_output(household: Household) -> None:
+    assert await household.run("echo written > >(sleep 0.01; cat)") == "written\nexit code 0"
+
+
+async def test_a_timeout_leaves_no_process(household: Household) -> None:
+    daemon, sleep = Daemon(household.root), a_sleep()
+
+    with pytest.raises(ToolError, match="ended after 1 s"):
+        await household.run(f"{daemon.command}; trap '' TERM; sleep {sleep}", timeout_secs=1)
+
+    assert not daemon.is_alive()
+    assert not alive_with(sleep)
+
+
+async def test_a_command_may_tidy_up_when_its_time_is_over(household: Household) -> None:
+    with pytest.raises(ToolError, match="tidied"):
+        await household.run("trap 'echo tidied; exit' TERM; while :; do sleep 0.01; done", timeout_secs=1)
+
+
+async def test_cancellation_passes_once_all_is_dead(household: Household) -> None:
+    daemon = Daemon(household.root)
+    running = asyncio.create_task(household.run(f"{daemon.command}; sleep 600"))
+    await eventually(daemon.ready.exists)
+
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    assert not daemon.is_alive()
+
+
+async def test_nothing_outlives_quorum_when_it_is_killed(household: Household) -> None:
+    daemon, sleep = Daemon(household.root), a_sleep()
+    quorum = another_quorum(household, f"{daemon.command}; (trap '' TERM; sleep {sleep})")
+    await eventually(lambda: alive_with(sleep))
+
+    quorum.send_signal(signal.SIGKILL)
+    quorum.wait()
+
+    await eventually(lambda: not alive_with(sleep) and not daemon.is_alive())
+
+
+async def test_a_command_cannot_signal_its_warden(household: Household) -> None:
+    told = await household.run("kill -KILL $PPID; kill -KILL -1; echo alive")
+
+    assert told.endswith("alive\nexit code 0")

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.infrastructure.sandbox.sandbox_bench import Household, a_repository, git, needs_bubblewrap
+
+pytestmark = needs_bubblewrap
+
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed here")
+
+
+async def test_a_workspace_named_by_a_link_can_be_worked_in(household: Household, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(household.root)
+    real, household.root = household.root, link
+
+    assert await household.run("echo made > file; pwd") == f"{real}\nexit code 0"
+
+    assert (real / "file").read_text() == "made\n"
+
+
+async def test_each_of_several_roots_is_writable(household: Household, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    household.more_roots = [other]
+    (other / ".env").write_text("secret")
+
+    told = await household.run(f"touch here {other}/there; cat {other}/.env")
+
+    assert "Permission denied" in told
+    assert (household.root / "here").exists()
+    assert (other / "there").exists()
+
+
+async def test_a_folder_of_the_workspace_can_be_the_working_directory(household: Household) -> None:
+    (household.root / "sub").mkdir()
+
+    assert await household.run("cd sub && pwd") == f"{household.root}/sub\nexit code 0"
+
+
+async def test_paths_with_odd_names_are_covered(household: Household) -> None:
+    household.root = household.home / "a b\n'\"--é"
+    household.root.mkdir()
+    household.write(f"{household.root.name}/.env")
+
+    told = await household.run("cat .env; touch made")
+
+    assert "secret" not in told
+    assert (household.root / "made").exists()
+
+
+async def test_python_and_its_tests_run(household: Household) -> None:
+    household.write(
+        "src/project/test_it.py",
+        "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(1, 1)\n",
+    )
+
+    told = await household.run(f"{sys.executable} -m unittest -q")
+
+    assert "OK" in told
+    assert told.endswith("exit code 0")
+
+
+async def test_what_the_person_opens_is_open(household: Household) -> None:
+    household.write(".cache/models/weights", "numbers\n")
+    (household.home / "cache").mkdir()
+    household.readable, household.writable = ["~/.cache/models"], [str(household.home / "cache")]
+
+    told = await household.run("cat ~/.cache/models/weights; touch ~/.cache/models/x; echo kept > ~/cache/file")
+
+    assert told.startswith("numbers\n")
+    assert "Read-only file system" in told
+    assert (household.home / "cache/file").read_text() == "kept\n"
+
+
+async def test_our_own_folders_cannot_be_opened(household: Household) -> None:
+    own = household.write(".config/quorum/quorum.toml").parent
+    household.own = [own]
+    household.readable, household.writable = [str(own), "~/.config"], [str(own)]
+
+    assert "secret" not in await household.run("cat ~/.config/quorum/quorum.toml")
+
+
+@needs_git
+async def test_git_tells_the_state_of_a_repository(household: Household) -> None:
+    a_repository(household.root)
+
+    assert await household.run("echo b > a.txt; git status --short; git log --format=%s") == (
+        " M a.txt\nfirst\nexit code 0"
+    )
+
+
+@needs_git
+async def test_a_commit_is_refused_with_the_remedy(household: Household) -> None:
+    a_repository(household.root)
+
+    told = await household.run("git commit --allow-empty -m second")
+
+    assert "Read-only file system" in told
+    assert told.split("\n")[-1].endswith("open more with tools.run_command.sandbox_writable (docs/sandbox.md)")
+
+
+@needs_git
+async def test_with_git_opened_a_commit_works_and_what_git_runs_stays_closed(household: Household) -> None:
+    a_repository(household.root)
+    household.writable = [".git"]
+
+    told = await household.run(
+        "git commit --quiet --allow-empty -m second; git log --format=%s;"
+        "git config core.fsmonitor evil; echo evil > .git/hooks/pre-commit; mv .git elsewhere"
+    )
+
+    assert told.startswith("second\nfirst\n")
+    assert "evil" not in (household.root / ".git/config").read_text()
+    assert not (household.root / ".git/hooks/pre-commit").exists()
+    assert not (household.root / "elsewhere").exists()
+
+
+@needs_git
+async def test_git_works_in_a_folder_below_the_top_of_its_repository(household: Household) -> None:
+    top = household.root
+    a_repository(top)
+    household.root = top / "sub"
+    household.root.mkdir()
+    (top / ".env").write_text("secret")
+
+    told = await household.run("git log --format=%s; git status --short; cat ../.env; touch ../new ../.git/new")
+
+    assert told.startswith("first\n")
+    assert "secret" not in told
+    assert sorted(path.name for path in top.iterdir()) == [".env", ".git", "a.txt", "sub"]
+
+
+@needs_git
+async def test_git_works_in_a_worktree_whose_repository_is_elsewhere(household: Household) -> None:
+    main = household.home / "main"
+    a_repository(main)
+    household.root.rmdir()
+    git(main, "worktree", "add", "--quiet", str(household.root))
+
+    told = await household.run(
+        f"git log --format=%s; git status --short; touch {main}/.git/new; cat {main}/a.txt"
+    )
+
+    assert told.startswith("first\n")
+    assert "Read-only file system" in told
+    assert "No such file" in told  # of the other worktree nothing is seen
+
+
+async def test_a_git_file_opens_no_folder_that_is_no_repository(household: Household) -> None:
+    household.write(".ssh/HEAD")
+    household.write("x.git/HEAD")
+    for named in (".ssh", "x.git"):
+        (household.root / ".git").write_text(f"gitdir: {household.home / named}\n")
+
+        assert "secret" not in await household.run(f"cat ~/{named}/HEAD")
