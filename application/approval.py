@@ -1,22 +1,31 @@
-"""Obtaining a person's approval of exactly one packet: ask, edit, seal anew, ask again."""
+"""Obtaining an approval of exactly one packet: votes, questions, edits, sealed anew and asked again."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 from application.batch_state import BatchCall, BatchState
+from application.vote_feed import VoteFeed
+from domain.ballot import Tally, Verdict, Vote
+from domain.decision import Decision
 from domain.errors import ToolError
 from domain.events import CallQueued, ReviewDecided
 from domain.packet import ReviewPacket
+from domain.permissions import Answer
 from domain.review import (
-    Answer,
     Approve,
+    ApproveAlways,
     ApproveRest,
     DecisionLabel,
     Edit,
     NobodyThere,
     Reject,
     RejectAndInterrupt,
+    ReviewAnswer,
     ReviewRequest,
 )
 from domain.tool import RiskLevel
@@ -46,47 +55,114 @@ class Interrupted(Exception):
 
 
 class Approval:
-    """The questions about one call, until there is an answer to the very bytes that would run."""
+    """The votes and questions about one call, until there is an answer to the very bytes that would run."""
 
     def __init__(self, call: BatchCall, state: BatchState) -> None:
         self._call = call
         self._state = state
         self._edited = False
 
-    async def obtain(self, reasons: tuple[str, ...], *, stale: bool) -> Granted | Withheld:
-        """Ask the person. Raises Interrupted when they stop the whole turn."""
+    async def obtain(self, decision: Decision, *, stale: bool) -> Granted | Withheld:
+        """Have the models vote where that may settle it, then ask the person.
+
+        Raises Interrupted when they stop the whole turn.
+        """
+        packet = self._call.packet()
+        if packet.digest in self._state.approved_ahead:
+            return await self._granted(packet, "approved ahead, with the calls before it")
+        votes_decide = self._state.review.votes_decide(decision)
+        feed = self._state.review.feed(self._call.subject, as_advice=not votes_decide)
+        if not votes_decide:
+            return await self._ask(decision.reasons, feed, stale=stale)
+        self._show_waiting("votes", feed)
+        votes = await self._state.review.gather(packet, self._state.task, feed)
+        await self._state.review.conclude(packet, feed)
+        decision = self._call.decide(votes)
+        if decision.answer is Answer.ALLOW:
+            await self._decided(packet, DecisionLabel.ALLOWED, "; ".join(decision.reasons))
+            return Granted(DecisionLabel.ALLOWED)
+        return await self._ask(decision.reasons, feed, stale=stale, votes=votes)
+
+    # ---------------------------------------------------------------- the person
+
+    async def _ask(
+        self, reasons: tuple[str, ...], feed: VoteFeed, *, stale: bool, votes: Tally | None = None
+    ) -> Granted | Withheld:
         while True:
             packet = self._call.packet()
             if packet.digest in self._state.approved_ahead:
-                return await self._granted(packet)
-            self._call.execution.waiting_for = "review"
-            self._state.events.show(CallQueued(context=self._call.context, waiting_for="review"))
+                return await self._granted(packet, "approved ahead, with the calls before it")
+            answer = await self._answer(packet, reasons, feed, stale=stale)
+            match answer:
+                case Approve(digest) if digest == packet.digest:
+                    return await self._granted(packet)
+                case ApproveRest(digests) if packet.digest in digests:
+                    self._state.approved_ahead |= frozenset(digests)
+                    return await self._granted(packet)
+                case ApproveAlways(digest, rule, scope) if digest == packet.digest:
+                    await self._state.review.remember(rule, scope, self._call.subject)
+                    return await self._granted(packet, f"from now on by the rule {rule} ({scope})")
+                case Approve() | ApproveRest() | ApproveAlways():
+                    stale = True  # an answer to other bytes than these
+                case Edit() as edit:
+                    reasons = await self._edit(edit)
+                    feed, votes = VoteFeed(), None  # votes on other bytes are worth nothing here
+                case Reject(reason):
+                    told = f"rejected by the user: {reason}" if reason else "rejected by the user"
+                    return await self._withheld(packet, DecisionLabel.REJECTED, told, "user_rejected")
+                case RejectAndInterrupt():
+                    told = "rejected by the user, who stopped the turn"
+                    raise Interrupted(
+                        await self._withheld(packet, DecisionLabel.REJECTED, told, "user_rejected")
+                    )
+                case NobodyThere():
+                    return await self._nobody_there(packet, feed, votes)
+
+    async def _answer(
+        self, packet: ReviewPacket, reasons: tuple[str, ...], feed: VoteFeed, *, stale: bool
+    ) -> ReviewAnswer:
+        """Put the packet to the person, while the models go on voting on it."""
+        self._show_waiting("review", feed)
+        review, subject = self._state.review, self._call.subject
+        async with self._voting_on(packet, feed):
             request = ReviewRequest(
                 packet=packet,
                 reasons=reasons,
                 batch_size=self._state.size,
                 following=await self._following(),
                 stale=stale,
+                proposals=review.proposals(subject),
             )
-            match await self._state.review.ask(request):
-                case Approve(digest) if digest == packet.digest:
-                    return await self._granted(packet)
-                case ApproveRest(digests) if packet.digest in digests:
-                    self._state.approved_ahead |= frozenset(digests)
-                    return await self._granted(packet)
-                case Approve() | ApproveRest():
-                    stale = True  # an answer to other bytes than these
-                case Edit() as edit:
-                    reasons = await self._edit(edit)
-                case Reject(reason):
-                    told = f"rejected by the user: {reason}" if reason else "rejected by the user"
-                    return await self._withheld(packet, DecisionLabel.REJECTED, told)
-                case RejectAndInterrupt():
-                    told = "rejected by the user, who stopped the turn"
-                    raise Interrupted(await self._withheld(packet, DecisionLabel.REJECTED, told))
-                case NobodyThere():
-                    told = "withheld: it needs the approval of a person, and nobody is there to give it"
-                    return await self._withheld(packet, DecisionLabel.NEEDS_APPROVAL, told)
+            return await review.ask(request, review.desk(subject, feed))
+
+    @asynccontextmanager
+    async def _voting_on(self, packet: ReviewPacket, feed: VoteFeed) -> AsyncIterator[None]:
+        """Votes come in while the body runs; what is not there by then is no longer waited for."""
+        if not feed.awaited:
+            yield
+            return
+        voting = asyncio.ensure_future(self._state.review.gather(packet, self._state.task, feed))
+        try:
+            yield
+        finally:
+            voting.cancel()
+            await asyncio.wait([voting])
+            await self._state.review.conclude(packet, feed)
+
+    async def _nobody_there(self, packet: ReviewPacket, feed: VoteFeed, votes: Tally | None) -> Withheld:
+        label = DecisionLabel.NEEDS_APPROVAL
+        if votes is None or votes.verdict is not Verdict.REJECTED:
+            told = "withheld: it needs the approval of a person, and nobody is there to give it"
+            return await self._withheld(packet, label, told, "needs_approval")
+        against = "; ".join(f"{b.reviewer}: {b.reason}" for b in feed.ballots if b.vote is Vote.REJECT)
+        told = f"withheld: the quorum rejected it ({against}), and nobody is there to overrule it"
+        return await self._withheld(packet, label, told, "quorum_rejected")
+
+    def _show_waiting(self, what: Literal["review", "votes"], feed: VoteFeed) -> None:
+        self._call.execution.waiting_for = what
+        self._state.events.show(
+            CallQueued(context=self._call.context, waiting_for=what, reviewers=feed.reviewers)
+        )
 
     async def _edit(self, edit: Edit) -> tuple[str, ...]:
         """Put the edited arguments in place, if such a call can run; else keep the former and say why."""
@@ -111,9 +187,12 @@ class Approval:
         seal = self._call.seal
         projected = dict(seal.projected) if seal else {}
         for later in self._state.waiting_after(self._call):
-            if later.risk is RiskLevel.LOW or later.decide().answer is not Answer.ASK:
+            if later.risk is RiskLevel.LOW:
                 continue
             try:
+                await later.look()
+                if later.decide().answer is not Answer.ASK:
+                    continue
                 seal = await later.sealed(projected)
             except (ToolError, OSError):
                 continue  # it will be asked about, or fail, at its own turn
@@ -121,14 +200,16 @@ class Approval:
             packets.append(later.packet_of(seal))
         return tuple(packets)
 
-    async def _granted(self, packet: ReviewPacket) -> Granted:
+    # ---------------------------------------------------------------- endings
+
+    async def _granted(self, packet: ReviewPacket, reason: str | None = None) -> Granted:
         label = DecisionLabel.EDITED if self._edited else DecisionLabel.APPROVED
-        await self._decided(packet, label, None)
+        await self._decided(packet, label, reason)
         return Granted(label)
 
-    async def _withheld(self, packet: ReviewPacket, label: DecisionLabel, told: str) -> Withheld:
+    async def _withheld(self, packet: ReviewPacket, label: DecisionLabel, told: str, code: str) -> Withheld:
         await self._decided(packet, label, told)
-        return Withheld(label, f"{told}. It was not run.")
+        return Withheld(label, f"{told}. It was not run. [{code}]")
 
     async def _decided(self, packet: ReviewPacket, label: DecisionLabel, reason: str | None) -> None:
         await self._state.events.record(

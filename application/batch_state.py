@@ -7,14 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from application.event_stream import EventStream
-from application.ports import ToolSchemaPort
+from application.ports import FileWatch, ToolSchemaPort
 from application.review import Review
 from domain.access import Access
+from domain.ballot import Tally
+from domain.decision import Decision
 from domain.execution import Outcome, ToolExecution, ToolExecutionContext, ToolStatus
 from domain.json_value import JsonObject
 from domain.packet import ReviewPacket
+from domain.permissions import Subject
 from domain.plan import Plan, PlannedCall, Planner, with_turnstiles
-from domain.review import Decision
 from domain.run_state import RunState, folded
 from domain.seal import Seal
 from domain.tool import RiskLevel
@@ -46,8 +48,17 @@ class BatchCall(Protocol):
         """Compute anew what the call would touch, unless it has begun."""
         ...
 
-    def decide(self) -> Decision:
-        """Whether it may run, by the mode and by what it would touch now."""
+    @property
+    def subject(self) -> Subject:
+        """The call as decisions see it, with what was found out about its command at the last look."""
+        ...
+
+    async def look(self) -> None:
+        """Find out what its command, if it has one, would do as things stand now."""
+        ...
+
+    def decide(self, votes: Tally | None = None) -> Decision:
+        """Whether it may run, by what it would touch now and by the votes on it, if there are any."""
         ...
 
     async def sealed(self, projected: Mapping[str, bytes]) -> Seal | None:
@@ -72,7 +83,8 @@ class BatchCall(Protocol):
 
 
 class BatchState:
-    """The calls of a batch, who follows whom, and what was approved with "the rest"."""
+    """The calls of a batch, who follows whom, and what was approved with "the rest". `task` is what the person
+    asked for, in their words."""
 
     def __init__(
         self,
@@ -83,7 +95,11 @@ class BatchState:
         planner: Planner,
         cwd: str,
         shared: RunState,
+        task: str = "",
+        watch: FileWatch | None = None,
     ) -> None:
+        self.task = task
+        self.watch = watch
         self.shared = shared
         self.events = events
         self.review = review

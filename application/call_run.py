@@ -8,26 +8,32 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import replace
 
 from application.approval import Approval, Granted, Interrupted, Withheld
 from application.batch_state import BatchState
+from application.effect_receipt import EffectReceipt
 from application.hook_chain import HookChain
 from application.hooks import CallDraft
-from application.ports import SealingTool, Tool
+from application.ports import CommandTool, SealingTool, Tool
 from domain.access import EXCLUSIVE
+from domain.ballot import Tally
+from domain.decision import Decision
 from domain.errors import StaleSeal, ToolError
-from domain.events import CallFinished, CallProgressed, CallQueued, CallStarted
+from domain.events import CallFinished, CallProgressed, CallQueued, CallStarted, ReviewDecided
 from domain.execution import Outcome, ToolExecution, ToolExecutionContext, ToolStatus
 from domain.hook import Skip
 from domain.json_value import JsonObject
 from domain.output import ToolOutput
 from domain.packet import ReviewPacket
+from domain.permissions import Answer, Subject
 from domain.report import CallRecord
-from domain.review import Answer, Decision, DecisionLabel
+from domain.review import DecisionLabel
 from domain.run_state import Modifier
 from domain.seal import Seal
+from domain.shell import ShellVerdict
 from domain.summary import text_of
 from domain.tool import RiskLevel, ToolCall, ToolDefinition
 
@@ -67,6 +73,7 @@ class CallRun:
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
         self._waiting = False
+        self._shell: ShellVerdict | None = None
 
     @property
     def risk(self) -> RiskLevel:
@@ -200,17 +207,20 @@ class CallRun:
         approval = Approval(self, self._state)
         stale = 0
         while True:
+            await self.look()
+            self._state.review.note(self.subject)
             decision = self.decide()
             if decision.answer is Answer.DENY:
-                await self._withhold(
-                    DecisionLabel.DENIED, f"denied: {'; '.join(decision.reasons)}. It was not run."
-                )
+                await self._settled(decision, DecisionLabel.DENIED)
+                told = f"denied: {'; '.join(decision.reasons)}. It was not run. [{_denial_code(decision)}]"
+                await self._withhold(DecisionLabel.DENIED, told)
                 return
             self.seal = await self.sealed({})
             if decision.answer is Answer.ALLOW:
+                await self._settled(decision, DecisionLabel.ALLOWED)
                 self._label = DecisionLabel.ALLOWED
             else:
-                match await approval.obtain(decision.reasons, stale=stale > 0):
+                match await approval.obtain(decision, stale=stale > 0):
                     case Granted(label):
                         self._label = label
                     case Withheld(label, told):
@@ -225,6 +235,18 @@ class CallRun:
                 continue
             await self._end(Outcome.OK, self._with_edit_note(output))
             return
+
+    async def _settled(self, decision: Decision, label: DecisionLabel) -> None:
+        """Put on the record what settled a risky call without a question, unless it was the mode alone."""
+        if self.risk is RiskLevel.HIGH and not decision.by_mode:
+            await self._state.events.record(
+                ReviewDecided(
+                    context=self.context,
+                    digest=self.packet().digest,
+                    decision=label,
+                    reason="; ".join(decision.reasons),
+                )
+            )
 
     async def _withhold(self, label: DecisionLabel, told: str) -> None:
         self._label = label
@@ -246,12 +268,18 @@ class CallRun:
         self._started_at = time.monotonic()
         limit = self._tool.definition.timeout_secs
         try:
-            async with asyncio.timeout(limit) as timer:
+            async with self._receipt(), asyncio.timeout(limit) as timer:
                 return await self._tool.execute(self.arguments, replace(self.context, controls=self))
         except TimeoutError as error:
             if not timer.expired():
                 raise
             raise ToolError(f"{self.execution.name} timed out after {limit:g} s") from error
+
+    def _receipt(self) -> AbstractAsyncContextManager[None]:
+        """Around an execution that may change something: tells which files did change."""
+        if self.risk is RiskLevel.LOW or self._state.watch is None:
+            return nullcontext()
+        return EffectReceipt(self.context, self.access, self._state.watch, self._state.events)
 
     async def _end(self, outcome: Outcome, output: str | ToolOutput) -> None:
         if self.ended:  # given up as unknown, it came back after all: the one result stands
@@ -281,10 +309,26 @@ class CallRun:
         if self._tool and not self.invalid and self.execution.status is ToolStatus.QUEUED:
             self.access = self._tool.definition.access_of(self.arguments)
 
-    def decide(self) -> Decision:
-        """Whether it may run, by the mode and by what it would touch now."""
-        assert self._tool is not None
-        return self._state.review.decide(self._tool.definition, self.access)
+    @property
+    def subject(self) -> Subject:
+        """The call as decisions see it, with what was found out about its command at the last look."""
+        command = self._tool.command_of(self.arguments) if isinstance(self._tool, CommandTool) else None
+        return Subject(
+            tool=self.execution.name,
+            risk=self.risk,
+            access=self.access,
+            arguments=self.arguments,
+            command=command,
+            shell=self._shell,
+        )
+
+    async def look(self) -> None:
+        """Find out what its command, if it has one, would do as things stand now."""
+        self._shell = await self._tool.judge(self.arguments) if isinstance(self._tool, CommandTool) else None
+
+    def decide(self, votes: Tally | None = None) -> Decision:
+        """Whether it may run, by what it would touch now and by the votes on it, if there are any."""
+        return self._state.review.decide(self.subject, votes)
 
     async def sealed(self, projected: Mapping[str, bytes]) -> Seal | None:
         """The seal of the call as things stand; None for a tool that seals nothing."""
@@ -313,6 +357,7 @@ class CallRun:
         self.access = self._tool.definition.access_of(arguments)
         self._state.plan()
         await self._wait_for_predecessors()
+        await self.look()
         self.seal = await self.sealed({})
 
     def _problem(self, known: Sequence[str]) -> str | None:
@@ -335,3 +380,7 @@ class CallRun:
             return output
         changed = json.dumps(self.arguments, ensure_ascii=False)
         return f"[the user edited this call before it ran; its arguments were {changed}]\n{text_of(output)}"
+
+
+def _denial_code(decision: Decision) -> str:
+    return "rule_denied" if any(spoke.startswith("rule ") for spoke in decision.spoke) else "mode_denied"

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
+from domain.ballot import Ballot, Tally
 from domain.conversation import Conversation, Message
+from domain.effects import FileLook
 from domain.events import Event
 from domain.execution import ToolExecutionContext
 from domain.json_value import JsonObject
 from domain.output import Content, ToolOutput
 from domain.response import LlmResponse
-from domain.review import ReviewAnswer, ReviewRequest
+from domain.review import ReviewAnswer, ReviewRequest, RulePreview
+from domain.saved_rule import SavedRule
 from domain.seal import Seal
+from domain.shell import ShellVerdict
 from domain.stream import StreamEvent
 from domain.tool import ToolDefinition, ToolResultMessage, ToolSpec
 
@@ -81,6 +85,15 @@ class LlmGateway(Protocol):
         """
         ...
 
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The names of the configured providers."""
+        ...
+
+    async def models(self, provider: str) -> tuple[str, ...]:
+        """The models that a configured provider lists, each as "provider/model". Raises ProviderError."""
+        ...
+
     async def aclose(self) -> None:
         """Close the connections of all sessions."""
         ...
@@ -136,6 +149,19 @@ class SealingTool(Tool, Protocol):
         ...
 
 
+@runtime_checkable
+class CommandTool(Tool, Protocol):
+    """A tool whose calls run a shell command."""
+
+    def command_of(self, arguments: JsonObject) -> str | None:
+        """The shell text that a call would run; None where the arguments hold none."""
+        ...
+
+    async def judge(self, arguments: JsonObject) -> ShellVerdict | None:
+        """What can be told of that text without running it; None where it cannot even be looked at."""
+        ...
+
+
 class LineSource(Protocol):
     """The lines of a long text, read piece by piece. Lines are counted from 0; very long ones come cut."""
 
@@ -172,11 +198,65 @@ class BlobStore(Protocol):
         ...
 
 
+class FileWatch(Protocol):
+    """Looks at files without reading them, to tell afterwards what changed."""
+
+    async def look(self, paths: Sequence[str] | None = None) -> FileLook:
+        """The files as they are now: at these canonical paths and below, or in the whole workspace. Never
+        raises: what cannot be seen is left out."""
+        ...
+
+
+class ReviewDesk(Protocol):
+    """What a person may look at and try while a question is open. Lives on the loop of the question."""
+
+    @property
+    def reviewers(self) -> tuple[str, ...]:
+        """The models asked about this packet; none where no model votes."""
+        ...
+
+    @property
+    def independent(self) -> bool:
+        """Whether the reviewers come from more than one family of models."""
+        ...
+
+    @property
+    def ballots(self) -> tuple[Ballot, ...]:
+        """What they have said so far, in the order it came."""
+        ...
+
+    @property
+    def tally(self) -> Tally:
+        """What that comes to; a vote still awaited counts as failed."""
+        ...
+
+    def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
+        """Have `watcher` called after each vote; calling the answer ends that."""
+        ...
+
+    def preview(self, rule: str) -> RulePreview:
+        """What this rule, as text, would do."""
+        ...
+
+
 class Person(Protocol):
     """The one way to a human answer."""
 
-    async def review(self, request: ReviewRequest) -> ReviewAnswer:
+    @property
+    def is_there(self) -> bool:
+        """Whether anybody could answer. Where nobody is, no vote is gathered as advice."""
+        ...
+
+    async def review(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
         """Ask about one sealed call. Cancelled, it takes its question off the screen."""
+        ...
+
+
+class RuleStore(Protocol):
+    """Keeps the rules that the person made beyond the session."""
+
+    async def save(self, rule: SavedRule) -> None:
+        """Keep a rule; one that says the same is replaced. Raises ConfigError, and then nothing is changed."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Review: who may run, and the questions to the person, one at a time and in call order."""
+"""Review: the one decision, the votes of the models, and the questions to the person, one at a time."""
 
 from __future__ import annotations
 
@@ -6,24 +6,50 @@ import asyncio
 import heapq
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from decimal import Decimal
 
 from application.event_stream import EventStream
-from application.ports import Person
-from domain.access import Access
-from domain.events import ModeChanged, ReviewRequested
+from application.ports import Person, ReviewDesk
+from application.review_desk import OpenDesk
+from application.rule_book import RuleBook
+from application.vote_feed import VoteFeed
+from application.voting import Voting
+from domain.ballot import Tally, are_independent
+from domain.decision import Decision, decide
+from domain.errors import QuorumError
+from domain.events import ErrorOccurred, ModeChanged, ReviewRequested
+from domain.guards import GuardSettings, objections
+from domain.mode import Mode
+from domain.packet import ReviewPacket
 from domain.path_policy import PathPolicy
-from domain.review import Decision, Mode, ReviewAnswer, ReviewRequest, decide
-from domain.tool import ToolDefinition
+from domain.permissions import Subject
+from domain.response import Usage
+from domain.review import ReviewAnswer, ReviewRequest, RuleScope
+
+_MODES_WITH_ADVICE = frozenset({Mode.ASK, Mode.QUORUM})
 
 
 class Review:
-    """Decides by the mode and the paths, and asks the person where that leaves a question open."""
+    """Decides by rules, guards, paths, mode and votes; asks the person where that leaves a question open."""
 
-    def __init__(self, *, person: Person, paths: PathPolicy, mode: Mode, events: EventStream) -> None:
+    def __init__(
+        self,
+        *,
+        person: Person,
+        paths: PathPolicy,
+        mode: Mode,
+        events: EventStream,
+        rules: RuleBook,
+        voting: Voting,
+        guards: GuardSettings | None = None,
+    ) -> None:
         self._person = person
         self._paths = paths
         self._mode = mode
         self._events = events
+        self._rules = rules
+        self._voting = voting
+        self._guards = guards or GuardSettings()
         self._turn = _TurnByIndex()
 
     @property
@@ -37,11 +63,75 @@ class Review:
             self._mode = mode
             await self._events.record(ModeChanged(mode=mode))
 
-    def decide(self, definition: ToolDefinition, access: Access) -> Decision:
-        """Whether a call of this tool with this access may run now."""
-        return decide(risk=definition.risk, access=access, paths=self._paths, mode=self._mode)
+    def decide(self, subject: Subject, votes: Tally | None = None) -> Decision:
+        """Whether a call may run now."""
+        objected = objections(
+            subject.arguments, subject.access, subject.command, paths=self._paths, settings=self._guards
+        )
+        return decide(
+            subject,
+            mode=self._mode,
+            paths=self._paths,
+            rules=self._rules.rules,
+            objections=objected,
+            votes=votes,
+        )
 
-    async def ask(self, request: ReviewRequest) -> ReviewAnswer:
+    def note(self, subject: Subject) -> None:
+        """Remember a call, to tell later what a new rule would have covered."""
+        self._rules.note(subject)
+
+    # ---------------------------------------------------------------- votes
+
+    def votes_decide(self, decision: Decision) -> bool:
+        """Whether the models could let a call run that would have to be asked about otherwise."""
+        return decision.by_mode and self._mode is Mode.QUORUM and bool(self._voting.policy.reviewers)
+
+    def feed(self, subject: Subject, *, as_advice: bool) -> VoteFeed:
+        """Where votes about one call come in.
+
+        As advice they are gathered only where a person reads them. What touches a sensitive file is put to no
+        model: its packet holds what the person has not yet agreed to show to anybody.
+        """
+        wanted = not as_advice or (self._person.is_there and self._mode in _MODES_WITH_ADVICE)
+        sensitive = any(map(self._paths.is_sensitive, subject.read | subject.written))
+        return self._voting.feed() if wanted and not sensitive else VoteFeed()
+
+    async def gather(self, packet: ReviewPacket, task: str, feed: VoteFeed) -> Tally:
+        """Have the reviewers vote on a packet, and count."""
+        return await self._voting.gather(packet, task, feed)
+
+    def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
+        """What the votes since the last time have used: tokens, and cost in USD where that is known."""
+        return self._voting.take_spent()
+
+    async def conclude(self, packet: ReviewPacket, feed: VoteFeed) -> None:
+        """Put what was voted on a packet on the record."""
+        await self._voting.conclude(packet, feed)
+
+    # ---------------------------------------------------------------- the person
+
+    def desk(self, subject: Subject, feed: VoteFeed) -> ReviewDesk:
+        """What the person may look at while they are asked about a call."""
+        return OpenDesk(
+            feed,
+            count=self._voting.count,
+            independent=are_independent(feed.reviewers),
+            preview=lambda text: self._rules.preview(text, subject),
+        )
+
+    def proposals(self, subject: Subject) -> tuple[str, ...]:
+        """Rules that would let a call and its like run, the narrowest first."""
+        return self._rules.propose(subject)
+
+    async def remember(self, rule: str, scope: RuleScope, subject: Subject) -> None:
+        """Add a rule that the person made. One that cannot be saved is told; the approval stands."""
+        try:
+            await self._rules.add(rule, scope, subject)
+        except QuorumError as error:
+            await self._events.record(ErrorOccurred(message=f"the rule {rule} was not saved: {error}"))
+
+    async def ask(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
         """Put one packet to the person. Waits for its turn: lower call indices are asked first."""
         packet = request.packet
         async with self._turn.of(packet.context.call_index):
@@ -50,7 +140,7 @@ class Review:
                     context=packet.context, packet=packet, digest=packet.digest, reasons=request.reasons
                 )
             )
-            return await self._person.review(request)
+            return await self._person.review(request, desk)
 
 
 class _TurnByIndex:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from application.cancellation import absorb_cancellation, to_its_end
+from application.declared_calls import batch_of, not_run
 from application.event_stream import EventStream
 from application.hook_chain import HookChain
-from application.identifiers import new_id
-from application.ports import LineSource, LlmSession, ToolChoice
+from application.ports import LineSource, ToolChoice
 from application.review import Review
 from application.run_tally import RunTally
 from application.stream_events import event_of
+from application.switchable_session import GO_ON, SwitchableSession
 from application.tool_runtime import ToolBatch, ToolRuntime
-from domain.conversation import AssistantMessage, Conversation
-from domain.errors import HookAborted, ProviderError, RequestSkipped
+from domain.conversation import AssistantMessage
+from domain.cost import PriceTable
+from domain.errors import ConversationError, HookAborted, ProviderError, RequestSkipped
 from domain.events import (
     ErrorOccurred,
+    ModelChanged,
     ResponseCompleted,
     SessionFinished,
     SessionStarted,
@@ -26,18 +30,19 @@ from domain.events import (
     TurnStarted,
     UsageCounted,
 )
-from domain.execution import Outcome, ToolExecutionContext
 from domain.hook import ContinueWithMessages
 from domain.json_value import JsonObject
-from domain.report import CallRecord, RunReport
+from domain.mode import Mode
+from domain.report import RunReport
 from domain.response import LlmResponse, StopKind, ToolUseBlock
-from domain.review import DecisionLabel, Mode
 from domain.stream import StreamEvent
 from domain.tool import ToolCall, ToolResultMessage
 
 _CONTINUE = "Your answer was cut off by the output limit. Go on exactly where you stopped."
 _LIMIT = "not run: the limit of {limit} tool turns is reached. Say where things stand and what is left to do."
 _INTERRUPTED = "interrupted before it ran"
+# A prompt such as "yes, do that" means something only with those before it.
+_PROMPTS_TOLD = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,39 +62,63 @@ class AgentLimits:
 
 
 class RunAgent:
-    """A session of prompts with one model. `execute` is called for one prompt at a time."""
+    """A session of prompts. `execute` and `go_on` are called one at a time, all else at any time."""
 
     def __init__(
         self,
         *,
         session_id: str,
         cwd: str,
-        conversation: Conversation,
-        session: LlmSession,
+        session: SwitchableSession,
         runtime: ToolRuntime,
         review: Review,
         schemas: Sequence[JsonObject],
         events: EventStream,
         hooks: HookChain,
         limits: AgentLimits,
+        prices: PriceTable,
     ) -> None:
         self._hooks = hooks
         self.session_id = session_id
         self._cwd = cwd
-        self._conversation = conversation
+        self._conversation = session.conversation
         self._session = session
         self._runtime = runtime
         self._review = review
         self._schemas = tuple(schemas)
         self._events = events
         self._limits = limits
+        self._prices = prices
         self._responses = 0
+        self._prompts: deque[str] = deque(maxlen=_PROMPTS_TOLD)
         self._last_kept: LlmResponse | None = None
+        self._unsaid: str | None = None
+        self._choosing = asyncio.Lock()
 
     @property
     def model(self) -> str:
-        """The model's full name, "provider/model"."""
+        """The full name of the model chosen, "provider/model"."""
         return self._session.model
+
+    async def set_model(self, model: str) -> None:
+        """Choose another model; it holds from the next request on, and for one that waits to be repeated.
+
+        Raises ProviderError(CONFIGURATION), and leaves all as it was, where it cannot be had.
+        """
+        async with self._choosing:
+            if model != self.model:
+                session = await self._session.open(model)
+                await self._events.record(ModelChanged(model=session.model))
+                self._session.switch(session)
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The names of the providers there are."""
+        return self._session.providers
+
+    async def list_models(self, provider: str) -> tuple[str, ...]:
+        """The models a provider lists, each as "provider/model". Raises ProviderError."""
+        return await self._session.list_models(provider)
 
     @property
     def mode(self) -> Mode:
@@ -119,10 +148,25 @@ class RunAgent:
 
         Whatever the ending, the conversation is left with a result for every call, ready for the next prompt.
         """
-        tally = RunTally(self.session_id)
+        self._prompts.append(prompt)
+        return await self._turn(prompt, prompt)
+
+    async def go_on(self) -> RunReport:
+        """Take up a turn that failed or was interrupted where the conversation stands. Ends as `execute` does.
+
+        Raises ConversationError where there is nothing to go on from.
+        """
+        messages = self._conversation.messages
+        if not messages and self._unsaid is None:
+            raise ConversationError("there is nothing to go on from: nothing was said yet")
+        broke_off = bool(messages) and isinstance(messages[-1], AssistantMessage)
+        return await self._turn("", self._unsaid or (GO_ON if broke_off else None))
+
+    async def _turn(self, prompt: str, content: str | None) -> RunReport:
+        tally, before = RunTally(self.session_id), len(self._conversation.messages)
         try:
             await self._events.record(TurnStarted(prompt=prompt))
-            await self._converse(prompt, tally)
+            await self._converse(content, tally)
         except ProviderError as error:
             tally.fail(str(error))
         except (HookAborted, RequestSkipped) as stop:
@@ -130,12 +174,15 @@ class RunAgent:
         except asyncio.CancelledError:
             absorb_cancellation()
             tally.interrupt()
+        self._unsaid = content if len(self._conversation.messages) == before else None
         return await to_its_end(self._conclude(tally))
 
     async def _conclude(self, tally: RunTally) -> RunReport:
         if tally.broke_off:
             await self._keep_partial_answer(tally)
         self._close_open_calls(tally)
+        for usage, cost in self._review.take_spent():
+            tally.add_spent(usage, cost)
         report = tally.report()
         if report.error is not None:
             await self._events.record(ErrorOccurred(message=report.error))
@@ -144,8 +191,8 @@ class RunAgent:
 
     # ---------------------------------------------------------------- the loop
 
-    async def _converse(self, prompt: str, tally: RunTally) -> None:
-        response: LlmResponse | None = await self._send(prompt, tally)
+    async def _converse(self, content: str | None, tally: RunTally) -> None:
+        response: LlmResponse | None = await self._send(content, tally)
         tool_turns = continuations = retries = 0
         while response is not None:
             match response.stop_reason.kind:
@@ -176,7 +223,7 @@ class RunAgent:
 
     async def _run_calls(self, calls: Sequence[ToolCall], tally: RunTally) -> LlmResponse | None:
         """Run the calls and send their results. None when the turn ends with them instead."""
-        result = await self._runtime.run(self._batch(calls))
+        result = await self._runtime.run(self._batch_of(calls))
         tally.add_calls(result.records, calls)
         if result.aborted is not None:
             tally.give_up(result.aborted)
@@ -188,6 +235,9 @@ class RunAgent:
             return await self._send_results(result.results, "auto", tally)
         self._conversation.add_results(result.results)
         return None
+
+    def _batch_of(self, calls: Sequence[ToolCall]) -> ToolBatch:
+        return batch_of(calls, turn_index=self._responses - 1, task="\n\n".join(self._prompts))
 
     async def _more_from_hooks(self, retries: int) -> str | None:
         """What the hooks at the turn's end want put to the model, or None where the turn may end."""
@@ -225,10 +275,12 @@ class RunAgent:
 
     async def _took(self, response: LlmResponse, tally: RunTally, *, continues: bool = False) -> LlmResponse:
         await self._events.record(ResponseCompleted(turn_index=self._responses, response=response))
-        await self._events.record(UsageCounted(model=self.model, usage=response.usage))
+        model, usage = self._session.answering, response.usage
+        cost = self._prices.cost(model, usage)
+        await self._events.record(UsageCounted(model=model, usage=usage, cost_usd=cost))
         self._responses += 1
         self._last_kept = response.without_unfinished_calls()
-        tally.add_response(response, continues=continues)
+        tally.add_response(response, cost, continues=continues)
         return response
 
     async def _keep_partial_answer(self, tally: RunTally) -> None:
@@ -245,34 +297,11 @@ class RunAgent:
 
     # ---------------------------------------------------------------- calls
 
-    def _contexts(self, calls: Sequence[ToolCall], batch_id: str) -> list[ToolExecutionContext]:
-        return [
-            ToolExecutionContext(
-                call_id=call.native_id,
-                batch_id=batch_id,
-                call_index=index,
-                turn_index=self._responses - 1,
-            )
-            for index, call in enumerate(calls)
-        ]
-
-    def _batch(self, calls: Sequence[ToolCall]) -> ToolBatch:
-        batch_id = new_id()
-        return ToolBatch(id=batch_id, calls=tuple(zip(self._contexts(calls, batch_id), calls, strict=True)))
-
     def _not_run(self, calls: Sequence[ToolCall], told: str, tally: RunTally) -> list[ToolResultMessage]:
         """Synthetic results, and their records, for calls that no batch will run."""
-        records = [
-            CallRecord(
-                context=context, tool=call.tool_name, outcome=Outcome.NOT_RUN, decision=DecisionLabel.NONE
-            )
-            for context, call in zip(self._contexts(calls, new_id()), calls, strict=True)
-        ]
+        records, results = not_run(calls, told, turn_index=self._responses - 1)
         tally.add_calls(records, calls)
-        return [
-            ToolResultMessage(tool_use_id=call.native_id, tool_name=call.tool_name, output=told, is_error=True)
-            for call in calls
-        ]
+        return results
 
     def _close_open_calls(self, tally: RunTally) -> None:
         """An ending between an answer and its batch leaves calls open; the next request must not find them."""

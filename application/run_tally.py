@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from decimal import Decimal
 
+from domain.cost import Spending
 from domain.report import CallRecord, RunReport, RunStatus
 from domain.response import LlmResponse, Usage
 from domain.review import DecisionLabel
@@ -18,7 +20,7 @@ class RunTally:
     def __init__(self, session_id: str) -> None:
         self._session_id = session_id
         self._responses = 0
-        self._usage = Usage()
+        self._spending = Spending()
         self._text = ""
         self._stop_reason: str | None = None
         self._records: list[CallRecord] = []
@@ -36,13 +38,20 @@ class RunTally:
         """Whether the run was stopped in the middle, by the person or by a failing provider."""
         return self._interrupted or self._provider_failed
 
-    def add_response(self, response: LlmResponse, *, continues: bool) -> None:
-        """Count an answer. `continues`: its text goes on where the one before was cut off."""
+    def add_response(self, response: LlmResponse, cost_usd: Decimal | None, *, continues: bool) -> None:
+        """Count an answer, and what it cost where that is known.
+
+        `continues`: its text goes on where the one before was cut off.
+        """
         self._responses += 1
-        self._usage += response.usage
+        self._spending = self._spending.plus(response.usage, cost_usd)
         self._stop_reason = str(response.stop_reason)
         text = response.text_content()
         self._text = self._text + text if continues else text
+
+    def add_spent(self, usage: Usage, cost_usd: Decimal | None) -> None:
+        """Count a request that was no part of the conversation, such as a reviewer's."""
+        self._spending = self._spending.plus(usage, cost_usd)
 
     def add_calls(self, records: Sequence[CallRecord], calls: Sequence[ToolCall]) -> None:
         """Count the calls of a batch, in declared order."""
@@ -79,7 +88,8 @@ class RunTally:
             stop_reason=self._stop_reason,
             text=self._text,
             turns=self._responses,
-            usage=self._usage,
+            usage=self._spending.usage,
+            cost_usd=self._spending.cost_usd,
             calls=tuple(self._records),
             error=self._error,
             provider_failed=self._provider_failed,

@@ -16,8 +16,14 @@ def event_of(told: stream.StreamEvent) -> events.Event | None:
             return events.ReasoningDelta(text=text)
         case stream.ToolCallDelta(index=index, id=id_, name=name, arguments_delta=delta):
             return events.ToolCallDelta(index=index, id=id_, name=name, arguments_delta=delta)
-        case stream.RetryScheduled(attempt=attempt, delay_secs=delay, reason=reason):
-            return events.RetryScheduled(attempt=attempt, delay_secs=delay, reason=reason)
+        case stream.RetryScheduled():
+            return events.RetryScheduled(
+                attempt=told.attempt,
+                delay_secs=told.delay_secs,
+                reason=told.reason,
+                attempts=told.attempts,
+                kind=told.kind,
+            )
         case stream.Completed() | stream.CompletedResponse() | stream.Error():
             return None
         case _:

@@ -14,7 +14,7 @@ from application.event_stream import EventStream
 from application.hook_chain import HookChain
 from application.hooks import ResultDraft
 from application.outputs import Outputs
-from application.ports import Tool, ToolSchemaPort
+from application.ports import FileWatch, Tool, ToolSchemaPort
 from application.review import Review
 from domain.errors import HookAborted
 from domain.events import BatchPlanned, ErrorOccurred, OutputStored, PlannedLane, StateMerged
@@ -33,10 +33,14 @@ SETTLE_SECS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolBatch:
-    """The calls of one assistant response, each with its context, in the model's order."""
+    """The calls of one assistant response, each with its context, in the model's order.
+
+    `task` is what the person asked for, in their words.
+    """
 
     id: str
     calls: tuple[tuple[ToolExecutionContext, ToolCall], ...]
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +74,9 @@ class ToolRuntime:
         hooks: HookChain,
         outputs: Outputs,
         cwd: str,
+        watch: FileWatch | None = None,
     ) -> None:
+        self._watch = watch
         self.state = RunState()
         self._hooks = hooks
         self.outputs = outputs
@@ -96,6 +102,8 @@ class ToolRuntime:
             planner=self._planner,
             cwd=self._cwd,
             shared=self.state,
+            task=batch.task,
+            watch=self._watch,
         )
         calls = tuple(
             CallRun(context=context, call=call, tool=self._tools.get(call.tool_name), state=state)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from decimal import Decimal
 from enum import Enum
 from typing import Any
 
@@ -30,14 +31,20 @@ def event_to_json(event: Event) -> JsonObject:
 
 
 def report_to_json(report: RunReport) -> JsonObject:
-    """A report as the one object that every ending prints; `error` is there only when there is one."""
+    """A report as the one object that every ending prints.
+
+    `error` is there only when there is one, `usage.cost_usd` only where it is known.
+    """
+    usage = _fields_to_json(report.usage)
+    if report.cost_usd is not None:
+        usage["cost_usd"] = float(report.cost_usd)
     shown: dict[str, JsonValue] = {
         "session_id": report.session_id,
         "status": report.status.value,
         "stop_reason": report.stop_reason,
         "text": report.text,
         "turns": report.turns,
-        "usage": _fields_to_json(report.usage),
+        "usage": usage,
         "calls": [_record_to_json(record) for record in report.calls],
     }
     if report.error is not None:
@@ -58,6 +65,8 @@ def _to_json(value: object) -> JsonValue:
     match value:
         case None | bool() | int() | float():
             return value
+        case Decimal():
+            return float(value)
         case Enum():
             return str(value.value)
         case str():

@@ -7,15 +7,19 @@ and may be merged with its neighbours for a slow observer.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import ClassVar, TypeAlias
 
+from domain.effects import Effects
+from domain.errors import ProviderErrorKind
 from domain.execution import Outcome, ToolExecutionContext, WaitingFor
 from domain.hook import HookPoint
 from domain.json_value import JsonObject
+from domain.mode import Mode
 from domain.packet import ReviewPacket
 from domain.report import RunReport
 from domain.response import LlmResponse, Usage
-from domain.review import DecisionLabel, Mode
+from domain.review import DecisionLabel
 from domain.tool import RiskLevel
 
 SCHEMA_VERSION = 1
@@ -35,11 +39,21 @@ class SessionStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnStarted:
-    """The person's prompt was taken up."""
+    """The person's prompt was taken up. An empty one: the turn goes on from where the conversation stands."""
 
     type: ClassVar = "turn_started"
     durable: ClassVar = True
     prompt: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxChecked:
+    """It became known whether commands run in a sandbox. `told` is one sentence for the person."""
+
+    type: ClassVar = "sandbox_checked"
+    durable: ClassVar = True
+    on: bool
+    told: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +63,15 @@ class ModeChanged:
     type: ClassVar = "mode_changed"
     durable: ClassVar = True
     mode: Mode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChanged:
+    """The person chose another model, "provider/model"; it answers from the next request on."""
+
+    type: ClassVar = "model_changed"
+    durable: ClassVar = True
+    model: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +106,18 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryScheduled:
-    """A request failed before its first byte and will be sent again."""
+    """A request failed before its first byte and will be sent again: for the `attempt`-th time of `attempts`.
+
+    `reason` is a sentence; `kind` says the same in a word, where it is known.
+    """
 
     type: ClassVar = "retry_scheduled"
     durable: ClassVar = False
     attempt: int
     delay_secs: float
     reason: str
+    attempts: int | None = None
+    kind: ProviderErrorKind | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,12 +153,13 @@ class BatchPlanned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallQueued:
-    """A call began to wait, or what it waits for changed."""
+    """A call began to wait, or what it waits for changed. `reviewers` are the models asked for their votes."""
 
     type: ClassVar = "call_queued"
     durable: ClassVar = False
     context: ToolExecutionContext
     waiting_for: WaitingFor
+    reviewers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +196,16 @@ class CallFinished:
     decision: DecisionLabel
     output: str
     duration_secs: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectsObserved:
+    """Files changed while a risky call ran."""
+
+    type: ClassVar = "effects_observed"
+    durable: ClassVar = True
+    context: ToolExecutionContext
+    effects: Effects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +252,7 @@ class ReviewRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteCast:
-    """A reviewer answered about the packet of this digest."""
+    """A reviewer answered about the packet of this digest. `objection` quotes what it objects to."""
 
     type: ClassVar = "vote_cast"
     durable: ClassVar = True
@@ -223,6 +262,41 @@ class VoteCast:
     verdict: str
     confidence: float | None
     reason: str
+    objection: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteRecord:
+    """One vote as the record of a quorum has it. `verdict` is approve, reject, abstain or model_error."""
+
+    model: str
+    verdict: str
+    reasoning: str
+    confidence: float | None
+    objection: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumConcluded:
+    """The models have voted on the packet of this digest: the record `quorum_result`, version 1.
+
+    `timestamp` is RFC 3339, UTC, to the millisecond. `verdict` is approved, rejected or unclear; `feedback`
+    gathers the reasons of those who were against, where it was not approved.
+    """
+
+    type: ClassVar = "quorum_result"
+    durable: ClassVar = True
+    timestamp: str
+    topic: str
+    target: JsonObject
+    approved: bool
+    verdict: str
+    rule: str
+    votes: tuple[VoteRecord, ...]
+    feedback: str | None
+    context: ToolExecutionContext
+    digest: str
+    api_version: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,12 +323,13 @@ class StateMerged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageCounted:
-    """Tokens of one request became known."""
+    """Tokens of one request became known. `cost_usd` is None where the price of the model is not known."""
 
     type: ClassVar = "usage_counted"
     durable: ClassVar = True
     model: str
     usage: Usage
+    cost_usd: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,7 +362,9 @@ class SessionFinished:
 Event: TypeAlias = (
     SessionStarted
     | TurnStarted
+    | SandboxChecked
     | ModeChanged
+    | ModelChanged
     | TextDelta
     | ReasoningDelta
     | ToolCallDelta
@@ -298,10 +375,12 @@ Event: TypeAlias = (
     | CallStarted
     | CallProgressed
     | CallFinished
+    | EffectsObserved
     | OutputStored
     | HookRan
     | ReviewRequested
     | VoteCast
+    | QuorumConcluded
     | ReviewDecided
     | StateMerged
     | UsageCounted

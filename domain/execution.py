@@ -107,12 +107,15 @@ class Outcome(StrEnum):
 _ERRORS = frozenset({Outcome.ERROR, Outcome.UNKNOWN, Outcome.CANCELLED, Outcome.NOT_RUN})
 _REJECTED = frozenset({Outcome.REJECTED, Outcome.SKIPPED})
 
-WaitingFor: TypeAlias = Literal["review"] | tuple[int, ...] | None
+WaitingFor: TypeAlias = Literal["review", "votes"] | tuple[int, ...] | None
 
 
 @dataclass(slots=True, kw_only=True)
 class ToolExecution:
-    """The tracked record of one call. `waiting_for` is None, "review", or the indices of calls it follows."""
+    """The tracked record of one call.
+
+    `waiting_for` is None, "review", "votes", or the indices of the calls it follows.
+    """
 
     context: ToolExecutionContext
     call: ToolCall

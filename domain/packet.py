@@ -47,4 +47,5 @@ class ReviewPacket:
             "executables": self.seal.executables,
             "environment": dict(self.seal.environment),
             "unsealed": self.seal.unsealed,
+            "sandbox": self.seal.sandbox,
         }

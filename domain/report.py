@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
 
 from domain.execution import Outcome, ToolExecutionContext
@@ -35,6 +36,7 @@ class CallRecord:
 class RunReport:
     """The one object every ending prints. `calls` stand in the order declared over the whole run.
 
+    `cost_usd` is None where nothing has a known price, or anything that used tokens has none.
     `provider_failed` tells a failed provider from a failed task: both have status FAILED.
     """
 
@@ -44,6 +46,7 @@ class RunReport:
     text: str
     turns: int
     usage: Usage = field(default_factory=Usage)
+    cost_usd: Decimal | None = None
     calls: tuple[CallRecord, ...] = ()
     error: str | None = None
     provider_failed: bool = False

@@ -20,7 +20,8 @@ class Seal:
 
     `diff` is the full unified diff of a file edit. `executables` are the programs a command names, resolved;
     `environment` is what the command's environment adds to ours or takes away (None).
-    `unsealed` says in words what a seal cannot hold, such as the further effects of a command.
+    `unsealed` says in words what a seal cannot hold, such as the further effects of a command; `sandbox` what
+    keeps them in bounds, or why nothing does, and None for a call that starts no process.
     `projected` is the content each written file will have, for sealing later calls of the same batch.
     It follows from the rest and stays out of the digest.
     """
@@ -31,4 +32,5 @@ class Seal:
     executables: tuple[str, ...] = ()
     environment: Mapping[str, str | None] = field(default_factory=dict)
     unsealed: str | None = None
+    sandbox: str | None = None
     projected: Mapping[str, bytes] = field(default_factory=dict, compare=False, repr=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from domain.errors import ProviderError
+from domain.errors import ProviderError, ProviderErrorKind
 from domain.response import LlmResponse
 
 
@@ -35,11 +35,16 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryScheduled:
-    """The request failed before its first byte and will be sent again after `delay_secs`."""
+    """The request failed before its first byte and will be sent again after `delay_secs`.
+
+    It is the `attempt`-th repetition of at most `attempts`; `kind` says why it failed in a word.
+    """
 
     attempt: int
     delay_secs: float
     reason: str
+    attempts: int | None = None
+    kind: ProviderErrorKind | None = None
 
 
 @dataclass(frozen=True, slots=True)

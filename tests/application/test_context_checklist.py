@@ -21,9 +21,10 @@ from domain.events import BatchPlanned
 from domain.execution import Outcome, ToolExecutionContext
 from domain.hook import Abort, Continue, HookAnswer, Skip
 from domain.json_value import JsonObject
+from domain.mode import Mode
 from domain.plan import PLANNERS, Planner, all_parallel
 from domain.response import LlmResponse
-from domain.review import Approve, Mode, Reject, ReviewAnswer, ReviewRequest
+from domain.review import Approve, Reject, ReviewAnswer, ReviewRequest
 from domain.tool import RiskLevel
 from tests.application.test_run_agent import Bench as AgentBench
 from tests.application.test_run_agent import reads

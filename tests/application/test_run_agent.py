@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 from hypothesis import given, settings
@@ -12,16 +13,25 @@ from application.event_stream import EventStream
 from application.hook_chain import HookChain
 from application.hooks import HookRegistration
 from application.outputs import Outputs
-from application.review import Review
+from application.ports import LlmSession, Observer
 from application.run_agent import AgentLimits, RunAgent
+from application.switchable_session import SwitchableSession
 from application.tool_runtime import ToolRuntime
 from domain.conversation import AssistantMessage, Conversation, ToolResults, UserMessage
+from domain.cost import Price, PriceTable
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.events import BatchPlanned, ErrorOccurred, Event, ResponseCompleted, TextDelta, TurnFinished
+from domain.events import (
+    BatchPlanned,
+    ErrorOccurred,
+    Event,
+    ResponseCompleted,
+    TextDelta,
+    TurnFinished,
+    UsageCounted,
+)
 from domain.execution import Outcome, ToolExecutionContext
 from domain.json_value import JsonObject
 from domain.output import OutputLimits
-from domain.path_policy import PathPolicy
 from domain.plan import Planner, serializable
 from domain.report import RunReport, RunStatus
 from domain.response import (
@@ -37,12 +47,15 @@ from domain.response import (
     ToolUseBlock,
     Usage,
 )
-from domain.review import DecisionLabel, Mode, NobodyThere, Reject, RejectAndInterrupt
+from domain.review import DecisionLabel, NobodyThere, Reject, RejectAndInterrupt
 from infrastructure.json_schema import JsonSchema
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_ports import FakePerson, FakeTool, FakeWriter, RecordingObserver, World
 from tests.support.fake_session import FakeSession, Step
+from tests.support.model_shelf import ModelShelf
+from tests.support.reviews import a_review
 
+READ: JsonObject = {"name": "read", "description": "Reads a cell.", "input_schema": {"type": "object"}}
 DOWN = ProviderError("the provider is down", kind=ProviderErrorKind.SERVER)
 
 
@@ -61,26 +74,33 @@ class Bench:
         person: FakePerson | None = None,
         tool: FakeTool | None = None,
         limits: AgentLimits | None = None,
+        prices: Mapping[str, Price] | None = None,
         planner: Planner = serializable,
         hooks: Sequence[HookRegistration] = (),
+        opens: Callable[[Conversation], LlmSession] | None = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
         self.world = World()
         self.observer = RecordingObserver()
         self.conversation = Conversation()
-        events = SlowEventStream([self.observer])
+        events = SlowEventStream([self.observer, *observers])
         chain = HookChain(hooks, events)
+        self.shelf = ModelShelf(self.conversation)
         self.session = FakeSession(
             list(script), conversation=self.conversation, shape=chain.on_message_send if hooks else None
         )
-        tools = {t.definition.name: t for t in (tool or FakeTool("read", _ok), FakeWriter(self.world))}
-        review = Review(
-            person=person or FakePerson(), paths=PathPolicy(roots=("/ws",)), mode=Mode.ASK, events=events
+        self.way = SwitchableSession(
+            opens(self.conversation) if opens else self.session,
+            conversation=self.conversation,
+            gateway=self.shelf,
+            open_session=self.shelf.open,
         )
+        tools = {t.definition.name: t for t in (tool or FakeTool("read", _ok), FakeWriter(self.world))}
+        review = a_review(person=person or FakePerson(), events=events)
         self.agent = RunAgent(
             session_id="session-1",
             cwd="/ws",
-            conversation=self.conversation,
-            session=self.session,
+            session=self.way,
             hooks=chain,
             runtime=ToolRuntime(
                 hooks=chain,
@@ -93,9 +113,10 @@ class Bench:
                 cwd="/ws",
             ),
             review=review,
-            schemas=[{"name": "read"}],
+            schemas=[READ],
             events=events,
             limits=limits or AgentLimits(),
+            prices=PriceTable(prices or {}),
         )
 
     def paired(self) -> bool:
@@ -318,6 +339,31 @@ async def test_usage_adds_up_over_the_run() -> None:
     report = await bench.agent.execute("go")
 
     assert report.usage == Usage(input=20, output=10, cache_read=6)
+
+
+async def test_each_request_tells_its_cost_and_the_report_the_sum() -> None:
+    price = Price(input=Decimal(2), output=Decimal(10), cache_read=Decimal("0.1"), cache_write=Decimal("2.5"))
+    usage = Usage(input=10, output=5, cache_read=3)
+    bench = Bench(
+        replace(reads("a"), usage=usage),
+        replace(LlmResponse.from_text("x"), usage=usage),
+        prices={"fake/model": price},
+    )
+
+    report = await bench.agent.execute("go")
+
+    told = [event.cost_usd for event in bench.observer.events if isinstance(event, UsageCounted)]
+    assert told == [Decimal("0.0000703")] * 2
+    assert report.cost_usd == Decimal("0.0001406")
+
+
+async def test_without_a_known_price_only_tokens_are_told() -> None:
+    bench = Bench(replace(LlmResponse.from_text("x"), usage=Usage(input=10)))
+
+    report = await bench.agent.execute("go")
+
+    assert report.usage == Usage(input=10)
+    assert report.cost_usd is None
 
 
 async def test_deltas_are_shown_and_the_last_event_of_a_prompt_is_its_report() -> None:

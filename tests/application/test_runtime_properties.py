@@ -12,21 +12,20 @@ from hypothesis import strategies as st
 from application.event_stream import EventStream
 from application.hook_chain import HookChain
 from application.outputs import Outputs
-from application.review import Review
 from application.tool_runtime import BatchResult, ToolBatch, ToolRuntime
 from domain.access import EXCLUSIVE, Access
 from domain.errors import ToolError
 from domain.execution import Outcome, ToolExecutionContext
 from domain.json_value import JsonObject
 from domain.output import OutputLimits
-from domain.path_policy import PathPolicy
 from domain.plan import PlannedCall, serializable
-from domain.review import Approve, Mode, Reject, ReviewAnswer, ReviewRequest
+from domain.review import Approve, Reject, ReviewAnswer, ReviewRequest
 from domain.seal import Seal
 from domain.tool import RiskLevel, ToolDefinition
 from infrastructure.json_schema import JsonSchema
 from tests.support.builders import a_call, a_context
 from tests.support.fake_ports import FakePerson
+from tests.support.reviews import a_review
 
 CELLS = ("a", "b", "c")
 
@@ -123,9 +122,7 @@ def runtime_for(steps: list[Step], cells: Cells) -> ToolRuntime:
         outputs=Outputs(None, OutputLimits()),
         tools={tool.definition.name: tool for tool in tools},
         schema=JsonSchema(),
-        review=Review(
-            person=FakePerson(answer), paths=PathPolicy(roots=("/ws",)), mode=Mode.ASK, events=events
-        ),
+        review=a_review(person=FakePerson(answer), events=events),
         events=events,
         planner=serializable,
         cwd="/ws",
@@ -143,7 +140,7 @@ def one_by_one(steps: list[Step]) -> tuple[dict[str, str], list[str]]:
     cells, told = Cells(), []
     for number, step in enumerate(steps):
         if step.high and not step.approved:
-            told.append("rejected by the user: no. It was not run.")
+            told.append("rejected by the user: no. It was not run. [user_rejected]")
             continue
         try:
             told.append(cells.do(step, number))

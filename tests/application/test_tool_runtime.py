@@ -10,22 +10,20 @@ from application.hook_chain import HookChain
 from application.hooks import HookRegistration
 from application.outputs import Outputs
 from application.ports import BlobStore, Tool
-from application.review import Review
 from application.tool_runtime import BatchResult, ToolBatch, ToolRuntime
 from domain.access import EXCLUSIVE, Access
 from domain.errors import ToolError
 from domain.events import BatchPlanned, CallFinished, CallProgressed, CallStarted, ReviewRequested
 from domain.execution import Outcome, ToolExecutionContext
 from domain.json_value import JsonObject
+from domain.mode import Mode
 from domain.output import OutputLimits
-from domain.path_policy import PathPolicy
 from domain.plan import Planner, serializable
 from domain.review import (
     Approve,
     ApproveRest,
     DecisionLabel,
     Edit,
-    Mode,
     NobodyThere,
     Reject,
     RejectAndInterrupt,
@@ -36,6 +34,7 @@ from domain.tool import RiskLevel, ToolCall
 from infrastructure.json_schema import JsonSchema
 from tests.support.builders import a_call, a_context
 from tests.support.fake_ports import FakePerson, FakeTool, FakeWriter, RecordingObserver, World
+from tests.support.reviews import a_review
 
 
 class Bench:
@@ -53,7 +52,7 @@ class Bench:
         self.observer = RecordingObserver()
         self.person = person or FakePerson()
         events = EventStream([self.observer])
-        self.review = Review(person=self.person, paths=PathPolicy(roots=("/ws",)), mode=mode, events=events)
+        self.review = a_review(person=self.person, mode=mode, events=events)
         self.runtime = ToolRuntime(
             hooks=HookChain(hooks, events),
             outputs=Outputs(store, OutputLimits()),

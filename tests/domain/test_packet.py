@@ -34,6 +34,7 @@ def test_the_digest_does_not_depend_on_the_order_of_arguments() -> None:
         replace(PACKET, seal=replace(PACKET.seal, executables=("/bin/sh",))),
         replace(PACKET, seal=replace(PACKET.seal, environment={"PATH": None})),
         replace(PACKET, seal=replace(PACKET.seal, unsealed="further effects")),
+        replace(PACKET, seal=replace(PACKET.seal, sandbox="no sandbox")),
     ],
 )
 def test_whatever_a_review_shows_changes_the_digest(changed: ReviewPacket) -> None:

@@ -5,14 +5,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.access import EXCLUSIVE, Access
+from domain.decision import Decision, decide
+from domain.mode import Mode
 from domain.path_policy import PathPolicy
-from domain.review import Answer, Mode, decide
+from domain.permissions import Answer, Subject
 from domain.tool import RiskLevel
 
 PATHS = PathPolicy(roots=("/w",))
 READ = Access.of(reads=["/w/a.py"])
 EDIT = Access.of(writes=["/w/a.py"])
 OUTSIDE = Access.of(writes=["/etc/passwd"])
+
+
+def _decide(risk: RiskLevel, access: Access, *, paths: PathPolicy, mode: Mode) -> Decision:
+    return decide(Subject(tool="any", risk=risk, access=access), paths=paths, mode=mode)
+
 
 ALLOW, ASK, DENY = Answer.ALLOW, Answer.ASK, Answer.DENY
 LOW, HIGH = RiskLevel.LOW, RiskLevel.HIGH
@@ -31,7 +38,7 @@ def test_the_mode_resolves_what_paths_leave_open(
     mode: Mode, low_read: Answer, edit_inside: Answer, command: Answer, edit_outside: Answer
 ) -> None:
     def answer(risk: RiskLevel, access: Access) -> Answer:
-        return decide(risk=risk, access=access, paths=PATHS, mode=mode).answer
+        return _decide(risk, access, paths=PATHS, mode=mode).answer
 
     assert answer(LOW, READ) is low_read
     assert answer(HIGH, EDIT) is edit_inside
@@ -45,7 +52,7 @@ def test_the_mode_resolves_what_paths_leave_open(
     ["/w/.git/config", "/w/.git/hooks/pre-commit", "/w/quorum.toml", "/w/sub/AGENTS.md", "/w/.GIT/config"],
 )
 def test_writing_a_protected_path_is_asked_about_in_every_mode(mode: Mode, path: str) -> None:
-    decision = decide(risk=HIGH, access=Access.of(writes=[path]), paths=PATHS, mode=mode)
+    decision = _decide(HIGH, Access.of(writes=[path]), paths=PATHS, mode=mode)
 
     assert decision.answer is ASK
     assert any("protected" in reason for reason in decision.reasons)
@@ -57,13 +64,13 @@ def test_writing_a_protected_path_is_asked_about_in_every_mode(mode: Mode, path:
     ["/w/.env", "/w/.env.local", "/w/a/server.pem", "/w/id_rsa", "/home/me/.ssh/config", "/w/.aws/credentials"],
 )
 def test_reading_a_sensitive_file_is_asked_about_in_every_mode(mode: Mode, path: str) -> None:
-    assert decide(risk=LOW, access=Access.of(reads=[path]), paths=PATHS, mode=mode).answer is ASK
+    assert _decide(LOW, Access.of(reads=[path]), paths=PATHS, mode=mode).answer is ASK
 
 
 def test_read_only_denies_writing_a_protected_path_rather_than_asking() -> None:
     access = Access.of(writes=["/w/quorum.toml"])
 
-    assert decide(risk=HIGH, access=access, paths=PATHS, mode=Mode.READ_ONLY).answer is DENY
+    assert _decide(HIGH, access, paths=PATHS, mode=Mode.READ_ONLY).answer is DENY
 
 
 @pytest.mark.parametrize("path", ["/w/environment.py", "/w/key.py", "/w/config", "/w/gitconfig", "/w/idea.md"])
@@ -90,8 +97,8 @@ STRICTNESS = {ALLOW: 0, ASK: 1, DENY: 2}
 def test_touching_more_never_makes_the_answer_milder(
     risk: RiskLevel, writes: frozenset[str], more: frozenset[str], mode: Mode
 ) -> None:
-    less = decide(risk=risk, access=Access(writes=writes | {"/w/b"}), paths=PATHS, mode=mode)
-    both = decide(risk=risk, access=Access(writes=writes | more | {"/w/b"}), paths=PATHS, mode=mode)
+    less = _decide(risk, Access(writes=writes | {"/w/b"}), paths=PATHS, mode=mode)
+    both = _decide(risk, Access(writes=writes | more | {"/w/b"}), paths=PATHS, mode=mode)
 
     assert STRICTNESS[both.answer] >= STRICTNESS[less.answer]
     assert both.reasons

@@ -5,24 +5,29 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from application.ports import LineSource, Observer, Person
-from domain.errors import BlobError, QuorumError
+from application.ports import LineSource, Observer, Person, ReviewDesk
+from domain.errors import BlobError, ProviderError, ProviderErrorKind, QuorumError
 from domain.events import (
+    ErrorOccurred,
     Event,
     ModeChanged,
+    ModelChanged,
     ResponseCompleted,
+    RetryScheduled,
     TextDelta,
     TurnFinished,
     TurnStarted,
     UsageCounted,
 )
 from domain.execution import ToolExecutionContext
+from domain.mode import Mode
 from domain.packet import ReviewPacket
 from domain.report import RunReport, RunStatus
-from domain.response import LlmResponse, Usage
-from domain.review import Mode, RejectAndInterrupt, ReviewAnswer, ReviewRequest
+from domain.response import LlmResponse, StopKind, StopReason, TextBlock, Usage
+from domain.review import RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from domain.seal import Seal, SealedFile
 from domain.tool import ToolCall
+from tests.support.desks import a_desk
 
 
 class FakeAgent:
@@ -44,6 +49,11 @@ class FakeAgent:
         self.answers: list[ReviewAnswer] = []
         self.reports: list[RunReport] = []
         self.outputs: dict[str, LineSource] = {}
+        self.listed: dict[str, Sequence[str] | ProviderError] = {"fake": (model,)}
+        self.asked = asyncio.Event()
+        self.may_list = asyncio.Event()
+        self.may_list.set()
+        self.refused: set[str] = set()
         self.reached = asyncio.Event()
         self.put_away = asyncio.Event()
         self._person, self._observer = person, observer
@@ -53,9 +63,9 @@ class FakeAgent:
         """Let the observer hear of an event."""
         self._observer.notify(event)
 
-    async def ask(self, request: ReviewRequest) -> ReviewAnswer:
-        """Put a question to the person."""
-        answer = await self._person.review(request)
+    async def ask(self, request: ReviewRequest, desk: ReviewDesk | None = None) -> ReviewAnswer:
+        """Put a question to the person; without a desk, one where nobody votes."""
+        answer = await self._person.review(request, desk or a_desk())
         self.answers.append(answer)
         return answer
 
@@ -64,25 +74,56 @@ class FakeAgent:
         self.mode = mode
         self.tell(ModeChanged(mode=mode))
 
+    async def set_model(self, model: str) -> None:
+        """Choose the model, unless it is one of `refused`, and tell."""
+        if model in self.refused:
+            raise ProviderError(f"{model} cannot be had", kind=ProviderErrorKind.CONFIGURATION)
+        self.model = model
+        self.tell(ModelChanged(model=model))
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """Those that something is listed for."""
+        return tuple(self.listed)
+
+    async def list_models(self, provider: str) -> tuple[str, ...]:
+        """What is listed for the provider, once that may be told."""
+        self.asked.set()
+        await self.may_list.wait()
+        listed = self.listed[provider]
+        if isinstance(listed, ProviderError):
+            raise listed
+        return tuple(listed)
+
     def open_output(self, blob_id: str) -> LineSource:
         """The output of that id among `outputs`."""
         if blob_id not in self.outputs:
             raise BlobError(f"there is no stored output {blob_id}")
         return self.outputs[blob_id]
 
+    async def go_on(self) -> RunReport:
+        """Play the next scene without a prompt."""
+        return await self.execute("")
+
     async def execute(self, prompt: str) -> RunReport:
-        """Play the next scene to its end or to the interruption."""
+        """Play the next scene to its end, to the interruption or to its failure."""
         self.prompts.append(prompt)
         self.tell(TurnStarted(prompt=prompt))
         status = RunStatus.COMPLETED
         scene = self._scenes.pop(0) if self._scenes else say("done")
         try:
-            if await scene(self) is INTERRUPTED:
+            ending = await scene(self)
+            if isinstance(ending, RunReport):
+                return self._ended(ending)
+            if ending is INTERRUPTED:
                 status = RunStatus.INTERRUPTED
         except asyncio.CancelledError:
             status = RunStatus.INTERRUPTED
             self.put_away.set()
         report = RunReport(session_id=self.session_id, status=status, stop_reason=None, text="", turns=1)
+        return self._ended(report)
+
+    def _ended(self, report: RunReport) -> RunReport:
         self.reports.append(report)
         self.tell(TurnFinished(report=report))
         return report
@@ -115,6 +156,51 @@ def hold(text: str = "thinking") -> Scene:
         agent.tell(TextDelta(text=text))
         agent.reached.set()
         await asyncio.Event().wait()
+
+    return scene
+
+
+def break_off(text: str, sentence: str = "the stream broke off") -> Scene:
+    """A scene whose provider fails in the middle of an answer; without a text, before it."""
+
+    async def scene(agent: FakeAgent) -> RunReport:
+        if text:
+            agent.tell(TextDelta(text=text))
+            cut = StopReason(StopKind.OTHER, "stream cut")
+            answer = LlmResponse(content=(TextBlock(text),), stop_reason=cut)
+            agent.tell(ResponseCompleted(turn_index=0, response=answer))
+        agent.tell(ErrorOccurred(message=sentence))
+        return RunReport(
+            session_id=agent.session_id,
+            status=RunStatus.FAILED,
+            stop_reason=None,
+            text=text,
+            turns=1,
+            error=sentence,
+            provider_failed=True,
+        )
+
+    return scene
+
+
+def wait_for_retry(*, secs: float = 12.0, then: str = "at last") -> Scene:
+    """A scene whose request waits to be sent again; it is answered when the model is changed."""
+
+    async def scene(agent: FakeAgent) -> None:
+        first = agent.model
+        agent.tell(
+            RetryScheduled(
+                attempt=2,
+                delay_secs=secs,
+                reason="fake rate limited the request (429): slow down",
+                attempts=2,
+                kind=ProviderErrorKind.RATE_LIMIT,
+            )
+        )
+        agent.reached.set()
+        while agent.model == first:  # noqa: ASYNC110 - a model is set without a word to the scene
+            await asyncio.sleep(0.005)
+        await say(then)(agent)
 
     return scene
 

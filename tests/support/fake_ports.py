@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from application.ports import ReviewDesk
 from domain.access import Access
 from domain.errors import StaleSeal
 from domain.events import Event
@@ -36,12 +37,16 @@ class FakePerson:
 
     def __init__(self, answer: Answerer | None = None) -> None:
         self.requests: list[ReviewRequest] = []
+        self.desks: list[ReviewDesk] = []
         self.asking = 0
         self.most_at_once = 0
         self._answer: Answerer = answer or (lambda request: Approve(request.packet.digest))
 
-    async def review(self, request: ReviewRequest) -> ReviewAnswer:
+    is_there = True
+
+    async def review(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
         self.requests.append(request)
+        self.desks.append(desk)
         self.asking += 1
         self.most_at_once = max(self.most_at_once, self.asking)
         try:

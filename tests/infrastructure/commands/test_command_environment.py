@@ -61,7 +61,8 @@ def test_relative_entries_of_the_search_path_are_dropped() -> None:
 
 
 def test_the_delta_names_what_is_removed_and_gives_what_is_added() -> None:
-    delta = environment_delta({**PLAIN, "TERM": "dumb", "GITHUB_TOKEN": "ghp_x"}, [])
+    inherited = {**PLAIN, "TERM": "dumb", "GITHUB_TOKEN": "ghp_x"}
+    delta = environment_delta(inherited, command_environment(inherited, []))
 
     assert delta == {
         "GITHUB_TOKEN": None,

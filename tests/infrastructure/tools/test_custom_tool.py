@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from application.ports import SealingTool
+from domain.decision import decide
 from domain.errors import ConfigError, StaleSeal, ToolError
+from domain.mode import Mode
 from domain.path_policy import PathPolicy
-from domain.review import Answer, Mode, decide
+from domain.permissions import Answer, Subject
 from domain.tool import RiskLevel
 from infrastructure.json_schema import JsonSchema
 from infrastructure.tools.custom.declaration import CustomParameter, CustomToolDeclaration
@@ -254,7 +256,10 @@ def test_a_path_argument_is_under_the_rules_for_paths(root: Path, risk: RiskLeve
 
     assert access.exclusive
     assert (
-        decide(risk=risk, access=access, paths=PathPolicy(roots=(str(root),)), mode=Mode.AUTO).answer is answer
+        decide(
+            Subject(tool="any", risk=risk, access=access), paths=PathPolicy(roots=(str(root),)), mode=Mode.AUTO
+        ).answer
+        is answer
     )
 
 

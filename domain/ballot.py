@@ -1,0 +1,169 @@
+"""The quorum of models: ballots, the rule they are counted by, and what an outage may do to the count.
+
+An outage is not a verdict. Approved means that the rule holds even if every missing answer had been a reject;
+rejected, that it fails even if every missing answer had been an approval; all else is unclear, and a person
+is asked.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+_AT_LEAST = re.compile(r"at_?least:([0-9]{1,4})")
+_PERCENT = re.compile(r"([0-9]{1,3})%")
+DEFAULT_MIN_VOTES = 2
+
+
+class Vote(StrEnum):
+    """What a reviewer says of a packet. ERROR: it failed, took too long, or said nothing that can be read."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+    ABSTAIN = "abstain"
+    ERROR = "model_error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ballot:
+    """One reviewer's answer. `objection` is text of the packet that it objects to, word for word.
+
+    `reviewer` is the model, "provider/model"; `confidence` lies between 0 and 1.
+    """
+
+    reviewer: str
+    vote: Vote
+    reason: str
+    confidence: float | None = None
+    objection: str | None = None
+
+
+class Verdict(StrEnum):
+    """What a quorum comes to."""
+
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    UNCLEAR = "unclear"
+
+
+class BadQuorumRule(ValueError):
+    """The text is no rule; the message says what is."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumRule:
+    """How many approvals are enough: a share of the votes, or a number of them. `text` is how it is written."""
+
+    text: str
+    share: float | None = None
+    more_than: bool = False
+    number: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> QuorumRule:
+        """Read `majority`, `unanimous`, `atleast:N` or `NN%`. Raises BadQuorumRule."""
+        written = text.strip().lower()
+        if written == "majority":
+            return cls(text=written, share=0.5, more_than=True)
+        if written == "unanimous":
+            return cls(text=written, share=1.0)
+        if (found := _AT_LEAST.fullmatch(written)) and int(found[1]) > 0:
+            return cls(text=f"atleast:{int(found[1])}", number=int(found[1]))
+        if (found := _PERCENT.fullmatch(written)) and 0 < int(found[1]) <= 100:
+            return cls(text=f"{int(found[1])}%", share=int(found[1]) / 100)
+        raise BadQuorumRule("a rule is majority, unanimous, atleast:N, or a percentage such as 67%")
+
+    def holds(self, approvals: int, votes: int) -> bool:
+        """Whether so many approvals among so many votes are enough. Without votes nothing holds."""
+        if votes <= 0:
+            return False
+        if self.number is not None:
+            return approvals >= self.number
+        assert self.share is not None
+        needed = math.floor(votes * self.share) + 1 if self.more_than else math.ceil(votes * self.share - 1e-9)
+        return approvals >= needed
+
+
+MAJORITY = QuorumRule.parse("majority")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """A count of ballots, and what follows from it."""
+
+    approvals: int
+    rejections: int
+    abstentions: int
+    errors: int
+    verdict: Verdict
+    rule: str
+
+    def in_words(self) -> str:
+        """The count in one line, for the person."""
+        parts = [f"{self.approvals} for, {self.rejections} against"]
+        if self.abstentions:
+            parts.append(f"{self.abstentions} abstained")
+        if self.errors:
+            parts.append(f"{self.errors} failed")
+        return f"{', '.join(parts)} ({self.rule}): {self.verdict}"
+
+
+def tally(ballots: Iterable[Ballot], rule: QuorumRule, *, min_votes: int, reviewers: int) -> Tally:
+    """Count the ballots of `reviewers` models; one that is missing counts as an error.
+
+    At least `min_votes` of them, or all where there are fewer, must have said yes or no; and where nobody
+    said no, too few approvals are no rejection.
+    """
+    counts = Counter(ballot.vote for ballot in ballots)
+    approvals, rejections = counts[Vote.APPROVE], counts[Vote.REJECT]
+    errors = max(counts[Vote.ERROR], reviewers - approvals - rejections - counts[Vote.ABSTAIN])
+    enough = approvals + rejections >= max(1, min(min_votes, reviewers))
+    votes = approvals + rejections + errors
+    verdict = Verdict.UNCLEAR
+    if enough and rule.holds(approvals, votes):
+        verdict = Verdict.APPROVED
+    elif enough and rejections and not rule.holds(approvals + errors, votes):
+        verdict = Verdict.REJECTED
+    return Tally(
+        approvals=approvals,
+        rejections=rejections,
+        abstentions=counts[Vote.ABSTAIN],
+        errors=errors,
+        verdict=verdict,
+        rule=rule.text,
+    )
+
+
+def dissent_first(ballots: Sequence[Ballot]) -> tuple[Ballot, ...]:
+    """The strongest objection first, then what else was said, errors last."""
+    place = {Vote.REJECT: 0, Vote.ABSTAIN: 1, Vote.APPROVE: 2, Vote.ERROR: 3}
+    return tuple(sorted(ballots, key=lambda b: (place[b.vote], -(b.confidence or 0.0), b.reviewer)))
+
+
+_FAMILIES = (
+    (re.compile(r"claude|anthropic"), "anthropic"),
+    (re.compile(r"gpt|chatgpt|codex|\bo[0-9]"), "openai"),
+    (re.compile(r"gemini|gemma"), "google"),
+    (re.compile(r"grok"), "xai"),
+    (re.compile(r"llama"), "meta"),
+    (re.compile(r"mi[sx]tral|codestral|devstral"), "mistral"),
+    (re.compile(r"deepseek"), "deepseek"),
+    (re.compile(r"qwen|qwq"), "qwen"),
+    (re.compile(r"kimi|moonshot"), "moonshot"),
+    (re.compile(r"glm"), "zhipu"),
+)
+
+
+def family_of(model: str) -> str:
+    """Whose model it is, judged by its name, whoever serves it; a name nobody knows is a family of its own."""
+    provider, _, own_name = model.lower().partition("/")
+    return next((family for pattern, family in _FAMILIES if pattern.search(own_name)), f"{provider}/{own_name}")
+
+
+def are_independent(models: Sequence[str]) -> bool:
+    """Whether the models come from more than one family: those of one are likely to err alike."""
+    return len({family_of(model) for model in models}) > 1

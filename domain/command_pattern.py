@@ -1,0 +1,159 @@
+"""Patterns of commands as permission rules write them: `git log *`, `npm run test:*`.
+
+A rule that allows must fit a command word by word. One that forbids or asks also finds a program behind its
+path, behind wrappers such as `sudo` and `timeout 5`, and behind git's own options.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from domain.git_commands import GIT_COMMANDS
+from domain.read_only_commands import READ_ONLY_COMMANDS
+from domain.shell import JudgedCommand, ShellVerdict
+
+# What runs the program that is named behind it, somewhere among its words.
+WRAPPERS = frozenset(
+    [
+        "builtin",
+        "chroot",
+        "command",
+        "doas",
+        "env",
+        "exec",
+        "find",
+        "flock",
+        "ionice",
+        "nice",
+        "nohup",
+        "parallel",
+        "pkexec",
+        "setsid",
+        "stdbuf",
+        "strace",
+        "su",
+        "sudo",
+        "time",
+        "timeout",
+        "unshare",
+        "watch",
+        "xargs",
+    ]
+)
+SHELLS = frozenset(["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"])
+_EVALUATING = frozenset({"eval", ".", "source", "trap"})
+_GIT_VALUED = frozenset(
+    {"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix"}
+)
+
+
+class BadPattern(ValueError):
+    """The text is no pattern of a command; the message says why."""
+
+
+def words_of(pattern: str) -> tuple[str, ...]:
+    """The words of a pattern, quotes taken away. Raises BadPattern."""
+    try:
+        words = tuple(shlex.split(pattern))
+    except ValueError as error:
+        raise BadPattern(f"the words of {pattern!r} cannot be told apart: {error}") from error
+    if not words or not words[0].strip("*?"):
+        raise BadPattern(f"{pattern!r} does not begin with the name of a program")
+    return words
+
+
+def covers_part(pattern: str, part: JudgedCommand) -> bool:
+    """Whether a pattern that allows fits one plain command exactly, and nothing beside its words."""
+    command = part.command
+    if not command.words or command.assignments or not all(r.is_harmless for r in command.redirects):
+        return False
+    wanted = words_of(pattern)
+    if not _match_words(wanted, command.words):
+        return False
+    # a `*` stands for ordinary words, never for an option that makes of a reading command another one
+    return part.objection is None or not _is_reader(command.words) or not _options_beyond(wanted, command.words)
+
+
+def may_touch(pattern: str, shell: ShellVerdict) -> bool:
+    """Whether anything in a command may be what a pattern that forbids or asks is about."""
+    if shell.unclear is not None:  # what cannot be taken apart may hold anything that the rule is about
+        return True
+    wanted = words_of(pattern)
+    return any(
+        runs is None or _match_words(wanted, runs) or _match_words(wanted, _lowered(runs))
+        for part in shell.parts
+        for runs in _programs_in(part.command.words)
+    )
+
+
+def _programs_in(words: Sequence[str]) -> Iterator[tuple[str, ...] | None]:
+    """The word lists that a plain command may run, its own first; None for a text that hides what it runs."""
+    yield tuple(words)
+    rest = list(words)
+    while rest:
+        name = rest[0].rpartition("/")[2]
+        named = (name, *rest[1:])
+        yield named
+        if name == "git":
+            yield ("git", *_without_options_of_git(rest[1:]))
+        if name in _EVALUATING or (name in SHELLS and any(_is_command_option(word) for word in rest[1:])):
+            yield None
+        if name not in WRAPPERS:
+            return
+        yield from _behind_wrapper(rest[1:])
+        return
+
+
+def _behind_wrapper(words: Sequence[str]) -> Iterator[tuple[str, ...] | None]:
+    """The program behind a wrapper may stand behind any of its options and values: every word could be it."""
+    for place, word in enumerate(words):
+        name = word.rpartition("/")[2]
+        yield (name, *words[place + 1 :])
+        if name == "git":
+            yield ("git", *_without_options_of_git(words[place + 1 :]))
+        if name in SHELLS or name in _EVALUATING:
+            yield None
+
+
+def _is_command_option(word: str) -> bool:
+    return word.startswith("-") and not word.startswith("--") and "c" in word
+
+
+def _without_options_of_git(words: Sequence[str]) -> tuple[str, ...]:
+    rest = list(words)
+    while rest and rest[0].startswith("-"):
+        rest = rest[2:] if rest[0] in _GIT_VALUED else rest[1:]
+    return tuple(rest)
+
+
+def _lowered(words: Sequence[str]) -> tuple[str, ...]:
+    """The name of the program in small letters: on some file systems `RM` runs `rm`."""
+    return (words[0].lower(), *words[1:]) if words else ()
+
+
+def _is_reader(words: Sequence[str]) -> bool:
+    """Whether there are uses of this command that only read."""
+    name, rest = words[0], words[1:]
+    if name == "git":
+        named = rest if rest[:1] and rest[0].startswith("-") else rest[:1]
+        return any(word in GIT_COMMANDS for word in named)
+    spec = READ_ONLY_COMMANDS.get(name)
+    return spec is not None and not spec.needed  # of some only the question for their version is known
+
+
+def _options_beyond(wanted: Sequence[str], words: Sequence[str]) -> bool:
+    return any(word.startswith("-") and word not in wanted for word in words)
+
+
+def _match_words(wanted: Sequence[str], words: Sequence[str]) -> bool:
+    """Word by word; a `*` at the end stands for any further words, elsewhere inside one word."""
+    if wanted[-1] == "*":
+        fixed = wanted[:-1]
+        return len(words) >= len(fixed) and _all_match(fixed, words[: len(fixed)])
+    return len(words) == len(wanted) and _all_match(wanted, words)
+
+
+def _all_match(wanted: Sequence[str], words: Sequence[str]) -> bool:
+    return all(fnmatchcase(word, want) for want, word in zip(wanted, words, strict=True))

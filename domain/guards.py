@@ -1,0 +1,210 @@
+"""Guards: static looks at a call that can object and do nothing else. They need no model and cast no vote.
+
+An objection means that the call is at least asked about, in every mode. What a guard does not see is not
+thereby harmless: guards catch mistakes, the sandbox and the person are the boundary.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from domain.access import Access
+from domain.json_value import JsonObject, JsonValue
+from domain.path_policy import PathPolicy
+
+DEFAULT_MAX_BYTES = 100_000
+DEFAULT_MAX_LINES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """What a guard has against a call, in words for the person."""
+
+    guard: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardSettings:
+    """Which guards look, and how closely. `commands` are further beginnings of commands to object to."""
+
+    path: bool = True
+    destructive: bool = True
+    size: bool = True
+    commands: tuple[str, ...] = ()
+    max_bytes: int = DEFAULT_MAX_BYTES
+    max_lines: int = DEFAULT_MAX_LINES
+
+
+def objections(
+    arguments: JsonObject,
+    access: Access,
+    command: str | None,
+    *,
+    paths: PathPolicy,
+    settings: GuardSettings,
+) -> tuple[Objection, ...]:
+    """What the guards have against a call. `command` is the shell text it would run, if it runs any."""
+    found: list[Objection] = []
+    if settings.path:
+        outside = sorted(path for path in access.writes if path.startswith("/") and not paths.is_inside(path))
+        found += [Objection("path", f"it writes outside the workspace: {path}") for path in outside]
+    if settings.destructive and command is not None:
+        found += [Objection("destructive", reason) for reason in _destructive(command, settings.commands)]
+    if settings.size:
+        found += [Objection("size", reason) for reason in _too_large(arguments, settings)]
+    return tuple(found)
+
+
+# ---------------------------------------------------------------- size
+
+
+def _too_large(arguments: JsonObject, settings: GuardSettings) -> Iterator[str]:
+    texts = list(_texts(arguments))
+    size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    lines = sum(text.count("\n") for text in texts)
+    if size > settings.max_bytes:
+        yield f"its arguments hold {size:,} bytes, more than {settings.max_bytes:,}"
+    elif lines > settings.max_lines:
+        yield f"its arguments hold {lines:,} lines, more than {settings.max_lines:,}"
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    waiting: list[JsonValue] = [value]
+    while waiting:
+        match waiting.pop():
+            case str(text):
+                yield text
+            case dict(fields):
+                waiting += fields.values()
+            case list(items):
+                waiting += items
+            case _:
+                continue
+
+
+# ---------------------------------------------------------------- destructive commands
+
+
+@dataclass(frozen=True, slots=True)
+class _Destructive:
+    """A program, the words of which one must follow (none: always), and what that does."""
+
+    program: str
+    words: str
+    does: str
+
+
+# `words` is a pattern that one of the words after the program must match whole; "" needs none.
+_RECURSIVE = r"-[a-zA-Z]*[rR][a-zA-Z]*|--recursive"
+_FORCED = r"-[a-zA-Z]*f[a-zA-Z]*|--force(=.*)?"
+_TABLE = (
+    _Destructive("rm", _RECURSIVE, "deletes folders with all they hold"),
+    _Destructive("rm", _FORCED, "deletes without asking"),
+    _Destructive(
+        "git push", r"-f|--force.*|--mirror|--delete|-d|\+.*|:.+", "rewrites or deletes what others see"
+    ),
+    _Destructive("git reset", "--hard", "throws uncommitted changes away"),
+    _Destructive("git clean", _FORCED, "deletes files that git does not know"),
+    _Destructive("git checkout", r"--|-f|--force|\.", "throws uncommitted changes away"),
+    _Destructive("git restore", r"\.|--worktree|-W", "throws uncommitted changes away"),
+    _Destructive("git branch", r"-D|--delete|-d", "deletes branches"),
+    _Destructive("git stash", "drop|clear", "throws stashed changes away"),
+    _Destructive("git reflog", "expire|delete", "removes the way back to lost commits"),
+    _Destructive("git filter-branch", "", "rewrites history"),
+    _Destructive("git filter-repo", "", "rewrites history"),
+    _Destructive("git update-ref", "-d", "deletes references"),
+    _Destructive("git gc", "--prune.*", "removes the way back to lost commits"),
+    _Destructive("find", r"-delete|-exec(dir)?|-ok(dir)?", "changes what it finds"),
+    _Destructive("dd", r"of=.*", "overwrites files or devices"),
+    _Destructive(r"mkfs(\..+)?", "", "formats a device"),
+    _Destructive("wipefs|shred|fdisk|parted|sgdisk|blkdiscard", "", "destroys data on a device"),
+    _Destructive("truncate", "", "cuts files off"),
+    _Destructive("chmod|chown|chgrp", _RECURSIVE, "changes the rights of whole folders"),
+    _Destructive("chmod", r"0?777|a\+rwx", "lets everybody change the file"),
+    _Destructive("kill", r"-1|-9", "ends processes without asking them"),
+    _Destructive("killall|pkill", "", "ends processes by name"),
+    _Destructive("shutdown|reboot|halt|poweroff", "", "stops the machine"),
+    _Destructive("sudo|doas|su|pkexec", "", "acts as another user"),
+    _Destructive("crontab", "-r", "deletes scheduled jobs"),
+    _Destructive("systemctl", "stop|disable|mask", "stops services"),
+    _Destructive("docker|podman", "prune|rm|rmi|kill", "deletes containers or images"),
+    _Destructive("docker|podman", "volume", "can delete volumes"),
+    _Destructive("kubectl", "delete|drain|replace", "deletes what runs in a cluster"),
+    _Destructive("terraform|tofu", "destroy|apply", "changes infrastructure"),
+    _Destructive("npm|pnpm|yarn|cargo|gem|poetry|uv", "publish", "publishes a package"),
+    _Destructive("twine", "upload", "publishes a package"),
+    _Destructive("gh", "delete|merge|release", "changes what others see"),
+    _Destructive("dropdb|dropuser", "", "deletes a database"),
+    _Destructive("redis-cli", "(?i)flushall|flushdb", "deletes a database"),
+)
+_COMPILED = tuple(
+    (tuple(re.compile(p) for p in d.program.split()), re.compile(d.words), d.does) for d in _TABLE
+)
+_SQL = re.compile(r"(?i)\b(drop\s+(table|database|schema)|truncate\s+table|delete\s+from\s+\w+\s*(;|$))")
+_DEVICE = re.compile(r">\s*/dev/(sd|nvme|hd|vd|mapper|disk|mem)")
+_PIPED_INTO_SHELL = re.compile(
+    r"\b(curl|wget|fetch)\b[^|;&]*\|[^|;&]*\b(sh|bash|zsh|dash|ksh|python3?|perl|ruby|node)\b"
+)
+_SEPARATORS = re.compile(r"\$\(|[\n;|&()`{}<>]")
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*")
+_WRAPPERS = frozenset(
+    {"env", "nohup", "time", "xargs", "exec", "command", "builtin", "nice", "stdbuf", "timeout", "!"}
+)
+_SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "eval", "-c"})
+
+
+def _destructive(command: str, more: Sequence[str]) -> Iterator[str]:
+    """What a shell text seems to destroy. It looks into quotes, too: better one question too many."""
+    told: set[str] = set()
+    for words in _simple_commands(command):
+        for reason in (*_from_table(words), *_from_list(words, more)):
+            if reason not in told:
+                told.add(reason)
+                yield reason
+    if _PIPED_INTO_SHELL.search(command):
+        yield "it runs what it downloads"
+    if _DEVICE.search(command):
+        yield "it writes to a device"
+    if found := _SQL.search(command):
+        yield f"{' '.join(found[0].split())}: it deletes data of a database"
+
+
+def _from_table(words: Sequence[str]) -> Iterator[str]:
+    for programs, needed, does in _COMPILED:
+        rest = words[len(programs) :]
+        if len(words) < len(programs) or not all(p.fullmatch(w) for p, w in zip(programs, words, strict=False)):
+            continue
+        if not needed.pattern or any(needed.fullmatch(word) for word in rest):
+            yield f"{' '.join(words[: len(programs)])}: it {does}"
+
+
+def _from_list(words: Sequence[str], more: Sequence[str]) -> Iterator[str]:
+    for beginning in more:
+        wanted = beginning.split()
+        if wanted and list(words[: len(wanted)]) == wanted:
+            yield f"{beginning}: the settings of the guard name it"
+
+
+def _simple_commands(command: str) -> Iterator[list[str]]:
+    """Whatever could be run in it, one list of words each, without wrappers and paths of programs."""
+    for piece in _SEPARATORS.split(command):
+        words = [word.replace("'", "").replace('"', "").replace("\\", "") for word in piece.split()]
+        while words:
+            first = words[0].rpartition("/")[2]
+            if _ASSIGNMENT.fullmatch(words[0]) or first in _WRAPPERS or first in _SHELLS:
+                words = words[1:]
+            else:
+                yield [first, *_without_options_of_git(first, words[1:])]
+                # behind a wrapper's own options, or in quoted text, the program may stand at any place
+                words = words[1:] if first.startswith("-") or first.isdigit() else []
+
+
+def _without_options_of_git(program: str, words: list[str]) -> list[str]:
+    if program != "git":
+        return words
+    while words and words[0].startswith("-"):
+        words = words[2:] if words[0] in ("-c", "-C", "--git-dir", "--work-tree") else words[1:]
+    return words

@@ -1,0 +1,32 @@
+"""A rule that the person made in a dialog and wanted kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from domain.permissions import Rule
+from domain.review import RuleScope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedRule:
+    """A rule with its scope, PROJECT or USER, and the examples that it is checked against when it is loaded.
+
+    `project` is the canonical path of the folder it holds in, None for one that holds everywhere. `saved` is
+    when it was made, in UTC, as ISO 8601. `must_not_match` are calls that it must not cover.
+    """
+
+    rule: Rule
+    project: str | None
+    saved: str
+    must_match: tuple[str, ...] = ()
+    must_not_match: tuple[str, ...] = ()
+
+    @property
+    def scope(self) -> RuleScope:
+        """How far it holds."""
+        return RuleScope.USER if self.project is None else RuleScope.PROJECT
+
+    def is_like(self, other: SavedRule) -> bool:
+        """Whether both say the same about the same calls."""
+        return (self.rule.id, self.project) == (other.rule.id, other.project)

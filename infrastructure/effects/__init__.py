@@ -1,0 +1,1 @@
+"""What calls really change on the disk."""

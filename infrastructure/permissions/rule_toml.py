@@ -1,0 +1,115 @@
+"""Saved rules as TOML: one table `[[rule]]` each, which a person can read and edit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import msgspec
+from msgspec import Struct
+
+from domain.errors import ConfigError
+from domain.permissions import Answer, BadRule, Rule
+from domain.saved_rule import SavedRule
+from infrastructure.config.toml_file import TomlFile
+from infrastructure.config.toml_text import Position, literal, printable, shortened
+
+_USER = "user"
+_PREAMBLE = """\
+# Rules that quorum saved when you answered "always". You may change or remove any of them; comments are not
+# kept. `quorum permissions list` shows all rules in force, and docs/permissions.md explains them.
+#
+# scope is "user" for a rule that holds everywhere, or else the folder in which it holds. The examples are
+# checked whenever the rule is loaded: a rule that allows and no longer fits them is not used.
+"""
+
+
+class _Entry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A table as it stands in the file."""
+
+    scope: str
+    allow: str = ""
+    ask: str = ""
+    deny: str = ""
+    saved: str = ""
+    must_match: tuple[str, ...] = ()
+    must_not_match: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRule:
+    """A saved rule and the line on which it stands, as "file:line"."""
+
+    saved: SavedRule
+    place: str
+
+
+def read_rules(file: TomlFile) -> tuple[PlacedRule, ...]:
+    """All rules of a file. Raises ConfigError that names the line of what is no rule."""
+    unknown = [name for name in file.data if name != "rule"]
+    if unknown:
+        raise ConfigError(
+            f"{file.place((unknown[0],))}: {_shown(unknown[0])} is unknown here; it knows [[rule]]"
+        )
+    tables = file.data.get("rule", [])
+    if not isinstance(tables, list):
+        raise ConfigError(
+            f"{file.place(('rule',))}: rule must be a list of tables, each of them headed [[rule]]"
+        )
+    return tuple(_placed(file, index, table) for index, table in enumerate(tables))
+
+
+def rules_as_toml(rules: Iterable[SavedRule]) -> str:
+    """The text of the file, the oldest rule first."""
+    ordered = sorted(rules, key=lambda saved: saved.saved)
+    return "\n".join((_PREAMBLE.rstrip("\n"), *("\n".join(_table(saved)) for saved in ordered))) + "\n"
+
+
+def _table(saved: SavedRule) -> Iterator[str]:
+    yield "\n[[rule]]"
+    yield f"{saved.rule.answer} = {literal(saved.rule.text)}"
+    yield f"scope = {literal(_USER if saved.project is None else saved.project)}"
+    yield f"saved = {literal(saved.saved)}"
+    for key, examples in (("must_match", saved.must_match), ("must_not_match", saved.must_not_match)):
+        if examples:
+            yield f"{key} = ["
+            yield from (f"    {literal(example)}," for example in examples)
+            yield "]"
+
+
+def _placed(file: TomlFile, index: int, table: object) -> PlacedRule:
+    place = file.place(("rule", Position(index)))
+    try:
+        entry = msgspec.convert(table, _Entry, strict=True)
+    except msgspec.ValidationError as problem:
+        raise ConfigError(f"{place}: this is no saved rule: {printable(str(problem))}; correct it") from problem
+    return PlacedRule(_saved(entry, place), place)
+
+
+def _saved(entry: _Entry, place: str) -> SavedRule:
+    texts: Mapping[Answer, str] = {Answer.ALLOW: entry.allow, Answer.ASK: entry.ask, Answer.DENY: entry.deny}
+    given = [(answer, text) for answer, text in texts.items() if text]
+    if len(given) != 1:
+        raise ConfigError(f"{place}: a saved rule has exactly one of allow, ask and deny; correct it")
+    if entry.scope != _USER and not entry.scope.startswith("/"):
+        raise ConfigError(
+            f'{place}: scope must be "user" or the full path of a folder, not {_shown(entry.scope)}'
+        )
+    ((answer, text),) = given
+    try:
+        rule = Rule.parse(text, answer, place)
+    except BadRule as problem:
+        raise ConfigError(
+            f"{place}: {_shown(text)} is no rule: {problem}; correct it or remove it"
+        ) from problem
+    return SavedRule(
+        rule=rule,
+        project=None if entry.scope == _USER else entry.scope,
+        saved=entry.saved,
+        must_match=entry.must_match,
+        must_not_match=entry.must_not_match,
+    )
+
+
+def _shown(text: str) -> str:
+    return shortened(literal(text), 120)

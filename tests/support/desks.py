@@ -1,0 +1,48 @@
+"""What lies on the desk of a person in a test: real votes, counted for real, and rules made up for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from application.review_desk import OpenDesk
+from application.vote_feed import VoteFeed
+from domain.ballot import Ballot, QuorumRule, Tally, Vote, are_independent, tally
+from domain.review import RulePreview
+
+THREE = ("anthropic/claude-opus-4-5", "openai/gpt-5.2", "google/gemini-3-pro")
+"""Reviewers of three families."""
+
+
+def a_desk(
+    feed: VoteFeed | None = None,
+    *,
+    rule: str = "majority",
+    preview: Callable[[str], RulePreview] = lambda _rule: RulePreview(problem="no rules are kept here"),
+) -> OpenDesk:
+    """A desk over these votes; by default nobody votes."""
+    open_feed = feed or VoteFeed()
+
+    def count(ballots: tuple[Ballot, ...]) -> Tally:
+        return tally(ballots, QuorumRule.parse(rule), min_votes=2, reviewers=len(open_feed.reviewers))
+
+    return OpenDesk(open_feed, count=count, independent=are_independent(open_feed.reviewers), preview=preview)
+
+
+def voted(*ballots: Ballot, reviewers: tuple[str, ...] = THREE) -> VoteFeed:
+    """A feed of these reviewers in which these ballots have arrived."""
+    feed = VoteFeed(reviewers)
+    for ballot in ballots:
+        feed.add(ballot)
+    return feed
+
+
+def a_ballot(
+    reviewer: str,
+    vote: Vote = Vote.APPROVE,
+    reason: str = "It does what was asked.",
+    *,
+    confidence: float | None = 0.9,
+    objection: str | None = None,
+) -> Ballot:
+    """One reviewer's answer."""
+    return Ballot(reviewer=reviewer, vote=vote, reason=reason, confidence=confidence, objection=objection)

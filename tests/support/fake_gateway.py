@@ -1,0 +1,56 @@
+"""A gateway whose models say what a script tells them, one list of answers for each model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from application.ports import MessageShaper
+from domain.conversation import Conversation
+from domain.errors import ProviderError, ProviderErrorKind
+from domain.json_value import JsonObject
+from domain.response import LlmResponse
+from tests.support.builders import a_call, calls_response
+from tests.support.fake_session import FakeSession, Step
+
+Answers = Sequence[LlmResponse | ProviderError | Step]
+
+
+class FakeGateway:
+    """Implements `LlmGateway`. Every session of a model goes on with that model's script."""
+
+    def __init__(self, scripts: Mapping[str, Answers]) -> None:
+        self.scripts = {model: list(answers) for model, answers in scripts.items()}
+        self.sessions: list[FakeSession] = []
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(model.partition("/")[0] for model in self.scripts))
+
+    def session(
+        self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None = None
+    ) -> FakeSession:
+        if model not in self.scripts:
+            raise ProviderError(f"no model {model}", kind=ProviderErrorKind.CONFIGURATION)
+        session = FakeSession(self.scripts[model], conversation=conversation, model=model, shape=shape)
+        self.sessions.append(session)
+        return session
+
+    async def all_wait(self, count: int) -> None:
+        """Until so many sessions are open, and each of them waits at its gate."""
+        async with asyncio.timeout(5):
+            while len(self.sessions) < count:  # noqa: ASYNC110 - opening a session is not told
+                await asyncio.sleep(0)
+            for session in self.sessions:
+                await session.waiting.wait()
+
+    async def models(self, provider: str) -> tuple[str, ...]:
+        return tuple(model for model in self.scripts if model.startswith(f"{provider}/"))
+
+    async def aclose(self) -> None:
+        """There is no connection to close."""
+
+
+def ballot(verdict: str, reason: str = "because", confidence: float = 0.8, **more: str) -> LlmResponse:
+    arguments: JsonObject = {"verdict": verdict, "confidence": confidence, "reason": reason, **more}
+    return calls_response(a_call("cast_ballot", arguments))

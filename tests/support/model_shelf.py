@@ -1,0 +1,46 @@
+"""A gateway whose sessions are put onto it beforehand, all for one conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from application.ports import LlmSession, MessageShaper
+from domain.conversation import Conversation
+from domain.errors import ProviderError, ProviderErrorKind
+
+
+@dataclass(slots=True)
+class ModelShelf:
+    """Implements `LlmGateway`: `sessions` are those that can be had, `listed` what each provider lists."""
+
+    conversation: Conversation
+    sessions: dict[str, LlmSession] = field(default_factory=dict)
+    listed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The providers that list something."""
+        return tuple(self.listed)
+
+    def session(
+        self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None = None
+    ) -> LlmSession:
+        """The session of that name."""
+        assert conversation is self.conversation
+        if model not in self.sessions:
+            raise ProviderError(f"there is no {model}", kind=ProviderErrorKind.CONFIGURATION)
+        return self.sessions[model]
+
+    def open(self, model: str) -> LlmSession:
+        """A session for the one conversation."""
+        return self.session(model, self.conversation, "")
+
+    async def models(self, provider: str) -> tuple[str, ...]:
+        """What the provider lists."""
+        if provider not in self.listed:
+            raise ProviderError(f"{provider} could not be reached", kind=ProviderErrorKind.CONNECTION)
+        return self.listed[provider]
+
+    async def aclose(self) -> None:
+        """There is nothing to close."""

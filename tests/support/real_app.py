@@ -1,0 +1,125 @@
+"""The app with everything behind it real: settings from files, container, tools, review, sockets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from application.ports import Observer, Person
+from application.run_agent import RunAgent
+from domain.events import Event, TurnFinished
+from domain.mode import Mode
+from domain.report import RunReport
+from infrastructure.config.loading import load_settings
+from infrastructure.config.model_choice import decision_model
+from infrastructure.container import Container
+from tests.support.app_stage import Clock, Stage
+from tests.support.fake_ports import RecordingObserver
+from tests.support.headless_run import environment
+from tui.app import QuorumApp
+from tui.review.dialog import ReviewDialog
+
+_PATIENCE_SECS = 60.0
+
+
+class _Unheard:
+    def notify(self, event: Event) -> None:
+        """Nobody listens."""
+
+
+def real_container(
+    project: Path, home: Path, *, person: Person, observer: Observer | None = None, mode: Mode = Mode.ASK
+) -> Container:
+    """A session in `project`, as the entry point composes it from the files in `home` and in the project."""
+    environ = environment(home)
+    loaded = load_settings(
+        cwd=project, environ=environ, config_file=None, overrides={"review.mode": mode.value}
+    )
+    return Container(
+        settings=loaded.settings,
+        model=decision_model(loaded, environ),
+        root=project,
+        environ=environ,
+        config_files=loaded.files,
+        origins=loaded.origins,
+        person=person,
+        observer=observer or _Unheard(),
+    )
+
+
+class RealApp(Stage):
+    """A running app, and all that happened in it."""
+
+    def __init__(self, app: QuorumApp, stage: Stage, heard: RecordingObserver) -> None:
+        super().__init__(app, stage.pilot, [])
+        self.heard = heard
+
+    @property
+    def reports(self) -> list[RunReport]:
+        """The report of each turn that ended."""
+        return [event.report for event in self.heard.events if isinstance(event, TurnFinished)]
+
+    async def answer(self, *keys: str) -> None:
+        """Press keys in the dialog that is there or comes next, and wait until that dialog is gone."""
+        dialog = await self.asked()
+        for key in keys:
+            await self.pilot.press(key)
+        await self.until(lambda: self.app.screen is not dialog)
+
+    async def finish(self, key: str = "n", *, turns: int = 1) -> RunReport:
+        """Answer each question of the turn with one key until the turn has ended; its report."""
+        async with asyncio.timeout(_PATIENCE_SECS):
+            while len(self.reports) < turns:
+                screen = self.app.screen
+                if isinstance(screen, ReviewDialog) and screen.is_awake:
+                    self.hit(key)
+                    await self.until(lambda shown=screen: self.app.screen is not shown)
+                await asyncio.sleep(0.002)
+        return self.reports[turns - 1]
+
+
+class _Both:
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    def notify(self, event: Event) -> None:
+        for observer in self._observers:
+            observer.notify(event)
+
+
+@asynccontextmanager
+async def real_app(
+    project: Path,
+    home: Path,
+    *,
+    mode: Mode = Mode.ASK,
+    size: tuple[int, int] = (120, 40),
+    clock: Callable[[], float] | None = None,
+    person_for: Callable[[Person], Person] = lambda person: person,
+) -> AsyncIterator[RealApp]:
+    """Run the app in `project` until its agent is there. Its keyboard guard lets keys through at once.
+
+    `person_for` may put somebody in front of the person at the screen.
+    """
+    heard = RecordingObserver()
+    containers: list[Container] = []
+
+    async def compose(person: Person, observer: Observer) -> RunAgent:
+        asked = person_for(person)
+        container = real_container(project, home, person=asked, observer=_Both(heard, observer), mode=mode)
+        containers.append(container)
+        agent: RunAgent = await asyncio.to_thread(container.run_agent)
+        await agent.open()
+        return agent
+
+    app = QuorumApp(compose, cwd=project, clock=clock or Clock())
+    try:
+        async with app.run_test(size=size) as pilot:
+            stage = RealApp(app, Stage(app, pilot, []), heard)
+            await stage.until(lambda: heard.events)
+            yield stage
+    finally:
+        for container in containers:
+            await container.gateway().aclose()

@@ -1,0 +1,43 @@
+"""A review over fakes, for tests that are about something else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from application.event_stream import EventStream
+from application.ports import Person
+from application.review import Review
+from application.rule_book import RuleBook
+from application.voting import QuorumPolicy, Voting
+from domain.guards import GuardSettings
+from domain.mode import Mode
+from domain.path_policy import PathPolicy
+from domain.permissions import Answer, Rule
+from tests.support.fake_gateway import Answers, FakeGateway
+
+
+def a_review(
+    *,
+    person: Person,
+    events: EventStream,
+    mode: Mode = Mode.ASK,
+    root: str = "/ws",
+    allow: Sequence[str] = (),
+    ask: Sequence[str] = (),
+    deny: Sequence[str] = (),
+    votes: Mapping[str, Answers] | None = None,
+    guards: GuardSettings | None = None,
+) -> Review:
+    """`votes` scripts each reviewer by its model; the rules are as they would be written in the settings."""
+    gateway = FakeGateway(votes or {})
+    written = ((Answer.ALLOW, allow), (Answer.ASK, ask), (Answer.DENY, deny))
+    rules = [Rule.parse(text, answer, "the test") for answer, texts in written for text in texts]
+    return Review(
+        person=person,
+        paths=PathPolicy(roots=(root,)),
+        mode=mode,
+        events=events,
+        rules=RuleBook(rules),
+        voting=Voting(gateway=gateway, policy=QuorumPolicy(reviewers=tuple(gateway.scripts)), events=events),
+        guards=guards,
+    )
