@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
     from application.ports import Observer, Person
     from application.run_agent import RunAgent
+    from domain.events import Event
     from infrastructure.config.loading import LoadedSettings
     from infrastructure.container import Container
     from tui.command_line import Options
 
 USAGE = 2
+CHECK_CODES = {"allow": 0, "deny": 1, "ask": 3}  # of `quorum permissions check`
 CLOSED_PIPE = 128 + 13  # what a shell reports for a process ended by SIGPIPE
 
 
@@ -66,6 +68,8 @@ def _run_command(options: Options, root: Path) -> int:
                 return _config(options, root)
             case "hooks":
                 return _hooks(options, root)
+            case "permissions":
+                return _permissions(options, root)
             case _:
                 return _doctor(options, root)
     except (ConfigError, ProviderError) as error:  # a provider fails here only for want of a key or a name
@@ -126,10 +130,13 @@ def _compose(loaded: LoadedSettings, root: Path, person: Person, observer: Obser
         model=decision_model(loaded, os.environ),
         root=root,
         environ=os.environ,
+        config_files=loaded.files,
+        origins=loaded.origins,
         person=person,
         observer=observer,
     )
     container.session()  # a missing key is told now, not at the first prompt
+    container.rules()  # and so is a damaged file of saved rules
     container.spec()  # and so are tools that cannot be had
     Thread(target=_warm_up, args=(container,), name="warm-up", daemon=True).start()
     return container
@@ -139,6 +146,7 @@ def _warm_up(container: Container) -> None:
     """Import what takes long while the person types or the first answer is on its way."""
     container.gateway().warm_up(container.model())
     container.schema().warm_up(container.spec())
+    container.sandbox().look()
     if "textual" in sys.modules:
         from tui.transcript.view import TranscriptView
 
@@ -166,6 +174,8 @@ async def _answer(options: Options, root: Path, loaded: LoadedSettings, prompt: 
 
     printer = HeadlessPrinter(options.output, quiet=options.quiet, verbose=options.verbose)
     container = _compose(loaded, root, Nobody(), printer)
+    for warning in container.saved_rules().warnings:
+        _complain(warning)
     try:
         return await run_headless(container.run_agent(), prompt, printer)
     finally:
@@ -173,7 +183,9 @@ async def _answer(options: Options, root: Path, loaded: LoadedSettings, prompt: 
 
 
 def _prompt(options: Options) -> str:
-    prompt = sys.stdin.read() if options.prompt == "-" else options.prompt or ""
+    prompt = options.prompt or ""
+    if prompt == "-":
+        prompt = sys.stdin.read() if sys.stdin else ""  # None where it is closed
     if not prompt.strip():
         raise _UsageError("the prompt is empty; say what to do, or - to read it from stdin")
     return prompt
@@ -193,7 +205,7 @@ def _run_app(options: Options, root: Path) -> int:
 
 
 def _terminal_problem() -> str | None:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
         return "the full-screen app needs a terminal; without one use: quorum run PROMPT"
     if os.environ.get("TERM", "") in {"", "dumb"}:
         return "this terminal is a dumb one (TERM); use another, or: quorum run PROMPT"
@@ -208,6 +220,7 @@ async def _show_app(options: Options, root: Path) -> int:
 
     survive_bytes_that_are_no_text()
     composed: list[Container] = []
+    checks: list[asyncio.Task[None]] = []
 
     def compose(person: Person, observer: Observer) -> LoadedSettings:
         """Runs in a thread while the screen is already up: most of what is imported is imported here."""
@@ -220,7 +233,8 @@ async def _show_app(options: Options, root: Path) -> int:
         app.adopt(theme=loaded.settings.tui.theme, notifications=loaded.settings.tui.notifications)
         agent: RunAgent = composed[0].run_agent()
         await agent.open()
-        _tell(loaded.warnings, observer)
+        checks.append(asyncio.create_task(_tell_sandbox(composed[0])))
+        _tell((*loaded.warnings, *composed[0].saved_rules().warnings), observer)
         return agent
 
     app = QuorumApp(compose_agent, cwd=root, initial_prompt=options.prompt)
@@ -230,6 +244,15 @@ async def _show_app(options: Options, root: Path) -> int:
         for container in composed:
             await container.gateway().aclose()
     return app.return_code or 0
+
+
+async def _tell_sandbox(container: Container) -> None:
+    """Found out beside everything else: trying the sandbox takes a moment, and nothing waits for it."""
+    from domain.events import SandboxChecked
+    from domain.sandbox import SandboxOn
+
+    state = await container.sandbox().state()
+    await container.events().record(SandboxChecked(on=isinstance(state, SandboxOn), told=state.told))
 
 
 def _tell(warnings: Sequence[str], observer: Observer) -> None:
@@ -286,11 +309,81 @@ def _hooks(options: Options, root: Path) -> int:
     return 0
 
 
+def _permissions(options: Options, root: Path) -> int:
+    import asyncio
+
+    from domain.errors import ConfigError
+    from infrastructure.permissions.in_force import rule_file
+    from infrastructure.permissions.trial import listing, numbered
+
+    loaded = _load(options, root)
+    for warning in loaded.warnings:
+        _complain(warning)
+    container = _undecided(loaded, root)
+    for warning in container.saved_rules().warnings:
+        _complain(warning)
+    file = rule_file(os.environ)
+    saved = file.rules() if file is not None else ()
+    match options.action:
+        case "check":
+            return asyncio.run(_check_call(options, container))
+        case "list":
+            print(listing(container.rules().rules, saved))
+        case _:
+            if file is None:
+                raise ConfigError("there is no home folder, and so there are no saved rules")
+            chosen = numbered(options.number, saved)
+            asyncio.run(file.remove(chosen.saved))
+            print(f"removed {chosen.saved.rule.id}")
+    return 0
+
+
+def _undecided(loaded: LoadedSettings, root: Path) -> Container:
+    """A session that is only looked at: nobody is asked, and no model is needed."""
+    from infrastructure.container import Container
+    from tui.headless import Nobody
+
+    return Container(
+        settings=loaded.settings,
+        model="",
+        root=root,
+        environ=os.environ,
+        config_files=loaded.files,
+        origins=loaded.origins,
+        person=Nobody(),
+        observer=_Unheard(),
+    )
+
+
+class _Unheard:
+    """Nobody hears what happens."""
+
+    def notify(self, event: Event) -> None:
+        """Take no note."""
+
+
+async def _check_call(options: Options, container: Container) -> int:
+    from infrastructure.permissions.trial import try_call
+
+    answer, account = await try_call(
+        options.tool,
+        options.arguments,
+        tools=container.tools(),
+        schema=container.schema(),
+        review=container.review(),
+        rules=container.rules().rules,
+        roots=container.paths().roots,
+    )
+    print(account)
+    return CHECK_CODES[answer.value]
+
+
 def _doctor(options: Options, root: Path) -> int:
     import asyncio
 
     from domain.errors import ConfigError
-    from infrastructure.doctor import diagnose, render_findings
+    from infrastructure.doctor.diagnosis import diagnose
+    from infrastructure.doctor.finding import render_findings
 
     loaded: LoadedSettings | ConfigError
     try:

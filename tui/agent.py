@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from application.ports import LineSource, Observer, Person
+    from domain.mode import Mode
     from domain.report import RunReport
-    from domain.review import Mode
 
 
 class Agent(Protocol):
@@ -22,6 +22,22 @@ class Agent(Protocol):
     @property
     def model(self) -> str:
         """The model's full name, "provider/model"."""
+        ...
+
+    async def set_model(self, model: str) -> None:
+        """Choose another model, for requests not yet sent and for one that waits to be repeated.
+
+        Raises ProviderError, and leaves all as it was, where it cannot be had.
+        """
+        ...
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The names of the providers whose models can be chosen."""
+        ...
+
+    async def list_models(self, provider: str) -> tuple[str, ...]:
+        """The models a provider lists, each as "provider/model". Raises ProviderError."""
         ...
 
     @property
@@ -39,6 +55,10 @@ class Agent(Protocol):
         Failures of a provider are in the report. A task cancelled in here closes what it opened and still
         returns a report, with status INTERRUPTED.
         """
+        ...
+
+    async def go_on(self) -> RunReport:
+        """Take up a turn that failed or was interrupted where it stopped. Ends as `execute` does."""
         ...
 
     def open_output(self, blob_id: str) -> LineSource:

@@ -76,7 +76,7 @@ class QuorumApp(App[None]):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
-        self.chat = ChatScreen(cwd)
+        self.chat = ChatScreen(cwd, clock=clock)
         self._compose_agent, self._initial_prompt, self._clock = compose_agent, initial_prompt, clock
         self._observer = ScreenObserver(self.post_message)
         self._title = TerminalTitle(self, cwd)

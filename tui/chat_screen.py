@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -26,6 +28,7 @@ from tui.welcome import welcome_text
 if TYPE_CHECKING:
     from domain.events import Event
     from tui.agent import Agent
+    from tui.session_facts import SessionFacts
     from tui.transcript.entries import Call
 
 
@@ -34,7 +37,7 @@ class ChatScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "interrupt", "Interrupt the turn", priority=True),
-        Binding("shift+tab", "cycle_mode", "Next mode: ask, accept-edits, read-only", priority=True),
+        Binding("shift+tab", "cycle_mode", "Next mode: ask, accept-edits, quorum, read-only", priority=True),
         Binding("ctrl+b", "toggle_panel", "Show or hide the side panel", priority=True),
     ]
 
@@ -52,7 +55,7 @@ class ChatScreen(Screen[None]):
             super().__init__()
             self.secs = secs
 
-    def __init__(self, cwd: Path) -> None:
+    def __init__(self, cwd: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(id="chat")
         self.turns = Turns(
             on_change=self._state_changed,
@@ -63,11 +66,12 @@ class ChatScreen(Screen[None]):
         self.panel = SidePanel(id="panel")
         self._recall = Recall(cwd, self.turns.take_back)
         self.prompt = Prompt(self._recall, placeholder="Ask for something, or / for commands", id="prompt")
+        self._welcome = Static(id="welcome", markup=False)
         self._header = Header(cwd, id="header")
         self._status_bar = StatusBar(self._status, id="status")
         self._agent: Agent | None = None
-        self._mode = self._notice = ""
-        self._tokens_in = self._tokens_out = 0
+        self._facts: SessionFacts | None = None
+        self._clock, self._notice = clock, ""
         self._asking = self._leaving = False
 
     def compose(self) -> ComposeResult:
@@ -76,7 +80,7 @@ class ChatScreen(Screen[None]):
         with Horizontal(id="main"):
             yield self.transcript
             yield self.panel
-        yield Static(id="welcome", markup=False)
+        yield self._welcome
         with HorizontalGroup(id="composer"):
             yield Static(" ›", id="sign", markup=False)
             yield self.prompt
@@ -94,42 +98,73 @@ class ChatScreen(Screen[None]):
 
     async def serve(self, agent: Agent) -> None:
         """Show this agent's session and run what is submitted, for ever."""
-        self._agent, self._mode = agent, agent.mode.value
-        self.query_one("#welcome", Static).update(welcome_text(agent.model))
+        from tui.session_facts import SessionFacts
+
+        self._agent = agent
+        self._facts = SessionFacts(model=agent.model, mode=agent.mode.value, clock=self._clock)
         self._state_changed()
         await self.turns.serve(agent)
 
     def hear(self, happened: list[Event]) -> None:
         """Show events, in order."""
-        from domain.events import ModeChanged, UsageCounted
-
+        changed = False
         for event in happened:
             self.transcript.apply(event)
             self.panel.apply(event)
-            if isinstance(event, UsageCounted):
-                usage = event.usage
-                self._tokens_in += usage.input + usage.cache_read + usage.cache_write
-                self._tokens_out += usage.output
-                self._status_bar.update()
-            elif isinstance(event, ModeChanged):
-                self._mode = event.mode.value
-                self._state_changed()
+            changed |= self._facts is not None and self._facts.apply(event)
+        if changed:
+            self._state_changed()
 
     async def action_set_mode(self, name: str) -> None:
         """Change the review mode, once there is an agent to change it for."""
-        from domain.review import Mode
+        from domain.mode import Mode
 
-        if self._agent is None:
+        if self._agent is None or self._facts is None:
             self.say("still starting; choose the mode in a moment")
             return
         await self._agent.set_mode(Mode(name))
-        self._mode = self._agent.mode.value
+        self._facts.mode = self._agent.mode.value
         self._state_changed()
 
     async def action_cycle_mode(self) -> None:
         """The next of the modes that keep asking; never auto."""
-        place = CYCLED_MODES.index(self._mode) if self._mode in CYCLED_MODES else -1
+        mode = self._facts.mode if self._facts else ""
+        place = CYCLED_MODES.index(mode) if mode in CYCLED_MODES else -1
         await self.action_set_mode(CYCLED_MODES[(place + 1) % len(CYCLED_MODES)])
+
+    def action_choose_model(self, name: str = "") -> None:
+        """Set the model of that name; without one, let the person pick."""
+        if self._agent is None:
+            self.say("still starting; choose the model in a moment")
+        elif name:
+            self.run_worker(self._set_model(self._agent, name), group="model")
+        else:
+            from tui.model_picker.screen import ModelPicker
+
+            self.app.push_screen(ModelPicker(self._agent))
+
+    async def _set_model(self, agent: Agent, name: str) -> None:
+        from domain.errors import ProviderError
+        from domain.events import ErrorOccurred
+
+        try:
+            await agent.set_model(name)
+        except ProviderError as error:
+            self.transcript.apply(ErrorOccurred(message=str(error)))
+            self.say(f"the model is still {agent.model}")
+
+    def action_go_on(self) -> None:
+        """Take up a turn that failed or was interrupted where it stopped."""
+        self.say("still starting" if self._agent is None else self.turns.go_on())
+
+    def action_show_cost(self) -> None:
+        """Show what the session used and cost."""
+        if self._facts is None:
+            self.say("still starting; nothing was used yet")
+            return
+        from tui.accounts.screen import CostScreen
+
+        self.app.push_screen(CostScreen(self._facts.book))
 
     def action_interrupt(self) -> None:
         """Stop the running turn, or drop a selection."""
@@ -184,7 +219,7 @@ class ChatScreen(Screen[None]):
 
     def submit(self, text: str) -> None:
         """Remember a prompt and put it in line."""
-        self.query_one("#welcome").display = False
+        self._welcome.display = False
         try:
             self._recall.history.add(text)
         except OSError as error:
@@ -214,7 +249,9 @@ class ChatScreen(Screen[None]):
 
     def _state_changed(self) -> None:
         if self.is_mounted:
-            self._header.show(model=self._agent.model if self._agent else "", mode=self._mode)
+            if self._facts is not None:
+                self._header.show(model=self._facts.model, mode=self._facts.mode, sandbox=self._facts.sandbox)
+                self._welcome.update(welcome_text(self._facts.model))
             self._status_bar.update()
 
     def _status(self) -> Status:
@@ -226,9 +263,10 @@ class ChatScreen(Screen[None]):
             closing=self._leaving,
             elapsed=self.turns.elapsed,
             waiting=self.turns.waiting,
-            tokens_in=self._tokens_in,
-            tokens_out=self._tokens_out,
-            mode=self._mode,
+            retry=self._facts.retry if self._facts else "",
+            can_go_on=self.turns.can_go_on,
+            used=self._facts.used if self._facts else "",
+            mode=self._facts.mode if self._facts else "",
             below=self.transcript.new_below,
             notice=self._notice,
         )

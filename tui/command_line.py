@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NoReturn, TypeAlias
 
-Command: TypeAlias = Literal["app", "run", "config", "doctor", "hooks"]
+Command: TypeAlias = Literal["app", "run", "config", "doctor", "hooks", "permissions"]
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
-COMMANDS: tuple[Command, ...] = ("run", "config", "doctor", "hooks")
-MODES = ("ask", "read-only", "accept-edits", "auto")
+COMMANDS: tuple[Command, ...] = ("run", "config", "doctor", "hooks", "permissions")
+MODES = ("ask", "read-only", "accept-edits", "quorum", "auto")
+_PERMISSION_WORDS = {"check": ("TOOL", "JSON"), "list": (), "remove": ("N",)}
 _VALUED = {"--config", "-C", "--workdir", "-m", "--model", "--mode", "--max-tool-turns", "--output", "--call"}
 
 
@@ -36,12 +37,20 @@ class Options:
     probe: bool = False
     hook: str = ""
     call_file: Path | None = None
+    tool: str = ""
+    arguments: str = ""
+    number: int = 0
 
 
 def parse(argv: Sequence[str]) -> Options:
     """Read the command line. Exits with code 2 and a usage message on stderr where it cannot be read."""
     command, rest = _split(argv)
-    given = _PARSERS[command]().parse_args(rest)
+    parser = _PARSERS[command]()
+    if command == "permissions":
+        given = parser.parse_intermixed_args(rest)
+        _permission_words(parser, given)
+    else:
+        given = parser.parse_args(rest)
     return Options(
         command=command,
         prompt=getattr(given, "prompt", None),
@@ -56,6 +65,9 @@ def parse(argv: Sequence[str]) -> Options:
         probe=getattr(given, "probe", False),
         hook=getattr(given, "hook", ""),
         call_file=getattr(given, "call", None),
+        tool=getattr(given, "tool", ""),
+        arguments=getattr(given, "arguments", ""),
+        number=getattr(given, "number", 0),
     )
 
 
@@ -95,7 +107,8 @@ def _parser(prog: str, description: str) -> argparse.ArgumentParser:
         metavar="[ROLE=]MODEL",
         action="append",
         default=[],
-        help='the model, as "provider/model"',
+        help='the model, as "provider/model"; of another role: exploration=, ask=, moderator=, and, as often '
+        "as there are models, review= and participants=",
     )
     parser.add_argument("--mode", choices=MODES, help="who decides that a risky call may run")
     parser.add_argument(
@@ -116,7 +129,7 @@ def _app_parser() -> argparse.ArgumentParser:
     parser = _parser(
         "quorum",
         "A full-screen coding agent in which every risky action is reviewed. "
-        "Other commands: quorum run, quorum config, quorum hooks, quorum doctor.",
+        "Other commands: quorum run, quorum config, quorum hooks, quorum permissions, quorum doctor.",
     )
     parser.add_argument("--version", action="store_true", help="print the version")
     parser.add_argument("prompt", nargs="?", help="what to begin with")
@@ -140,7 +153,7 @@ def _config_parser() -> argparse.ArgumentParser:
 
 def _doctor_parser() -> argparse.ArgumentParser:
     parser = _parser("quorum doctor", "Say what works here and what does not.")
-    parser.add_argument("--probe", action="store_true", help="also try to connect to the model's server")
+    parser.add_argument("--probe", action="store_true", help="also send each provider one small request")
     return parser
 
 
@@ -158,10 +171,37 @@ def _hooks_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _permissions_parser() -> argparse.ArgumentParser:
+    parser = _parser(
+        "quorum permissions",
+        "check TOOL JSON: say what would be decided about one call, and why; nothing runs, and the exit code "
+        "is 0 for allow, 1 for deny, 3 for ask. list: show every rule, and where it stands. remove N: take out "
+        "the saved rule of that number in the list.",
+    )
+    parser.add_argument("action", choices=tuple(_PERMISSION_WORDS))
+    parser.add_argument("words", nargs="*", metavar="TOOL JSON | N")
+    return parser
+
+
+def _permission_words(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    """Put the words behind the action where they belong, or refuse them."""
+    wanted = _PERMISSION_WORDS[given.action]
+    if len(given.words) != len(wanted):
+        parser.error(f"{given.action} takes {' and '.join(wanted) or 'nothing more'}")
+    match given.words:
+        case [tool, arguments]:
+            given.tool, given.arguments = tool, arguments
+        case [number] if number.isdecimal():
+            given.number = int(number)
+        case [other]:
+            parser.error(f"{other!r} is not the number of a rule")
+
+
 _PARSERS = {
     "app": _app_parser,
     "run": _run_parser,
     "config": _config_parser,
     "doctor": _doctor_parser,
     "hooks": _hooks_parser,
+    "permissions": _permissions_parser,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-CYCLED_MODES = ("ask", "accept-edits", "read-only")
+CYCLED_MODES = ("ask", "accept-edits", "quorum", "read-only")
 """The review modes that Shift+Tab goes through."""
 
 MODES = (*CYCLED_MODES, "auto")
@@ -12,24 +12,30 @@ MODES = (*CYCLED_MODES, "auto")
 
 
 class Command(NamedTuple):
-    """One command. `takes` names its argument and the words it may be; `counts`: it may take a number."""
+    """One command. `takes` names its argument and the words it may be; `counts`: it may take a number;
+    `names`: it may take whatever is called so.
+    """
 
     name: str
     does: str
     action: str
     takes: tuple[str, tuple[str, ...]] | None = None
     counts: bool = False
+    names: str = ""
 
     @property
     def usage(self) -> str:
         """How it is typed."""
-        argument = self.takes[0] if self.takes else "[N]" if self.counts else ""
+        argument = self.takes[0] if self.takes else "[N]" if self.counts else self.names and f"[{self.names}]"
         return f"/{self.name} {argument}".strip()
 
 
 COMMANDS = (
     Command("help", "Show keys and commands", "app.show_help"),
-    Command("mode", "ask, accept-edits, read-only or auto", "set_mode", ("MODE", MODES)),
+    Command("mode", "ask, accept-edits, quorum, read-only or auto", "set_mode", ("MODE", MODES)),
+    Command("model", "Choose the model, or name it", "choose_model", names="PROVIDER/MODEL"),
+    Command("retry", "Go on where a failed or interrupted turn stopped", "go_on"),
+    Command("cost", "Tokens and cost of this session", "show_cost"),
     Command("clear", "Clear the screen; the conversation goes on", "clear_transcript"),
     Command("fold", "Open or close all details", "app.toggle_fold"),
     Command("output", "Read the latest stored output, or the Nth latest", "open_output", counts=True),
@@ -68,6 +74,8 @@ def action_for(text: str) -> str:
         if not argument.isdecimal() or int(argument) < 1:
             raise NotACommand(f"/{word} takes a number from 1 on, 1 being the latest")
         return f"{command.action}({int(argument)})"
+    if command.names and argument:
+        return f"{command.action}({argument!r})"
     if command.takes is None:
         if argument:
             raise NotACommand(f"/{word} takes nothing after it")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 from textual.content import Content
@@ -9,9 +11,16 @@ from textual.widget import Widget
 
 from tui.transcript.printable import printable
 
+_STYLES = {"quorum": "bold $text-accent"}
+
+
+_ROOM_FOR_SANDBOX = 70
+
+_READ_BYTES = 4096
+
 
 class Header(Widget):
-    """One line: program, directory, branch; mode and model. The mode `auto` is loud."""
+    """One line: program, directory, branch; mode, sandbox, model. The mode `auto` is loud."""
 
     def __init__(self, cwd: Path, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -20,10 +29,11 @@ class Header(Widget):
         self._branch = branch_of(cwd)
         self._model = ""
         self._mode = ""
+        self._sandbox = ""
 
-    def show(self, *, model: str, mode: str) -> None:
-        """Show another model or mode, and the branch as it is now."""
-        self._model, self._mode = printable(model, newlines=False), mode
+    def show(self, *, model: str, mode: str, sandbox: str = "") -> None:
+        """Show another model, mode or sandbox, and the branch as it is now."""
+        self._model, self._mode, self._sandbox = printable(model, newlines=False), mode, sandbox
         self._branch = branch_of(self._cwd)
         self.refresh()
 
@@ -45,10 +55,12 @@ class Header(Widget):
             return Content("")
         loud = self._mode == "auto"
         badge = " AUTO: nothing is asked " if loud else f" {self._mode} "
-        style = "bold reverse $warning" if loud else "bold"
+        style = "bold reverse $warning" if loud else _STYLES.get(self._mode, "bold")
         room = max(8, self.size.width // 2 - len(badge))
         model = Content(f"  {self._model} ").truncate(room, ellipsis=True)
-        return Content.assemble((badge, style), model.stylize("$text-muted"))
+        sandbox = f" {self._sandbox}" if self._sandbox and self.size.width >= _ROOM_FOR_SANDBOX else ""
+        warns = "$text-warning" if self._sandbox.endswith("off") else "$text-muted"
+        return Content.assemble((badge, style), (sandbox, warns), model.stylize("$text-muted"))
 
 
 def branch_of(cwd: Path) -> str:
@@ -60,17 +72,26 @@ def branch_of(cwd: Path) -> str:
         git = folder / ".git"
         try:
             if git.is_file():
-                _, _, pointed = git.read_text("utf-8", "replace")[:4096].partition("gitdir:")
+                _, _, pointed = _beginning(git).partition("gitdir:")
                 git = folder / pointed.strip()
             elif not git.is_dir():
                 continue
-            with (git / "HEAD").open(encoding="utf-8", errors="replace") as file:
-                head = file.readline(1024).strip()
-        except OSError:
+            head = _beginning(git / "HEAD").partition("\n")[0].strip()
+        except (OSError, ValueError):  # ValueError: a path with a NUL in it
             return ""
         name = head.removeprefix("ref:").strip().removeprefix("refs/heads/") if ":" in head else head[:9]
         return printable(name, newlines=False)
     return ""
+
+
+def _beginning(path: Path) -> str:
+    """The first bytes of a file as text; of a named pipe, which must not hang the screen, nothing."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        return os.read(descriptor, _READ_BYTES).decode("utf-8", "replace") if regular else ""
+    finally:
+        os.close(descriptor)
 
 
 def _with_tilde(path: Path) -> str:

@@ -9,6 +9,7 @@ import signal
 import sys
 from typing import TextIO, assert_never
 
+from application.ports import ReviewDesk
 from application.run_agent import RunAgent
 from domain.event_json import event_to_json, report_to_json
 from domain.events import (
@@ -34,7 +35,9 @@ _UNSAFE = re.compile("[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060
 class Nobody:
     """The person of a run that nobody watches."""
 
-    async def review(self, request: ReviewRequest) -> ReviewAnswer:
+    is_there = False
+
+    async def review(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
         """Withhold every call that would have to be asked about."""
         return NobodyThere()
 
@@ -81,6 +84,8 @@ class HeadlessPrinter:
                     _print(_answer(report.text), sys.stdout)
                 if (ending := _ending(report)) and not self._quiet:
                     _print(f"quorum: {ending}", sys.stderr)
+                if self._verbose:
+                    _print(f"quorum: {_spent(report)}", sys.stderr)
             case "json":
                 _print(_json_line(report_to_json(report)), sys.stdout)
             case "stream-json":
@@ -153,6 +158,15 @@ def _ending(report: RunReport) -> str:
             return "" if report.provider_failed else f"failed: {printable(report.error or '')}"
         case RunStatus.COMPLETED:
             return ""
+
+
+def _spent(report: RunReport) -> str:
+    """The tokens of the run, and what they cost where that is known."""
+    usage = report.usage
+    cached = f" ({usage.cache_read:,} from the cache)" if usage.cache_read else ""
+    money = "" if report.cost_usd is None else f", ${report.cost_usd:,.4f}"
+    prompt = usage.input + usage.cache_read + usage.cache_write
+    return f"{prompt:,} tokens in{cached}, {usage.output:,} out{money}"
 
 
 def _print(line: str, stream: TextIO) -> None:

@@ -9,8 +9,10 @@ from typing import Protocol
 
 from textual.app import App
 
+from application.ports import ReviewDesk
 from domain.review import RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from tui.review.dialog import ReviewDialog
+from tui.review.earlier import EarlierAnswers
 
 
 class Room(Protocol):
@@ -32,20 +34,30 @@ class Room(Protocol):
 class ScreenPerson:
     """Shows one question at a time, in the order they are asked."""
 
+    is_there = True
+
     def __init__(self, app: App[None], room: Room, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._app, self._room, self._clock = app, room, clock
         self._one_at_a_time = asyncio.Lock()
+        self._earlier = EarlierAnswers()
 
-    async def review(self, request: ReviewRequest) -> ReviewAnswer:
+    async def review(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
         """Ask about one sealed call. Cancelled, it takes its dialog off the screen."""
         async with self._one_at_a_time:
             answered: asyncio.Future[ReviewAnswer] = asyncio.get_running_loop().create_future()
-            dialog = ReviewDialog(request, clock=self._clock, on_height=self._room.make_room)
+            dialog = ReviewDialog(
+                request,
+                desk,
+                earlier=self._earlier.about(request),
+                clock=self._clock,
+                on_height=self._room.make_room,
+            )
             answer: ReviewAnswer | None = None
             self._app.push_screen(dialog, lambda given: _resolve(answered, given))
             self._room.asking_begins()
             try:
                 answer = await answered
+                self._earlier.note(request, answer)
                 return answer
             except asyncio.CancelledError:
                 self._take_down(dialog)

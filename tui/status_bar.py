@@ -13,7 +13,11 @@ from tui.transcript.printable import printable
 
 
 class Status(NamedTuple):
-    """What the bar tells. `elapsed` is in seconds; `notice` is a remark that stands until the next key."""
+    """What the bar tells. `elapsed` is in seconds; `notice` is a remark that stands until the next key.
+
+    `retry` says what is waited for before a request is sent again; `can_go_on`: the last turn stopped before
+    its end.
+    """
 
     ready: bool = False
     running: bool = False
@@ -22,8 +26,9 @@ class Status(NamedTuple):
     closing: bool = False
     elapsed: float = 0.0
     waiting: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
+    retry: str = ""
+    can_go_on: bool = False
+    used: str = ""
     mode: str = ""
     below: str = ""
     notice: str = ""
@@ -36,22 +41,25 @@ class StatusBar(Widget):
         super().__init__(id=id)
         self._status = status
         self._ticking: Timer | None = None
+        self._counts_down = False
 
     def update(self) -> None:
         """Draw the status of this moment."""
-        running = self._status().running
-        if running and self._ticking is None:
-            self._ticking = self.set_interval(1.0, self.refresh)
-        elif not running and self._ticking is not None:
+        status = self._status()
+        running, begins = status.running, bool(status.retry) and not self._counts_down
+        self._counts_down = bool(status.retry)
+        if self._ticking is not None and (begins or not running):
             self._ticking.stop()
             self._ticking = None
+        if running and self._ticking is None:  # a countdown goes by seconds of its own
+            self._ticking = self.set_interval(1.0, self.refresh)
         self.refresh()
 
     def render(self) -> Content:
         """Left what happens, right what has been used; hints that do not fit between are left out."""
         status = self._status()
         left = Content.assemble(" ", self._happening(status))
-        used = Content(_usage(status) + " ")
+        used = Content(status.used + " ")
         for hint in _hints(status):
             longer = left + Content(f" · {hint}")
             if longer.cell_length + used.cell_length + 2 > self.size.width:
@@ -73,6 +81,8 @@ class StatusBar(Widget):
             return Content("answer needed").stylize(loud)
         if status.interrupting:
             return Content("interrupting…").stylize(loud)
+        if status.retry:
+            return Content(status.retry).stylize("bold $text-warning")
         if status.running:
             return Content(f"working {_duration(status.elapsed)}").stylize(loud)
         return Content(status.mode)
@@ -88,21 +98,13 @@ def _hints(status: Status) -> list[str]:
         return ["pgup and pgdn scroll the transcript", *waiting]
     if status.interrupting:
         return waiting
+    if status.retry:
+        return ["esc stops", "/model switches", *waiting, *below]
     if status.running:
         return ["esc interrupts", *waiting, *below, "enter queues", "ctrl+o details"]
-    return [*waiting, *below, "enter sends", "ctrl+j new line", "shift+tab mode", "ctrl+p commands", "? help"]
-
-
-def _usage(status: Status) -> str:
-    if not status.tokens_in and not status.tokens_out:
-        return ""
-    return f"{_count(status.tokens_in)} in · {_count(status.tokens_out)} out"
-
-
-def _count(tokens: int) -> str:
-    if tokens < 1_000:
-        return str(tokens)
-    return f"{tokens / 1_000:.1f}k" if tokens < 100_000 else f"{tokens // 1_000}k"
+    again = ["/retry goes on"] if status.can_go_on else []
+    keys = ["enter sends", "ctrl+j new line", "shift+tab mode", "ctrl+p commands", "? help"]
+    return [*waiting, *below, *again, *keys]
 
 
 def _duration(seconds: float) -> str:

@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from decimal import Decimal
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
@@ -21,7 +22,7 @@ from domain.execution import ToolExecutionContext
 from domain.json_value import JsonValue
 from domain.packet import ReviewPacket
 from domain.report import CallRecord, RunReport
-from domain.response import StopReason
+from domain.response import StopReason, Usage
 from domain.seal import Seal
 
 Schema: TypeAlias = dict[str, JsonValue]
@@ -30,6 +31,7 @@ _SIMPLE: Mapping[object, str] = {
     bool: "boolean",
     int: "integer",
     float: "number",
+    Decimal: "number",
     str: "string",
     NoneType: "null",
 }
@@ -120,11 +122,22 @@ class _Definitions:
     def _report(self) -> Schema:
         """The object of `--output json`."""
         hints = get_type_hints(RunReport)
-        plain = ("session_id", "status", "stop_reason", "text", "turns", "usage")
+        plain = ("session_id", "status", "stop_reason", "text", "turns")
         return {
             **{name: self.of(hints[name]) for name in plain},
+            "usage": self._spent(),
             "calls": {"type": "array", "items": self._named(CallRecord, self._record())},
             "error": {"type": "string"},
+        }
+
+    def _spent(self) -> Schema:
+        """The tokens of a report, and beside them what they cost where that is known."""
+        tokens = self._fields(Usage)
+        return {
+            "description": f"{_about(Usage)} `cost_usd` is there only where the price is known.",
+            "type": "object",
+            "properties": {**tokens, "cost_usd": self.of(Decimal)},
+            "required": list(tokens),
         }
 
     def _record(self) -> Schema:
@@ -136,7 +149,7 @@ class _Definitions:
     def _packet(self) -> Schema:
         """The canonical form of a packet, whose digest is what an approval approves."""
         hints = get_type_hints(Seal)
-        measured = ("cwd", "files", "diff", "executables", "environment", "unsealed")
+        measured = ("cwd", "files", "diff", "executables", "environment", "unsealed", "sandbox")
         return {
             "version": {"const": 1},
             "tool": {"type": "string"},

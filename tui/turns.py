@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from domain.report import RunReport
     from tui.agent import Agent
 
+_TAKEN_UP_AGAIN = frozenset({"failed", "interrupted"})
+
 
 class Turns:
     """Runs what is submitted, one turn after the other. `on_change` is called whenever that state changes,
@@ -26,7 +28,8 @@ class Turns:
         give_back: Callable[[str], object],
     ) -> None:
         self.interrupting = False
-        self._waiting: deque[str] = deque()
+        self._waiting: deque[str | None] = deque()  # None: go on with the turn before
+        self._ending = ""
         self._task: asyncio.Task[RunReport] | None = None
         self._started = 0.0
         self._arrived = asyncio.Event()
@@ -55,9 +58,24 @@ class Turns:
         self._arrived.set()
         self._on_change()
 
+    @property
+    def can_go_on(self) -> bool:
+        """Whether the last turn stopped before its end, so that it can be taken up again."""
+        return not self.running and self._ending in _TAKEN_UP_AGAIN
+
+    def go_on(self) -> str:
+        """Take up the last turn where it stopped; else answer why that cannot be."""
+        if self.running or self._waiting:
+            return "a turn is running; esc stops it"
+        if not self.can_go_on:
+            return "the last turn came to its end" if self._ending else "there is no turn to take up yet"
+        self._waiting.append(None)
+        self._arrived.set()
+        return ""
+
     def take_back(self) -> str | None:
         """Remove and return the prompt that came last, or None where none waits."""
-        if not self._waiting:
+        if not self._waiting or self._waiting[-1] is None:
             return None
         prompt = self._waiting.pop()
         self._on_change()
@@ -93,14 +111,18 @@ class Turns:
             self.interrupt()
             await asyncio.wait({task}, timeout=patience)
 
-    async def _run(self, agent: Agent, prompt: str) -> RunReport | None:
+    async def _run(self, agent: Agent, prompt: str | None) -> RunReport | None:
         """One turn. None when it was cancelled before the agent took it up."""
-        task = self._task = asyncio.create_task(agent.execute(prompt), name="turn")
+        turn = agent.go_on() if prompt is None else agent.execute(prompt)
+        task = self._task = asyncio.create_task(turn, name="turn")
         self._started = time.monotonic()
         self._on_change()
         try:
             await asyncio.wait({task})
-            return None if task.cancelled() else task.result()
+            if task.cancelled():
+                return None
+            self._ending = task.result().status.value
+            return task.result()
         finally:
             task.cancel()  # a no-op after the end; otherwise this very worker is being cancelled
             self._task, self.interrupting = None, False
@@ -110,6 +132,6 @@ class Turns:
     def _return_waiting(self) -> None:
         """After an interruption nothing runs unasked: what waited goes back to where it can be edited."""
         if self._waiting:
-            prompts = "\n".join(self._waiting)
+            prompts = "\n".join(prompt for prompt in self._waiting if prompt is not None)
             self._waiting.clear()
             self._give_back(prompts)

@@ -7,10 +7,11 @@ import pytest
 from textual.app import App
 
 from domain.errors import ConfigError, ProviderError, ProviderErrorKind
-from domain.events import CallFinished, CallStarted, TextDelta
+from domain.events import CallFinished, CallStarted, SandboxChecked, TextDelta
 from domain.execution import Outcome, ToolExecutionContext
+from domain.mode import Mode
 from domain.response import Usage
-from domain.review import DecisionLabel, Mode
+from domain.review import DecisionLabel
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, composing, failing, hold, say
 from tui.app import QuorumApp
@@ -44,6 +45,14 @@ async def test_the_header_names_place_branch_mode_and_model(tmp_path):
     assert tmp_path.name in first
     assert "topic/one" in first
     assert first.index(" ask ") < first.index("fake/model-1")
+
+
+@pytest.mark.parametrize(("on", "told"), [(True, "sandbox on"), (False, "sandbox off")])
+async def test_the_header_tells_whether_commands_run_in_a_sandbox(tmp_path, on, told):
+    async with on_stage(tmp_path) as stage:
+        assert "sandbox" not in stage.text().splitlines()[0]
+        stage.agent.tell(SandboxChecked(on=on, told="because"))
+        await stage.until(lambda: told in stage.text().splitlines()[0])
 
 
 def test_a_branch_is_read_from_a_worktree_and_a_detached_head_without_running_git(tmp_path):
@@ -143,7 +152,7 @@ async def test_shift_tab_goes_through_the_modes_that_ask_and_never_into_auto(tmp
             await stage.until(lambda before=before: stage.agent.mode is not before)
             seen.append(stage.agent.mode)
 
-    assert seen == [Mode.ACCEPT_EDITS, Mode.READ_ONLY, Mode.ASK, Mode.ACCEPT_EDITS]
+    assert seen == [Mode.ACCEPT_EDITS, Mode.QUORUM, Mode.READ_ONLY, Mode.ASK]
 
 
 async def test_the_command_sets_auto_and_the_header_is_loud_about_it(tmp_path):
@@ -159,7 +168,7 @@ async def test_the_command_sets_auto_and_the_header_is_loud_about_it(tmp_path):
     ("typed", "told"),
     [
         ("/hlep", "there is no command /hlep; the nearest is /help"),
-        ("/mode pink", "/mode needs one of ask, accept-edits, read-only, auto"),
+        ("/mode pink", "/mode needs one of ask, accept-edits, quorum, read-only, auto"),
         ("/clear all", "/clear takes nothing after it"),
     ],
 )

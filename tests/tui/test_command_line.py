@@ -72,3 +72,32 @@ def test_what_cannot_be_read_is_said_on_stderr_with_code_2(
     assert ended.value.code == 2
     assert told in captured.err
     assert captured.out == ""
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["permissions", "check", "write_file", "{}", "--mode", "quorum"],
+        ["--mode=quorum", "permissions", "check", "--quiet", "write_file", "{}"],
+    ],
+)
+def test_a_check_of_permissions_has_a_tool_and_its_arguments(argv: list[str]) -> None:
+    options = parse(argv)
+
+    assert (options.command, options.action) == ("permissions", "check")
+    assert (options.tool, options.arguments) == ("write_file", "{}")
+    assert options.overrides == {"review.mode": "quorum"}
+
+
+def test_a_saved_rule_is_removed_by_its_number() -> None:
+    assert parse(["permissions", "remove", "12"]).number == 12
+
+
+@pytest.mark.parametrize(
+    "words", [["check", "x"], ["list", "x"], ["remove"], ["remove", "-1"], ["remove", "x"], []]
+)
+def test_words_that_do_not_fit_an_action_of_permissions_are_refused(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(["permissions", *words])
+
+    assert ended.value.code == 2

@@ -5,7 +5,8 @@ from textual import events
 from textual.widgets import Input, TextArea
 
 from domain.events import TextDelta
-from domain.review import Approve, ApproveRest, Edit, Mode, Reject, RejectAndInterrupt
+from domain.mode import Mode
+from domain.review import Approve, ApproveRest, Edit, Reject, RejectAndInterrupt
 from domain.seal import Seal
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_packet, a_request, an_edit, review, say
@@ -175,7 +176,7 @@ async def test_a_stale_approval_is_asked_again_with_the_keys_dead_again(tmp_path
         await stage.asked()
         await stage.press_at("y", 101.1)
         assert len(stage.agent.answers) == 1
-        await stage.shows("what you approved is no longer what would run")
+        await stage.shows('changed since you approved: command, which was "make all"')
         await stage.press_at("y", 101.6)
         await stage.until(lambda: stage.agent.reports)
 

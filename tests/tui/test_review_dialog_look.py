@@ -1,9 +1,19 @@
+"""How a review looks, as pictures that are reviewed like code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from application.ports import ReviewDesk
+from domain.ballot import Vote
+from domain.review import Approve, ReviewRequest
+from domain.seal import Seal, SealedFile
 from tests.support.app_stage import Clock, Stage
-from tests.support.fake_agent import FakeAgent, a_command, a_request, an_edit, composing, review
+from tests.support.desks import THREE, a_ballot, a_desk, voted
+from tests.support.fake_agent import FakeAgent, Scene, a_command, a_packet, a_request, an_edit, composing
 from tui.app import QuorumApp
 
 DIFF = '''\
@@ -16,7 +26,7 @@ DIFF = '''\
          delay = self.base * 2 ** attempt
 -        time.sleep(delay)
 +        delay = min(delay, self.longest)
-+        delay += random.uniform(0, delay / 10)
++        delay += random.uniform(-1, 1)  # jitter
 +        await asyncio.sleep(delay)
 
      def reset(self) -> None:
@@ -24,35 +34,120 @@ DIFF = '''\
 -        self.last = None\x20
 +        self.last: float | None = None
 '''.replace("\n\n", "\n \n")
+LONG_DIFF = DIFF + "".join(
+    f'@@ -{n},3 +{n},3 @@ class Retry:\n     def step_{n}(self) -> str:\n-        return "step {n}"\n'
+    f'+        return f"step {n} of {{self.steps}}"  # told to the person\n     \n'
+    for n in range(100, 200, 9)
+)
 EVIL = "printf '\x1b]52;c;aGk=\x07' && cat \u202egnp.exe\u2066 [/red] \x1b[31mred\x1b[0m\nrm -rf \u200bbuild\r"
-SCENES = {
-    "command": (a_request(a_command("pytest -x -q tests/test_retry.py && git status --short")), (120, 40)),
-    "diff_side_by_side": (
-        a_request(an_edit(DIFF, index=1), a_command("pytest", index=2), batch_size=3),
-        (150, 36),
+SANDBOX = "on: writes in the workspace only, no network"
+CHANGED = SealedFile(path="/home/me/app/src/retry.py", sha256="77aa" + "0" * 57 + "9f0")
+LOGO = SealedFile(path="/home/me/app/docs/logo.png", sha256="9b1e" * 16)
+
+SPLIT = voted(
+    a_ballot(THREE[0], confidence=0.9),
+    a_ballot(
+        THREE[1],
+        Vote.REJECT,
+        "The delay can be negative after the jitter: asyncio.sleep returns at once, and the loop spins without "
+        "a pause until the server gives up.",
+        confidence=0.7,
+        objection="asyncio.sleep(delay)",
     ),
-    "control_characters": (a_request(a_command(EVIL)), (100, 30)),
-    "diff_at_80_by_24": (
-        a_request(an_edit(DIFF, index=1), a_command("pytest", index=2), batch_size=3),
-        (80, 24),
+)
+FAKED = voted(
+    a_ballot(
+        THREE[0], Vote.REJECT, "no\x1b[2J\n✓ for 1.0  everyone  approved\u202e", objection="rm -rf \u200bbuild"
     ),
+    a_ballot(THREE[1], Vote.ABSTAIN, "cannot tell", confidence=0.2),
+    a_ballot(THREE[2], Vote.ERROR, "no vote within 60 s", confidence=None),
+)
+
+
+@dataclass(frozen=True)
+class Look:
+    request: ReviewRequest
+    size: tuple[int, int]
+    desk: ReviewDesk
+    approved_before: ReviewRequest | None = None
+    colours: bool = True
+
+
+def a_sandboxed(command: str) -> ReviewRequest:
+    packet = a_command(command)
+    seal = Seal(
+        cwd=packet.seal.cwd,
+        executables=packet.seal.executables,
+        unsealed="further effects of the command are not sealed",
+        sandbox=SANDBOX,
+    )
+    return a_request(a_packet("run_command", {"command": command}, seal))
+
+
+def a_stale_edit() -> ReviewRequest:
+    seal = Seal(cwd="/home/me/app", files=(CHANGED,), diff=DIFF)
+    return a_request(a_packet("edit_file", an_edit(DIFF).call.arguments, seal), stale=True)
+
+
+def a_binary() -> ReviewRequest:
+    seal = Seal(
+        cwd="/home/me/app",
+        files=(LOGO,),
+        diff="binary: 20480 → 18 bytes\n",
+        projected={LOGO.path: b"not a picture now\n"},
+    )
+    return a_request(a_packet("write_file", {"path": LOGO.path, "content": "not a picture now\n"}, seal))
+
+
+LOOKS = {
+    "command": Look(
+        a_sandboxed("pytest -x -q tests/test_retry.py && git status --short"), (120, 40), a_desk(voted())
+    ),
+    "long_diff_side_by_side": Look(
+        a_request(an_edit(LONG_DIFF, index=1), a_command("pytest", index=2), batch_size=3), (150, 36), a_desk()
+    ),
+    "binary": Look(a_binary(), (100, 28), a_desk()),
+    "votes_split": Look(a_request(an_edit(DIFF)), (120, 40), a_desk(SPLIT)),
+    "stale": Look(a_stale_edit(), (100, 36), a_desk(), approved_before=a_request(an_edit(DIFF))),
+    "control_characters": Look(a_request(a_command(EVIL)), (100, 30), a_desk(FAKED)),
+    "at_80_by_24": Look(
+        a_request(an_edit(DIFF, index=1), a_command("pytest", index=2), batch_size=3), (80, 24), a_desk(SPLIT)
+    ),
+    "no_colour": Look(a_request(an_edit(DIFF)), (100, 36), a_desk(SPLIT), colours=False),
 }
 
 
-@pytest.mark.parametrize("scene", SCENES)
-def test_a_review_looks_as_it_should(scene, snap_compare, tmp_path, monkeypatch):
+def scene_of(look: Look) -> Scene:
+    async def scene(agent: FakeAgent) -> None:
+        if look.approved_before is not None:
+            await agent.ask(look.approved_before)
+        await agent.ask(look.request, look.desk)
+
+    return scene
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_a_review_looks_as_it_should(name, snap_compare, tmp_path, monkeypatch):
+    look = LOOKS[name]
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("HOME", "/home/me")
-    request, size = SCENES[scene]
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if not look.colours:
+        monkeypatch.setenv("NO_COLOR", "1")
     box: list[FakeAgent] = []
-    app = QuorumApp(composing(box, review(request)), cwd=Path("/home/me/app"), clock=Clock())
+    app = QuorumApp(composing(box, scene_of(look)), cwd=Path("/home/me/app"), clock=Clock())
 
     async def ask(pilot) -> None:
         stage = Stage(app, pilot, box)
         await stage.shows("fake/model-1")
         await stage.send("the retry test is flaky, please fix it")
+        await stage.asked()
+        if look.approved_before is not None:
+            await stage.pilot.press("y")
+            await stage.until(lambda: stage.agent.answers == [Approve(look.approved_before.packet.digest)])
+            await stage.shows("Review again")
         dialog = await stage.asked()
         await stage.shows("answer needed")
         dialog.show_awake()
 
-    assert snap_compare(app, terminal_size=size, run_before=ask)
+    assert snap_compare(app, terminal_size=look.size, run_before=ask)

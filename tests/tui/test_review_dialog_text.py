@@ -1,19 +1,29 @@
+from dataclasses import replace
+from hashlib import sha256
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from domain.ballot import Vote
+from domain.review import ApproveRest, Edit
 from domain.seal import Seal, SealedFile
+from tests.support.desks import a_ballot
 from tests.support.fake_agent import a_command, a_packet, a_request, an_edit
-from tui.review.diff import parse_diff
+from tui.review.earlier import NOTHING, Earlier, EarlierAnswers
 from tui.review.edit import NotEditable, editable, edited
-from tui.review.text import facts, fold, listed, substance
+from tui.review.text.diff import parse_diff
+from tui.review.text.facts import facts, listed
+from tui.review.text.objections import quotes_of
+from tui.review.text.rows import Tone, fold
+from tui.review.text.substance import substance
 
 EVIL = "echo \x1b]52;c;aGk=\x07 \x1b[31mred\x1b[0m \u202egnp.exe\u2066 a\u200bb \x9bx\r"
 
 
 def plain(rows) -> list[str]:
-    return ["".join(text for text, _ in row) for row in rows]
+    return ["".join(part.text for part in row) for row in rows]
 
 
 def test_control_and_bidi_characters_of_a_command_are_drawn_escaped_and_none_is_dropped():
@@ -119,14 +129,18 @@ def test_the_facts_tell_why_where_what_with_and_what_is_not_sealed():
         executables=("/usr/bin/make",),
         environment={"CI": "1", "API_KEY": None},
         unsealed="further effects",
+        sandbox="off: bwrap is not installed",
     )
     request = a_request(a_packet("run_command", {"command": "make", "timeout_secs": 5}, seal), stale=True)
 
-    lines = plain(fold(facts(request, full_digest=True), 120))
+    pressing, others = (plain(fold(part, 120)) for part in facts(request, NOTHING, full_digest=True))
 
-    assert lines == [
-        "asked again   what you approved is no longer what would run; this is how it stands now",
+    assert pressing == [
+        "asked again   what was approved is no longer what would run; this is how it stands now",
         "asks because  high risk, and the mode is ask",
+        "not sealed    further effects",
+    ]
+    assert others == [
         "with          timeout_secs = 5",
         "touches       /w/a  sha 9b1e…a1c",
         "              /w/new  new file",
@@ -134,7 +148,7 @@ def test_the_facts_tell_why_where_what_with_and_what_is_not_sealed():
         "in            /w",
         "environment   CI=1",
         "              API_KEY removed",
-        "not sealed    further effects",
+        "sandbox       off: bwrap is not installed",
         f"packet        {request.packet.digest}",
     ]
 
@@ -143,7 +157,7 @@ def test_arguments_a_diff_does_not_show_are_told_beside_it():
     arguments = {"path": "x", "content": "y", "create_dirs": True}
     packet = a_packet("write_file", arguments, Seal(cwd="/w", diff="x"))
 
-    assert "with          create_dirs = true" in plain(fold(facts(a_request(packet), full_digest=False), 80))
+    assert "with          create_dirs = true" in plain(fold(facts(a_request(packet), NOTHING).others, 80))
 
 
 def test_a_call_without_diff_or_command_shows_all_its_arguments():
@@ -194,3 +208,169 @@ def test_unchanged_arguments_come_back_from_the_editor_as_they_were(arguments):
 def test_what_is_no_json_is_refused_with_its_place(text, told):
     with pytest.raises(NotEditable, match=told):
         edited(a_packet("tool", {}, Seal(cwd="/w")), text, is_command=False)
+
+
+# -- what changed, and whose edit it is ------------------------------------------------------------------------
+
+
+def test_asked_again_it_is_told_what_changed_since_it_was_approved():
+    def sealed(content: str, cwd: str = "/w") -> Seal:
+        return Seal(cwd=cwd, files=(SealedFile(path="/w/a", sha256=content * 64),), diff="x")
+
+    before = a_packet("edit_file", {"path": "a", "new_text": "b"}, sealed("1"))
+    now = a_packet("edit_file", {"path": "a", "new_text": "c"}, sealed("2", "/v"))
+
+    lines = plain(fold(facts(a_request(now, stale=True), Earlier(approved=before)).pressing, 120))
+
+    assert lines[:3] == [
+        'asked again   changed since you approved: new_text, which was "b"',
+        "              changed since you approved: /w/a (sha 1111…111 → sha 2222…222)",
+        "              changed since you approved: the folder, which was /w",
+    ]
+
+
+def test_earlier_answers_are_those_about_the_same_call_of_the_same_batch():
+    first, second = a_command("one", index=0), a_command("two", index=1)
+    answers = EarlierAnswers()
+    answers.note(a_request(first, second), ApproveRest((first.digest, second.digest)))
+    answers.note(a_request(first), Edit({"command": "uno"}))
+
+    assert answers.about(a_request(second)).approved == second
+    assert answers.about(a_request(a_command("uno", index=0))).is_edited
+    assert not answers.about(a_request(a_command("one", index=0))).is_edited
+
+    other = replace(second, context=replace(second.context, batch_id="batch-2"))
+    assert answers.about(a_request(other)) == NOTHING
+    assert answers.about(a_request(second)) == NOTHING
+
+
+def test_an_edit_says_that_votes_on_other_bytes_do_not_count():
+    lines = plain(fold(facts(a_request(a_command("make")), Earlier(is_edited=True)).pressing, 120))
+
+    assert lines[0] == "your edit     these are other bytes than those voted on: your word alone decides"
+
+
+# -- files that are no text ------------------------------------------------------------------------------------
+
+
+def test_a_file_that_is_no_text_is_shown_by_its_sizes_and_hashes():
+    logo = SealedFile(path="/w/logo.png", sha256="9b1e" * 16)
+    seal = Seal(cwd="/w", files=(logo,), diff="binary: 2048 → 3 bytes\n", projected={"/w/logo.png": b"abc"})
+
+    text = plain(substance(a_packet("write_file", {"path": "logo.png"}, seal), 120))
+
+    assert text[2] == f"before  2,048 bytes  SHA-256 {'9b1e' * 16}"
+    assert text[3] == f"after   3 bytes  SHA-256 {sha256(b'abc').hexdigest()}"
+
+
+# -- colours ---------------------------------------------------------------------------------------------------
+
+
+def toned(rows, tone) -> list[str]:
+    return [part.text for row in rows for part in row if part.tone is tone]
+
+
+def test_both_sides_of_a_diff_have_the_colours_of_their_language():
+    diff = '--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n def f():\n-    return "one"\n+    return 2  # two\n'
+
+    rows = substance(an_edit(diff, path="/w/x.py"), 80)
+
+    assert toned(rows, Tone.KEYWORD) == ["def", "return", "return"]
+    assert "".join(toned(rows, Tone.STRING)) == '"one"'
+    assert toned(rows, Tone.NUMBER) == ["2"]
+    assert toned(rows, Tone.COMMENT) == ["# two"]
+
+
+def test_a_text_over_several_lines_keeps_its_colour_on_each():
+    diff = '--- a/x.py\n+++ b/x.py\n@@ -0,0 +1,3 @@\n+a = """one\n+two\n+three"""\n'
+
+    rows = substance(an_edit(diff, path="/w/x.py"), 80)
+
+    assert "".join(toned(rows, Tone.STRING)) == '"""onetwothree"""'
+
+
+@given(st.text(), st.sampled_from(["x.py", "x.json", "x.md", "Makefile", "x", "x.html"]))
+def test_colours_change_nothing_of_the_text(text, name):
+    lines = text.split("\n")
+    diff = f"--- a/{name}\n+++ b/{name}\n@@ -0,0 +1,{len(lines)} @@\n" + "".join(f"+{line}\n" for line in lines)
+
+    coloured = plain(substance(an_edit(diff, path=f"/w/{name}"), 100))
+    bare = plain(substance(an_edit(diff, path="/w/no-language"), 100))
+
+    assert coloured == bare
+
+
+# -- objections ------------------------------------------------------------------------------------------------
+
+
+def objected(packet, *quotes: str, width: int = 100) -> list[str]:
+    return toned(substance(packet, width, quotes), Tone.OBJECTED)
+
+
+@pytest.mark.parametrize(
+    ("command", "quote", "marked"),
+    [
+        ("make && rm -rf build", "rm -rf build", ["rm -rf build"]),
+        ("make && rm  -rf build", "rm -rf build", []),
+        ("make\nrm -rf build\nls", "make\nrm -rf", ["make", "rm -rf"]),
+        ("a\tb c", "a\tb", ["a   b"]),
+        ("cat \u202egnp.exe", "\u202egnp", ["⟨U+202E⟩gnp"]),
+        ('echo "hi"', 'echo \\"hi\\"', ['echo "hi"']),
+        ("one one", "one", ["one", "one"]),
+        ("make", " ", []),
+        ("make all", "  \t", []),
+        ("make", "[bold]make", []),
+    ],
+)
+def test_what_is_objected_to_is_marked_in_a_command_word_for_word(command, quote, marked):
+    assert objected(a_command(command), quote) == marked
+
+
+@pytest.mark.parametrize(
+    ("quote", "marked"),
+    [
+        ("asyncio.sleep(delay)", ["asyncio.sleep(delay)"]),
+        ("+    asyncio.sleep(delay)", ["    asyncio.sleep(delay)"]),
+        ("delay = 1\n    asyncio.sleep(delay)", ["delay = 1", "    asyncio.sleep(delay)"]),
+        ("delay = 1\n    time.sleep(delay)\n", ["delay = 1", "    time.sleep(delay)"]),
+        ("time.sleep(delay)\n    asyncio.sleep(delay)", []),
+    ],
+)
+@pytest.mark.parametrize("width", [60, 150])
+def test_what_is_objected_to_is_marked_on_the_side_of_the_diff_it_comes_from(quote, marked, width):
+    diff = (
+        "--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,3 @@\n     delay = 1\n-    time.sleep(delay)\n"
+        "+    asyncio.sleep(delay)\n     end\n"
+    )
+
+    shown = objected(an_edit(diff), quote, width=width)
+
+    assert list(dict.fromkeys(shown)) == marked
+
+
+def test_what_is_objected_to_is_marked_in_arguments():
+    packet = a_packet("deploy", {"to": "prod\nnow", "force": True}, Seal(cwd="/w"))
+
+    assert objected(packet, "prod\nnow") == ["prod\\nnow"]
+    assert objected(packet, '"force": true') == ['"force": true']
+    assert objected(packet, "staging") == []
+
+
+def test_a_marked_line_is_folded_and_keeps_its_mark():
+    rows = substance(a_command("x" * 20 + "rm -rf build" + "y" * 20), 27, ("rm -rf build",))
+
+    assert toned(rows, Tone.OBJECTED) == ["rm -r", "f build"]
+    assert "".join(line[2:] for line in plain(rows)) == "x" * 20 + "rm -rf build" + "y" * 20
+
+
+@given(st.text(max_size=60), st.text(max_size=12), st.integers(min_value=12, max_value=160))
+def test_no_quote_changes_what_is_drawn(command, quote, width):
+    marked = substance(a_command(command), width, (quote,))
+
+    assert plain(marked) == plain(substance(a_command(command), width))
+
+
+def test_only_those_who_did_not_approve_have_their_quotes_marked():
+    ballots = [a_ballot("a/x", objection="one"), a_ballot("a/y", Vote.REJECT, objection="two"), a_ballot("a/z")]
+
+    assert quotes_of(ballots) == ("two",)

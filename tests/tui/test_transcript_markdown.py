@@ -56,6 +56,14 @@ def test_any_cutting_of_a_text_gives_the_same_lines_as_the_whole(text, data):
     assert [strip.text for strip in lines.lines] == drawn(text)
 
 
+def test_a_fence_that_arrives_in_pieces_leaves_no_line_behind():
+    lines = MarkdownLines(40, TERMINAL)
+    for piece in ("```\ncode\n`", "``"):
+        lines.feed(piece)
+        assert lines.lines is not None
+    assert [strip.text for strip in lines.lines] == drawn("```\ncode\n```")
+
+
 @settings(deadline=None)
 @given(DOCUMENTS, st.integers(10, 60))
 def test_no_line_is_wider_than_asked(text, width):

@@ -1,10 +1,21 @@
+from dataclasses import replace
+
 import pytest
 
 from domain import events as ev
 from domain.execution import Outcome
+from domain.mode import Mode
 from domain.report import RunStatus
-from domain.response import MAX_TOKENS, LlmResponse, ReasoningBlock, TextBlock, Usage
-from domain.review import DecisionLabel, Mode
+from domain.response import (
+    MAX_TOKENS,
+    LlmResponse,
+    ReasoningBlock,
+    StopKind,
+    StopReason,
+    TextBlock,
+    Usage,
+)
+from domain.review import DecisionLabel
 from domain.tool import RiskLevel
 from tests.tui.transcript_scenes import (
     DIFF,
@@ -280,3 +291,44 @@ def test_progress_keeps_the_last_lines_and_what_a_carriage_return_left(transcrip
         transcript.apply(ev.CallProgressed(context=context(), text=f"{percent} %\r"))
     shown = only(transcript, Batch).calls[0].progress.shown()
     assert shown == [*(f"line {number}" for number in range(31, 50)), "30 %"]
+
+
+def test_a_change_of_model_is_noted_and_ends_the_wait_for_the_other(transcript):
+    apply(
+        transcript,
+        ev.RetryScheduled(attempt=1, delay_secs=9.0, reason="overloaded"),
+        ev.ModelChanged(model="other/model"),
+    )
+    assert [entry.text for entry in transcript.entries] == ["overloaded; attempt 2", "model: other/model"]
+    assert transcript.live == []
+
+
+def test_a_turn_without_a_prompt_is_said_to_go_on(transcript):
+    transcript.apply(ev.TurnStarted(prompt=""))
+    assert only(transcript, Notice).text == "going on"
+
+
+CUT = ev.ResponseCompleted(
+    turn_index=0,
+    response=LlmResponse(content=(TextBlock("half an"),), stop_reason=StopReason(StopKind.OTHER, "stream cut")),
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        ([CUT], "the answer broke off here"),
+        ([], "/retry sends the request again"),
+    ],
+    ids=["in the middle", "before it began"],
+)
+def test_what_can_be_done_after_a_failed_provider_is_told(transcript, before, told):
+    failed = turn_finished(RunStatus.FAILED, error="no route").report
+    apply(
+        transcript,
+        ev.TurnStarted(prompt="hi"),
+        *before,
+        ev.ErrorOccurred(message="no route"),
+        ev.TurnFinished(report=replace(failed, provider_failed=True)),
+    )
+    assert transcript.entries[-1].text.startswith(told)

@@ -1,4 +1,5 @@
-"""What the side panel tells, built from events alone: the newest batch, the plan, the turn's hooks."""
+"""What the side panel tells, built from events alone: the newest batch, votes and decisions, the plan,
+the turn's hooks."""
 
 from __future__ import annotations
 
@@ -10,11 +11,13 @@ from enum import StrEnum
 
 from domain import events as ev
 from domain.json_value import JsonValue
+from tui.transcript.ballots import decided
 from tui.transcript.batches import Batches
-from tui.transcript.entries import Batch, Entry, NoticeKind
+from tui.transcript.entries import Batch, Call, Entry, NoticeKind, Phase
 from tui.transcript.hook_runs import deed, told
 
 _HOOK_RUNS_KEPT = 100
+_DECISIONS_KEPT = 20
 
 
 class StepStatus(StrEnum):
@@ -43,6 +46,15 @@ class HookRun:
     quiet: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a review of a call came to."""
+
+    tool: str
+    text: str
+    runs: bool
+
+
 class Board:
     """The present state of a session, as far as the panel shows it. `hooks_run` counts those of the turn."""
 
@@ -51,6 +63,7 @@ class Board:
         self.plan: tuple[Step, ...] = ()
         self.hooks: deque[HookRun] = deque(maxlen=_HOOK_RUNS_KEPT)
         self.hooks_run = 0
+        self.decisions: deque[Decided] = deque(maxlen=_DECISIONS_KEPT)
         self._entries: list[Entry] = []
         self._batches = Batches(self._entries, clock)
 
@@ -59,6 +72,13 @@ class Board:
         """The newest batch, also after its end."""
         last = self._entries[-1] if self._entries else None
         return last if isinstance(last, Batch) and last.calls else None
+
+    @property
+    def reviewed(self) -> Call | None:
+        """The call that the person or the reviewers are asked about, the one at the person first."""
+        calls = self.batch.calls if self.batch is not None else []
+        asked = [call for call in calls if call.phase is Phase.REVIEWED]
+        return next(iter([*asked, *(call for call in calls if call.is_voted_on)]), None)
 
     @property
     def is_empty(self) -> bool:
@@ -70,7 +90,7 @@ class Board:
         """Whether a call runs, so that the drawing changes as time passes."""
         return bool(self._batches.running)
 
-    def apply(self, event: ev.Event) -> bool:
+    def apply(self, event: ev.Event) -> bool:  # noqa: C901, PLR0912 - a flat match over a closed union
         """Take one event in; answers whether it changed what is shown."""
         match event:
             case ev.BatchPlanned():
@@ -86,8 +106,11 @@ class Board:
                 self._batches.finish(event)
             case ev.ReviewRequested():
                 self._batches.ask(event)
+            case ev.VoteCast():
+                self._batches.vote(event)
             case ev.ReviewDecided():
                 self._batches.decide(event)
+                self._remember(event)
             case ev.StateMerged() if "plan" in event.changed:
                 self.plan = _steps(event.changed["plan"])
             case ev.HookRan():
@@ -95,6 +118,7 @@ class Board:
                 self.hooks.append(HookRun(event.hook, deed(event), remark.kind, remark.quiet))
                 self.hooks_run += 1
             case ev.TurnStarted():
+                self.decisions.clear()
                 self.hooks.clear()
                 self.hooks_run = 0
             case ev.TurnFinished():
@@ -102,6 +126,13 @@ class Board:
             case _:
                 return False
         return True
+
+    def _remember(self, event: ev.ReviewDecided) -> None:
+        calls = self.batch.calls if self.batch is not None else []
+        call = next((call for call in calls if call.index == event.context.call_index), None)
+        if call is not None:
+            text = decided(call)
+            self.decisions.append(Decided(call.tool, text or call.reason or call.decision.value, bool(text)))
 
 
 def _steps(value: JsonValue) -> tuple[Step, ...]:

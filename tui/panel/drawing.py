@@ -10,17 +10,19 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from tui.panel.board import Board, HookRun, Step, StepStatus
+from tui.panel.board import Board, Decided, HookRun, Step, StepStatus
 from tui.panel.folding import Row, folded, shares
 from tui.panel.timeline import counts_of, timeline
+from tui.transcript.ballots import awaited_lines, vote_lines
 from tui.transcript.lanes import span_of
 from tui.transcript.lines import amount, duration, fitted, strip_of, words
 from tui.transcript.palette import Palette
 from tui.transcript.printable import printable
 from tui.transcript.remarks import sign_of
 
-# The least lines of batch, plan and hooks, their headings included, where there is too little room for all.
-_LEAST = (6, 5, 3)
+# The least lines of each section, its heading included, where there is too little room for all.
+_LEAST_BATCH, _LEAST_VOTES, _LEAST_DECISIONS, _LEAST_PLAN, _LEAST_HOOKS = 6, 5, 3, 5, 3
+_REASON_LINES = 2
 _STEP_LINES = 2
 
 
@@ -43,6 +45,8 @@ def draw_board(board: Board, width: int, height: int, palette: Palette, now: flo
         section
         for section in (
             _batch(board, width, palette, now),
+            _votes(board, width, palette),
+            _decisions(board, width, palette),
             _plan(board.plan, width, palette),
             _hooks(board, width, palette),
         )
@@ -70,7 +74,33 @@ def _batch(board: Board, width: int, palette: Palette, now: float) -> _Section |
         _heading("Batch", duration(end - begin), width, palette),
         strip_of((fitted(counts_of(batch), width), palette.muted)),
     ]
-    return _Section(heading, timeline(batch, width, palette, now), "ended", _LEAST[0])
+    return _Section(heading, timeline(batch, width, palette, now), "ended", _LEAST_BATCH)
+
+
+def _votes(board: Board, width: int, palette: Palette) -> _Section | None:
+    """The votes on the call that is asked about."""
+    if (call := board.reviewed) is None or not call.reviewers:
+        return None
+    place = f"{len(call.votes)} of {len(call.reviewers)} on call {call.index}"
+    drawn = [vote_lines([vote], width, palette, most=_REASON_LINES) for vote in call.votes]
+    drawn += [[line] for line in awaited_lines(call, width, palette)]
+    rows = [Row(len(strips), False, partial(list, strips)) for strips in drawn]
+    return _Section([_heading("Votes", place, width, palette)], rows, "before", _LEAST_VOTES)
+
+
+def _decisions(board: Board, width: int, palette: Palette) -> _Section | None:
+    """What the last reviews of the turn came to, the newest below."""
+    if not board.decisions:
+        return None
+    rows = [Row(1, True, partial(_decision, one, width, palette)) for one in board.decisions]
+    return _Section([_heading("Decisions", "", width, palette)], rows, "before", _LEAST_DECISIONS)
+
+
+def _decision(one: Decided, width: int, palette: Palette) -> list[Strip]:
+    sign, style = ("✓", palette.ok) if one.runs else ("✗", palette.warning)
+    name = fitted(printable(one.tool, newlines=False), width // 2)
+    text = fitted(printable(f" {one.text}", newlines=False), width - 2 - cell_len(name))
+    return [strip_of((f"{sign} ", style), (name, Style()), (text, palette.muted))]
 
 
 def _plan(plan: Sequence[Step], width: int, palette: Palette) -> _Section | None:
@@ -78,7 +108,7 @@ def _plan(plan: Sequence[Step], width: int, palette: Palette) -> _Section | None
         return None
     done = sum(step.status is StepStatus.DONE for step in plan)
     heading = [_heading("Plan", f"{done} of {len(plan)}", width, palette)]
-    return _Section(heading, [_step(step, width, palette) for step in plan], "done", _LEAST[1])
+    return _Section(heading, [_step(step, width, palette) for step in plan], "done", _LEAST_PLAN)
 
 
 def _step(step: Step, width: int, palette: Palette) -> Row:
@@ -100,7 +130,7 @@ def _hooks(board: Board, width: int, palette: Palette) -> _Section | None:
         return None
     heading = [_heading("Hooks", amount(board.hooks_run, "run"), width, palette)]
     rows = [Row(1, True, partial(_hook, run, width, palette)) for run in board.hooks]
-    return _Section(heading, rows, "before", _LEAST[2])
+    return _Section(heading, rows, "before", _LEAST_HOOKS)
 
 
 def _hook(run: HookRun, width: int, palette: Palette) -> list[Strip]:

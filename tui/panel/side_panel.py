@@ -26,7 +26,7 @@ _SHARE = 0.38
 
 
 class SidePanel(Widget, can_focus=False):
-    """Shows the newest batch, the plan and the turn's hooks, once there is any of it and room for it.
+    """Shows the newest batch, votes and decisions, the plan and the hooks, once there is any of it and room.
 
     It draws at most 25 times a second, four times a second while a call runs, and not at all otherwise.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -11,16 +11,24 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static, TextArea
 
+from application.ports import ReviewDesk
 from domain.review import ReviewRequest
-from tui.review.text import Row, facts, fold, listed, short, substance
-from tui.review.widgets import Choice, Rows
-from tui.transcript.printable import printable
-
-Stage: TypeAlias = Literal["choosing", "listing", "reasoning", "editing"]
-"""What the person is about: the answers, the list of what else would be approved, a reason, an edit."""
+from tui.review.earlier import NOTHING, Earlier
+from tui.review.keys import Stage, choices_in
+from tui.review.rule_form import RuleForm, offered
+from tui.review.text.facts import facts, listed
+from tui.review.text.objections import Quotes, quotes_of
+from tui.review.text.rows import Row, digest_in_short, fold, in_home, shown
+from tui.review.text.substance import first_objected, substance
+from tui.review.text.votes import votes_in_full, votes_in_short, wanted_height
+from tui.review.widgets import Choice, Rows, TypedLine
 
 _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
+_BORDER_AND_CHOICES = 4
 _EDITOR_LINES = 8
+_WITH_VOTES = ("choosing", "reasoning")
+_OVER_THE_CALL = ("choosing", "reasoning", "editing")
+_ROOMY = 20
 
 
 class ReviewCard(VerticalGroup):
@@ -36,6 +44,8 @@ class ReviewCard(VerticalGroup):
         background: $surface;
         & > #more { height: 1; color: $text-warning; text-align: right; }
         & > #facts { margin-top: 1; }
+        & > #votes { background: $panel; }
+        & > #votes.-roomy { margin-bottom: 1; }
         & > #reason, & > #editor { margin-top: 1; background: $panel; padding: 0 1; }
         & > #editor { height: auto; max-height: 8; scrollbar-size-vertical: 1; }
         & > #problem { color: $text-error; }
@@ -52,103 +62,164 @@ class ReviewCard(VerticalGroup):
             super().__init__()
             self.lines = lines
 
-    def __init__(self, request: ReviewRequest) -> None:
+    def __init__(self, request: ReviewRequest, desk: ReviewDesk, earlier: Earlier = NOTHING) -> None:
         super().__init__(id="card")
-        self._request = request
+        self._request, self._desk, self._earlier = request, desk, earlier
         self._digest = request.packet.digest
         self._full_digest = False
+        self._objected: int | None = None
+        self._quotes: Quotes = ()
+        self._read_to = 0
         self.stage: Stage = "choosing"
+        self.rule_form = RuleForm(request.proposals, desk.preview)
 
     def compose(self) -> ComposeResult:
         """All parts; the stage decides which of them are seen."""
+        yield Rows(id="votes")
         yield Rows(id="reading")
         yield Static(id="more", markup=False)
         yield Rows(id="facts")
-        yield Input(placeholder="why not? the model reads it", id="reason", compact=True)
+        yield TypedLine(placeholder="why not? the model reads it", id="reason", compact=True)
         yield TextArea(id="editor", compact=True, highlight_cursor_line=False)
+        yield self.rule_form
         yield Static(id="problem", markup=False)
         yield HorizontalGroup(id="choices")
 
     def on_mount(self) -> None:
         """Title and cursors that keep still; follow the scrolling."""
         packet = self._request.packet
-        again = "Review again" if self._request.stale else "Review"
+        what = "Review again" if self._request.stale else "Review"
+        what = "Review of your edit" if self._earlier.is_edited else what
         place = f"call {packet.context.call_index + 1} of {self._request.batch_size}"
-        self.border_title = Content(f"{again} · {place} · {printable(packet.call.tool_name, newlines=False)}")
+        file = f" {in_home(packet.seal.files[0].path)}" if packet.seal.diff and packet.seal.files else ""
+        self.border_title = Content(f"{what} · {place} · {shown(packet.call.tool_name + file)}")
         self.query_one("#editor", TextArea).cursor_blink = False
         self.query_one("#reason", Input).cursor_blink = False
-        self.watch(self.query_one("#reading", Rows), "scroll_y", self._tell_more, init=False)
+        self.watch(self._reading, "scroll_y", self._tell_more, init=False)
+
+    @property
+    def _reading(self) -> Rows:
+        return self.query_one("#reading", Rows)
 
     def on_resize(self, event: events.Resize) -> None:
         """Tell how much of the screen is covered now."""
         self.post_message(self.Covered(self.outer_size.height))
 
+    # -- stages -------------------------------------------------------------------------------------------
+
     async def enter(self, stage: Stage) -> None:
         """Show what belongs to a stage, with the focus on its most careful choice or its text."""
+        if self.stage == "choosing":
+            self._read_to = self._reading.scroll_offset.y
         self.stage = stage
         self.query_one("#reason").display = stage == "reasoning"
         self.query_one("#editor").display = stage == "editing"
+        self.rule_form.display = stage == "ruling"
         self.say("")
         choices = self.query_one("#choices", HorizontalGroup)
         await choices.remove_children()
-        await choices.mount(*(Choice(*choice) for choice in self._choices()))
+        offered_now = choices_in(stage, following=len(self._request.following), can_rule=self.can_rule)
+        await choices.mount(*(Choice(*choice) for choice in offered_now))
         self.lay_out()
+        self._reading.scroll_to(y=self._read_to if stage in _OVER_THE_CALL else 0, animate=False)
         match stage:
             case "reasoning":
                 self.query_one("#reason").focus()
             case "editing":
                 self.query_one("#editor").focus()
-            case "choosing" | "listing":
+            case "ruling":
+                self.rule_form.open()
+            case "choosing" | "listing" | "polling":
                 choices.query(Choice).first().focus()
 
-    def _choices(self) -> list[tuple[str, str, str]]:
-        """Key, label and action of what can be done, the most careful first."""
-        rest = ("A", f"approve these {1 + len(self._request.following)}", "list_rest")
-        match self.stage:
-            case "reasoning":
-                return [("enter", "reject with this reason", "send_reason"), ("esc", "back", "back")]
-            case "editing":
-                return [("ctrl+s", "ask again with this", "submit_edit"), ("esc", "back", "back")]
-            case "listing":
-                return [("esc", "back", "back"), rest]
-            case "choosing":
-                return [
-                    ("n", "reject", "reject"),
-                    ("r", "reject with a reason", "reason"),
-                    ("e", "edit", "edit"),
-                    *([rest] if self._request.following else []),
-                    ("y", "approve", "approve"),
-                ]
+    @property
+    def can_rule(self) -> bool:
+        """Whether there is a rule to propose."""
+        return bool(offered(self._request.proposals))
+
+    # -- what is seen -------------------------------------------------------------------------------------
 
     def lay_out(self) -> None:
         """Give each part its lines: the facts are pinned where they are few, and all else scrolls."""
         width, height = self.app.size
         inner, room = width - _BESIDE_TEXT, max(8, height - 2 - max(3, height // 4))
-        rows, pinned = self._text(inner)
-        if len(pinned) > room // 3:
-            rows, pinned = [*pinned, (), *rows], []
-        typing = {"reasoning": 2, "editing": 1 + _EDITOR_LINES}.get(self.stage, 0)
-        lines = max(2, room - 4 - typing - (1 + len(pinned) if pinned else 0))
+        self.rule_form.lay_out(roomy=room >= _ROOMY)
+        typing = {"reasoning": 2, "editing": 1 + _EDITOR_LINES, "ruling": self.rule_form.lines}
+        left = room - self._lay_out_votes(inner, room) - _BORDER_AND_CHOICES - typing.get(self.stage, 0)
+        rows, pinned = self._text(inner, left)
+        lines = max(2, left - (1 + len(pinned) if pinned else 0))
         tight = len(rows) > lines  # then the line that tells how much is out of sight parts text and facts
         self.set_class(tight, "-tight")
-        shown = len(rows) if not tight else lines if pinned else lines - 1
-        self.query_one("#reading", Rows).show(rows, height=shown)
+        shown_lines = len(rows) if not tight else lines if pinned else lines - 1
+        self._objected = first_objected(rows)
+        self._reading.show(rows, height=lines - 1 if self.stage == "polling" else shown_lines)
         self.query_one("#facts", Rows).show(pinned, height=len(pinned))
-        stops = "esc rejects and interrupts · " if self.stage == "choosing" else ""
-        self.border_subtitle = Content(f"{stops}d packet {short(self._digest)}")
+        self._lay_out_edges()
         self._tell_more()
 
-    def _text(self, width: int) -> tuple[list[Row], list[Row]]:
-        """What scrolls and what is pinned below it."""
+    def _lay_out_votes(self, width: int, room: int) -> int:
+        """Show the votes in lines that do not depend on what has arrived; how many these are."""
+        wanted = wanted_height(self._desk) if self.stage in _WITH_VOTES else 0
+        height = min(wanted, max(2, room // 3))
+        votes = self.query_one("#votes", Rows)
+        votes.set_class(room >= _ROOMY, "-roomy")
+        votes.show(votes_in_short(self._desk, width, height) if height else [], height=height)
+        return height + (room >= _ROOMY) if height else 0
+
+    def _lay_out_edges(self) -> None:
+        keys = ["esc rejects and interrupts"] if self.stage == "choosing" else []
+        keys += ["v votes"] if self.stage == "choosing" and self._desk.reviewers else []
+        self.border_subtitle = Content(" · ".join([*keys, f"d packet {digest_in_short(self._digest)}"]))
+        for choice in self.query(Choice):
+            choice.refresh(layout=True)
+
+    def _text(self, width: int, room: int) -> tuple[list[Row], list[Row]]:
+        """What scrolls, and what is pinned below it: all facts, or those that press, or none."""
         if self.stage == "listing":
             return listed(self._request, width), []
-        rows = substance(self._request.packet, width)
-        return rows, fold(facts(self._request, full_digest=self._full_digest), width)
+        if self.stage == "polling":
+            return votes_in_full(self._desk, width), []
+        self._quotes = quotes_of(self._desk.ballots)
+        rows = substance(self._request.packet, width, self._quotes)
+        known = facts(self._request, self._earlier, full_digest=self._full_digest, quotes=self._quotes)
+        pressing, others = fold(known.pressing, width), fold(known.others, width)
+        if self.stage == "ruling":
+            return [*rows, (), *pressing, *others], []
+        if len(pressing) + len(others) <= room // 3:
+            return rows, [*pressing, *others]
+        if len(pressing) <= max(3, room - 4):
+            return [*rows, (), *others], pressing
+        return [*pressing, (), *rows, (), *others], []
+
+    def show_votes(self) -> None:
+        """Show a vote that has arrived. Nothing moves: not the focus, not the scrolling, not the height."""
+        if self.stage == "polling" or quotes_of(self._desk.ballots) != self._quotes:
+            self.lay_out()
+        elif self.stage in _WITH_VOTES:
+            votes = self.query_one("#votes", Rows)
+            width, height = self.app.size.width - _BESIDE_TEXT, votes.lines_shown
+            votes.show(votes_in_short(self._desk, width, height), height=height)
+
+    @property
+    def hides_objection(self) -> bool:
+        """Whether what is objected to is out of sight."""
+        reading, place = self._reading, self._objected
+        return place is not None and not 0 <= place - reading.above < reading.lines_shown
+
+    def go_to_objection(self) -> None:
+        """Scroll to the first thing that is objected to."""
+        if self._objected is not None:
+            self._reading.scroll_to(y=max(0, self._objected - 1), animate=False)
 
     def _tell_more(self) -> None:
-        reading, more = self.query_one("#reading", Rows), self.query_one("#more", Static)
+        reading, more = self._reading, self.query_one("#more", Static)
         parts = [f"↑ {reading.above} above"] if reading.above else []
-        parts += [f"↓ {reading.below} more lines"] if reading.below else []
+        parts += (
+            [f"↓ {reading.below} more {'line' if reading.below == 1 else 'lines'}"] if reading.below else []
+        )
+        if self.stage == "choosing" and self._objected is not None and self.hides_objection:
+            where = "above" if self._objected < reading.above else "below"
+            parts.append(f"objection {where}: o goes there")
         more.display = bool(parts)
         more.update(" · ".join(parts))
 

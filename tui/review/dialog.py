@@ -8,52 +8,45 @@ from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
+from textual.message import Message
 from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Input, TextArea
 
-from domain.review import Approve, ApproveRest, Edit, Reject, RejectAndInterrupt, ReviewAnswer, ReviewRequest
-from tui.review.card import ReviewCard, Stage
+from application.ports import ReviewDesk
+from domain.review import (
+    Approve,
+    ApproveAlways,
+    ApproveRest,
+    Edit,
+    Reject,
+    RejectAndInterrupt,
+    ReviewAnswer,
+    ReviewRequest,
+)
+from tui.review.card import ReviewCard
+from tui.review.earlier import NOTHING, Earlier
 from tui.review.edit import NotEditable, editable, edited
 from tui.review.keyboard_guard import Guarded, KeyboardGuard
+from tui.review.keys import ACTIONS, KEYS, STAGED
+from tui.review.rule_form import RuleForm
 from tui.review.widgets import Choice, Rows
 
 _QUIET_SECS = 0.4
 _ALWAYS = frozenset({"escape", "ctrl+c"})
-_ACTIONS: dict[Stage, frozenset[str]] = {
-    "choosing": frozenset(
-        {"approve", "reject", "reason", "edit", "list_rest", "digest", "back", "scroll", "mark"}
-    ),
-    "listing": frozenset({"list_rest", "back", "scroll", "mark"}),
-    "reasoning": frozenset({"back"}),
-    "editing": frozenset({"submit_edit", "back"}),
-}
+_TYPING = ("reasoning", "editing")
 
 
 class ReviewDialog(Guarded, ModalScreen[ReviewAnswer]):
     """Puts one request to the person. Every key but Esc and Ctrl+C is dead at first (see KeyboardGuard).
 
+    Votes that arrive meanwhile are shown where there is room kept for them, and change nothing else.
     `clock` is the one that stamps keys; `on_height` hears how many lines of the screen the dialog covers.
     """
 
     AUTO_FOCUS = ""
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "approve", "Approve: run exactly this"),
-        Binding("n", "reject", "Reject"),
-        Binding("r", "reason", "Reject with a reason for the model"),
-        Binding("e", "edit", "Edit, then be asked again"),
-        Binding("ctrl+s,ctrl+enter", "submit_edit", "Send what was edited"),
-        Binding("A", "list_rest", "Approve this and the listed calls"),
-        Binding("d", "digest", "Show the packet's whole digest"),
-        Binding("escape", "back", "Back, or reject and interrupt"),
-        Binding("up", "scroll(-1)", "Scroll up", show=False),
-        Binding("down", "scroll(1)", "Scroll down", show=False),
-        Binding("ctrl+up,shift+up", "scroll(-10)", "Scroll up by ten lines", show=False),
-        Binding("ctrl+down,shift+down", "scroll(10)", "Scroll down by ten lines", show=False),
-        Binding("left,shift+tab", "mark(-1)", "Choice to the left", show=False),
-        Binding("right,tab", "mark(1)", "Choice to the right", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = KEYS
     DEFAULT_CSS: ClassVar[str] = """
     ReviewDialog {
         background: transparent;
@@ -62,20 +55,26 @@ class ReviewDialog(Guarded, ModalScreen[ReviewAnswer]):
     }
     """
 
+    class Voted(Message):
+        """A vote has arrived."""
+
     def __init__(
         self,
         request: ReviewRequest,
+        desk: ReviewDesk,
         *,
+        earlier: Earlier = NOTHING,
         clock: Callable[[], float] = time.monotonic,
         on_height: Callable[[int], None] = lambda _height: None,
     ) -> None:
         super().__init__()
-        self._request = request
+        self._request, self._desk = request, desk
+        self._stop_watching: Callable[[], None] = lambda: None
         self._clock, self._on_height = clock, on_height
         self._guard = KeyboardGuard(_QUIET_SECS)
         self._waking: Timer | None = None
         self._edits_command = False
-        self._card = ReviewCard(request)
+        self._card = ReviewCard(request, desk, earlier)
 
     def compose(self) -> ComposeResult:
         """The card, at the bottom."""
@@ -84,7 +83,17 @@ class ReviewDialog(Guarded, ModalScreen[ReviewAnswer]):
     async def on_mount(self) -> None:
         """Show the choices; keys come alive a while after all of it is on the screen."""
         await self._card.enter("choosing")
-        self.call_after_refresh(self._restart_guard)
+        self._stop_watching = self._desk.watch(self._tell_of_vote)
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        if self._card.hides_objection:
+            self._card.go_to_objection()
+        self._restart_guard()
+
+    def on_unmount(self) -> None:
+        """Votes that come later are not for it."""
+        self._stop_watching()
 
     def on_resize(self) -> None:
         """Fold everything to the new size."""
@@ -94,11 +103,23 @@ class ReviewDialog(Guarded, ModalScreen[ReviewAnswer]):
     def _tell_height(self, message: ReviewCard.Covered) -> None:
         self._on_height(message.lines + 1)
 
+    def _tell_of_vote(self) -> None:
+        """Have it shown in the dialog's own time: whoever counts votes is not to depend on the screen."""
+        self.post_message(self.Voted())
+
+    @on(Voted)
+    def _show_votes(self) -> None:
+        self._card.show_votes()
+
     # -- keys ---------------------------------------------------------------------------------------------
 
     def admits(self, event: events.Key) -> bool:
         """Whether a key may act now; the app asks before anything else sees it."""
-        if event.key in _ALWAYS or self._card.stage in ("reasoning", "editing"):
+        if event.key in _ALWAYS or self._card.stage in _TYPING:
+            return True
+        if self._card.stage == "ruling" and event.key != "enter":
+            self._guard.restart(event.time)  # what Enter would save is another rule now, and has to be read
+            self._show_dead()
             return True
         alive = self._guard.admits(event.time)
         if not alive:
@@ -126,10 +147,11 @@ class ReviewDialog(Guarded, ModalScreen[ReviewAnswer]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Letters are answers only where answers are offered."""
-        known = frozenset().union(*_ACTIONS.values())
         if action == "list_rest" and not self._request.following:
             return False
-        return action not in known or action in _ACTIONS[self._card.stage]
+        if (action == "rule" and not self._card.can_rule) or (action == "poll" and not self._desk.reviewers):
+            return False
+        return action not in STAGED or action in ACTIONS[self._card.stage]
 
     # -- answers ------------------------------------------------------------------------------------------
 
@@ -145,7 +167,7 @@ class ReviewDialog(Guarded, ModalScreen[ReviewAnswer]):
         """Ask for the reason of a rejection."""
         await self._card.enter("reasoning")
 
-    @on(Input.Submitted)
+    @on(Input.Submitted, "#reason")
     def action_send_reason(self) -> None:
         """Reject with what was typed; with nothing typed, without a reason."""
         self.dismiss(Reject(self.query_one("#reason", Input).value.strip() or None))
@@ -175,6 +197,40 @@ class ReviewDialog(Guarded, ModalScreen[ReviewAnswer]):
             return
         await self._card.enter("listing")
         self._restart_guard()
+
+    async def action_rule(self) -> None:
+        """Propose a rule that lets this call and its like run."""
+        await self._card.enter("ruling")
+        self._restart_guard()
+
+    def action_turn_rule(self, step: int) -> None:
+        """Offer another proposal."""
+        self._card.rule_form.turn(step)
+
+    def action_widen_rule(self, step: int) -> None:
+        """Choose how far the rule holds."""
+        self._card.rule_form.widen(step)
+
+    @on(RuleForm.Changed)
+    def _rule_changed(self) -> None:
+        self._card.say("")
+
+    @on(Input.Submitted, "#rule")
+    def action_save_rule(self) -> None:
+        """Save the rule and approve, or say why it cannot be."""
+        form = self._card.rule_form
+        if problem := form.problem():
+            self._card.say(f"not saved: {problem}")
+        else:
+            self.dismiss(ApproveAlways(self._request.packet.digest, form.text, form.scope))
+
+    async def action_poll(self) -> None:
+        """Show every vote in full."""
+        await self._card.enter("polling")
+
+    def action_go_to_objection(self) -> None:
+        """Scroll to what is objected to."""
+        self._card.go_to_objection()
 
     async def action_back(self) -> None:
         """Leave what was begun; where nothing was, reject and stop the turn."""

@@ -6,7 +6,7 @@ import json
 
 from domain.json_value import JsonObject
 from domain.packet import ReviewPacket
-from tui.review.text import command_of
+from tui.review.text.substance import command_of
 from tui.transcript.printable import printable
 
 

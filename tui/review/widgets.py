@@ -1,10 +1,11 @@
-"""The parts of the review dialog: text that scrolls, and the choices below it."""
+"""The parts of the review dialog: text that scrolls, a line to type into, and the choices below."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -13,14 +14,18 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets import Input
 
-from tui.review.text import Kind, Row
+from tui.review.text.rows import Kind, Part, Row, Tone, shown
+
+_TIGHT_BELOW = 92
+"""The width of the screen, in cells, below which choices are called by their short names."""
 
 
 class Rows(ScrollView, can_focus=False):
     """Rows of text, of which it draws those in sight."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"rows--{kind.value}" for kind in Kind}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"rows--{look.value}" for look in (*Kind, *Tone)}
     DEFAULT_CSS = """
     Rows {
         height: auto;
@@ -32,12 +37,22 @@ class Rows(ScrollView, can_focus=False):
         & > .rows--removed { color: $text-error; background: $error 15%; }
         & > .rows--hunk { color: $text-accent; }
         & > .rows--warning { color: $text-warning; }
+        & > .rows--good { color: $text-success; }
+        & > .rows--bad { color: $text-error; text-style: bold; }
+        & > .rows--code { color: $text; }
+        & > .rows--keyword { color: $text-primary; }
+        & > .rows--name { color: $text-accent; }
+        & > .rows--string { color: $text-success; }
+        & > .rows--number { color: $text-warning; }
+        & > .rows--comment { color: $text-muted; text-style: italic; }
+        & > .rows--objected { color: $text-error; text-style: bold underline reverse; }
     }
     """
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._rows: list[Row] = []
+        self._styles: dict[str, Style] = {}
 
     def show(self, rows: list[Row], *, height: int) -> None:
         """Show these rows in that many lines of the screen."""
@@ -55,8 +70,17 @@ class Rows(ScrollView, can_focus=False):
     @property
     def below(self) -> int:
         """How many rows are out of sight below."""
-        height = self.styles.height.value if self.styles.height else 0
-        return max(0, len(self._rows) - self.above - int(height))
+        return max(0, len(self._rows) - self.above - self.lines_shown)
+
+    @property
+    def lines_shown(self) -> int:
+        """How many lines of the screen it was given."""
+        return int(self.styles.height.value) if self.styles.height else 0
+
+    def notify_style_update(self) -> None:
+        """Another theme: other styles."""
+        super().notify_style_update()
+        self._styles.clear()
 
     def render_line(self, y: int) -> Strip:
         """One line of the screen; the tint of a changed line reaches to the right edge."""
@@ -64,11 +88,29 @@ class Rows(ScrollView, can_focus=False):
         if place >= len(self._rows):
             return Strip.blank(self.size.width, self.rich_style)
         row = self._rows[place]
-        styles = {kind: self.get_component_rich_style(f"rows--{kind.value}") for _, kind in row}
-        strip = Strip([Segment(text, styles[kind]) for text, kind in row])
-        last = row[-1][1] if row else Kind.PLAIN
-        tinted = styles[last] if last in (Kind.ADDED, Kind.REMOVED) else self.rich_style
-        return strip.extend_cell_length(self.size.width, tinted).crop(0, self.size.width)
+        strip = Strip([Segment(part.text, self._style(part)) for part in row])
+        last = row[-1] if row else Part("", Kind.PLAIN)
+        tinted = last.kind in (Kind.ADDED, Kind.REMOVED)
+        edge = self._look(last.kind, partial=False) if tinted else self.rich_style
+        return strip.extend_cell_length(self.size.width, edge).crop(0, self.size.width)
+
+    def _style(self, part: Part) -> Style:
+        style = self._look(part.kind, partial=False)
+        return style if part.tone is None else style + self._look(part.tone, partial=True)
+
+    def _look(self, look: Kind | Tone, *, partial: bool) -> Style:
+        if (style := self._styles.get(look)) is None:
+            style = self.get_component_rich_style(f"rows--{look.value}", partial=partial)
+            self._styles[look] = style
+        return style
+
+
+class TypedLine(Input):
+    """One line that is typed or pasted; what could act on the terminal is pasted as its visible stand-in."""
+
+    def replace(self, text: str, start: int, end: int) -> None:
+        """Put text in the place of what is there."""
+        super().replace(shown(text), start, end)
 
 
 class Choice(Widget, can_focus=True):
@@ -91,14 +133,16 @@ class Choice(Widget, can_focus=True):
             self.action = action
             self.clicked_at = time
 
-    def __init__(self, key: str, label: str, action: str) -> None:
+    def __init__(self, key: str, label: str, action: str, short: str = "") -> None:
         super().__init__()
         self._key, self._label, self._action = key, label, action
+        self._short = short or label
 
     def render(self) -> Content:
         """`[n reject]` where the focus is, the same without brackets elsewhere."""
         opening, closing = "[]" if self.has_focus else "  "
-        return Content.assemble(opening, (self._key, "bold $text-accent"), f" {self._label}", closing)
+        label = self._short if self.app.size.width < _TIGHT_BELOW else self._label
+        return Content.assemble(opening, (self._key, "bold $text-accent"), f" {label}", closing)
 
     def action_choose(self) -> None:
         """Take this choice."""

@@ -94,6 +94,7 @@ class Batches:
         """A call waits."""
         _, call = self._call(event.context)
         call.waiting_for = event.waiting_for
+        call.reviewers = event.reviewers
         call.enter(Phase.REVIEWED if event.waiting_for == "review" else Phase.QUEUED, self._clock())
 
     def ask(self, event: ev.ReviewRequested) -> None:
@@ -104,7 +105,8 @@ class Batches:
         call.diff = event.packet.seal.diff
         call.asked_because = event.reasons
         call.waiting_for = "review"
-        call.votes = ()
+        if call.voted_on != event.digest:
+            call.votes, call.voted_on = (), event.digest
         call.enter(Phase.REVIEWED, self._clock())
 
     def start(self, event: ev.CallStarted) -> None:
@@ -133,14 +135,21 @@ class Batches:
     def vote(self, event: ev.VoteCast) -> None:
         """A reviewer answered."""
         _, call = self._call(event.context)
+        if call.voted_on != event.digest:  # other bytes than those voted on before
+            call.votes, call.voted_on = (), event.digest
         call.votes = (*call.votes, Vote(event.reviewer, event.verdict, event.confidence, event.reason))
 
     def decide(self, event: ev.ReviewDecided) -> None:
         """A review ended; the call waits for its turn or for its result."""
         _, call = self._call(event.context)
-        call.decision, call.reason = event.decision, event.reason
+        call.decision, call.reason, call.is_decided = event.decision, event.reason, True
         call.waiting_for = None
         call.enter(Phase.QUEUED, self._clock())
+
+    def receive(self, event: ev.EffectsObserved, cwd: str) -> None:
+        """It became known what a call really changed."""
+        _, call = self._call(event.context)
+        call.effects, call.cwd = event.effects, cwd
 
     def store(self, event: ev.OutputStored) -> None:
         """The whole output of a call is kept aside."""

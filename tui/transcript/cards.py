@@ -11,12 +11,14 @@ from textual.strip import Strip
 
 from domain.execution import Outcome
 from domain.tool import RiskLevel
+from tui.transcript.ballots import awaited_lines, decided, decision_line, vote_lines
 from tui.transcript.diffs import diff_lines
 from tui.transcript.entries import Batch, Call, Kept, Phase, StoredOutput
 from tui.transcript.lanes import lane, lane_width, span_of
 from tui.transcript.lines import amount, fitted, program_text, size, strip_of, wrapped
 from tui.transcript.palette import Palette
 from tui.transcript.printable import printable
+from tui.transcript.receipts import receipt, receipt_line
 from tui.transcript.remarks import remark_lines
 from tui.transcript.status import arguments_in_short, batch_in_short, state_of, time_of
 
@@ -113,13 +115,17 @@ def _before_the_output(call: Call, width: int, palette: Palette) -> list[Strip]:
     if call.phase is Phase.REVIEWED and call.asked_because:
         text = "asks because: " + "; ".join(call.asked_because)
         strips += _plain(printable(text, newlines=False), width, palette.muted)
-    strips += _votes(call, width, palette, reasons=False) if call.phase is Phase.REVIEWED else []
+    if call.phase is Phase.REVIEWED or call.is_voted_on:
+        strips += vote_lines(call.votes, width, palette, most=_REASON_FOLDED)
+    elif text := decided(call):
+        strips.append(decision_line(text, width, palette.muted))
     if call.diff is not None and call.phase is not Phase.ABANDONED:
         strips += _folded(diff_lines(call.diff, width, palette), _DIFF_FOLDED, palette)
     if call.phase is Phase.RUNNING:
         lines = [fitted(program_text(line), width) for line in call.progress.shown()[-_OUTPUT_FOLDED:]]
         strips += [strip_of((line, palette.muted)) for line in lines]
-    return strips + remark_lines((remark for remark in call.remarks if not remark.quiet), width, palette)
+    strips += remark_lines((remark for remark in call.remarks if not remark.quiet), width, palette)
+    return strips + (receipt_line(call.effects, call.cwd, width, palette) if call.effects is not None else [])
 
 
 def _failure(call: Call, output: Kept, width: int, palette: Palette) -> list[Strip]:
@@ -170,20 +176,6 @@ def _plain(text: str, width: int, style: Style) -> list[Strip]:
     return [strip_of((line, style)) for line in wrapped(text, width)]
 
 
-def _votes(call: Call, width: int, palette: Palette, *, reasons: bool) -> list[Strip]:
-    strips: list[Strip] = []
-    for vote in call.votes:
-        sign, style = {"approve": ("✓", palette.ok), "reject": ("✗", palette.error)}.get(
-            vote.verdict, ("–", palette.muted)
-        )
-        sure = "" if vote.confidence is None else f" {vote.confidence:.1f}"
-        text = printable(f"{sign} {vote.reviewer} {vote.verdict}{sure}", newlines=False)
-        strips += _plain(text, width, style)
-        if reasons or vote.verdict == "reject":
-            strips += _plain(printable(f"  {vote.reason}", newlines=False), width, palette.muted)
-    return strips
-
-
 def _everything(call: Call, width: int, palette: Palette) -> list[Strip]:
     strips: list[Strip] = []
     for name, value in call.arguments.items():
@@ -193,12 +185,13 @@ def _everything(call: Call, width: int, palette: Palette) -> list[Strip]:
         strips += [strip_of((line, palette.muted)) for line in rest]
     for reason in call.asked_because:
         strips += _plain(printable(f"asks because: {reason}", newlines=False), width, palette.muted)
-    strips += _votes(call, width, palette, reasons=True)
+    strips += vote_lines(call.votes, width, palette) + awaited_lines(call, width, palette)
     decided = "" if call.decision.value == "none" else f"decision: {call.decision.value.replace('_', ' ')}"
     reason = f" · {call.reason}" if call.reason else ""
     strips += _plain(printable(decided + reason), width, palette.muted) if decided else []
     strips += remark_lines(call.remarks, width, palette)
     strips += diff_lines(call.diff, width, palette) if call.diff is not None else []
+    strips += receipt(call.effects, call.cwd, width, palette) if call.effects is not None else []
     if call.output is None:
         return strips + [s for line in call.progress.shown() for s in _output(line, width)]
     strips += _output(call.output.head.rstrip("\n"), width) if call.output.head else []

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
+from domain.effects import Effects
 from domain.execution import Outcome, WaitingFor
 from domain.json_value import JsonObject
 from domain.review import DecisionLabel
@@ -153,7 +154,11 @@ def _continued(line: str, more: str) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """One call of a batch as the person sees it. Times are the clock's, in seconds."""
+    """One call of a batch as the person sees it. Times are the clock's, in seconds.
+
+    `voted_on` is the digest that `votes` are about; `is_decided`: a review of the call has ended;
+    `effects` is what really changed, told from `cwd`.
+    """
 
     index: int
     tool: str
@@ -170,8 +175,13 @@ class Call:
     decision: DecisionLabel = DecisionLabel.NONE
     reason: str | None = None
     asked_because: tuple[str, ...] = ()
+    is_decided: bool = False
+    reviewers: tuple[str, ...] = ()
     votes: tuple[Vote, ...] = ()
+    voted_on: str = ""
     remarks: tuple[Remark, ...] = ()
+    effects: Effects | None = None
+    cwd: str = ""
     duration: float | None = None
     since: list[tuple[float, Phase]] = field(default_factory=list)
     expanded: bool = False
@@ -181,6 +191,11 @@ class Call:
         self.phase = phase
         if not self.since or self.since[-1][1] is not phase:
             self.since.append((now, phase))
+
+    @property
+    def is_voted_on(self) -> bool:
+        """Whether reviewers are voting on it and nobody else is asked."""
+        return self.phase is Phase.QUEUED and self.waiting_for == "votes"
 
     @property
     def is_open(self) -> bool:

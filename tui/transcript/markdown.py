@@ -62,13 +62,13 @@ class MarkdownLines:
 
     def _draw_open_code(self, block: Block) -> None:
         """Add the new lines of code that is still being written; colours across lines come at its end."""
-        if self._open_code is None:
+        *whole, last = block.text.split("\n")
+        if self._open_code is None or self._open_code[0] > len(whole):  # what looked like a line was a fence
             del self._lines[self._finished :]
             self._lines += [Strip([])] if block.gap else []
             self._open_code = (0, len(self._lines))
         drawn, kept = self._open_code
         del self._lines[kept:]
-        *whole, last = block.text.split("\n")
         for line in whole[drawn:]:
             self._lines += self._code(line, block.language)
         self._open_code = (len(whole), len(self._lines))

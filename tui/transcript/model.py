@@ -13,6 +13,9 @@ from tui.transcript.batches import Batches
 from tui.transcript.entries import Answer, Entry, Notice, NoticeKind, Prompt
 from tui.transcript.hook_runs import told
 
+_BROKE_OFF = "the answer broke off here; what arrived is kept · /retry goes on, /model chooses who answers"
+_FAILED = "/retry sends the request again, /model chooses who answers"
+
 
 class Transcript:
     """What the person sees of a session, oldest first. Entries are only ever added or changed in place."""
@@ -24,6 +27,8 @@ class Transcript:
         self._batches = Batches(self.entries, clock)
         self._countdown: Notice | None = None
         self._last_error = ""
+        self._broke_off = False
+        self._cwd = ""
 
     @property
     def live(self) -> list[Entry]:
@@ -45,9 +50,15 @@ class Transcript:
                 self._complete(event.response)
             case ev.TurnStarted():
                 self._end_answer()
-                self.entries.append(Prompt(event.prompt))
+                self._broke_off = False
+                if event.prompt:
+                    self.entries.append(Prompt(event.prompt))
+                else:
+                    self._note(NoticeKind.INFO, "going on")
             case ev.ModeChanged():
                 self._note(NoticeKind.INFO, f"mode: {event.mode.value}")
+            case ev.ModelChanged():
+                self._note(NoticeKind.INFO, f"model: {event.model}")
             case ev.RetryScheduled():
                 self._count_down(event)
             case ev.BatchPlanned():
@@ -60,6 +71,10 @@ class Transcript:
                 self._batches.progress(event)
             case ev.CallFinished():
                 self._batches.finish(event)
+            case ev.SessionStarted():
+                self._cwd = event.cwd
+            case ev.EffectsObserved():
+                self._batches.receive(event, self._cwd)
             case ev.OutputStored():
                 self._batches.store(event)
             case ev.HookRan():
@@ -75,7 +90,13 @@ class Transcript:
                 self._note(NoticeKind.ERROR, event.message)
             case ev.TurnFinished():
                 self._end_turn(event.report)
-            case ev.SessionStarted() | ev.SessionFinished() | ev.StateMerged() | ev.UsageCounted():
+            case (
+                ev.SandboxChecked()
+                | ev.SessionFinished()
+                | ev.StateMerged()
+                | ev.UsageCounted()
+                | ev.QuorumConcluded()
+            ):
                 return  # told elsewhere on the screen
             case _:
                 assert_never(event)
@@ -98,6 +119,7 @@ class Transcript:
     def _complete(self, response: LlmResponse) -> None:
         """The whole answer: what streamed is kept if it says the same, and replaced if it does not."""
         self._settle_countdown()
+        self._broke_off = response.stop_reason.kind is StopKind.OTHER
         text = response.text_content()
         reasoning = [b.text for b in response.content if isinstance(b, ReasoningBlock) and b.text]
         if self._answer is not None or text or reasoning:
@@ -146,6 +168,8 @@ class Transcript:
         if (text := self._ending(report)) is not None:
             loud = report.status in (RunStatus.FAILED, RunStatus.REFUSED)
             self._note(NoticeKind.ERROR if loud else NoticeKind.WARNING, text)
+        if report.provider_failed and report.status is RunStatus.FAILED:
+            self._note(NoticeKind.WARNING, _BROKE_OFF if self._broke_off else _FAILED)
         self._last_error = ""
 
     def _ending(self, report: RunReport) -> str | None:

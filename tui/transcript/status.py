@@ -10,6 +10,7 @@ from rich.style import Style
 from domain.execution import Outcome
 from domain.json_value import JsonValue
 from domain.review import DecisionLabel
+from tui.transcript.ballots import voting
 from tui.transcript.entries import Batch, Call, Phase
 from tui.transcript.lines import amount, duration
 from tui.transcript.palette import Palette
@@ -57,6 +58,8 @@ def state_of(call: Call, palette: Palette) -> list[tuple[str, Style]]:
             return [("not run" if call.duration is None else "no result", palette.warning)]
         case Phase.REVIEWED:
             return [("waits for you", palette.warning + Style(bold=True))]
+        case Phase.QUEUED if call.is_voted_on:
+            return [(voting(call), palette.accent)]
         case Phase.QUEUED:
             return [(_waiting(call), palette.muted)]
         case Phase.RUNNING:
@@ -123,7 +126,7 @@ def _word(call: Call) -> str:
         case Phase.COMPOSED:
             return "being written"
         case Phase.QUEUED:
-            return "waiting"
+            return "being voted on" if call.is_voted_on else "waiting"
         case Phase.RUNNING | Phase.ABANDONED:
             return "running" if call.phase is Phase.RUNNING else "not run"
         case _:

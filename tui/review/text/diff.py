@@ -6,16 +6,22 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tui.review.text.rows import Span
+
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 class DiffLine(NamedTuple):
-    """One line. `sign` is "+", "-", " " within a hunk, "@" for its heading and "" for all else."""
+    """One line. `sign` is "+", "-", " " within a hunk, "@" for its heading and "" for all else.
+
+    `old` and `new` are its numbers in the file before and after; `spans` are spans of `text`.
+    """
 
     sign: str
     text: str
     old: int | None = None
     new: int | None = None
+    spans: tuple[Span, ...] = ()
 
 
 def parse_diff(diff: str) -> list[DiffLine]:

@@ -1,0 +1,255 @@
+"""Waiting for a repetition, going on after a failure, and what it all costs."""
+
+import asyncio
+from decimal import Decimal
+
+import pytest
+
+from domain.cost import Spending
+from domain.errors import ProviderErrorKind
+from domain.events import ModeChanged, RetryScheduled, TextDelta, UsageCounted
+from domain.mode import Mode
+from domain.response import Usage
+from tests.support.app_stage import Clock, on_stage
+from tests.support.fake_agent import FakeAgent, break_off, hold, say, wait_for_retry
+from tui.accounts.book import Book, cost_of, dollars, in_short, tokens
+from tui.session_facts import SessionFacts
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def facts(clock: Clock) -> SessionFacts:
+    return SessionFacts(model="fake/model-1", mode="ask", clock=clock)
+
+
+# -- waiting
+
+
+async def test_a_wait_is_counted_down_and_says_what_can_be_done(tmp_path):
+    clock = Clock()
+    async with on_stage(tmp_path, wait_for_retry(secs=12.0), size=(80, 24), clock=clock) as stage:
+        await stage.send("go")
+        await stage.shows("rate limited, again in 12 s (2 of 2) · esc stops · /model switches")
+        await stage.shows("fake rate limited the request (429): slow down; attempt 3")
+        clock.now += 5
+        await stage.shows("again in 7 s")
+        clock.now += 8
+        await stage.shows("rate limited, trying again (2 of 2)")
+
+
+async def test_the_wait_is_gone_as_soon_as_an_answer_begins(tmp_path):
+    async with on_stage(tmp_path, wait_for_retry()) as stage:
+        await stage.send("go")
+        await stage.shows("again in 12 s")
+        stage.agent.tell(TextDelta(text="begun"))
+        await stage.shows("working")
+
+
+async def test_escape_stops_the_wait(tmp_path):
+    async with on_stage(tmp_path, wait_for_retry()) as stage:
+        await stage.send("go")
+        await stage.shows("again in 12 s")
+        await stage.pilot.press("escape")
+        await stage.until(lambda: stage.agent.reports)
+        await stage.shows("/retry goes on")
+
+        assert "again in" not in stage.text().splitlines()[-1]
+
+
+async def test_a_prompt_typed_while_it_waits_is_queued_and_a_command_runs_at_once(tmp_path):
+    async with on_stage(tmp_path, wait_for_retry(), say("second answer")) as stage:
+        await stage.send("first")
+        await stage.shows("again in 12 s")
+        await stage.send("second")
+        await stage.shows("1 waiting")
+        await stage.send("/model other/model")
+        await stage.shows("second answer")
+
+        assert stage.agent.prompts == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "attempts", "said"),
+    [
+        (ProviderErrorKind.OVERLOADED, 2, "overloaded, again in 3 s (1 of 2)"),
+        (ProviderErrorKind.SERVER, None, "request failed, again in 3 s (1)"),
+        (None, None, "request failed, again in 3 s (1)"),
+    ],
+)
+def test_the_wait_names_its_cause_as_far_as_it_is_known(kind, attempts, said):
+    told = facts(Clock())
+
+    told.apply(RetryScheduled(attempt=1, delay_secs=2.4, reason="x", attempts=attempts, kind=kind))
+
+    assert told.retry == said
+
+
+def test_a_change_of_mode_does_not_end_the_wait():
+    told = facts(Clock())
+    told.apply(RetryScheduled(attempt=1, delay_secs=2.0, reason="x"))
+
+    told.apply(ModeChanged(mode=Mode.READ_ONLY))
+
+    assert told.retry
+    assert told.mode == "read-only"
+
+
+# -- going on
+
+
+async def test_a_dropped_stream_keeps_what_arrived_and_retry_goes_on(tmp_path):
+    async with on_stage(tmp_path, break_off("half an "), say("answer")) as stage:
+        await stage.send("go")
+        await stage.shows("the answer broke off here; what arrived is kept")
+        await stage.shows("/retry goes on · enter sends")
+        await stage.send("/retry")
+        await stage.shows("answer")
+        shown = stage.text()
+
+        assert stage.agent.prompts == ["go", ""]
+        assert "half an" in shown
+        assert "going on" in shown
+        assert "/retry goes on" not in shown.splitlines()[-1]
+
+
+async def test_a_request_that_failed_outright_can_be_sent_again(tmp_path):
+    async with on_stage(tmp_path, break_off(""), say("answer")) as stage:
+        await stage.send("go")
+        await stage.shows("/retry sends the request again")
+        await stage.send("/retry")
+        await stage.until(lambda: len(stage.agent.reports) == 2)
+
+        assert stage.agent.prompts == ["go", ""]
+
+
+async def test_an_interrupted_turn_can_be_taken_up_again(tmp_path):
+    async with on_stage(tmp_path, hold(), say("answer")) as stage:
+        await stage.send("go")
+        await stage.until(lambda: stage.agent.reached.is_set())
+        await stage.pilot.press("escape")
+        await stage.until(lambda: stage.agent.reports)
+        await stage.send("/retry")
+        await stage.until(lambda: len(stage.agent.reports) == 2)
+
+        assert stage.agent.prompts == ["go", ""]
+
+
+async def test_where_there_is_nothing_to_go_on_with_it_is_said_why(tmp_path):
+    async with on_stage(tmp_path, say("answer"), hold()) as stage:
+        await stage.send("/retry")
+        await stage.shows("there is no turn to take up yet")
+        await stage.send("one")
+        await stage.until(lambda: stage.agent.reports and not stage.app.chat.turns.running)
+        await stage.send("/retry")
+        await stage.shows("the last turn came to its end")
+        await stage.send("two")
+        await stage.until(lambda: stage.agent.reached.is_set())
+        await stage.send("/retry")
+        await stage.shows("a turn is running; esc stops it")
+
+        assert stage.agent.prompts == ["one", "two"]
+
+
+async def test_retry_pressed_twice_goes_on_once(tmp_path):
+    async with on_stage(tmp_path, break_off("x"), hold()) as stage:
+        await stage.send("go")
+        await stage.shows("/retry goes on")
+        stage.app.chat.action_go_on()
+        stage.app.chat.action_go_on()
+        await stage.until(lambda: stage.agent.reached.is_set())
+
+        assert stage.agent.prompts == ["go", ""]
+        assert stage.app.chat.turns.waiting == 0
+
+
+# -- what it costs
+
+
+def counted(model: str, usage: Usage, cost: str | None = None) -> UsageCounted:
+    return UsageCounted(model=model, usage=usage, cost_usd=None if cost is None else Decimal(cost))
+
+
+def spends(*events: UsageCounted):
+    async def scene(agent: FakeAgent) -> None:
+        for event in events:
+            agent.tell(event)
+        await say("done")(agent)
+
+    return scene
+
+
+USED = Usage(input=1_200, output=1_150, cache_read=11_000, cache_write=100, reasoning=640)
+
+
+async def test_the_status_bar_shows_tokens_and_cost(tmp_path):
+    async with on_stage(tmp_path, spends(counted("a/b", USED, "0.0412"))) as stage:
+        await stage.send("go")
+        await stage.shows("12.3k in · 1.1k out · $0.04")
+
+
+async def test_cost_lists_turns_and_models_and_says_which_has_no_price(tmp_path):
+    second = spends(counted("b/[free]", USED), counted("a/priced", USED, "1"))
+    scenes = spends(counted("a/priced", USED, "0.25")), second
+    async with on_stage(tmp_path, *scenes, size=(80, 24)) as stage:
+        await stage.send("one")
+        await stage.until(lambda: len(stage.agent.reports) == 1)
+        await stage.send("two")
+        await stage.until(lambda: len(stage.agent.reports) == 2)
+        await stage.send("/cost")
+        await stage.shows("No price is known for b/[free]")
+        lines = [line.split("│")[1].split() for line in stage.text().splitlines() if line.count("│") >= 2]
+
+        assert ["a/priced", "2.4k", "2.3k", "22.0k", "200", "1.3k", "$1.25"] in lines
+        assert ["all", "3.6k", "3.5k", "33.0k", "300", "1.9k", "≥", "$1.25"] in lines
+        assert ["1", "a/priced", "1.2k", "1.1k", "11.0k", "100", "640", "$0.25"] in lines
+        assert ["2", "b/[free]", "1.2k", "1.1k", "11.0k", "100", "640", "no", "price"] in lines
+        await stage.pilot.press("escape")
+        await stage.unasked()
+
+
+async def test_cost_opens_while_a_turn_runs_and_before_anything_was_used(tmp_path):
+    async with on_stage(tmp_path, hold()) as stage:
+        await stage.send("go")
+        await stage.send("/cost")
+        await stage.shows("Nothing was used yet.")
+        await stage.pilot.press("q")
+        await stage.unasked()
+
+
+async def test_before_there_is_an_agent_commands_about_the_session_say_so(tmp_path):
+    async def compose(person, observer):
+        await asyncio.Event().wait()
+
+    async with on_stage(tmp_path, compose=compose, ready=False) as stage:
+        for command in ("/cost", "/retry"):
+            await stage.send(command)
+            await stage.shows("still starting")
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [("0", "$0.00"), ("0.0412", "$0.04"), ("12", "$12.00"), ("1234.5", "$1,234.50"), ("0.00123", "$0.0012")],
+)
+def test_amounts_are_shown_to_the_cent_and_small_ones_to_what_counts(amount, shown):
+    assert dollars(Decimal(amount)) == shown
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [(999, "999"), (12_345, "12.3k"), (99_960, "100k"), (999_600, "1.00M"), (2_500_000, "2.50M")],
+)
+def test_tokens_are_shown_in_the_unit_that_suits_them(count, shown):
+    assert tokens(count) == shown
+
+
+def test_where_only_part_has_a_price_the_cost_is_a_lower_bound():
+    book = Book()
+    book.add(counted("a/b", USED, "0.5"))
+    book.add(counted("c/d", USED))
+
+    assert cost_of(book.total) == "≥ $0.50"
+    assert cost_of(Spending()) == ""
+    assert in_short(Spending()) == ""

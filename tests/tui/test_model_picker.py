@@ -1,0 +1,300 @@
+import asyncio
+
+import pytest
+from textual.widgets import OptionList
+
+from domain.errors import ProviderError, ProviderErrorKind
+from tests.support.app_stage import Stage, on_stage
+from tests.support.fake_agent import a_command, a_request, hold, review, say, wait_for_retry
+from tui.commands import action_for, all_actions
+from tui.model_picker.catalogue import Catalogue, Heading, Offer, Remark, best_row
+from tui.model_picker.matching import NameMatcher
+from tui.model_picker.screen import ModelPicker
+
+CLAUDE = ("anthropic/claude-opus-5", "anthropic/claude-sonnet-5-5", "anthropic/claude-haiku-5")
+GPT = ("openai/gpt-5.4", "openai/gpt-5.4-mini")
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def no_key() -> ProviderError:
+    return ProviderError("provider openai has no key: set OPENAI_API_KEY", kind=ProviderErrorKind.CONFIGURATION)
+
+
+async def opened(stage: Stage, **listed: object) -> ModelPicker:
+    if listed:
+        stage.agent.listed = listed
+    await stage.send("/model")
+    await stage.until(lambda: isinstance(stage.app.screen, ModelPicker) and stage.app.screen.is_mounted)
+    return stage.app.screen
+
+
+async def marked(stage: Stage, model: str) -> None:
+    await stage.until(lambda: stage.app.screen._marked() == model)
+
+
+# -- the catalogue
+
+
+def a_catalogue() -> Catalogue:
+    catalogue = Catalogue(("openai", "anthropic"), CLAUDE[1])
+    catalogue.arrived("anthropic", CLAUDE)
+    catalogue.arrived("openai", GPT)
+    return catalogue
+
+
+def offered(rows) -> list[str]:
+    return [row.model for row in rows if isinstance(row, Offer)]
+
+
+def test_models_stand_below_their_provider_and_the_current_ones_come_first():
+    rows = a_catalogue().rows("")
+
+    assert [row.provider for row in rows if isinstance(row, Heading)] == ["anthropic", "openai"]
+    assert offered(rows) == [*CLAUDE, *GPT]
+    assert rows[best_row(rows, "", CLAUDE[1])].model == CLAUDE[1]
+
+
+def test_what_is_typed_filters_and_what_fits_best_is_marked():
+    catalogue = a_catalogue()
+
+    rows = catalogue.rows("snt5")
+
+    assert offered(rows) == [CLAUDE[1]]
+    assert offered(catalogue.rows("gpt mini")) == [GPT[1]]
+    rows = catalogue.rows("mini")
+    assert rows[best_row(rows, "mini", CLAUDE[1])].model == GPT[1]
+
+
+def test_a_provider_that_fails_is_one_line_and_the_current_model_is_there_all_the_same():
+    catalogue = Catalogue(("anthropic", "openai"), "openai/own")
+    catalogue.failed("openai", "no key")
+
+    assert catalogue.rows("") == [
+        Heading("openai"),
+        Offer("openai/own", (), 2.0),
+        Remark("no key"),
+        Heading("anthropic"),
+        Remark("asking…"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("typed", "chosen"),
+    [
+        ("openai/gpt-6", "openai/gpt-6"),
+        ("openai/gpt-5.4", "openai/gpt-5.4"),
+        ("anthropic/claude-son", CLAUDE[1]),
+        ("else/where", "else/where"),
+        ("nothing of the kind", None),
+    ],
+)
+def test_a_full_name_that_nobody_lists_can_be_taken_as_typed(typed, chosen):
+    rows = a_catalogue().rows(typed)
+
+    place = best_row(rows, typed, CLAUDE[1])
+
+    assert (rows[place].model if place is not None else None) == chosen
+
+
+def test_a_provider_may_list_a_model_twice_and_names_of_any_kind():
+    catalogue = Catalogue(("odd",), "odd/[red]x[/red]")
+    catalogue.arrived("odd", ("odd/a", "odd/a", "odd/[red]x[/red]"))
+
+    assert offered(catalogue.rows("")) == ["odd/a", "odd/[red]x[/red]"]
+
+
+def test_matching_is_bounded_however_often_the_letters_occur():
+    name = "odd/" + "a-b" * 60
+
+    score, _ = NameMatcher("aaaaaaaaaaaabbbbbbbbbbbb").match(name)  # looking at every way would not end
+
+    assert score == 0
+
+
+def test_the_places_that_were_hit_are_told():
+    assert NameMatcher("Son 5").match("anthropic/claude-sonnet-5")[1][:3] == [17, 18, 19]
+
+
+# -- the screen
+
+
+async def test_a_model_is_picked_and_the_header_shows_it(tmp_path):
+    async with on_stage(tmp_path, size=(80, 24)) as stage:
+        await opened(stage, fake=("fake/model-1", "fake/model-2"), anthropic=CLAUDE)
+        await stage.shows("claude-opus-5")
+        await stage.pilot.press(*"opus")
+        await marked(stage, CLAUDE[0])
+        await stage.pilot.press("enter")
+        await stage.unasked()
+        await stage.shows("model: anthropic/claude-opus-5")
+
+        assert stage.agent.model == CLAUDE[0]
+        assert "anthropic/claude-opus-5" in stage.text().splitlines()[0]
+
+
+async def test_the_current_model_is_marked_and_the_arrows_move_from_there(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await opened(stage, fake=("fake/a", "fake/model-1", "fake/z"))
+        await stage.shows("● model-1")
+        await marked(stage, "fake/model-1")
+        await stage.pilot.press("down", "enter")
+        await stage.unasked()
+
+        assert stage.agent.model == "fake/z"
+
+
+async def test_escape_leaves_the_model_as_it_is(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await opened(stage, fake=("fake/a", "fake/model-1"))
+        await stage.pilot.press("up", "escape")
+        await stage.unasked()
+
+        assert stage.agent.model == "fake/model-1"
+
+
+async def test_providers_are_shown_as_they_answer_and_a_failure_is_one_line_without_markup(tmp_path):
+    async with on_stage(tmp_path, size=(80, 24)) as stage:
+        stage.agent.may_list.clear()
+        failure = ProviderError(
+            "[bold]no\x1b[31m key[/bold]" + " and more" * 20, kind=ProviderErrorKind.CONNECTION
+        )
+        await opened(stage, fake=("fake/model-1", "fake/[red]x"), broken=failure)
+        await stage.shows("asking…")
+        stage.agent.may_list.set()
+        await stage.shows("[red]x")
+        await stage.shows("[bold]no␛[31m key[/bold] and more")
+
+        assert sum("and more" in line for line in stage.text().splitlines()) == 1
+
+
+async def test_what_arrives_later_does_not_move_the_mark_away_from_where_the_person_put_it(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        picker = await opened(stage, fake=("fake/model-1", "fake/b", "fake/c"))
+        await marked(stage, "fake/model-1")
+        await stage.pilot.press("down", "down")
+        picker._catalogue.arrived("fake", ("fake/0", "fake/1", "fake/model-1", "fake/b", "fake/c"))
+        picker._show()
+
+        assert picker._marked() == "fake/c"
+
+
+async def test_a_full_name_that_is_not_listed_is_taken_as_typed(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await opened(stage, fake=("fake/model-1",))
+        await stage.pilot.press(*"else/where-7")
+        await stage.shows("else/where-7  as typed")
+        await stage.pilot.press("enter")
+        await stage.unasked()
+
+        assert stage.agent.model == "else/where-7"
+
+
+async def test_a_model_that_cannot_be_had_is_told_and_the_picker_stays(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        stage.agent.refused = {"fake/b"}
+        await opened(stage, fake=("fake/model-1", "fake/b"))
+        await marked(stage, "fake/model-1")
+        await stage.pilot.press("down", "enter")
+        await stage.shows("fake/b cannot be had")
+
+        assert stage.agent.model == "fake/model-1"
+        assert isinstance(stage.app.screen, ModelPicker)
+
+
+async def test_where_nothing_fits_enter_says_so(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await opened(stage, fake=("fake/model-1",))
+        await stage.pilot.press(*"zzz", "enter")
+        await stage.shows("no model fits; write it whole")
+
+        assert stage.agent.model == "fake/model-1"
+
+
+async def test_a_click_picks(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        picker = await opened(stage, fake=("fake/model-1", "fake/b"))
+        await stage.shows("    b")
+        await stage.pilot.click(picker.query_one(OptionList), offset=(4, 2))
+        await stage.unasked()
+
+        assert stage.agent.model == "fake/b"
+
+
+async def test_it_opens_while_a_turn_runs_and_while_a_retry_waits(tmp_path):
+    async with on_stage(tmp_path, wait_for_retry(then="from the other one"), hold()) as stage:
+        await stage.send("go")
+        await stage.until(lambda: stage.agent.reached.is_set())
+        await opened(stage, fake=("fake/model-1", "fake/b"))
+        await marked(stage, "fake/model-1")
+        await stage.pilot.press("down", "enter")
+        await stage.shows("from the other one")
+
+        assert stage.agent.prompts == ["go"]
+
+
+async def test_a_question_that_comes_up_meanwhile_is_answered_first_and_both_close(tmp_path):
+    go = asyncio.Event()
+
+    async def scene(agent) -> object:
+        await go.wait()
+        return await review(a_request(a_command("make")))(agent)
+
+    async with on_stage(tmp_path, scene) as stage:
+        await stage.send("go")
+        picker = await opened(stage, fake=("fake/model-1", "fake/b"))
+        go.set()
+        await stage.asked()
+        picker._choose("fake/b")
+        await stage.until(lambda: stage.agent.model == "fake/b")
+        await stage.pilot.press("escape")
+        await stage.unasked()
+
+
+async def test_a_model_is_set_by_its_name_without_a_picker(tmp_path):
+    async with on_stage(tmp_path, hold()) as stage:
+        await stage.send("go")
+        await stage.send("/model anthropic/claude-opus-5")
+        await stage.until(lambda: stage.agent.model == "anthropic/claude-opus-5")
+        await stage.shows("model: anthropic/claude-opus-5")
+
+        assert stage.app.screen is stage.app.chat
+        assert stage.agent.prompts == ["go"]
+
+
+async def test_a_name_that_cannot_be_had_is_told_in_the_transcript_in_full(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        stage.agent.refused = {"fake/[b]"}
+        await stage.send("/model fake/[b]")
+        await stage.shows("fake/[b] cannot be had")
+        await stage.shows("the model is still fake/model-1")
+
+
+async def test_keys_typed_right_after_the_command_break_nothing(tmp_path):
+    async with on_stage(tmp_path, say("fine")) as stage:
+        stage.prompt.put("/model")
+        for key in ("enter", "down", "enter", "escape", "escape"):
+            stage.hit(key)
+        await stage.unasked()
+        await stage.send("go")
+        await stage.shows("fine")
+
+
+async def test_before_there_is_an_agent_the_command_says_so(tmp_path):
+    async def compose(person, observer):
+        await asyncio.Event().wait()
+
+    async with on_stage(tmp_path, compose=compose, ready=False) as stage:
+        await stage.send("/model")
+        await stage.shows("still starting; choose the model in a moment")
+
+
+def test_the_commands_are_in_the_palette_and_a_name_goes_through_whole():
+    titles = [title for title, _, _ in all_actions()]
+
+    assert {"/model", "/retry", "/cost"} <= set(titles)
+    assert action_for("/model a/b'c (d)") == 'choose_model("a/b\'c (d)")'
+    assert action_for("/model") == "choose_model"

@@ -1,0 +1,47 @@
+from domain.effects import ChangeKind, Effects, FileChange
+from tui.transcript.palette import TERMINAL
+from tui.transcript.receipts import receipt, receipt_line
+
+
+def _effects(*changes: tuple[str, ChangeKind, bool], complete: bool = True) -> Effects:
+    told = tuple(FileChange(path=path, kind=kind, declared=declared) for path, kind, declared in changes)
+    return Effects(changes=told, complete=complete)
+
+
+def _texts(strips) -> list[str]:
+    return [strip.text.rstrip() for strip in strips]
+
+
+def test_what_went_as_declared_needs_no_line_on_a_folded_card():
+    effects = _effects(("/w/a.py", ChangeKind.MODIFIED, True))
+    assert receipt_line(effects, "/w", 60, TERMINAL) == []
+    assert _texts(receipt(effects, "/w", 60, TERMINAL)) == ["~a.py · modified, declared"]
+
+
+def test_what_nobody_declared_is_told_even_on_a_folded_card():
+    effects = _effects(
+        ("/w/built.txt", ChangeKind.CREATED, False),
+        ("/elsewhere/x", ChangeKind.DELETED, False),
+        ("/w/a.py", ChangeKind.MODIFIED, True),
+    )
+    (line,) = _texts(receipt_line(effects, "/w", 80, TERMINAL))
+    assert line == "2 files changed, not declared: +built.txt, −/elsewhere/x"
+
+
+def test_many_changes_stay_on_one_line():
+    effects = _effects(*((f"/w/{i}.txt", ChangeKind.CREATED, False) for i in range(100)))
+    (line,) = receipt_line(effects, "/w", 40, TERMINAL)
+    assert line.cell_length <= 40
+    assert len(receipt(effects, "/w", 40, TERMINAL)) == 100
+
+
+def test_a_receipt_that_did_not_see_everything_says_so():
+    seen = _effects(complete=False)
+    assert _texts(receipt_line(seen, "/w", 60, TERMINAL)) == ["the workspace is too large to see every change"]
+    assert _texts(receipt(seen, "/w", 60, TERMINAL)) == ["the workspace is too large to see every change"]
+
+
+def test_names_of_files_cannot_draw():
+    effects = _effects(("/w/\x1b[31mred\u202e", ChangeKind.CREATED, False))
+    for strips in (receipt_line(effects, "/w", 80, TERMINAL), receipt(effects, "/w", 80, TERMINAL)):
+        assert all(strip.text.isprintable() for strip in strips)

@@ -1,0 +1,186 @@
+"""Votes and decisions beside the dialog: in the side panel, and on the card of a call."""
+
+import pytest
+
+from domain import events as ev
+from domain.effects import ChangeKind, Effects, FileChange
+from domain.execution import Outcome
+from domain.mode import Mode
+from domain.review import DecisionLabel
+from domain.tool import RiskLevel
+from tests.support.desks import THREE
+from tests.tui.transcript_scenes import Clock, asked, context, finished, planned, started
+from tui.panel.board import Board
+from tui.panel.drawing import draw_board
+from tui.transcript.cards import draw_batch
+from tui.transcript.entries import Batch
+from tui.transcript.model import Transcript
+from tui.transcript.palette import TERMINAL
+
+MAKE = {"command": "make"}
+CALL = ("run_command", MAKE, RiskLevel.HIGH, ())
+ASKED = asked("run_command", MAKE)
+VOTING = ev.CallQueued(context=context(), waiting_for="votes", reviewers=THREE)
+WAITING = ev.CallQueued(context=context(), waiting_for="review", reviewers=THREE)
+
+
+def vote(
+    reviewer: str, verdict: str = "approve", reason: str = "fine", digest: str = ASKED.digest
+) -> ev.VoteCast:
+    return ev.VoteCast(
+        context=context(), digest=digest, reviewer=reviewer, verdict=verdict, confidence=0.8, reason=reason
+    )
+
+
+def decided(label: DecisionLabel, reason: str | None = None) -> ev.ReviewDecided:
+    return ev.ReviewDecided(context=context(), digest=ASKED.digest, decision=label, reason=reason)
+
+
+@pytest.fixture
+def board():
+    return Board(Clock())
+
+
+def panel(board, *script, height=40) -> list[str]:
+    for event in script:
+        board.apply(event)
+    strips = draw_board(board, 50, height, TERMINAL, board.clock())
+    assert all(strip.cell_length <= 50 for strip in strips)
+    return [strip.text.rstrip() for strip in strips]
+
+
+def card(*script, expanded=False) -> list[str]:
+    transcript = Transcript(Clock())
+    for event in (planned(CALL), *script):
+        transcript.apply(event)
+    (batch,) = (entry for entry in transcript.entries if isinstance(entry, Batch))
+    batch.calls[0].expanded = expanded
+    return [strip.text.rstrip() for strip in draw_batch(batch, 90, TERMINAL, 0.0).strips]
+
+
+def test_while_the_quorum_votes_the_card_tells_how_far_it_is():
+    assert card(VOTING)[0].endswith("voting 0 of 3")
+    lines = card(VOTING, vote(THREE[0]), vote(THREE[1], "reject", "it deletes build"))
+
+    assert lines[0].endswith("voting 2 of 3")
+    assert "  │ ✗ against 0.8 · openai/gpt-5.2" in lines
+    assert "  │   it deletes build" in lines
+
+
+def test_votes_of_the_quorum_are_still_there_when_the_person_is_asked_about_the_same_bytes():
+    lines = card(VOTING, vote(THREE[0], "reject", "no"), WAITING, ASKED)
+
+    assert "  │ ✗ against 0.8 · anthropic/claude-opus-4-5" in lines
+
+
+def test_votes_on_other_bytes_are_gone():
+    lines = card(VOTING, vote(THREE[0], "reject", "no", digest="of what it was before"), WAITING, ASKED)
+
+    assert not any("against" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("votes", "decision", "told"),
+    [
+        (3, decided(DecisionLabel.ALLOWED, "the quorum approved it: 3 for, 0 against"), "quorum approved 3:0"),
+        (0, decided(DecisionLabel.APPROVED), "you approved"),
+        (
+            0,
+            decided(DecisionLabel.APPROVED, "from now on by the rule run_command(make *) (project)"),
+            "you approved · from now on by the rule run_command(make *) (project)",
+        ),
+        (2, decided(DecisionLabel.EDITED), "you approved what you edited"),
+        (0, decided(DecisionLabel.ALLOWED, "the rule run_command(make *)"), "the rule run_command(make *)"),
+    ],
+)
+def test_a_card_says_in_one_line_what_let_its_call_run(votes, decision, told):
+    lines = card(VOTING, *(vote(name) for name in THREE[:votes]), ASKED, decision, started("run_command", MAKE))
+
+    assert lines[1:] == [f"  │ {told}"]
+
+
+def test_a_call_that_nobody_was_asked_about_says_nothing_of_a_decision():
+    done = finished("run_command", "", decision=DecisionLabel.ALLOWED)
+
+    assert not any("allowed" in line or "approved" in line for line in card(started("run_command", MAKE), done))
+
+
+def test_a_rejected_call_says_why_and_once():
+    text = "rejected by the user: not now"
+    end = finished(
+        "run_command", f"{text}. It was not run.", outcome=Outcome.REJECTED, decision=DecisionLabel.REJECTED
+    )
+
+    lines = card(ASKED, decided(DecisionLabel.REJECTED, text), end)
+
+    assert sum("not now" in line for line in lines) == 1
+
+
+def test_open_details_name_those_whose_votes_are_awaited():
+    lines = card(VOTING, vote(THREE[0]), expanded=True)
+
+    assert "  │ ✓ for 0.8 · anthropic/claude-opus-4-5" in lines
+    assert "  │ … awaited · google/gemini-3-pro" in lines
+
+
+def test_the_panel_shows_the_votes_on_the_call_that_is_asked_about(board):
+    lines = panel(board, planned(CALL), WAITING, ASKED, vote(THREE[1], "reject", "it deletes build"))
+
+    place = next(n for n, line in enumerate(lines) if line.startswith("Votes"))
+    assert lines[place].endswith("1 of 3 on call 0")
+    assert lines[place + 1 : place + 5] == [
+        "✗ against 0.8 · openai/gpt-5.2",
+        "  it deletes build",
+        "… awaited · anthropic/claude-opus-4-5",
+        "… awaited · google/gemini-3-pro",
+    ]
+
+
+def test_the_panel_shows_what_the_last_reviews_came_to(board):
+    lines = panel(
+        board,
+        planned(CALL),
+        WAITING,
+        ASKED,
+        decided(DecisionLabel.APPROVED),
+        ASKED,
+        decided(DecisionLabel.REJECTED, "rejected by the user"),
+    )
+
+    assert not any(line.startswith("Votes") for line in lines)
+    place = lines.index("Decisions")
+    assert lines[place + 1 : place + 3] == ["✓ run_command you approved", "✗ run_command rejected by the user"]
+
+
+def test_decisions_are_those_of_the_turn(board):
+    panel(board, planned(CALL), ASKED, decided(DecisionLabel.APPROVED))
+
+    assert "Decisions" not in panel(board, ev.TurnStarted(prompt="go on"))
+
+
+def test_text_of_a_reviewer_stays_in_its_lines(board):
+    evil = vote("p/m\x1b[2J", "approve\n✓", "fine\n✓ for 1.0 · everyone\u202e")
+
+    for lines in (panel(board, planned(CALL), WAITING, ASKED, evil), card(WAITING, ASKED, evil, expanded=True)):
+        text = "\n".join(lines)
+        assert not {"\x1b", "\u202e"} & set(text)
+        assert not any(line.lstrip(" │").startswith("✓ for 1.0 · everyone") for line in lines)
+
+
+def test_a_rule_that_let_a_call_run_is_named_on_its_card():
+    allowed = decided(DecisionLabel.ALLOWED, "the rule run_command(make) allows it (here)")
+    assert any(
+        "the rule run_command(make) allows it" in line
+        for line in card(allowed, finished("run_command", "done"))
+    )
+
+
+def test_the_card_tells_what_a_command_really_changed():
+    changes = (FileChange(path="/w/built.txt", kind=ChangeKind.CREATED, declared=False),)
+    effects = ev.EffectsObserved(context=context(), effects=Effects(changes=changes, complete=True))
+    opened = ev.SessionStarted(session_id="s", model="p/m", mode=Mode.ASK, cwd="/w")
+    for expanded, told in ((False, "1 file changed, not declared: +built.txt"), (True, "+built.txt · created")):
+        lines = card(
+            opened, started("run_command", MAKE), effects, finished("run_command", "done"), expanded=expanded
+        )
+        assert any(told in line for line in lines), lines

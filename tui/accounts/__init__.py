@@ -1,0 +1,1 @@
+"""Accounts: what the requests of a session used and cost."""

@@ -1,0 +1,1 @@
+"""The model picker: what the providers list, filtered by what is typed."""

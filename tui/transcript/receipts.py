@@ -1,0 +1,51 @@
+"""The receipt of a risky call: the files that really changed, those first that nobody had declared."""
+
+from __future__ import annotations
+
+from textual.strip import Strip
+
+from domain.effects import ChangeKind, Effects, FileChange
+from tui.transcript.lines import fitted, strip_of
+from tui.transcript.palette import Palette
+from tui.transcript.printable import printable
+
+_SIGNS = {ChangeKind.CREATED: "+", ChangeKind.MODIFIED: "~", ChangeKind.DELETED: "−"}
+_INCOMPLETE = "the workspace is too large to see every change"
+
+
+def receipt_line(effects: Effects, cwd: str, width: int, palette: Palette) -> list[Strip]:
+    """What was not declared, in one line; nothing where all went as declared."""
+    surprises = [change for change in effects.changes if not change.declared]
+    if not surprises:
+        return [_incomplete(width, palette)] if not effects.complete else []
+    names = ", ".join(_named(change, cwd) for change in surprises)
+    count = f"{len(surprises)} file{'s' if len(surprises) != 1 else ''} changed, not declared: "
+    return [strip_of((fitted(printable(count + names, newlines=False), width), palette.warning))]
+
+
+def receipt(effects: Effects, cwd: str, width: int, palette: Palette) -> list[Strip]:
+    """Every file that changed, one line each."""
+    strips = [
+        strip_of(
+            (
+                fitted(printable(_worded(change, cwd), newlines=False), width),
+                palette.muted if change.declared else palette.warning,
+            )
+        )
+        for change in effects.changes
+    ]
+    return strips if effects.complete else [*strips, _incomplete(width, palette)]
+
+
+def _worded(change: FileChange, cwd: str) -> str:
+    declared = "declared" if change.declared else "not declared"
+    return f"{_named(change, cwd)} · {change.kind}, {declared}"
+
+
+def _named(change: FileChange, cwd: str) -> str:
+    root = cwd.rstrip("/") + "/"
+    return f"{_SIGNS[change.kind]}{change.path.removeprefix(root)}"
+
+
+def _incomplete(width: int, palette: Palette) -> Strip:
+    return strip_of((fitted(_INCOMPLETE, width), palette.muted))
