@@ -24,20 +24,24 @@ from application.event_stream import EventStream
 from application.hook_chain import HookChain
 from application.identifiers import new_id
 from application.outputs import Outputs
-from application.ports import Observer, Tool
+from application.ports import Observer, ReviewDesk, Tool
 from application.review import Review
+from application.rule_book import RuleBook
 from application.tool_runtime import BatchResult, ToolBatch, ToolRuntime
+from application.voting import QuorumPolicy, Voting
 from domain.access import Access
 from domain.events import Event
 from domain.execution import ToolExecutionContext
 from domain.json_value import JsonObject
+from domain.mode import Mode
 from domain.output import OutputLimits
 from domain.path_policy import PathPolicy
 from domain.plan import serializable
-from domain.review import Mode, NobodyThere, ReviewAnswer, ReviewRequest
+from domain.review import NobodyThere, ReviewAnswer, ReviewRequest
 from domain.tool import RiskLevel, ToolCall, ToolDefinition, ToolParameter
 from infrastructure.commands.run_command import RunCommand
 from infrastructure.json_schema import JsonSchema
+from infrastructure.providers.gateway import ProviderGateway
 
 SIZES = (1, 10, 100, 1000)
 GIGABYTE = 1_000_000_000
@@ -65,7 +69,9 @@ class Counter:
 
 
 class Nobody:
-    async def review(self, request: ReviewRequest) -> ReviewAnswer:
+    is_there = True
+
+    async def review(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
         return NobodyThere()
 
 
@@ -92,7 +98,14 @@ def runtime(tool: Tool, observer: Observer, cwd: str) -> ToolRuntime:
     return ToolRuntime(
         tools={tool.definition.name: tool},
         schema=JsonSchema(),
-        review=Review(person=Nobody(), paths=paths, mode=Mode.AUTO, events=events),
+        review=Review(
+            person=Nobody(),
+            paths=paths,
+            mode=Mode.AUTO,
+            events=events,
+            rules=RuleBook(),
+            voting=Voting(gateway=ProviderGateway({}), policy=QuorumPolicy(), events=events),
+        ),
         events=events,
         planner=serializable,
         hooks=HookChain((), events),

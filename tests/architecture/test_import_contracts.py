@@ -19,6 +19,8 @@ PLANTED = {
     "Domain and application know no SDK, no screen, no container": ("domain/planted.py", "import textual"),
     "One importer of anthropic": ("infrastructure/planted.py", "import anthropic"),
     "One importer of openai": ("infrastructure/planted.py", "def late():\n    import openai"),
+    "One room for tree-sitter": ("infrastructure/planted.py", "def late():\n    import tree_sitter"),
+    "One importer of copilot": ("infrastructure/planted.py", "def late():\n    import copilot"),
     "One importer of dependency_injector": ("tui/planted.py", "import dependency_injector"),
     "Infrastructure draws nothing": ("infrastructure/planted.py", "import rich"),
     "No package imports in circles": ("domain/json_value.py", "import domain.tool"),

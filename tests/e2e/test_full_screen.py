@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import time
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.infrastructure.commands.command_bench import alive_with
 from tests.support.terminal import CTRL_C, ESCAPE, Terminal
 
 SIZES = [(40, 120), (24, 80)]
@@ -98,11 +100,10 @@ def test_keys_typed_while_the_dialog_pops_up_approve_nothing(project: Path) -> N
 def test_escape_while_a_command_runs_ends_it_and_the_next_prompt_works(project: Path) -> None:
     with app(project, "--mode", "auto") as terminal:
         terminal.wait_for("offline")
-        terminal.submit("run `sh -c 'setsid sleep 300 & echo $! > pid; wait'`")
-        pid = started(project / "pid")
+        daemon = a_daemon(terminal)
         terminal.type(ESCAPE)
         terminal.wait_for("interrupted")
-        eventually(lambda: not alive(pid), within=5, what="the daemon's end")
+        eventually(lambda: not alive_with(daemon), within=5, what="the daemon's end")
 
         terminal.submit("read b.py")
         terminal.wait_for("second = 2")
@@ -112,12 +113,11 @@ def test_escape_while_a_command_runs_ends_it_and_the_next_prompt_works(project: 
 def test_nothing_lives_one_second_after_quorum_was_killed(project: Path) -> None:
     with app(project, "--mode", "auto") as terminal:
         terminal.wait_for("offline")
-        terminal.submit("run `sh -c 'setsid sleep 300 & echo $! > pid; wait'`")
-        pid = started(project / "pid")
+        daemon = a_daemon(terminal)
 
         os.kill(terminal.process.pid, signal.SIGKILL)
 
-        eventually(lambda: not alive(pid), within=5, what="the daemon's end")
+        eventually(lambda: not alive_with(daemon), within=5, what="the daemon's end")
 
 
 def test_a_prompt_of_several_lines_is_one_prompt_and_history_brings_it_back(project: Path) -> None:
@@ -149,13 +149,12 @@ def test_a_hostile_file_does_not_reach_the_terminal(project: Path) -> None:
 def test_a_terminal_that_goes_away_takes_the_app_with_it(project: Path) -> None:
     with app(project, "--mode", "auto") as terminal:
         terminal.wait_for("offline")
-        terminal.submit("run `sh -c 'setsid sleep 300 & echo $! > pid; wait'`")
-        pid, quorum = started(project / "pid"), terminal.process.pid
+        daemon, quorum = a_daemon(terminal), terminal.process.pid
 
         terminal.hang_up()
 
         eventually(lambda: not alive(quorum), within=10, what="the app's end")
-        eventually(lambda: not alive(pid), within=5, what="the daemon's end")
+        eventually(lambda: not alive_with(daemon), within=5, what="the daemon's end")
 
 
 def test_rubbish_from_the_terminal_does_no_harm(project: Path) -> None:
@@ -182,12 +181,15 @@ def test_a_wrong_configuration_ends_the_app_with_its_sentence_and_code_2(project
         assert terminal.ended() == 2
 
 
-def started(mark: Path) -> int:
-    """The process id that a command wrote down."""
-    eventually(
-        lambda: mark.exists() and mark.read_text().strip().isdigit(), within=20, what="the command's start"
-    )
-    return int(mark.read_text(encoding="utf-8"))
+def a_daemon(terminal: Terminal) -> str:
+    """Has a command start a process in a session of its own; the argument by which that is found.
+
+    What a command calls its process ids is another matter: in a sandbox it counts for itself.
+    """
+    seconds = f"300.{secrets.randbelow(10**12):012d}"
+    terminal.submit(f"run `sh -c 'setsid sleep {seconds} & wait'`")
+    eventually(lambda: bool(alive_with(seconds)), within=20, what="the daemon")
+    return seconds
 
 
 def quit_app(terminal: Terminal) -> None:

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from decimal import Decimal
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -81,6 +82,8 @@ def of_type(hint: Any) -> st.SearchStrategy[Any]:
         return st.dictionaries(st.text(max_size=3), JSON, max_size=2)
     if hint is float:
         return st.floats(allow_nan=False, allow_infinity=False)
+    if hint is Decimal:
+        return st.decimals(min_value=0, max_value=10**6, allow_nan=False, allow_infinity=False)
     if is_dataclass(hint):
         assert isinstance(hint, type)
         hints = get_type_hints(hint, localns={"JsonObject": AnyObject})
