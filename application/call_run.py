@@ -7,35 +7,31 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import replace
 
 from application.approval import Approval, Granted, Interrupted, Withheld
 from application.batch_state import BatchState
+from application.declared_call import DeclaredCall
 from application.effect_receipt import EffectReceipt
 from application.hook_chain import HookChain
 from application.hooks import CallDraft
-from application.ports import CommandTool, SealingTool, Tool
-from domain.access import EXCLUSIVE
-from domain.ballot import Tally
+from application.ports import Tool
 from domain.decision import Decision
 from domain.errors import StaleSeal, ToolError
 from domain.events import CallFinished, CallProgressed, CallQueued, CallStarted, ReviewDecided
-from domain.execution import Outcome, ToolExecution, ToolExecutionContext, ToolStatus
+from domain.execution import Outcome, ToolExecutionContext, ToolStatus
 from domain.hook import Skip
 from domain.json_value import JsonObject
 from domain.output import ToolOutput
-from domain.packet import ReviewPacket
-from domain.permissions import Answer, Subject
+from domain.permissions import Answer
 from domain.report import CallRecord
 from domain.review import DecisionLabel
 from domain.run_state import Modifier
-from domain.seal import Seal
-from domain.shell import ShellVerdict
 from domain.summary import text_of
-from domain.tool import RiskLevel, ToolCall, ToolDefinition
+from domain.tool import RiskLevel, ToolCall
 
 _log = logging.getLogger(__name__)
 
@@ -45,50 +41,25 @@ MAX_STALE_SEALS = 3
 TOLD_PREDECESSORS = 8
 
 
-class CallRun:
+class CallRun(DeclaredCall):
     """Drives one `ToolExecution`. It is also the controls its tool sees: progress, cancellation, seal."""
 
     def __init__(
         self, *, context: ToolExecutionContext, call: ToolCall, tool: Tool | None, state: BatchState
     ) -> None:
-        self.context = context
-        self.arguments = call.arguments
-        self.invalid = False
+        super().__init__(context=context, call=call, tool=tool, state=state)
         self.ended = False
         self.waits_for: set[int] = set()
         self.turn = asyncio.Event()
-        self.access = tool.definition.access_of(call.arguments) if tool else EXCLUSIVE
-        self.execution = ToolExecution(
-            context=context, call=call, is_concurrency_safe=self.access.is_concurrency_safe
-        )
         self.cancelled = False
-        self.seal: Seal | None = None
         self.state = state.shared
         self.output: str | ToolOutput = ""
-        self._tool = tool
-        self._state = state
         self._label = DecisionLabel.NONE
         self._refusal: tuple[Outcome, str] | None = None
         self._started_at: float | None = None
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
         self._waiting = False
-        self._shell: ShellVerdict | None = None
-
-    @property
-    def risk(self) -> RiskLevel:
-        """The tool's risk; HIGH for a tool that does not exist."""
-        return self._tool.definition.risk if self._tool else RiskLevel.HIGH
-
-    @property
-    def definition(self) -> ToolDefinition | None:
-        """The tool's definition; None for a tool that does not exist."""
-        return self._tool.definition if self._tool else None
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The paths it declares to touch."""
-        return tuple(sorted(self.access.reads | self.access.writes))
 
     @property
     def record(self) -> CallRecord:
@@ -116,7 +87,7 @@ class CallRun:
 
     def refuse_if_invalid(self, known: Sequence[str]) -> None:
         """Settle that the call becomes an error if its tool does not exist or its arguments do not fit."""
-        if problem := self._problem(known):
+        if problem := self.problem(known):
             self._refuse(Outcome.ERROR, problem)
 
     async def pass_hooks(self, hooks: HookChain) -> None:
@@ -302,53 +273,7 @@ class CallRun:
             )
         )
 
-    # ---------------------------------------------------------------- what planning and review ask of it
-
-    def refresh_access(self) -> None:
-        """Compute anew what the call would touch, unless it has begun."""
-        if self._tool and not self.invalid and self.execution.status is ToolStatus.QUEUED:
-            self.access = self._tool.definition.access_of(self.arguments)
-
-    @property
-    def subject(self) -> Subject:
-        """The call as decisions see it, with what was found out about its command at the last look."""
-        command = self._tool.command_of(self.arguments) if isinstance(self._tool, CommandTool) else None
-        return Subject(
-            tool=self.execution.name,
-            risk=self.risk,
-            access=self.access,
-            arguments=self.arguments,
-            command=command,
-            shell=self._shell,
-        )
-
-    async def look(self) -> None:
-        """Find out what its command, if it has one, would do as things stand now."""
-        self._shell = await self._tool.judge(self.arguments) if isinstance(self._tool, CommandTool) else None
-
-    def decide(self, votes: Tally | None = None) -> Decision:
-        """Whether it may run, by what it would touch now and by the votes on it, if there are any."""
-        return self._state.review.decide(self.subject, votes)
-
-    async def sealed(self, projected: Mapping[str, bytes]) -> Seal | None:
-        """The seal of the call as things stand; None for a tool that seals nothing."""
-        if isinstance(self._tool, SealingTool):
-            return await self._tool.seal(self.arguments, projected)
-        return None
-
-    def packet(self) -> ReviewPacket:
-        """The packet of the call under its present seal."""
-        return self.packet_of(self.seal)
-
-    def packet_of(self, seal: Seal | None) -> ReviewPacket:
-        """The packet of the call under that seal."""
-        call = replace(self.execution.call, arguments=self.arguments)
-        return ReviewPacket(call=call, context=self.context, seal=seal or Seal(cwd=self._state.cwd))
-
-    def problems(self, arguments: JsonObject) -> tuple[str, ...]:
-        """What keeps these arguments from fitting the tool's schema."""
-        assert self._tool is not None
-        return self._state.schema.problems(self._tool.definition, arguments)
+    # ---------------------------------------------------------------- what an approval asks of it
 
     async def change_arguments(self, arguments: JsonObject) -> None:
         """Put other arguments in place: find the call's place in the batch again, and seal it anew."""
@@ -359,16 +284,6 @@ class CallRun:
         await self._wait_for_predecessors()
         await self.look()
         self.seal = await self.sealed({})
-
-    def _problem(self, known: Sequence[str]) -> str | None:
-        call = self.execution.call
-        if self._tool is None:
-            return f"there is no tool named {call.tool_name!r}; the tools are: {', '.join(known)}"
-        if call.parse_error:
-            return f"the arguments of {call.tool_name} could not be read: {call.parse_error}"
-        if problems := self.problems(call.arguments):
-            return f"bad arguments for {call.tool_name}: {'; '.join(problems)}"
-        return None
 
     def _progress(self, text: str) -> None:
         if self.execution.status is ToolStatus.EXECUTING:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from application.cancellation import absorb_cancellation, to_its_end
-from application.declared_calls import batch_of, not_run
 from application.event_stream import EventStream
 from application.hook_chain import HookChain
+from application.placed_calls import batch_of, not_run
 from application.ports import LineSource, ToolChoice
 from application.review import Review
 from application.run_tally import RunTally
