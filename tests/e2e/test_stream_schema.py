@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
@@ -170,7 +169,7 @@ def fitting_lines(ended: Ended) -> list[dict[str, Any]]:
 async def test_every_line_of_a_run_with_hooks_progress_and_stored_output_fits(
     home: Path, project: Path
 ) -> None:
-    printing = f"{sys.executable} -c \"print('0123456789' * 10000)\""
+    printing = "seq 1 20000"
     async with SseServer("anthropic") as server:
         configure_for(home, server, retries=1)
         with (home / "config/quorum/quorum.toml").open("a", encoding="utf-8") as file:
