@@ -7,7 +7,7 @@ import math
 from domain.ballot import Ballot, Vote
 from domain.json_value import JsonObject
 from domain.packet import ReviewPacket
-from domain.response import LlmResponse
+from domain.response import LlmResponse, StopKind
 
 BALLOT_TOOL = "cast_ballot"
 BALLOT_SCHEMA: JsonObject = {
@@ -78,6 +78,8 @@ def question(task: str, packet: ReviewPacket) -> str:
 def ballot_of(response: LlmResponse, reviewer: str) -> Ballot:
     """The one ballot that an answer casts. Raises Unreadable: free text is never read for a vote."""
     calls = [call for call in response.tool_calls() if call.tool_name == BALLOT_TOOL]
+    if not calls and response.stop_reason.kind in (StopKind.MAX_TOKENS, StopKind.REFUSAL):
+        raise Unreadable(f"the answer ended ({response.stop_reason}) before it called {BALLOT_TOOL}")
     if len(calls) != 1 or len(response.tool_calls()) != 1:
         raise Unreadable(
             f"it called {BALLOT_TOOL} {len(calls)} times, and must do so once and call nothing else"

@@ -60,6 +60,7 @@ class AnthropicMessages:
         self._endpoint = endpoint
         self._failures = endpoint.failures()
         self._max_tokens = max_output_tokens or DEFAULT_MAX_OUTPUT_TOKENS
+        self._needs_signatures = endpoint.cloud is not None or endpoint.host.endswith(".anthropic.com")
         self._client: _Client | None = None
         self._loading = threading.Lock()
 
@@ -80,7 +81,12 @@ class AnthropicMessages:
         client = await self._signed_in_client()
         import anthropic  # at hand by now
 
-        body = messages_payload(request, provider=self.provider, max_tokens=self._max_tokens)
+        body = messages_payload(
+            request,
+            provider=self.provider,
+            max_tokens=self._max_tokens,
+            needs_signatures=self._needs_signatures,
+        )
         answer = MessagesAnswer(self.provider, on_event, self._failures)
 
         def damaged(what: str) -> ProviderError:

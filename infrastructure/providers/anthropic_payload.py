@@ -31,13 +31,18 @@ _GO_ON = "(go on)"
 _Turn = tuple[str, list[dict[str, JsonValue]]]
 
 
-def messages_payload(request: WireRequest, *, provider: str, max_tokens: int) -> dict[str, JsonValue]:
+def messages_payload(
+    request: WireRequest, *, provider: str, max_tokens: int, needs_signatures: bool = True
+) -> dict[str, JsonValue]:
     """The body of a request. Reasoning and opaque blocks of other providers are left out.
+
+    Anthropic signs thinking and refuses any that is not (`needs_signatures`). Others who speak its API sign
+    nothing, and some of them refuse calls that come back without the thinking before them.
 
     Cache marks stand after the tools, the system text and the last two user messages: what comes before
     them is the same in the next request.
     """
-    answers_joined = _alternating(_turns(request.messages, provider))
+    answers_joined = _alternating(_turns(request.messages, provider, needs_signatures))
     turns = _alternating(_acceptable(answers_joined, is_paused=_is_paused(request.messages)))
     _begin_and_end_with_user(turns, request.messages)
     _mark_cached(turns)
@@ -65,14 +70,17 @@ def _tool_choice(request: WireRequest) -> JsonObject:
             assert_never(never)
 
 
-def _turns(messages: Sequence[Message], provider: str) -> Iterator[_Turn]:
+def _turns(messages: Sequence[Message], provider: str, needs_signatures: bool) -> Iterator[_Turn]:
     ids = SentIds(odd=_FOREIGN_ID)
     for message in messages:
         match message:
             case UserMessage():
                 yield "user", [_text(sent_prompt(message.text))]
             case AssistantMessage():
-                yield "assistant", list(_answer_blocks(message.response.content, provider, ids))
+                content = message.response.content
+                calls = any(isinstance(block, ToolUseBlock) for block in content)
+                blocks = _answer_blocks(content, provider, ids, unsigned=calls and not needs_signatures)
+                yield "assistant", list(blocks)
             case ToolResults():
                 yield "user", [_result(result, ids) for result in message.results]
             case _:
@@ -147,7 +155,7 @@ def _text(text: str) -> dict[str, JsonValue]:
 
 
 def _answer_blocks(
-    content: Iterable[ContentBlock], provider: str, ids: SentIds
+    content: Iterable[ContentBlock], provider: str, ids: SentIds, *, unsigned: bool
 ) -> Iterator[dict[str, JsonValue]]:
     for block in content:
         match block:
@@ -158,7 +166,7 @@ def _answer_blocks(
                 call_id, name = ids.of_call(block.id), sent_name(block.name)
                 yield {"type": "tool_use", "id": call_id, "name": name, "input": block.input}
             case ReasoningBlock() | OpaqueBlock():
-                if block.provider == provider and _is_signed(block.payload):
+                if block.provider == provider and (unsigned or _is_signed(block.payload)):
                     yield dict(block.payload)
             case _:
                 assert_never(block)

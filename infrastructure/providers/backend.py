@@ -6,6 +6,7 @@ from typing import Protocol
 
 from application.ports import LlmSession, MessageShaper
 from domain.conversation import Conversation
+from infrastructure.providers.forced_choice import FreeModels
 from infrastructure.providers.session import ConversationSession
 from infrastructure.providers.wire import WarmWire, Wire
 
@@ -38,13 +39,20 @@ class WireBackend:
     def __init__(self, wire: Wire, *, max_retries: int) -> None:
         self._wire = wire
         self._max_retries = max_retries
+        self._free = FreeModels()
 
     def session(
         self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None
     ) -> LlmSession:
         """A session with one model."""
         return ConversationSession(
-            self._wire, conversation, model=model, system=system, shape=shape, max_retries=self._max_retries
+            self._wire,
+            conversation,
+            model=model,
+            system=system,
+            shape=shape,
+            max_retries=self._max_retries,
+            free=self._free,
         )
 
     async def models(self) -> tuple[str, ...]:

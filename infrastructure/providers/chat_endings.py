@@ -65,11 +65,15 @@ def chat_usage(counts: JsonObject) -> Usage:
         or 0
     )
     written = count_of(details, "cache_write_tokens") or count_of(details, "cache_creation_tokens") or 0
+    prompt, answer = count_of(counts, "prompt_tokens") or 0, count_of(counts, "completion_tokens") or 0
     spent = object_of(counts, "completion_tokens_details")
+    reasoning = count_of(spent, "reasoning_tokens") or count_of(counts, "reasoning_tokens") or 0
+    if count_of(counts, "total_tokens") == prompt + answer + reasoning:
+        answer += reasoning  # xAI counts them, and takes money for them, beside the answer
     return Usage(
-        input=max(0, (count_of(counts, "prompt_tokens") or 0) - cached - written),
-        output=count_of(counts, "completion_tokens") or 0,
+        input=max(0, prompt - cached - written),
+        output=answer,
         cache_read=cached,
         cache_write=written,
-        reasoning=count_of(spent, "reasoning_tokens") or count_of(counts, "reasoning_tokens") or 0,
+        reasoning=reasoning,
     )

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping
 
 from domain.json_value import JsonObject, JsonValue
-from infrastructure.providers.json_fields import count_of, text_of
+from infrastructure.providers.json_fields import count_of, object_of, text_of
 
 _LONGEST_DETAIL = 300
 _STATUS_OF_TYPE: Mapping[str, int] = {
@@ -23,6 +23,15 @@ _STATUS_OF_TYPE: Mapping[str, int] = {
     "server_error": 500,
     "timeout_error": 504,
     "overloaded_error": 529,
+    # codes, where an error has no better type; the request is at fault and stays so
+    "context_length_exceeded": 400,
+    "invalid_prompt": 400,
+    "content_filter": 400,
+    "invalid_api_key": 401,
+    "model_not_found": 404,
+    "insufficient_quota": 429,
+    "too_many_requests": 429,
+    "engine_overloaded_error": 529,
     # what Amazon reports inside a stream
     "validationException": 400,
     "throttlingException": 429,
@@ -42,6 +51,16 @@ _UNKNOWN_TO_AMAZON = frozenset(
         "UnrecognizedClientException",
     }
 )
+_STATUS_OF_MINIMAX: Mapping[int, int] = {
+    1002: 429,
+    1004: 401,
+    1008: 402,
+    1026: 400,  # the prompt is not proper
+    1027: 400,  # the answer is not
+    1039: 429,
+    2013: 400,
+    2049: 401,
+}
 _FINAL_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 
 
@@ -92,7 +111,7 @@ def error_in(body: bytes) -> JsonObject:
         value = value[0]
     if not isinstance(value, Mapping):
         return {}
-    inner = value.get("error")
+    inner = value.get("error") or minimax_error(value) or None
     if isinstance(inner, Mapping):
         return inner
     if isinstance(inner, str):
@@ -100,6 +119,16 @@ def error_in(body: bytes) -> JsonObject:
     if said := text_of(value, "Message"):  # Amazon's gateway, in front of Bedrock
         return {"message": said}
     return value if text_of(value, "message") or text_of(value, "detail") else {}
+
+
+def minimax_error(answer: JsonObject) -> JsonObject:
+    """The error that MiniMax reports beside an empty answer, with success as the HTTP status; or nothing."""
+    said = object_of(answer, "base_resp")
+    code = count_of(said, "status_code")
+    if not code:
+        return {}
+    message = f"{text_of(said, 'status_msg') or 'it gave no reason'} ({code})"
+    return {"message": message, "status": _STATUS_OF_MINIMAX.get(code, 500)}
 
 
 def plain_text(body: bytes) -> str:

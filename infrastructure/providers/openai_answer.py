@@ -23,6 +23,7 @@ from domain.stream import Delta, ReasoningDelta
 from infrastructure.providers.chat_calls import ChatCalls
 from infrastructure.providers.chat_endings import chat_usage, finish_word, is_failure, stop_of
 from infrastructure.providers.chat_reasoning import ChatReasoning, part_texts
+from infrastructure.providers.error_bodies import minimax_error
 from infrastructure.providers.failures import Failures
 from infrastructure.providers.json_fields import (
     call_count,
@@ -206,6 +207,8 @@ def _error_in(name: str, event: JsonObject) -> JsonValue:
     """The error that a chunk reports: in the chunk, in a choice, in Groq's part of it, or the chunk itself."""
     places = (event, *objects_of(event, "choices"), object_of(event, "x_groq"))
     if error := next((place["error"] for place in places if place.get("error")), None):
+        return error
+    if error := minimax_error(event):
         return error
     is_error = name == "error" or event.get("object") == "error"
     is_bare = "choices" not in event and bool(text_of(event, "message") or text_of(event, "detail"))

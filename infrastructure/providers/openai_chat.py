@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from application.ports import OnStreamEvent
+from domain.errors import ProviderError, ProviderErrorKind
 from domain.response import LlmResponse
 from infrastructure.providers.endpoint import AzureAccess, Endpoint
 from infrastructure.providers.openai_answer import ChatAnswer
@@ -25,6 +26,7 @@ class OpenAiChat:
             else "max_tokens"
         )
         self._client = OpenAiClient(endpoint, "chat")
+        self._models_that_miss_reasoning: set[str] = set()
 
     @property
     def provider(self) -> str:
@@ -37,14 +39,14 @@ class OpenAiChat:
 
     async def exchange(self, request: WireRequest, on_event: OnStreamEvent) -> LlmResponse:
         """Send one request and stream its answer. Raises ProviderError."""
-        body = chat_payload(
-            request,
-            provider=self.provider,
-            max_tokens=self._max_tokens,
-            max_tokens_field=self._max_tokens_field,
-        )
-        answer = ChatAnswer(self.provider, on_event, self._failures)
-        return await self._client.send(request.model, body, answer)
+        try:
+            return await self._send(request, on_event)
+        except ProviderError as error:
+            if request.model in self._models_that_miss_reasoning or not _misses_reasoning(error):
+                raise
+        # some models refuse a history of which they did not think every answer, as after a change of model
+        self._models_that_miss_reasoning.add(request.model)
+        return await self._send(request, on_event)
 
     async def models(self) -> tuple[str, ...]:
         """The models the server lists. Raises ProviderError, also where it has no list."""
@@ -53,3 +55,20 @@ class OpenAiChat:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._client.aclose()
+
+    async def _send(self, request: WireRequest, on_event: OnStreamEvent) -> LlmResponse:
+        body = chat_payload(
+            request,
+            provider=self.provider,
+            max_tokens=self._max_tokens,
+            max_tokens_field=self._max_tokens_field,
+            fills_reasoning=request.model in self._models_that_miss_reasoning,
+        )
+        answer = ChatAnswer(self.provider, on_event, self._failures)
+        return await self._client.send(request.model, body, answer)
+
+
+def _misses_reasoning(error: ProviderError) -> bool:
+    text = str(error).lower()
+    is_missed = "reasoning_content" in text and any(word in text for word in ("missing", "passed back"))
+    return error.kind is ProviderErrorKind.BAD_REQUEST and not error.partial and is_missed

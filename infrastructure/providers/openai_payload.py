@@ -18,14 +18,23 @@ CALL_EXTRA = "call_extra"
 
 
 def chat_payload(
-    request: WireRequest, *, provider: str, max_tokens: int | None, max_tokens_field: str
+    request: WireRequest,
+    *,
+    provider: str,
+    max_tokens: int | None,
+    max_tokens_field: str,
+    fills_reasoning: bool = False,
 ) -> dict[str, JsonValue]:
-    """The body of a request. Reasoning and opaque blocks of other providers are left out."""
+    """The body of a request. Reasoning and opaque blocks of other providers are left out.
+
+    `fills_reasoning` gives answers that come without reasoning a blank one.
+    """
+    messages = _messages(request, provider)
     payload: dict[str, JsonValue] = {
         "model": request.model,
         "stream": True,
         "stream_options": {"include_usage": True},
-        "messages": list(_messages(request, provider)),
+        "messages": [_filled(message) if fills_reasoning else message for message in messages],
     }
     if max_tokens is not None:
         payload[max_tokens_field] = max_tokens
@@ -58,13 +67,16 @@ def _messages(request: WireRequest, provider: str) -> Iterator[JsonObject]:
     if request.system.strip():
         yield {"role": "system", "content": whole(request.system)}
     ids = SentIds(anew=False)
+    after_results = False
     for message in request.messages:
         match message:
             case UserMessage():
+                after_results = False
                 yield {"role": "user", "content": sent_prompt(message.text)}
             case AssistantMessage():
-                yield from _answer(message.response, provider, ids)
+                yield from _answer(message.response, provider, ids, after_results=after_results)
             case ToolResults():
+                after_results = True
                 for result in message.results:
                     yield {
                         "role": "tool",
@@ -75,21 +87,28 @@ def _messages(request: WireRequest, provider: str) -> Iterator[JsonObject]:
                 assert_never(message)
 
 
-def _answer(response: LlmResponse, provider: str, ids: SentIds) -> Iterator[JsonObject]:
+def _answer(response: LlmResponse, provider: str, ids: SentIds, *, after_results: bool) -> Iterator[JsonObject]:
     said = response.text_content()
     text = whole(said) if said.strip() else ""
     calls = [block for block in response.content if isinstance(block, ToolUseBlock)]
+    # Reasoning goes back where tools were called and where their results were answered: there some servers
+    # refuse to go on without it, and elsewhere others refuse to have it.
+    reasoning = _reasoning(response.content, provider) if calls or after_results else {}
     if not calls:
         if text:
-            yield {"role": "assistant", "content": text}
+            yield {"role": "assistant", "content": text, **reasoning}
         return
-    # Reasoning goes back only with calls: there servers need it to go on, elsewhere some refuse it.
     yield {
         "role": "assistant",
         "content": text or None,
-        **_reasoning(response.content, provider),
+        **reasoning,
         "tool_calls": [_call(block, response.content, provider, ids) for block in calls],
     }
+
+
+def _filled(message: JsonObject) -> JsonObject:
+    # an empty text would be as good as none
+    return {"reasoning_content": " ", **message} if message["role"] == "assistant" else message
 
 
 def _reasoning(content: tuple[ContentBlock, ...], provider: str) -> dict[str, JsonValue]:

@@ -12,6 +12,7 @@ from domain.json_value import JsonObject
 from domain.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock
 from domain.stream import Completed, CompletedResponse, Delta, Error, RetryScheduled, StreamEvent
 from domain.tool import ToolResultMessage
+from infrastructure.providers.forced_choice import FreeModels
 from infrastructure.providers.retry import jittered_backoff, too_long_to_wait
 from infrastructure.providers.wire import Wire, WireRequest
 
@@ -21,7 +22,8 @@ class ConversationSession:
 
     A request is repeated, at most `max_retries` times, only while nothing of its answer has arrived.
     `shape` may give one request other messages than the conversation holds; what it raises goes through.
-    `backoff` gives the seconds before the n-th repetition where the provider names none.
+    `backoff` gives the seconds before the n-th repetition where the provider names none; `free` are the
+    models that no tool can be forced upon, best shared by all sessions with a provider.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class ConversationSession:
         max_retries: int = 2,
         shape: MessageShaper | None = None,
         backoff: Callable[[int], float] = jittered_backoff,
+        free: FreeModels | None = None,
     ) -> None:
         self._shape = shape
         self._wire = wire
@@ -42,6 +45,7 @@ class ConversationSession:
         self._system = system
         self._max_retries = max_retries
         self._backoff = backoff
+        self._free = free if free is not None else FreeModels()
         self._tools: tuple[JsonObject, ...] = ()
 
     @property
@@ -119,9 +123,12 @@ class ConversationSession:
     async def _until_answered(self, request: WireRequest, heard: _Listener) -> LlmResponse:
         attempt = 0
         while True:
+            sent = self._free.fitted(request)
             try:
-                return await self._wire.exchange(request, heard)
+                return await self._wire.exchange(sent, heard)
             except ProviderError as error:
+                if self._free.learn(sent, error):
+                    continue
                 if not error.retryable or error.partial or heard.anything:
                     raise
                 if (hopeless := too_long_to_wait(error)) is not None:

@@ -10,7 +10,7 @@ from domain.conversation import ToolResults, UserMessage
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.events import UsageCounted, VoteCast
 from domain.packet import ReviewPacket
-from domain.response import LlmResponse
+from domain.response import MAX_TOKENS, REFUSAL, LlmResponse, StopReason, TextBlock
 from domain.seal import Seal
 from tests.support.builders import a_call, a_context, calls_response
 from tests.support.fake_gateway import Answers, FakeGateway, ballot
@@ -126,6 +126,15 @@ async def test_an_answer_that_is_no_ballot_is_asked_for_once_more_and_then_an_er
     assert await bench.verdict() is Verdict.UNCLEAR
     assert bench.votes == {"a": Vote.REJECT, "b": Vote.ERROR}
     assert len(bench.gateway.scripts["p/b"]) == 1
+
+
+@pytest.mark.parametrize("stop", [MAX_TOKENS, REFUSAL])
+async def test_an_answer_that_ended_before_its_vote_is_an_error_that_says_so(stop: StopReason) -> None:
+    ended = LlmResponse(content=(TextBlock("Let me think"),), stop_reason=stop)
+    bench = Bench(a=[ended, ended])
+    await bench.verdict()
+    assert bench.votes == {"a": Vote.ERROR}
+    assert bench.reasons["a"] == f"the answer ended ({stop}) before it called cast_ballot"
 
 
 async def test_the_second_asking_answers_every_call_of_the_first() -> None:

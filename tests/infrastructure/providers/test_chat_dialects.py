@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from domain.errors import ProviderError
+from domain.errors import ProviderError, ProviderErrorKind
 from domain.response import (
     END_TURN,
     REFUSAL,
@@ -304,6 +304,35 @@ def test_an_error_may_stand_anywhere_in_a_chunk(chunk: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("code", "kind", "retryable"),
+    [
+        (1002, ProviderErrorKind.RATE_LIMIT, True),
+        (1004, ProviderErrorKind.AUTHENTICATION, False),
+        (1008, ProviderErrorKind.PERMISSION, False),
+        (1027, ProviderErrorKind.BAD_REQUEST, False),
+        (1000, ProviderErrorKind.SERVER, True),
+    ],
+)
+@pytest.mark.parametrize("content_type", ["application/json", "text/event-stream"])
+async def test_an_error_that_minimax_reports_beside_success_is_one(
+    code: int, kind: ProviderErrorKind, retryable: bool, content_type: str
+) -> None:
+    told = {"choices": None, "base_resp": {"status_code": code, "status_msg": "sorry"}}
+    body = json.dumps(told) if content_type == "application/json" else f"data: {json.dumps(told)}\n\n"
+    async with server_rig("openai-chat", max_retries=0) as rig:
+        rig.script(Raw(body=body.encode(), content_type=content_type))
+        with pytest.raises(ProviderError, match=rf"sorry \({code}\)") as caught:
+            await rig.session.send("go")
+    assert (caught.value.kind, caught.value.retryable) == (kind, retryable)
+
+
+def test_the_success_that_minimax_reports_is_none() -> None:
+    fine = {"base_resp": {"status_code": 0, "status_msg": ""}}
+    response, _ = _read_chunks({"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}], **fine})
+    assert response.text_content() == "a"
+
+
+@pytest.mark.parametrize(
     "chunks",
     [
         ({"choices": [{"delta": {"content": "a"}}]}, {"choices": [], "usage": COUNTS}),
@@ -332,6 +361,14 @@ def test_usage_may_stand_anywhere_and_the_last_holds(chunks: tuple[dict[str, Any
             Usage(input=4, output=4, cache_read=2, cache_write=1),
         ),
         ({"reasoning_tokens": 3}, Usage(input=7, output=4, reasoning=3)),
+        (
+            {"total_tokens": 11, "completion_tokens_details": {"reasoning_tokens": 3}},
+            Usage(input=7, output=4, reasoning=3),
+        ),
+        (
+            {"total_tokens": 14, "completion_tokens_details": {"reasoning_tokens": 3}},
+            Usage(input=7, output=7, reasoning=3),
+        ),
         ({"completion_tokens": 4.0, "prompt_tokens_details": None}, Usage(input=7, output=4)),
     ],
 )

@@ -144,12 +144,19 @@ def test_chat_messages_take_their_documented_form() -> None:
     assert "max_tokens" not in body
 
 
-def test_chat_reasoning_goes_back_with_calls_only() -> None:
+def test_chat_reasoning_goes_back_only_where_a_tool_was_called_and_where_its_result_was_answered() -> None:
     thought = ReasoningBlock(provider="p", payload={"reasoning_content": "hm"}, text="hm")
-    called = _chat(UserMessage("a"), _answer(thought, CALL, stop=TOOL_USE), ToolResults((RESULT,)))
-    said = _chat(UserMessage("a"), _answer(thought, TextBlock("b")))
-    assert called["messages"][1]["reasoning_content"] == "hm"
-    assert "reasoning_content" not in said["messages"][1]
+    body = _chat(
+        UserMessage("a"),
+        _answer(thought, CALL, stop=TOOL_USE),
+        ToolResults((RESULT,)),
+        _answer(thought, TextBlock("b")),
+        UserMessage("c"),
+        _answer(thought, TextBlock("d")),
+        UserMessage("e"),
+    )
+    answers = [message for message in body["messages"] if message["role"] == "assistant"]
+    assert [answer.get("reasoning_content") for answer in answers] == ["hm", "hm", None]
 
 
 def test_chat_answers_without_text_or_calls_are_not_sent() -> None:

@@ -443,3 +443,31 @@ async def test_an_answer_in_one_piece_is_told_like_a_stream() -> None:
         response = await rig.session.send_with_tools("hi", (), on_event=events.append)
     assert events[0] == Delta("Hi.")
     assert [call.native_id for call in response.tool_calls()] == ["call_1"]
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "retryable"),
+    [
+        ("context_length_exceeded", ProviderErrorKind.BAD_REQUEST, False),
+        ("invalid_prompt", ProviderErrorKind.BAD_REQUEST, False),
+        ("model_not_found", ProviderErrorKind.NOT_FOUND, False),
+        ("insufficient_quota", ProviderErrorKind.RATE_LIMIT, False),
+        ("too_many_requests", ProviderErrorKind.RATE_LIMIT, True),
+        ("rate_limit_exceeded", ProviderErrorKind.RATE_LIMIT, True),
+        ("server_error", ProviderErrorKind.SERVER, True),
+        ("never_heard_of", ProviderErrorKind.SERVER, True),
+    ],
+)
+@pytest.mark.parametrize("form", ["error", "nested", "failed"])
+def test_the_code_of_an_error_tells_whether_it_is_worth_another_try(
+    code: str, kind: ProviderErrorKind, retryable: bool, form: str
+) -> None:
+    told = {"code": code, "message": "why"}
+    forms: dict[str, dict[str, Any]] = {
+        "error": {"type": "error", "param": None, **told},
+        "nested": {"type": "error", "error": {"type": code, **told}},
+        "failed": {"type": "response.failed", "response": {"status": "failed", "error": told}},
+    }
+    with pytest.raises(ProviderError, match="why") as caught:
+        _read(forms[form])
+    assert (caught.value.kind, caught.value.retryable) == (kind, retryable)
