@@ -7,7 +7,8 @@ site cannot pass for the host that was meant.
 from __future__ import annotations
 
 import re
-from fnmatch import fnmatchcase
+
+from domain.wildcard import fits
 
 _ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>[^/?#\\]*)(?P<rest>.*)", re.DOTALL)
 _UPWARDS = re.compile(r"(?i)(^|[/\\])(\.|%2e){1,2}($|[/\\?#])")
@@ -17,15 +18,15 @@ def matches_argument(pattern: str, value: str, *, strict: bool) -> bool:
     """Whether a value fits a pattern. `strict` is for rules that allow; others match without regard to case."""
     if not strict:
         wanted = pattern.lower()
-        return any(fnmatchcase(each.lower(), wanted) for each in (value, f"{value}/"))
+        return any(fits(each.lower(), wanted) for each in (value, f"{value}/"))
     if (wanted_address := _ADDRESS.fullmatch(pattern)) is None:
-        return fnmatchcase(value, pattern)
+        return fits(value, pattern)
     address = _ADDRESS.fullmatch(value)
     return (
         address is not None
         and address["scheme"].lower() == wanted_address["scheme"].lower()
         and not set(address["host"]) & set("@ \t\r\n")
-        and fnmatchcase(address["host"].lower(), wanted_address["host"].lower())
+        and fits(address["host"].lower(), wanted_address["host"].lower())
         and not _UPWARDS.search(address["rest"])
-        and fnmatchcase(address["rest"], wanted_address["rest"])
+        and fits(address["rest"], wanted_address["rest"])
     )

@@ -6,37 +6,53 @@ path, behind wrappers such as `sudo` and `timeout 5`, and behind git's own optio
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
 
 from domain.git_commands import GIT_COMMANDS
 from domain.read_only_commands import READ_ONLY_COMMANDS
 from domain.shell import JudgedCommand, ShellVerdict
+from domain.wildcard import fits
 
 # What runs the program that is named behind it, somewhere among its words.
 WRAPPERS = frozenset(
     [
         "builtin",
+        "busybox",
+        "bwrap",
         "chroot",
+        "chrt",
         "command",
+        "coproc",
         "doas",
         "env",
         "exec",
+        "fakeroot",
         "find",
+        "firejail",
         "flock",
         "ionice",
+        "ltrace",
         "nice",
         "nohup",
+        "nsenter",
         "parallel",
         "pkexec",
+        "runuser",
+        "script",
+        "setarch",
         "setsid",
         "stdbuf",
         "strace",
         "su",
         "sudo",
+        "systemd-run",
+        "taskset",
         "time",
         "timeout",
+        "toybox",
+        "unbuffer",
         "unshare",
         "watch",
         "xargs",
@@ -44,8 +60,19 @@ WRAPPERS = frozenset(
 )
 SHELLS = frozenset(["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"])
 _EVALUATING = frozenset({"eval", ".", "source", "trap"})
+_ENDS_OF_WORDS = re.compile(r"[\s=;&|()'\"]+")
 _GIT_VALUED = frozenset(
-    {"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix"}
+    {
+        "-c",
+        "-C",
+        "--attr-source",
+        "--git-dir",
+        "--work-tree",
+        "--namespace",
+        "--exec-path",
+        "--config-env",
+        "--super-prefix",
+    }
 )
 
 
@@ -96,9 +123,8 @@ def _programs_in(words: Sequence[str]) -> Iterator[tuple[str, ...] | None]:
         name = rest[0].rpartition("/")[2]
         named = (name, *rest[1:])
         yield named
-        if name == "git":
-            yield ("git", *_without_options_of_git(rest[1:]))
-        if name in _EVALUATING or (name in SHELLS and any(_is_command_option(word) for word in rest[1:])):
+        yield from _of_git(name, rest[1:])
+        if name in _EVALUATING or (name in SHELLS and _is_told_what_to_run(rest[1:])):
             yield None
         if name not in WRAPPERS:
             return
@@ -111,14 +137,31 @@ def _behind_wrapper(words: Sequence[str]) -> Iterator[tuple[str, ...] | None]:
     for place, word in enumerate(words):
         name = word.rpartition("/")[2]
         yield (name, *words[place + 1 :])
-        if name == "git":
-            yield ("git", *_without_options_of_git(words[place + 1 :]))
+        yield from _of_git(name, words[place + 1 :])
         if name in SHELLS or name in _EVALUATING:
             yield None
+        # Some take a whole command in one word, as `su -c` and `env -S` do.
+        if any(map(str.isspace, word)):
+            yield from _behind_wrapper(_ENDS_OF_WORDS.split(word))
 
 
-def _is_command_option(word: str) -> bool:
-    return word.startswith("-") and not word.startswith("--") and "c" in word
+def _is_told_what_to_run(words: Sequence[str]) -> bool:
+    """Whether a shell is given its commands by a word or by its input; otherwise it runs a script."""
+    options = [word for word in words if word.startswith(("-", "+"))]
+    return len(options) == len(words) or any(
+        {"c", "s"} & set(word) for word in options if not word.startswith("--")
+    )
+
+
+def _of_git(name: str, words: Sequence[str]) -> Iterator[tuple[str, ...] | None]:
+    """The command of git behind its options, and behind the name of a program of git's own."""
+    if name.startswith("git-"):
+        yield ("git", name.removeprefix("git-"), *words)
+    if name == "git":
+        rest = _without_options_of_git(words)
+        yield ("git", *rest)
+        if any("alias." in word.lower() for word in words[: len(words) - len(rest)]):
+            yield None
 
 
 def _without_options_of_git(words: Sequence[str]) -> tuple[str, ...]:
@@ -135,7 +178,7 @@ def _lowered(words: Sequence[str]) -> tuple[str, ...]:
 
 def _is_reader(words: Sequence[str]) -> bool:
     """Whether there are uses of this command that only read."""
-    name, rest = words[0], words[1:]
+    name, rest = words[0].rpartition("/")[2], words[1:]
     if name == "git":
         named = rest if rest[:1] and rest[0].startswith("-") else rest[:1]
         return any(word in GIT_COMMANDS for word in named)
@@ -156,4 +199,4 @@ def _match_words(wanted: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def _all_match(wanted: Sequence[str], words: Sequence[str]) -> bool:
-    return all(fnmatchcase(word, want) for want, word in zip(wanted, words, strict=True))
+    return all(fits(word, want) for want, word in zip(wanted, words, strict=True))

@@ -67,7 +67,8 @@ class CommandSpec:
     value that can only be attached, `-NUM` for `-5`. `searching` are options that make it read folders whole,
     `needed` are those of which one must be there. `no_text` are options in whose presence the first operand is
     a path already. `first` is what the first operand must look like, in full. `narrowing` options hold a
-    pattern of the names of files read, `revealing` ones make a search enter hidden files and folders too.
+    pattern of the names of files read, beside `widening` ones it may select others as well, and `revealing`
+    ones make a search enter hidden files and folders too.
     `default` says that without a path it reads the working directory.
     """
 
@@ -81,6 +82,7 @@ class CommandSpec:
     needed: frozenset[str] = frozenset()
     no_text: frozenset[str] = frozenset()
     narrowing: frozenset[str] = frozenset()
+    widening: frozenset[str] = frozenset()
     revealing: frozenset[str] = frozenset()
     first: re.Pattern[str] | None = None
 
@@ -208,7 +210,8 @@ def _operand_paths(spec: CommandSpec, name: str, found: _Found) -> Iterator[Path
     searches = bool(spec.searching & found.options)
     reading = Reading.ALL_BELOW if searches else spec.reading
     wanted = [pattern for pattern in found.narrowing if not _EXCLUDING.match(pattern)]
-    only = _endings(wanted) if reading in (Reading.ALL_BELOW, Reading.VISIBLE_BELOW) else ()
+    is_narrowed = reading in (Reading.ALL_BELOW, Reading.VISIBLE_BELOW) and not spec.widening & found.options
+    only = _endings(wanted) if is_narrowed else ()
     # A pattern that is no plain ending may name hidden files.
     if reading is Reading.VISIBLE_BELOW and (spec.revealing & found.options or (wanted and not only)):
         reading = Reading.ALL_BELOW

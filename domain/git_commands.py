@@ -10,6 +10,7 @@ what shows settings, where tokens may stand (`config`), and what makes branches,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -177,6 +178,8 @@ GIT_COMMANDS: Mapping[str, GitSpec] = {
 _ALONE = frozenset({("--version",), ("version",), ("stash", "list"), ("worktree", "list"), ("reflog", "show")})
 _NO_PAGER = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
 _GLOB = frozenset("*?[\\")
+# In a format these start the program that checks signatures, with all that the person's settings let it do.
+_SIGNATURE = re.compile(r"%[-+ ]?G|%\(\*?signature")
 
 # Laid over the settings of a repository, in the environment of every command that only reads: no hook and no
 # monitor is started, no signature checked, no submodule entered, nothing paged, and the index left as it is.
@@ -212,6 +215,8 @@ def git_use(words: Sequence[str]) -> GitUse:
     if spec is None:
         raise NotReadOnly(f"git {name} is not known only to read", name if name.startswith("-") else None)
     use = use_of(spec.arguments, f"git {name}", rest[1:])
+    if any(_SIGNATURE.search(word) for word in rest[1:]):
+        raise NotReadOnly(f"git {name} may check signatures, for which it runs another program")
     if spec.listing and use.operands and not spec.listing & use.options:
         raise NotReadOnly(f"git {name} {use.operands[0]} would make something of that name")
     shows = spec.contents if isinstance(spec.contents, bool) else bool(spec.contents & use.options)

@@ -13,7 +13,7 @@ def matches_path(pattern: str, path: str, roots: Sequence[str], *, strict: bool)
     `*` and `?` stay within one name, `**` crosses folders. A pattern that begins with a slash is a whole path;
     any other begins at a root of the workspace. Strict matching is for rules that allow: exactly this path.
     Other matching is for rules that forbid: without regard to case, at any depth where the pattern is a single
-    name, and with all that lies below.
+    name, and with all that lies below. `folder/**` is then the folder, too: a search of it reads all that.
     """
     if not path.startswith("/"):
         return False
@@ -29,6 +29,8 @@ def matches_path(pattern: str, path: str, roots: Sequence[str], *, strict: bool)
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str, strict: bool) -> re.Pattern[str]:
     written = []
+    if not strict:
+        pattern = pattern.removesuffix("/**")
     for name in pattern.split("/"):
         if name == "**":
             written.append("(?:[^/]+/)*")
@@ -37,6 +39,12 @@ def _compiled(pattern: str, strict: bool) -> re.Pattern[str]:
     text = "".join(written)
     text = text[:-1] if text.endswith("/") else f"{text}[^/]+"
     return re.compile(text if strict else f"{text}(?:/.*)?", re.DOTALL if strict else re.DOTALL | re.IGNORECASE)
+
+
+def never_matches(pattern: str) -> bool:
+    """Whether a pattern is written in a way that fits no canonical path: with a home, or with `.` and `..`."""
+    names = pattern.removeprefix("./").split("/")
+    return names[0] == "~" or bool({".", ".."} & set(names))
 
 
 def _of_character(character: str) -> str:

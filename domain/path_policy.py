@@ -27,6 +27,8 @@ PROTECTED: tuple[str, ...] = (
 SENSITIVE: tuple[str, ...] = (
     ".env",
     ".env.*",
+    "*.env",
+    ".env~",
     "*.pem",
     "*.key",
     "id_rsa*",
@@ -34,6 +36,7 @@ SENSITIVE: tuple[str, ...] = (
     "id_ecdsa*",
     "id_dsa*",
     ".netrc",
+    ".git-credentials",
     ".pgpass",
     ".npmrc",
     ".pypirc",

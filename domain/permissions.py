@@ -21,7 +21,7 @@ from domain.access import Access
 from domain.argument_pattern import matches_argument
 from domain.command_pattern import BadPattern, covers_part, may_touch, words_of
 from domain.json_value import JsonObject
-from domain.path_pattern import matches_path
+from domain.path_pattern import matches_path, never_matches
 from domain.shell import JudgedCommand, ShellVerdict
 from domain.tool import RiskLevel
 
@@ -91,6 +91,10 @@ class Rule:
                 words_of(pattern)
             except BadPattern as problem:
                 raise BadRule(str(problem)) from problem
+        if pattern is not None and found["tool"] in READERS | WRITERS and never_matches(pattern):
+            raise BadRule(
+                f"{pattern!r} fits no path: write it from the workspace, or whole from /, without ~, . and .."
+            )
         return cls(answer=answer, tool=found["tool"], pattern=pattern, source=source)
 
     @property

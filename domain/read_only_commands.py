@@ -33,6 +33,7 @@ _GREP = CommandSpec(
     searching=frozenset({"-r", "--recursive"}),
     no_text=frozenset({"-e", "-f", "--regexp", "--file"}),
     narrowing=frozenset({"--include"}),
+    widening=frozenset({"--exclude", "--exclude-from"}),
 )
 _RG = CommandSpec(
     options=(
@@ -90,6 +91,9 @@ _DIFF = CommandSpec(
 _SED_PRINTS = re.compile(r"(?:[0-9]+|\$)(?:,(?:[0-9]+|\$|\+[0-9]+))?p(?:; ?(?:[0-9]+|\$)(?:,(?:[0-9]+|\$))?p)*")
 # Filters that read the environment or other files are left out, and with them any that so much as name them.
 _JQ_FILTER = re.compile(r"(?!.*(?:\benv\b|\$ENV|\bimport\b|\binclude\b|\bmodulemeta\b|\$__)).*", re.DOTALL)
+
+# Only conversions that print: in bash `%n` sets a variable, such as PATH. In front an option could be -v.
+_FORMAT = re.compile(r"(?!-)(?:[^%]|%[-+ #0'.*0-9hlLjztq]*[%bqdiouxXaAeEfFgGcs])+", re.DOTALL)
 
 READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
     "arch": CommandSpec(operands=Operands.NONE),
@@ -168,8 +172,7 @@ READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
         options="-A= -t= -N= -j= -w=? -a -b -c -d -i -o -s -v -x --format= --read-bytes= --skip-bytes=",
     ),
     "paste": CommandSpec(options="-d= -s -z --delimiters= --serial"),
-    # A word in front of the format that looks like an option could be -v, which sets a variable.
-    "printf": CommandSpec(operands=Operands.TEXTS, first=re.compile(r"[^-].*", re.DOTALL)),
+    "printf": CommandSpec(operands=Operands.TEXTS, first=_FORMAT),
     "pwd": CommandSpec(options="-L -P", operands=Operands.NONE),
     "python": _VERSION,
     "python3": _VERSION,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -160,6 +161,14 @@ SOCKET_VARIABLES = (
     "XAUTHORITY",
     "XDG_RUNTIME_DIR",
 )
+# Such sockets outside the folders that are private anyway: a read-only mount does not keep one from connecting.
+_SOCKETS = (
+    "/var/lib/incus/unix.socket",
+    "/var/lib/lxd/unix.socket",
+    "/var/snap/lxd/common/lxd/unix.socket",
+    "/mnt/wslg",
+)
+_SOCKET_PATH = re.compile(r"(?:unix:(?://|path=)?)?(?P<path>/[^,;]*)")
 TEMPORARY_VARIABLES = ("TMPDIR", "TMP", "TEMP")
 _RESOLVER = "/etc/resolv.conf"
 
@@ -194,6 +203,14 @@ def tool_folders(environ: Mapping[str, str], home_folders: tuple[str, ...]) -> t
 def secret_places(home_folders: tuple[str, ...]) -> tuple[str, ...]:
     """What of the homes nobody may read; whether it exists is not looked at."""
     return tuple(os.path.join(home, each) for home in home_folders for each in SECRETS)
+
+
+def socket_places(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Sockets that act for the person: where the environment names them, and some with a fixed place."""
+    matches = (_SOCKET_PATH.match(environ.get(name, "")) for name in SOCKET_VARIABLES)
+    named = (os.path.normpath(found["path"]) for found in matches if found)
+    # A folder so named may hold anything, the workspace too.
+    return (*(path for path in named if not os.path.isdir(path)), *_SOCKETS)
 
 
 def expanded(path: str, environ: Mapping[str, str], root: Path) -> str:

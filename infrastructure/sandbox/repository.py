@@ -10,8 +10,8 @@ _MOST_BYTES = 4096
 def repository_places(root: str) -> tuple[str, ...]:
     """What of its repository a root needs to be readable: its top above the root, its git folder elsewhere.
 
-    A `.git` file is believed only where what it names looks like a repository's own folder, lest a file in the
-    workspace open any folder of the machine.
+    A `.git` file is believed only where what it names looks like a repository's own folder, and that repository
+    lies around it or knows it as a working tree, lest a file in the workspace open any folder of the machine.
     """
     top = _top(root)
     if top is None:
@@ -19,8 +19,10 @@ def repository_places(root: str) -> tuple[str, ...]:
     places = [top] if top != root else []
     marker = os.path.join(top, ".git")
     if os.path.isfile(marker):
-        common = _common_folder(_named_in(marker, prefix="gitdir: ", base=top))
-        places += [common] if common is not None else []
+        git_folder = _named_in(marker, prefix="gitdir: ", base=top)
+        common = _common_folder(git_folder)
+        if git_folder and common and (_lies_around(common, top) or _names_back(git_folder, marker)):
+            places.append(common)
     return tuple(places)
 
 
@@ -31,6 +33,16 @@ def _top(folder: str) -> str | None:
             return None
         folder = above
     return folder
+
+
+def _lies_around(common: str, top: str) -> bool:
+    """Whether the repository's own working tree holds the folder, as it holds its submodules."""
+    return top.startswith(os.path.dirname(common).rstrip("/") + "/")
+
+
+def _names_back(git_folder: str, marker: str) -> bool:
+    """Whether it is the git folder of a linked working tree, and of that one."""
+    return _named_in(os.path.join(git_folder, "gitdir"), prefix="", base=git_folder) == os.path.realpath(marker)
 
 
 def _named_in(file: str, *, prefix: str, base: str) -> str | None:

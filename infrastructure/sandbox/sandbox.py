@@ -21,6 +21,7 @@ from infrastructure.sandbox.places import (
     homes,
     private_folders,
     secret_places,
+    socket_places,
     tool_folders,
 )
 from infrastructure.sandbox.preflight import NAMESPACES, look_for_sandbox
@@ -157,7 +158,7 @@ class Sandbox:
             homes=home_folders,
             private=private_folders(),
             tools=tool_folders(self._environ, home_folders),
-            secrets=secret_places(home_folders),
+            secrets=(*secret_places(home_folders), *socket_places(self._environ)),
             own=self._own,
             readable=tuple(expanded(path, self._environ, root) for path in self._readable),
             writable=tuple(expanded(path, self._environ, root) for path in self._writable),

@@ -70,8 +70,9 @@ def _entries(data: bytes) -> IndexSummary:
         end = data.index(b"\0", place)
         name = name[:kept] + data[place:end]
         place = end + 1 if version == 4 else start + (end - start + 8) // 8 * 8
-        if not name:
-            raise ValueError("it is damaged")
+        # Git itself would follow these out of the working tree.
+        if {b"", b".", b".."} & set(name.split(b"/")):
+            raise ValueError("it names a file in a way that no git does")
         if kind == _SUBMODULE:
             submodules.append(os.fsdecode(name))
         elif kind in _PLAIN:

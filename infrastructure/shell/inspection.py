@@ -118,6 +118,8 @@ class Inspection:
             raise OutOfReach(f"git would show files of {shown(top)}, outside the workspace", top)
         if self._policy.is_sensitive(top):
             raise OutOfReach(f"git may show {shown(top)}, which is sensitive", top)
+        repository.require_own_contents()
+        repository.require_no_linked_folders(tracked.files)
         sensitivity = Sensitivity(self._policy, Location(top, (), top))
         for file in tracked.files:
             if sensitivity.covers(tuple(file.split("/"))):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from infrastructure.shell.git_index import IndexSummary, read_index, read_regular
 
 _LARGEST = 1 << 20
 _SECTION = re.compile(r'\[(?P<name>[A-Za-z0-9.-]+)(?:[ \t]+"(?P<sub>(?:[^"\\\n]|\\.)*)")?\]')
+_HEAD = re.compile(r"(?:ref: refs/[^\s\0]+|[0-9a-f]{40}|[0-9a-f]{64})\n?")
 _SETTING = re.compile(r"(?P<key>[A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=.*)?")
 
 # Settings that name no program, no file to include and no other place to read: all else is asked about.
@@ -56,10 +57,46 @@ class UnsafeRepository(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository whose settings are known to run nothing. `top` is its working tree."""
+    """A repository whose settings are known to run nothing.
+
+    `top` is its working tree, `shared` what linked working trees have in common, objects and settings among it;
+    usually that is `git_folder` itself.
+    """
 
     top: str
     git_folder: str
+    shared: str
+
+    def require_own_contents(self) -> None:
+        """Raises UnsafeRepository where what git shows may be kept in another repository or place."""
+        marker = os.path.join(self.top, ".git")
+        is_own = self.shared == marker and not os.path.islink(marker)
+        if not is_own and not self._is_linked_from(marker):
+            raise UnsafeRepository(f"{marker} leads to a repository elsewhere, which git would show")
+        objects = os.path.join(self.shared, "objects")
+        places = [objects, *(entry.path for entry in os.scandir(objects))]
+        if elsewhere := next((place for place in places if os.path.islink(place)), None):
+            raise UnsafeRepository(f"{elsewhere} is a symbolic link, by which git may show another repository")
+        alternates = os.path.join(objects, "info", "alternates")
+        if os.path.lexists(alternates):
+            raise UnsafeRepository(f"{alternates} names another repository, which git may show")
+
+    def _is_linked_from(self, marker: str) -> bool:
+        """Whether the repository knows the working tree as its own: no file in the tree can feign that."""
+        if os.path.dirname(self.git_folder) != os.path.join(self.shared, "worktrees"):
+            return False
+        back = _text_of(os.path.join(self.git_folder, "gitdir")).rstrip("\r\n")
+        return os.path.realpath(os.path.join(self.git_folder, back)) == marker
+
+    def require_no_linked_folders(self, files: Iterable[str]) -> None:
+        """Raises UnsafeRepository where a folder of tracked files is now a link: git may follow it."""
+        folders: set[str] = set()
+        for file in files:
+            while (file := file.rpartition("/")[0]) and file not in folders:
+                folders.add(file)
+        paths = (os.path.join(self.top, folder) for folder in sorted(folders))
+        if linked := next((path for path in paths if os.path.islink(path)), None):
+            raise UnsafeRepository(f"git may read files behind the symbolic link {linked}")
 
     def tracked(self) -> IndexSummary:
         """What its index names. Raises UnsafeRepository where that cannot be read."""
@@ -82,9 +119,12 @@ def find_repository(folder: str) -> Repository | None:
         marker = os.path.join(place, ".git")
         if os.path.lexists(marker):
             git_folder = _git_folder(marker)
-            _require_harmless(git_folder)
-            found = found or Repository(place, git_folder)
-        if all(os.path.lexists(os.path.join(place, name)) for name in ("HEAD", "objects", "refs")):
+            shared = _shared_folder(git_folder)
+            _require_harmless(git_folder, shared)
+            if found is None:
+                _require_whole(git_folder, shared)
+                found = Repository(place, git_folder, shared)
+        if _holds(place, "HEAD") and (_holds(place, "commondir") or _holds(place, "objects", "refs")):
             raise UnsafeRepository(f"{place} looks like a bare repository, or the inside of one")
     return found
 
@@ -108,11 +148,27 @@ def _git_folder(marker: str) -> str:
     return os.path.realpath(os.path.join(os.path.dirname(marker), text[len("gitdir: ") :].rstrip("\r\n")))
 
 
-def _require_harmless(git_folder: str) -> None:
-    shared = git_folder
+def _shared_folder(git_folder: str) -> str:
     common = os.path.join(git_folder, "commondir")
-    if os.path.lexists(common):
-        shared = os.path.realpath(os.path.join(git_folder, _text_of(common).rstrip("\r\n")))
+    if not os.path.lexists(common):
+        return git_folder
+    return os.path.realpath(os.path.join(git_folder, _text_of(common).rstrip("\r\n")))
+
+
+def _holds(folder: str, *names: str) -> bool:
+    return all(os.path.lexists(os.path.join(folder, name)) for name in names)
+
+
+def _require_whole(git_folder: str, shared: str) -> None:
+    """Git passes over what it does not take for a repository, and uses one above it. This is no less strict."""
+    head = os.path.join(git_folder, "HEAD")
+    folders = [os.path.join(shared, name) for name in ("objects", "refs")]
+    is_whole = all(os.path.isdir(folder) and os.access(folder, os.X_OK) for folder in folders)
+    if not is_whole or os.path.islink(head) or not _HEAD.fullmatch(_text_of(head)):
+        raise UnsafeRepository(f"{git_folder} is no whole repository, and git may use another one above it")
+
+
+def _require_harmless(git_folder: str, shared: str) -> None:
     for path in {os.path.join(shared, "config"), os.path.join(git_folder, "config.worktree")}:
         if os.path.lexists(path):
             _require_harmless_settings(path)

@@ -115,6 +115,13 @@ def test_a_pattern_that_is_no_ending_narrows_nothing() -> None:
     assert read_only("rg", "-g!!x", "x") == [PathUse(".", Reading.ALL_BELOW)]
 
 
+@pytest.mark.parametrize("option", ["--exclude=x", "--exclude-from=x"])
+def test_an_exclusion_in_front_lets_files_in_that_no_pattern_selects(option: str) -> None:
+    found = read_only("grep", "-r", option, "--include=*.py", "x", "src")
+
+    assert PathUse("src", Reading.ALL_BELOW) in found
+
+
 def test_hidden_files_are_left_out_only_by_those_that_leave_them_out() -> None:
     assert read_only("rg", "x") == [PathUse(".", Reading.VISIBLE_BELOW)]
     assert read_only("rg", "-g!x", "x") == [PathUse(".", Reading.VISIBLE_BELOW)]
@@ -204,6 +211,11 @@ def test_every_listed_option_is_taken_and_every_path_among_them_is_seen(name: st
         ("test", ("-v", "a[x]")),
         ("printf", ("-v", "x", "y")),
         ("printf", ("--", "y")),
+        ("printf", ("%n", "PATH")),
+        ("printf", ("%s %-5.2ln", "x", "PATH")),
+        ("printf", ("%%%n", "PATH")),
+        ("printf", ("%*n", "1", "PATH")),
+        ("printf", ("100%",)),
         ("python3", ("-c", "x")),
         ("python3", ("--version", "x.py")),
         ("command", ("rm", "x")),

@@ -60,6 +60,8 @@ def test_a_pattern_that_allows_fits_nothing_else(pattern: str, path: str) -> Non
         ("SECRETS", "/w/secrets/key"),
         ("config/*.ini", "/w/Config/A.INI"),
         ("/etc", "/etc/passwd"),
+        ("secrets/**", "/w/secrets"),
+        ("/etc/ssl/**", "/etc/ssl"),
     ],
 )
 def test_a_pattern_that_forbids_reaches_further(pattern: str, path: str) -> None:

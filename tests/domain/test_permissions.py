@@ -71,7 +71,7 @@ def test_a_path_rule_that_allows_holds_for_the_tools_of_its_kind_and_no_others()
 def test_a_path_rule_that_denies_binds_the_access_whatever_the_tool() -> None:
     for tool in ("write_file", "edit_file", "deploy"):
         assert _denies(_file_call(tool, "/w/secrets/key"), "write_file(secrets)")
-    assert _denies(_file_call("grep_search", "/w/secrets", write=False), "read_file(secrets/**)") is False
+    assert _denies(_file_call("grep_search", "/w", write=False), "read_file(secrets/**)") is False
     assert _denies(_file_call("grep_search", "/w/secrets/a", write=False), "read_file(secrets/**)")
     assert _denies(_file_call("edit_file", "/w/secrets/a"), "read_file(secrets/**)")
 
@@ -93,6 +93,21 @@ def test_a_star_never_stands_for_an_option_that_reading_forbids() -> None:
     assert _allows(_command("git log main", reads=True), "run_command(git log *)")
     assert not _allows(_command("git log --output=x"), "run_command(git log *)")
     assert _allows(_command("git log --output=x"), "run_command(git log --output=x)")
+
+
+def test_a_reading_program_behind_its_path_is_held_to_the_same() -> None:
+    assert not _allows(_command("/usr/bin/sort -o x y"), "run_command(/usr/bin/sort *)")
+    assert not _allows(_command("/usr/bin/git log --output=x"), "run_command(/usr/bin/git log *)")
+    assert _allows(_command("/usr/bin/sort y"), "run_command(/usr/bin/sort *)")
+
+
+def test_a_bracket_in_a_pattern_is_a_bracket() -> None:
+    assert not _allows(_command("make a"), "run_command(make [ab])")
+    assert _allows(_command("make [ab]"), "run_command(make [ab])")
+    fetch = Subject(
+        tool="web_fetch", risk=RiskLevel.HIGH, access=Access(), arguments={"url": "http://[::1]/admin"}
+    )
+    assert _denies(fetch, "web_fetch(url=http://[::1]/*)")
 
 
 def test_every_part_of_a_command_must_be_covered_perhaps_by_several_rules() -> None:
@@ -155,6 +170,15 @@ def test_a_command_nobody_could_look_at_is_allowed_by_no_pattern_and_denied_by_e
         "bash -c 'anything'",
         "env bash -ec 'anything'",
         "eval 'anything'",
+        "cat x && bash",
+        "bash -s x",
+        "bash --norc",
+        "coproc rm x",
+        "busybox rm x",
+        "env -S 'rm x'",
+        "env '--split-string=rm x'",
+        "watch 'cd /; rm x'",
+        "su me -c '/bin/rm x'",
     ],
 )
 def test_a_rule_that_denies_a_program_finds_it_behind_paths_and_wrappers(text: str) -> None:
@@ -162,15 +186,33 @@ def test_a_rule_that_denies_a_program_finds_it_behind_paths_and_wrappers(text: s
 
 
 @pytest.mark.parametrize(
-    "text", ["git -C sub push", "git --no-pager push", "git -c a.b=c push origin", "sudo git -P push"]
+    "text",
+    [
+        "git -C sub push",
+        "git --no-pager push",
+        "git -c a.b=c push origin",
+        "sudo git -P push",
+        "git --attr-source x push",
+        "git -c alias.p=push p",
+        "/usr/lib/git-core/git-push origin",
+        "env -S 'git push'",
+    ],
 )
 def test_a_rule_that_denies_a_git_command_finds_it_behind_gits_options(text: str) -> None:
     assert _denies(_command(text), "run_command(git push *)")
 
 
-@pytest.mark.parametrize("text", ["echo rm", "git commit -m push", "bash script.sh", "npm run rm"])
+@pytest.mark.parametrize(
+    "text",
+    ["echo rm", "git commit -m push", "bash script.sh", "npm run rm", "env A=rm make", "bash -x script.sh"],
+)
 def test_a_rule_that_denies_a_program_is_not_about_a_word_of_that_name(text: str) -> None:
     assert not _denies(_command(text), "run_command(rm *)", "run_command(git push *)")
+
+
+def test_a_rule_that_denies_what_a_folder_holds_denies_a_search_of_the_folder() -> None:
+    search = Subject(tool="grep_search", risk=RiskLevel.LOW, access=Access.of(reads=["/w/secrets"]))
+    assert _denies(search, "read_file(secrets/**)")
 
 
 def test_a_path_rule_that_denies_binds_what_a_command_is_seen_to_touch() -> None:
@@ -240,6 +282,10 @@ def test_other_tools_are_told_apart_by_an_argument() -> None:
         "run_*('a)",
         "*(? x)",
         "a(b)c",
+        "read_file(~/.ssh/**)",
+        "write_file(../out/**)",
+        "grep_search(/etc/./passwd)",
+        "edit_file(.)",
     ],
 )
 def test_what_is_no_rule_is_refused(text: str) -> None:

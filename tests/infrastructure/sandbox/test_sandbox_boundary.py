@@ -227,3 +227,25 @@ async def test_a_socket_outside_the_workspace_cannot_be_reached(household: House
         told = await household.run(f'{sys.executable} -c "{script}"')
 
     assert "FileNotFoundError" in told
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("SSH_AUTH_SOCK", "{}"),
+        ("DOCKER_HOST", "unix://{}"),
+        ("DBUS_SESSION_BUS_ADDRESS", "unix:path={},guid=0"),
+    ],
+)
+async def test_a_socket_that_acts_for_the_person_is_closed_even_where_it_is_in_sight(
+    household: Household, variable: str, value: str
+) -> None:
+    household.environ[variable] = value.format(household.root / "agent")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(household.root / "agent"))
+        server.listen()
+        script = "import socket; socket.socket(socket.AF_UNIX).connect('agent')"
+
+        told = await household.run(f'{sys.executable} -c "{script}"')
+
+    assert "ConnectionRefusedError" in told or "PermissionError" in told

@@ -158,3 +158,15 @@ async def test_a_git_file_opens_no_folder_that_is_no_repository(household: House
         (household.root / ".git").write_text(f"gitdir: {household.home / named}\n")
 
         assert "secret" not in await household.run(f"cat ~/{named}/HEAD")
+
+
+@needs_git
+async def test_a_git_file_opens_no_repository_that_does_not_know_it(household: Household) -> None:
+    private = household.home / "private"
+    a_repository(private)
+    (household.root / ".git").write_text(f"gitdir: {private}/.git\n")
+
+    told = await household.run(f"ls {private}; git show HEAD")
+
+    assert "No such file" in told
+    assert "a.txt" not in told

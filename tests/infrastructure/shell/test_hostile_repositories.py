@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -326,6 +327,124 @@ async def test_a_folder_made_up_as_a_bare_repository_is_asked_about(repository: 
     ):
         verdict = await judge(command, repository, cwd=cwd)
         assert not verdict.is_read_only
+
+
+async def test_a_bare_repository_whose_parts_lie_elsewhere_is_asked_about(repository: Path) -> None:
+    trap = repository / "trap"
+    shutil.copytree(repository / ".git", trap / "parts")
+    (trap / "HEAD").write_text("ref: refs/heads/main\n")
+    (trap / "commondir").write_text("parts\n")
+    git(trap / "parts", "config", "core.bare", "true")
+    git(trap / "parts", "config", "diff.evil.textconv", f"{repository.parent / 'script'} <")
+    (trap / "parts" / "info" / "attributes").write_text("* diff=evil\n")
+
+    verdict = await judge("git -C trap show", repository)
+    run_as_judged("git -C trap show", repository, READ_ONLY_ENVIRONMENT)
+
+    assert mark_of(repository).exists()
+    assert "bare repository" in verdict.reason
+
+
+@pytest.mark.parametrize("head", [None, "ref: elsewhere\n", "ref: refs/heads/main\n"])
+async def test_what_git_passes_over_does_not_hide_the_repository_above_it(
+    head: str | None, repository: Path
+) -> None:
+    (repository / ".env").write_text("secret\n")
+    git(repository, "add", ".env")
+    git(repository, "commit", "-q", "-m", "x")
+    (repository / "sub" / ".git").mkdir()
+    if head is not None:
+        (repository / "sub" / ".git" / "HEAD").write_text(head)
+
+    verdict = await judge("git -C sub show", repository)
+
+    assert "secret" in run_as_judged("git -C sub show", repository, READ_ONLY_ENVIRONMENT).stdout
+    assert not verdict.is_read_only
+
+
+@pytest.mark.parametrize("way", ["file", "link", "commondir", "linked objects", "linked folder", "alternates"])
+async def test_another_repository_is_not_shown_by_way_of_this_one(
+    way: str, repository: Path, tmp_path: Path
+) -> None:
+    theirs = repository / ".git"
+    trap = tmp_path / "trap"
+    trap.mkdir()
+    git(trap, "init", "-q", "-b", "main")
+    ours = trap / ".git"
+    shutil.copytree(theirs / "refs", ours / "refs", dirs_exist_ok=True)
+    match way:
+        case "file":
+            shutil.rmtree(ours)
+            ours.write_text(f"gitdir: {theirs}\n")
+        case "link":
+            shutil.rmtree(ours)
+            ours.symlink_to(theirs)
+        case "commondir":
+            (ours / "commondir").write_text(f"{theirs}\n")
+        case "linked objects":
+            shutil.rmtree(ours / "objects")
+            (ours / "objects").symlink_to(theirs / "objects")
+        case "linked folder":
+            for folder in (theirs / "objects").glob("??"):
+                (ours / "objects" / folder.name).symlink_to(folder)
+        case "alternates":
+            (ours / "objects" / "info" / "alternates").write_text(f"{theirs / 'objects'}\n")
+
+    verdict = await judge("git show HEAD:a.txt", trap)
+
+    assert "line" in run_as_judged("git show HEAD:a.txt", trap, READ_ONLY_ENVIRONMENT).stdout
+    assert not verdict.is_read_only
+
+
+async def test_a_linked_working_tree_shows_its_contents(repository: Path, tmp_path: Path) -> None:
+    linked = tmp_path / "linked"
+    git(repository, "worktree", "add", "-q", str(linked))
+
+    verdict = await judge("git show HEAD", linked)
+
+    assert verdict.is_read_only, verdict.reason
+
+
+async def test_a_working_tree_cannot_claim_to_be_linked(repository: Path, tmp_path: Path) -> None:
+    trap = tmp_path / "trap"
+    feigned = trap / "feigned" / "worktrees" / "x"
+    feigned.mkdir(parents=True)
+    (trap / ".git").write_text(f"gitdir: {feigned}\n")
+    (feigned / "gitdir").write_text(f"{trap / '.git'}\n")
+    (feigned / "commondir").write_text(f"{repository / '.git'}\n")
+    (feigned / "HEAD").write_text("ref: refs/heads/main\n")
+
+    verdict = await judge("git show HEAD:a.txt", trap)
+
+    assert "line" in run_as_judged("git show HEAD:a.txt", trap, READ_ONLY_ENVIRONMENT).stdout
+    assert not verdict.is_read_only
+
+
+async def test_a_tracked_folder_that_became_a_link_is_not_searched(repository: Path, tmp_path: Path) -> None:
+    shutil.rmtree(repository / "sub")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "b.txt").write_text("secret\n")
+    (repository / "sub").symlink_to("../elsewhere")
+
+    verdict = await judge("git grep -n secret", repository)
+
+    assert "secret" in run_as_judged("git grep -n secret", repository, READ_ONLY_ENVIRONMENT).stdout
+    assert "symbolic link" in verdict.reason
+
+
+@pytest.mark.parametrize("command", ["git diff", "git status", "git grep -n secret"])
+async def test_an_index_that_names_files_outside_is_asked_about(command: str, repository: Path) -> None:
+    (repository.parent / "c.txt").write_text("secret\n")
+    (repository / "in").mkdir()
+    (repository / "in" / "c.txt").write_text("plain\n")
+    git(repository, "add", "in")
+    index = repository / ".git" / "index"
+    data = index.read_bytes()[:-20].replace(b"in/c.txt", b"../c.txt")
+    index.write_bytes(data + hashlib.sha1(data, usedforsecurity=False).digest())
+
+    verdict = await judge(command, repository)
+
+    assert not verdict.is_read_only
 
 
 async def test_a_pipe_in_place_of_the_settings_does_not_block(repository: Path) -> None:

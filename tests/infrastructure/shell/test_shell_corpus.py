@@ -177,6 +177,7 @@ ATTACKS = {
         "declare -p",
         "LD_PRELOAD=./x.so ls",
         "PATH=.:$PATH ls",
+        "printf %n PATH && ls",
         "BASH_ENV=./x bash -c ls",
         "IFS=,; a=rm,x; $a",
         "GIT_PAGER=./x git log",
