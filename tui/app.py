@@ -11,20 +11,21 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
+from weakref import WeakKeyDictionary
 
 from textual import events, on
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
+from textual.theme import ThemeProvider
 from textual.widgets import Input, TextArea
 
 from tui.chat_screen import ChatScreen
-from tui.commands import all_actions
 from tui.look import THEMES
+from tui.palette import Palette, all_commands
 from tui.review.keyboard_guard import Guarded
 from tui.screen_observer import EventsArrived, ScreenObserver
 from tui.terminal_title import TerminalTitle
@@ -82,6 +83,7 @@ class QuorumApp(App[None]):
         self._title = TerminalTitle(self, cwd)
         self._leaving = False
         self._pressed: tuple[str, float] = ("", 0.0)
+        self._pressed_over: WeakKeyDictionary[events.Key, Screen[object]] = WeakKeyDictionary()
         for own in THEMES:
             self.register_theme(own)
         self.adopt(theme=theme or THEMES[0].name, notifications=notifications)
@@ -156,14 +158,28 @@ class QuorumApp(App[None]):
     # -- what arrives -----------------------------------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
-        """Let a guarded screen keep keys from itself and from everything else."""
-        if isinstance(event, events.Key) and not event.is_forwarded and self.screen_stack:
-            if self.screen is not self.chat and not self.screen.is_mounted:
-                return  # its widgets are not there yet, and its keys would look for them in vain
-            if isinstance(self.screen, Guarded) and not self.screen.admits(event):
-                return
-            self.chat.say("")
+        """Keep keys from screens they are not meant for."""
+        if isinstance(event, events.Key) and not self._reaches_screen(event):
+            return
         await super().on_event(event)
+
+    def _reaches_screen(self, event: events.Key) -> bool:
+        """Whether a key may act on the screen that is on top.
+
+        A key comes by twice: when it is pressed, and again when the focused widget had no use for it. By then
+        another screen may have appeared, which the person did not see when they pressed it.
+        """
+        if not self.screen_stack:  # the app is about to end
+            return False
+        if event.is_forwarded:
+            return self._pressed_over.pop(event, None) is self.screen
+        if self.screen is not self.chat and not self.screen.is_mounted:
+            return False  # its widgets are not there yet, and its keys would look for them in vain
+        if isinstance(self.screen, Guarded) and not self.screen.admits(event):
+            return False
+        self._pressed_over[event] = self.screen
+        self.chat.say("")
+        return True
 
     @on(EventsArrived)
     def _take_events(self) -> None:
@@ -191,13 +207,15 @@ class QuorumApp(App[None]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Every command and every key, for the palette."""
-        for title, does, action in all_actions():
-            yield SystemCommand(title, does, partial(self.chat.run_action, action))
-        for node in (self.chat, self):
-            for binding in Binding.make_bindings(node.BINDINGS):
-                if binding.action not in ("command_palette", "quit", "show_help", "toggle_fold"):
-                    key, run = self.get_key_display(binding), partial(node.run_action, binding.action)
-                    yield SystemCommand(binding.description, key, run)
+        return all_commands(self, self.chat)
+
+    def action_command_palette(self) -> None:
+        """Show all commands and keys."""
+        self.push_screen(Palette())
+
+    def search_themes(self) -> None:
+        """Show all themes to choose from."""
+        self.push_screen(Palette([ThemeProvider], placeholder="Search for themes…"))
 
     def action_copy_or_stop(self) -> None:
         """Copy what is selected; else stop the turn, clear the prompt or arm quitting. Twice quits."""

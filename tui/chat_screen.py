@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Static
 
-from tui.commands import CYCLED_MODES, NotACommand, action_for, is_command
+from tui.commands import NotACommand, action_for, is_command
 from tui.header import Header
 from tui.panel.side_panel import SidePanel
 from tui.prompt_box.prompt import Prompt
@@ -28,7 +28,7 @@ from tui.welcome import welcome_text
 if TYPE_CHECKING:
     from domain.events import Event
     from tui.agent import Agent
-    from tui.session_facts import SessionFacts
+    from tui.session import Session
     from tui.transcript.entries import Call
 
 
@@ -69,8 +69,7 @@ class ChatScreen(Screen[None]):
         self._welcome = Static(id="welcome", markup=False)
         self._header = Header(cwd, id="header")
         self._status_bar = StatusBar(self._status, id="status")
-        self._agent: Agent | None = None
-        self._facts: SessionFacts | None = None
+        self._session: Session | None = None
         self._clock, self._notice = clock, ""
         self._asking = self._leaving = False
 
@@ -98,10 +97,9 @@ class ChatScreen(Screen[None]):
 
     async def serve(self, agent: Agent) -> None:
         """Show this agent's session and run what is submitted, for ever."""
-        from tui.session_facts import SessionFacts
+        from tui.session import Session
 
-        self._agent = agent
-        self._facts = SessionFacts(model=agent.model, mode=agent.mode.value, clock=self._clock)
+        self._session = Session(agent, clock=self._clock)
         self._state_changed()
         await self.turns.serve(agent)
 
@@ -111,60 +109,53 @@ class ChatScreen(Screen[None]):
         for event in happened:
             self.transcript.apply(event)
             self.panel.apply(event)
-            changed |= self._facts is not None and self._facts.apply(event)
+            changed |= self._session is not None and self._session.facts.apply(event)
         if changed:
             self._state_changed()
 
+    def _begun(self, until_then: str) -> Session | None:
+        """The session; where there is none yet, the person is told so."""
+        if self._session is None:
+            self.say(until_then)
+        return self._session
+
     async def action_set_mode(self, name: str) -> None:
         """Change the review mode, once there is an agent to change it for."""
-        from domain.mode import Mode
-
-        if self._agent is None or self._facts is None:
-            self.say("still starting; choose the mode in a moment")
-            return
-        await self._agent.set_mode(Mode(name))
-        self._facts.mode = self._agent.mode.value
-        self._state_changed()
+        if (session := self._begun("still starting; choose the mode in a moment")) is not None:
+            await session.set_mode(name)
+            self._state_changed()
 
     async def action_cycle_mode(self) -> None:
         """The next of the modes that keep asking; never auto."""
-        mode = self._facts.mode if self._facts else ""
-        place = CYCLED_MODES.index(mode) if mode in CYCLED_MODES else -1
-        await self.action_set_mode(CYCLED_MODES[(place + 1) % len(CYCLED_MODES)])
+        if (session := self._begun("still starting; choose the mode in a moment")) is not None:
+            await session.cycle_mode()
+            self._state_changed()
 
     def action_choose_model(self, name: str = "") -> None:
         """Set the model of that name; without one, let the person pick."""
-        if self._agent is None:
-            self.say("still starting; choose the model in a moment")
-        elif name:
-            self.run_worker(self._set_model(self._agent, name), group="model")
+        if (session := self._begun("still starting; choose the model in a moment")) is None:
+            return
+        if name:
+            self.run_worker(self._set_model(session, name), group="model")
         else:
-            from tui.model_picker.screen import ModelPicker
+            self.app.push_screen(session.model_picker())
 
-            self.app.push_screen(ModelPicker(self._agent))
-
-    async def _set_model(self, agent: Agent, name: str) -> None:
-        from domain.errors import ProviderError
+    async def _set_model(self, session: Session, name: str) -> None:
         from domain.events import ErrorOccurred
 
-        try:
-            await agent.set_model(name)
-        except ProviderError as error:
-            self.transcript.apply(ErrorOccurred(message=str(error)))
-            self.say(f"the model is still {agent.model}")
+        if problem := await session.set_model(name):
+            self.transcript.apply(ErrorOccurred(message=problem))
+            self.say(f"the model is still {session.agent.model}")
 
     def action_go_on(self) -> None:
         """Take up a turn that failed or was interrupted where it stopped."""
-        self.say("still starting" if self._agent is None else self.turns.go_on())
+        if self._begun("still starting") is not None:
+            self.say(self.turns.go_on())
 
     def action_show_cost(self) -> None:
         """Show what the session used and cost."""
-        if self._facts is None:
-            self.say("still starting; nothing was used yet")
-            return
-        from tui.accounts.screen import CostScreen
-
-        self.app.push_screen(CostScreen(self._facts.book))
+        if (session := self._begun("still starting; nothing was used yet")) is not None:
+            self.app.push_screen(session.costs())
 
     def action_interrupt(self) -> None:
         """Stop the running turn, or drop a selection."""
@@ -194,12 +185,11 @@ class ChatScreen(Screen[None]):
 
     def _open_output(self, call: Call) -> None:
         from domain.errors import BlobError
-        from tui.pager.opening import pager_for
 
-        if self._agent is None:  # without one there is no call either
+        if self._session is None:  # without one there is no call either
             return
         try:
-            self.app.push_screen(pager_for(call, self._agent))
+            self.app.push_screen(self._session.pager(call))
         except BlobError as error:
             self.say(str(error))
 
@@ -249,24 +239,26 @@ class ChatScreen(Screen[None]):
 
     def _state_changed(self) -> None:
         if self.is_mounted:
-            if self._facts is not None:
-                self._header.show(model=self._facts.model, mode=self._facts.mode, sandbox=self._facts.sandbox)
-                self._welcome.update(welcome_text(self._facts.model))
+            if self._session is not None:
+                facts = self._session.facts
+                self._header.show(model=facts.model, mode=facts.mode, sandbox=facts.sandbox)
+                self._welcome.update(welcome_text(facts.model))
             self._status_bar.update()
 
     def _status(self) -> Status:
+        facts = self._session.facts if self._session is not None else None
         return Status(
-            ready=self._agent is not None,
+            ready=facts is not None,
             running=self.turns.running,
             interrupting=self.turns.interrupting,
             answer_needed=self._asking,
             closing=self._leaving,
             elapsed=self.turns.elapsed,
             waiting=self.turns.waiting,
-            retry=self._facts.retry if self._facts else "",
+            retry=facts.retry if facts else "",
             can_go_on=self.turns.can_go_on,
-            used=self._facts.used if self._facts else "",
-            mode=self._facts.mode if self._facts else "",
+            used=facts.used if facts else "",
+            mode=facts.mode if facts else "",
             below=self.transcript.new_below,
             notice=self._notice,
         )

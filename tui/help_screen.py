@@ -13,6 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tui.chat_screen import ChatScreen
+from tui.closing import ClosesItself
 from tui.commands import COMMANDS
 from tui.pager.screen import PagerScreen
 from tui.prompt_box.prompt import Prompt
@@ -31,7 +32,7 @@ _SHORT = {
 }
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(ClosesItself, ModalScreen[None]):
     """Shows what can be typed and pressed; Esc, q or F1 close it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f1,question_mark", "dismiss", "Close")]

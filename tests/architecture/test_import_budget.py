@@ -30,7 +30,7 @@ def test_asking_for_the_version_loads_neither_a_screen_nor_an_sdk_nor_an_argumen
 
 
 def test_the_app_paints_before_anything_of_ours_but_the_front_end_is_loaded() -> None:
-    loaded = loaded_by("import tui.app")
+    loaded = loaded_by("import tui.__main__, tui.command_line, tui.entry.full_screen, tui.app")
 
     assert not loaded & (HEAVY | OURS | {"rich.markdown", "pygments", "markdown_it"})
 

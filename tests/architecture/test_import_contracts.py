@@ -15,7 +15,7 @@ PACKAGES = ("domain", "application", "infrastructure", "tui")
 
 PLANTED = {
     "Imports point inwards": ("application/planted.py", "import tui.headless"),
-    "Only the entry point sees infrastructure": ("tui/planted.py", "import infrastructure.container"),
+    "Only the entry point sees infrastructure": ("tui/headless.py", "import infrastructure.container"),
     "Domain and application know no SDK, no screen, no container": ("domain/planted.py", "import textual"),
     "One importer of anthropic": ("infrastructure/planted.py", "import anthropic"),
     "One importer of openai": ("infrastructure/planted.py", "def late():\n    import openai"),

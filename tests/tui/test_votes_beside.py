@@ -136,6 +136,17 @@ def test_the_panel_shows_the_votes_on_the_call_that_is_asked_about(board):
     ]
 
 
+def test_beside_the_dialog_too_who_objects_stands_first(board):
+    heard = (vote(THREE[0], "model_error"), vote(THREE[1]), vote(THREE[2], "reject", "it deletes build"))
+    expected = ["✗ against 0.8 · google/gemini-3-pro", "✓ for 0.8 · openai/gpt-5.2"]
+    expected.append("! failed 0.8 · anthropic/claude-opus-4-5")
+
+    in_panel = [line for line in panel(board, planned(CALL), WAITING, ASKED, *heard) if " 0.8 · " in line]
+    in_card = [line.removeprefix("  │ ") for line in card(VOTING, *heard) if " 0.8 · " in line]
+
+    assert in_panel == in_card == expected
+
+
 def test_the_panel_shows_what_the_last_reviews_came_to(board):
     lines = panel(
         board,

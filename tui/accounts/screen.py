@@ -14,6 +14,7 @@ from textual.widgets import Static
 
 from domain.cost import Spending
 from tui.accounts.book import Book, cost_of, tokens
+from tui.closing import ClosesItself
 from tui.transcript.printable import printable
 
 _COLUMNS = ("in", "out", "cache read", "cache write", "reasoning", "cost")
@@ -21,7 +22,7 @@ _WIDTHS = (7, 7, 7, 7, 10, 11)
 _MODEL_CELLS = 20
 
 
-class CostScreen(ModalScreen[None]):
+class CostScreen(ClosesItself, ModalScreen[None]):
     """Shows what a book holds at this moment; Esc or q closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "Close")]

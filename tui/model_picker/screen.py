@@ -15,6 +15,7 @@ from textual.widgets.option_list import Option
 
 from domain.errors import ProviderError
 from tui.agent import Agent
+from tui.closing import ClosesItself
 from tui.model_picker.catalogue import Catalogue, Heading, Offer, Remark, Row, best_row
 from tui.transcript.printable import printable
 
@@ -22,7 +23,7 @@ _QUIET = "$foreground 60%"
 _HINT = "type to filter, or a whole provider/model"
 
 
-class ModelPicker(ModalScreen[None]):
+class ModelPicker(ClosesItself, ModalScreen[None]):
     """Lists the models of all providers as they answer, and sets the one chosen. A model that cannot be had is
     told below the list, which stays.
     """

@@ -13,6 +13,7 @@ from textual.widgets import Input, Static
 from textual.worker import Worker
 
 from domain.errors import QuorumError
+from tui.closing import ClosesItself
 from tui.pager.bars import footing, heading
 from tui.pager.reader import Reader
 from tui.pager.sheet import Sheet
@@ -26,7 +27,7 @@ _WHEEL_LINES = 3
 _WHILE_TYPING = frozenset({"back"})
 
 
-class PagerScreen(Screen[None]):
+class PagerScreen(ClosesItself, Screen[None]):
     """Reads `source`, whose `name` and `size` it tells. Nothing is read but what is looked at.
 
     All reading is done in threads. What takes long, such as a search or the way to the end, is said and can be

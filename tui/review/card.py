@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, assert_never
 
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import HorizontalGroup, VerticalGroup
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Input, Static, TextArea
+from textual.widget import Widget
+from textual.widgets import Static
 
 from application.ports import ReviewDesk
 from domain.review import ReviewRequest
@@ -21,7 +22,7 @@ from tui.review.text.objections import Quotes, quotes_of
 from tui.review.text.rows import Row, digest_in_short, fold, in_home, shown
 from tui.review.text.substance import first_objected, substance
 from tui.review.text.votes import votes_in_full, votes_in_short, wanted_height
-from tui.review.widgets import Choice, Rows, TypedLine
+from tui.review.widgets import CallEditor, Choice, Reading, ReasonLine, Rows
 
 _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
 _BORDER_AND_CHOICES = 4
@@ -43,15 +44,11 @@ class ReviewCard(VerticalGroup):
         border-subtitle-color: $text-muted;
         background: $surface;
         & > #more { height: 1; color: $text-warning; text-align: right; }
-        & > #facts { margin-top: 1; }
         & > #votes { background: $panel; }
-        & > #votes.-roomy { margin-bottom: 1; }
         & > #reason, & > #editor { margin-top: 1; background: $panel; padding: 0 1; }
         & > #editor { height: auto; max-height: 8; scrollbar-size-vertical: 1; }
         & > #problem { color: $text-error; }
-        & > #choices { margin-top: 1; }
-        &.-tight > #facts { margin-top: 0; }
-        &.-dead > #choices { text-style: dim; }
+        & > #choices { margin-top: 1; &.-dead { text-style: dim; } }
     }
     """
 
@@ -70,36 +67,32 @@ class ReviewCard(VerticalGroup):
         self._objected: int | None = None
         self._quotes: Quotes = ()
         self._read_to = 0
+        self._forms: dict[Stage, Widget] = {}
         self.stage: Stage = "choosing"
         self.rule_form = RuleForm(request.proposals, desk.preview)
 
     def compose(self) -> ComposeResult:
-        """All parts; the stage decides which of them are seen."""
+        """All but what is typed into: most reviews end without, and making it takes longer than all else."""
         yield Rows(id="votes")
-        yield Rows(id="reading")
+        yield Reading(id="reading")
         yield Static(id="more", markup=False)
         yield Rows(id="facts")
-        yield TypedLine(placeholder="why not? the model reads it", id="reason", compact=True)
-        yield TextArea(id="editor", compact=True, highlight_cursor_line=False)
-        yield self.rule_form
         yield Static(id="problem", markup=False)
         yield HorizontalGroup(id="choices")
 
     def on_mount(self) -> None:
-        """Title and cursors that keep still; follow the scrolling."""
+        """Title; follow the scrolling."""
         packet = self._request.packet
         what = "Review again" if self._request.stale else "Review"
         what = "Review of your edit" if self._earlier.is_edited else what
         place = f"call {packet.context.call_index + 1} of {self._request.batch_size}"
         file = f" {in_home(packet.seal.files[0].path)}" if packet.seal.diff and packet.seal.files else ""
         self.border_title = Content(f"{what} · {place} · {shown(packet.call.tool_name + file)}")
-        self.query_one("#editor", TextArea).cursor_blink = False
-        self.query_one("#reason", Input).cursor_blink = False
         self.watch(self._reading, "scroll_y", self._tell_more, init=False)
 
     @property
-    def _reading(self) -> Rows:
-        return self.query_one("#reading", Rows)
+    def _reading(self) -> Reading:
+        return self.query_one("#reading", Reading)
 
     def on_resize(self, event: events.Resize) -> None:
         """Tell how much of the screen is covered now."""
@@ -111,10 +104,10 @@ class ReviewCard(VerticalGroup):
         """Show what belongs to a stage, with the focus on its most careful choice or its text."""
         if self.stage == "choosing":
             self._read_to = self._reading.scroll_offset.y
+        form = await self._form(stage)
         self.stage = stage
-        self.query_one("#reason").display = stage == "reasoning"
-        self.query_one("#editor").display = stage == "editing"
-        self.rule_form.display = stage == "ruling"
+        for other in self._forms.values():
+            other.display = other is form
         self.say("")
         choices = self.query_one("#choices", HorizontalGroup)
         await choices.remove_children()
@@ -122,15 +115,30 @@ class ReviewCard(VerticalGroup):
         await choices.mount(*(Choice(*choice) for choice in offered_now))
         self.lay_out()
         self._reading.scroll_to(y=self._read_to if stage in _OVER_THE_CALL else 0, animate=False)
+        if form is self.rule_form:
+            self.rule_form.open()
+        else:
+            (form or choices.query(Choice).first()).focus()
+
+    async def _form(self, stage: Stage) -> Widget | None:
+        """What is typed into in a stage, made when it is first wanted."""
+        if (form := self._forms.get(stage)) is None and (form := self._new_form(stage)) is not None:
+            self._forms[stage] = form
+            await self.mount(form, before="#problem")
+        return form
+
+    def _new_form(self, stage: Stage) -> Widget | None:
         match stage:
             case "reasoning":
-                self.query_one("#reason").focus()
+                return ReasonLine()
             case "editing":
-                self.query_one("#editor").focus()
+                return CallEditor()
             case "ruling":
-                self.rule_form.open()
+                return self.rule_form
             case "choosing" | "listing" | "polling":
-                choices.query(Choice).first().focus()
+                return None
+            case _:
+                assert_never(stage)
 
     @property
     def can_rule(self) -> bool:
@@ -149,11 +157,12 @@ class ReviewCard(VerticalGroup):
         rows, pinned = self._text(inner, left)
         lines = max(2, left - (1 + len(pinned) if pinned else 0))
         tight = len(rows) > lines  # then the line that tells how much is out of sight parts text and facts
-        self.set_class(tight, "-tight")
         shown_lines = len(rows) if not tight else lines if pinned else lines - 1
         self._objected = first_objected(rows)
         self._reading.show(rows, height=lines - 1 if self.stage == "polling" else shown_lines)
-        self.query_one("#facts", Rows).show(pinned, height=len(pinned))
+        known = self.query_one("#facts", Rows)
+        known.show(pinned, height=len(pinned))
+        known.styles.margin = (0 if tight else 1, 0, 0, 0)
         self._lay_out_edges()
         self._tell_more()
 
@@ -161,10 +170,11 @@ class ReviewCard(VerticalGroup):
         """Show the votes in lines that do not depend on what has arrived; how many these are."""
         wanted = wanted_height(self._desk) if self.stage in _WITH_VOTES else 0
         height = min(wanted, max(2, room // 3))
+        gap = int(room >= _ROOMY)
         votes = self.query_one("#votes", Rows)
-        votes.set_class(room >= _ROOMY, "-roomy")
         votes.show(votes_in_short(self._desk, width, height) if height else [], height=height)
-        return height + (room >= _ROOMY) if height else 0
+        votes.styles.margin = (0, 0, gap, 0)
+        return height + gap if height else 0
 
     def _lay_out_edges(self) -> None:
         keys = ["esc rejects and interrupts"] if self.stage == "choosing" else []
@@ -222,6 +232,10 @@ class ReviewCard(VerticalGroup):
             parts.append(f"objection {where}: o goes there")
         more.display = bool(parts)
         more.update(" · ".join(parts))
+
+    def show_choices(self, *, alive: bool) -> None:
+        """Draw the choices as ones that can be taken, or dim, as ones that cannot be yet."""
+        self.query_one("#choices").set_class(not alive, "-dead")
 
     def toggle_digest(self) -> None:
         """Show the packet's whole digest, or its ends."""

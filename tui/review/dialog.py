@@ -25,6 +25,7 @@ from domain.review import (
     ReviewAnswer,
     ReviewRequest,
 )
+from tui.closing import ClosesItself
 from tui.review.card import ReviewCard
 from tui.review.earlier import NOTHING, Earlier
 from tui.review.edit import NotEditable, editable, edited
@@ -38,7 +39,7 @@ _ALWAYS = frozenset({"escape", "ctrl+c"})
 _TYPING = ("reasoning", "editing")
 
 
-class ReviewDialog(Guarded, ModalScreen[ReviewAnswer]):
+class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
     """Puts one request to the person. Every key but Esc and Ctrl+C is dead at first (see KeyboardGuard).
 
     Votes that arrive meanwhile are shown where there is room kept for them, and change nothing else.
@@ -136,14 +137,14 @@ class ReviewDialog(Guarded, ModalScreen[ReviewAnswer]):
         self._show_dead()
 
     def _show_dead(self) -> None:
-        self._card.add_class("-dead")
+        self._card.show_choices(alive=False)
         if self._waking is not None:
             self._waking.stop()
         self._waking = self.set_timer(_QUIET_SECS, self.show_awake)
 
     def show_awake(self) -> None:
         """Draw the choices as ones that can be taken; dim ones cannot yet."""
-        self._card.remove_class("-dead")
+        self._card.show_choices(alive=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Letters are answers only where answers are offered."""
@@ -175,8 +176,8 @@ class ReviewDialog(Guarded, ModalScreen[ReviewAnswer]):
     async def action_edit(self) -> None:
         """Let the person change what would run."""
         text, self._edits_command = editable(self._request.packet)
-        self.query_one("#editor", TextArea).load_text(text)
         await self._card.enter("editing")
+        self.query_one("#editor", TextArea).load_text(text)
 
     def action_submit_edit(self) -> None:
         """Send the edited arguments, or say what is wrong with them."""

@@ -111,7 +111,7 @@ class RuleForm(VerticalGroup):
     def lay_out(self, *, roomy: bool) -> None:
         """Take the lines that belong to the room there is."""
         self._lines = 6 if roomy else 4
-        if self.display and self._texts:
+        if self.is_mounted and self.display:
             self._tell()
 
     def _tell(self) -> None:

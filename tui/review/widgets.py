@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -14,18 +15,25 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Input
+from textual.widgets import Input, TextArea
 
 from tui.review.text.rows import Kind, Part, Row, Tone, shown
 
+_KINDS_OF_WORDS = (Kind.STRONG, Kind.QUIET, Kind.WARNING, Kind.GOOD, Kind.BAD)
+_KINDS_OF_CHANGES = (Kind.ADDED, Kind.REMOVED, Kind.HUNK)
 _TIGHT_BELOW = 92
 """The width of the screen, in cells, below which choices are called by their short names."""
 
 
-class Rows(ScrollView, can_focus=False):
-    """Rows of text, of which it draws those in sight."""
+def _component_classes(looks: Iterable[Kind | Tone]) -> set[str]:
+    """Each of them is styled again whenever its widget is, so that a widget has those it draws, and no more."""
+    return {f"rows--{look.value}" for look in looks}
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"rows--{look.value}" for look in (*Kind, *Tone)}
+
+class Rows(ScrollView, can_focus=False):
+    """Rows of text, of which it draws those in sight. They have the kinds that text in words has."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = _component_classes(_KINDS_OF_WORDS)
     DEFAULT_CSS = """
     Rows {
         height: auto;
@@ -33,19 +41,9 @@ class Rows(ScrollView, can_focus=False):
         scrollbar-background: $surface;
         & > .rows--strong { text-style: bold; }
         & > .rows--quiet { color: $text-muted; }
-        & > .rows--added { color: $text-success; background: $success 15%; }
-        & > .rows--removed { color: $text-error; background: $error 15%; }
-        & > .rows--hunk { color: $text-accent; }
         & > .rows--warning { color: $text-warning; }
         & > .rows--good { color: $text-success; }
         & > .rows--bad { color: $text-error; text-style: bold; }
-        & > .rows--code { color: $text; }
-        & > .rows--keyword { color: $text-primary; }
-        & > .rows--name { color: $text-accent; }
-        & > .rows--string { color: $text-success; }
-        & > .rows--number { color: $text-warning; }
-        & > .rows--comment { color: $text-muted; text-style: italic; }
-        & > .rows--objected { color: $text-error; text-style: bold underline reverse; }
     }
     """
 
@@ -99,10 +97,32 @@ class Rows(ScrollView, can_focus=False):
         return style if part.tone is None else style + self._look(part.tone, partial=True)
 
     def _look(self, look: Kind | Tone, *, partial: bool) -> Style:
+        if look is Kind.PLAIN:
+            return self.rich_style
         if (style := self._styles.get(look)) is None:
             style = self.get_component_rich_style(f"rows--{look.value}", partial=partial)
             self._styles[look] = style
         return style
+
+
+class Reading(Rows):
+    """Rows that may be code and changes of it."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = _component_classes((*_KINDS_OF_CHANGES, *Tone))
+    DEFAULT_CSS = """
+    Reading {
+        & > .rows--added { color: $text-success; background: $success 15%; }
+        & > .rows--removed { color: $text-error; background: $error 15%; }
+        & > .rows--hunk { color: $text-accent; }
+        & > .rows--code { color: $text; }
+        & > .rows--keyword { color: $text-primary; }
+        & > .rows--name { color: $text-accent; }
+        & > .rows--string { color: $text-success; }
+        & > .rows--number { color: $text-warning; }
+        & > .rows--comment { color: $text-muted; text-style: italic; }
+        & > .rows--objected { color: $text-error; text-style: bold underline reverse; }
+    }
+    """
 
 
 class TypedLine(Input):
@@ -111,6 +131,22 @@ class TypedLine(Input):
     def replace(self, text: str, start: int, end: int) -> None:
         """Put text in the place of what is there."""
         super().replace(shown(text), start, end)
+
+
+class ReasonLine(TypedLine):
+    """Where the reason of a rejection is typed."""
+
+    def __init__(self) -> None:
+        super().__init__(placeholder="why not? the model reads it", id="reason", compact=True)
+        self.cursor_blink = False
+
+
+class CallEditor(TextArea):
+    """Where what would run is edited."""
+
+    def __init__(self) -> None:
+        super().__init__(id="editor", compact=True, highlight_cursor_line=False)
+        self.cursor_blink = False
 
 
 class Choice(Widget, can_focus=True):

@@ -8,18 +8,18 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from domain.ballot import Vote as Cast
+from domain.ballot import Ballot, Vote
 from domain.review import DecisionLabel
-from tui.transcript.entries import Call, Vote
+from tui.transcript.entries import Call
 from tui.transcript.lines import fitted, strip_of, words
 from tui.transcript.palette import Palette
 from tui.transcript.printable import printable
 
-SIGNS: dict[str, tuple[str, str]] = {
-    Cast.APPROVE: ("✓", "for"),
-    Cast.REJECT: ("✗", "against"),
-    Cast.ABSTAIN: ("–", "abstains"),
-    Cast.ERROR: ("!", "failed"),
+SIGNS: dict[Vote, tuple[str, str]] = {
+    Vote.APPROVE: ("✓", "for"),
+    Vote.REJECT: ("✗", "against"),
+    Vote.ABSTAIN: ("–", "abstains"),
+    Vote.ERROR: ("!", "failed"),
 }
 AWAITED = ("…", "awaited")
 
@@ -49,27 +49,29 @@ def decided(call: Call) -> str:
             who = "you approved" if call.decision is DecisionLabel.APPROVED else "you approved what you edited"
             return f"{who} · {call.reason}" if call.reason else who
         case DecisionLabel.ALLOWED if call.votes:
-            verdicts = [vote.verdict for vote in call.votes]
-            return f"quorum approved {verdicts.count(Cast.APPROVE)}:{verdicts.count(Cast.REJECT)}"
+            verdicts = [ballot.vote for ballot in call.votes]
+            return f"quorum approved {verdicts.count(Vote.APPROVE)}:{verdicts.count(Vote.REJECT)}"
         case DecisionLabel.ALLOWED:
             return call.reason or "allowed"
         case _:
             return ""
 
 
-def vote_lines(votes: Sequence[Vote], width: int, palette: Palette, *, most: int | None = None) -> list[Strip]:
+def vote_lines(
+    votes: Sequence[Ballot], width: int, palette: Palette, *, most: int | None = None
+) -> list[Strip]:
     """The votes one below the other, each reason cut to so many lines; 0 leaves it out."""
-    return [strip for vote in votes for strip in _vote(vote, width, palette, most)]
+    return [strip for ballot in votes for strip in _vote(ballot, width, palette, most)]
 
 
-def _vote(vote: Vote, width: int, palette: Palette, most: int | None) -> list[Strip]:
-    sign, word = SIGNS.get(vote.verdict, ("?", vote.verdict))
+def _vote(ballot: Ballot, width: int, palette: Palette, most: int | None) -> list[Strip]:
+    sign, word = SIGNS[ballot.vote]
     style = {"✓": palette.ok, "✗": palette.error, "!": palette.warning}.get(sign, palette.muted)
-    head = printable(f"{sign} {said(word, vote.confidence)} · {vote.reviewer}", newlines=False)
+    head = printable(f"{sign} {said(word, ballot.confidence)} · {ballot.reviewer}", newlines=False)
     strips = [strip_of((fitted(head, width), style))]
     if most == 0:
         return strips
-    lines = words(printable(vote.reason, newlines=False), width - 2)
+    lines = words(printable(ballot.reason, newlines=False), width - 2)
     if most is not None and len(lines) > most:
         lines = [*lines[: most - 1], fitted(" ".join(lines[most - 1 :]), width - 2)]
     return strips + [strip_of((f"  {line}", palette.muted)) for line in lines]

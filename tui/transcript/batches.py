@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from domain import events as ev
+from domain.ballot import Ballot, Vote, dissent_first
 from domain.execution import ToolExecutionContext
-from tui.transcript.entries import Batch, Call, Entry, Kept, Phase, Remark, StoredOutput, Vote
+from tui.transcript.entries import Batch, Call, Entry, Kept, Phase, Remark, StoredOutput
 
 
 class Batches:
@@ -137,7 +138,14 @@ class Batches:
         _, call = self._call(event.context)
         if call.voted_on != event.digest:  # other bytes than those voted on before
             call.votes, call.voted_on = (), event.digest
-        call.votes = (*call.votes, Vote(event.reviewer, event.verdict, event.confidence, event.reason))
+        ballot = Ballot(
+            reviewer=event.reviewer,
+            vote=_vote(event.verdict),
+            confidence=event.confidence,
+            reason=event.reason,
+            objection=event.objection,
+        )
+        call.votes = dissent_first((*call.votes, ballot))
 
     def decide(self, event: ev.ReviewDecided) -> None:
         """A review ended; the call waits for its turn or for its result."""
@@ -175,3 +183,8 @@ class Batches:
                     call.enter(Phase.ABANDONED, self._clock())
             batch.version += 1
         self._known.clear()
+
+
+def _vote(verdict: str) -> Vote:
+    """A verdict of no known kind is an answer that cannot be read."""
+    return next((vote for vote in Vote if vote == verdict), Vote.ERROR)

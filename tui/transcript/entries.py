@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
+from domain.ballot import Ballot
 from domain.effects import Effects
 from domain.execution import Outcome, WaitingFor
 from domain.json_value import JsonObject
@@ -112,16 +113,6 @@ class StoredOutput:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Vote:
-    """One reviewer's answer about a call."""
-
-    reviewer: str
-    verdict: str
-    confidence: float | None
-    reason: str
-
-
 @dataclass(slots=True)
 class Progress:
     """The last lines a running call showed; a carriage return starts a line anew, as on a terminal.
@@ -156,8 +147,8 @@ def _continued(line: str, more: str) -> str:
 class Call:
     """One call of a batch as the person sees it. Times are the clock's, in seconds.
 
-    `voted_on` is the digest that `votes` are about; `is_decided`: a review of the call has ended;
-    `effects` is what really changed, told from `cwd`.
+    The strongest objection is the first of `votes`, and `voted_on` the digest they are about; `is_decided`: a
+    review of the call has ended; `effects` is what really changed, told from `cwd`.
     """
 
     index: int
@@ -177,7 +168,7 @@ class Call:
     asked_because: tuple[str, ...] = ()
     is_decided: bool = False
     reviewers: tuple[str, ...] = ()
-    votes: tuple[Vote, ...] = ()
+    votes: tuple[Ballot, ...] = ()
     voted_on: str = ""
     remarks: tuple[Remark, ...] = ()
     effects: Effects | None = None

@@ -1,0 +1,43 @@
+"""The palette: every command and every key, to be found by typing a part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding
+from textual.command import CommandPalette
+from textual.screen import Screen
+from textual.worker import Worker
+
+from tui.closing import ClosesItself
+from tui.commands import all_actions
+
+_LEFT_OUT = ("command_palette", "quit", "show_help", "toggle_fold")
+
+
+class Palette(ClosesItself, CommandPalette):
+    """Textual's palette, but for what it makes of keys that come at once."""
+
+    def _action_command_list(self, action: str) -> None:
+        try:
+            super()._action_command_list(action)
+        except KeyError:  # Textual's list knows the places of its lines only once it has been drawn
+            self.app.bell()
+
+    def run_worker(self, *args: Any, **options: Any) -> Worker[Any]:
+        """A search that outlives the palette finds its list no more, which is no reason to end the app."""
+        return super().run_worker(*args, **{**options, "exit_on_error": False})
+
+
+def all_commands(app: App[None], chat: Screen[None]) -> Iterable[SystemCommand]:
+    """Every command and every key of the app and of its chat."""
+    for title, does, action in all_actions():
+        yield SystemCommand(title, does, partial(chat.run_action, action))
+    for node in (chat, app):
+        for binding in Binding.make_bindings(node.BINDINGS):
+            if binding.action not in _LEFT_OUT:
+                key, run = app.get_key_display(binding), partial(node.run_action, binding.action)
+                yield SystemCommand(binding.description, key, run)
