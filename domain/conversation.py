@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from domain.errors import ConversationError
+from domain.image import Image
 from domain.response import LlmResponse
 from domain.tool import ToolCall, ToolResultMessage
 
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """What the person (or the program in their name) said."""
+    """What the person (or the program in their name) said, with the images shown with it.
+
+    Each image is named in the text, by its label.
+    """
 
     text: str
+    images: tuple[Image, ...] = ()
+
+    def without(self, left_out: Mapping[str, str]) -> UserMessage:
+        """The message without the images of these hashes; in the place of each stands why it is not there."""
+        text, kept = self.text, []
+        for image in self.images:
+            if (why := left_out.get(image.sha256)) is None:
+                kept.append(image)
+                continue
+            told = f"{image.label[:-1]}: {why}]"
+            text = text.replace(image.label, told) if image.label in text else f"{text}\n{told}"
+        return UserMessage(text, tuple(kept)) if len(kept) < len(self.images) else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +52,10 @@ Message: TypeAlias = UserMessage | AssistantMessage | ToolResults
 
 
 class Conversation:
-    """Append-only history. Every change goes through a method that keeps it legal for any provider."""
+    """The history. Every change goes through a method that keeps it legal for any provider.
+
+    It grows at its end; only compaction and rewinding change what was there before.
+    """
 
     def __init__(self, messages: Sequence[Message] = ()) -> None:
         self._messages: list[Message] = list(messages)
@@ -53,11 +72,11 @@ class Conversation:
             return last.response.tool_calls()
         return ()
 
-    def add_user(self, text: str) -> None:
+    def add_user(self, said: str | UserMessage) -> None:
         """Append what the person said. Raises ConversationError while calls are open."""
         if self.open_calls:
             raise ConversationError("the calls of the last answer have no results yet")
-        self._messages.append(UserMessage(text))
+        self._messages.append(UserMessage(said) if isinstance(said, str) else said)
 
     def add_response(self, response: LlmResponse) -> None:
         """Append an answer. Calls that may not be executed are dropped, and so is an answer without content.
@@ -82,6 +101,22 @@ class Conversation:
         if expected != given:
             raise ConversationError(f"results must be those of {expected} in this order, not {given}")
         self._messages.append(ToolResults(tuple(results)))
+
+    def compact(self, replaced: int, by: Sequence[Message]) -> None:
+        """Put these messages in place of the first `replaced`. Raises ConversationError, and leaves all as it
+        was, where calls and results would come apart."""
+        self._put((*by, *self._messages[replaced:]))
+
+    def restore(self, messages: Sequence[Message]) -> None:
+        """Make this the whole history, as when rewinding. Raises ConversationError as `compact` does."""
+        self._put(tuple(messages))
+
+    def _put(self, messages: tuple[Message, ...]) -> None:
+        """The calls of the last answer may be open; all others must have their results."""
+        closed = messages[:-1] if messages and isinstance(messages[-1], AssistantMessage) else messages
+        if (call := unpaired_call(closed)) is not None:
+            raise ConversationError(f"the call {call} and its result would come apart")
+        self._messages = list(messages)
 
 
 def unpaired_call(messages: Sequence[Message]) -> str | None:

@@ -15,6 +15,30 @@ class ChangeKind(StrEnum):
     DELETED = "deleted"
 
 
+class FileKind(StrEnum):
+    """What stands at a path. Folders are no files: they come and go with what is in them."""
+
+    FILE = "file"
+    LINK = "link"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileState:
+    """A file at one moment, so that it can be given back. `mode` holds the permission bits.
+
+    `sha256` names the content of a regular file that was read, `target` is where a link leads. `unkept` says,
+    in a few words, why the content was not stored; None: it was, under its hash.
+    """
+
+    kind: FileKind
+    mode: int
+    size: int = 0
+    sha256: str | None = None
+    target: str | None = None
+    unkept: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class FileMark:
     """What tells one state of a file from another without reading it. Times are in nanoseconds."""
@@ -28,19 +52,44 @@ class FileMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileLook:
-    """The files at one moment, by canonical path. `complete`: none was left out for want of time."""
+    """The files at one moment, by canonical path. `complete`: none was left out for want of time.
+
+    Where some were, `gone` are paths that were looked for by name, and nothing was there.
+    """
 
     marks: Mapping[str, FileMark] = field(default_factory=dict)
     complete: bool = True
+    gone: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptFiles:
+    """Files as they were at one moment, with their contents stored.
+
+    `roots` were looked at with all below them: what is not in `states` was not there, if the look was
+    `complete`. `manifest` names the stored list of all this; `look` tells these files from later ones, and is
+    empty where they come from such a list.
+    """
+
+    roots: tuple[str, ...]
+    states: Mapping[str, FileState] = field(default_factory=dict)
+    complete: bool = True
+    manifest: str = ""
+    look: FileLook = field(default_factory=FileLook, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
-    """One file that is not as it was. `declared`: the call had said that it would write there."""
+    """One file that is not as it was. `declared`: the call had said that it would write there.
+
+    `before` and `after` are its states; None where there was no file, or where nobody had looked.
+    """
 
     path: str
     kind: ChangeKind
     declared: bool
+    before: FileState | None = None
+    after: FileState | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +98,31 @@ class Effects:
 
     changes: tuple[FileChange, ...]
     complete: bool
+
+
+def is_same(one: FileState | None, other: FileState | None) -> bool:
+    """Whether two states are known to be the same, so that nothing is lost if one takes the other's place."""
+    if one is None or other is None:
+        return one is other
+    if one.kind is not other.kind:
+        return False
+    match one.kind:
+        case FileKind.FILE:
+            return one.mode == other.mode and one.sha256 is not None and one.sha256 == other.sha256
+        case FileKind.LINK:
+            return one.target is not None and one.target == other.target
+        case FileKind.OTHER:
+            return one.mode == other.mode
+
+
+def is_like(one: FileState | None, other: FileState | None) -> bool:
+    """Whether nothing that is known of two states tells them apart. A content that is not known may differ."""
+    if one is None or other is None or is_same(one, other):
+        return is_same(one, other)
+    known = one.sha256 is not None and other.sha256 is not None
+    linked = one.target is not None and other.target is not None
+    alike = (one.kind, one.mode, one.size) == (other.kind, other.mode, other.size)
+    return alike and not known and not linked
 
 
 def effects_between(before: FileLook, after: FileLook, declared: frozenset[str]) -> Effects:
@@ -64,15 +138,16 @@ def effects_between(before: FileLook, after: FileLook, declared: frozenset[str])
             continue
         if old is None and before.complete:
             kind = ChangeKind.CREATED
-        elif new is None and after.complete:
+        elif new is None and (after.complete or path in after.gone):
             kind = ChangeKind.DELETED
         elif old is not None and new is not None:
             kind = ChangeKind.MODIFIED
         else:
             continue
-        found.append(FileChange(path=path, kind=kind, declared=_covers(declared, path)))
+        found.append(FileChange(path=path, kind=kind, declared=declares(declared, path)))
     return Effects(changes=tuple(sorted(found, key=lambda c: (c.declared, c.path))), complete=complete)
 
 
-def _covers(declared: frozenset[str], path: str) -> bool:
+def declares(declared: frozenset[str], path: str) -> bool:
+    """Whether a path is one of those declared, or lies below one."""
     return path in declared or any(path.startswith(root.rstrip("/") + "/") for root in declared)

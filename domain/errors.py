@@ -7,6 +7,11 @@ QuorumError
 ├── ToolError              a tool could not do what it was asked; becomes an error result
 │   └── StaleSeal          what was approved is no longer what would run; it is asked again
 ├── BlobError              a stored output cannot be kept or found
+├── ImageError             a file or a clipboard holds no image that can be shown to a model
+├── LedgerError            what happened cannot be put on the record, or the record cannot be read
+│   └── SessionInUse       another process writes this session's record
+├── UnreadableEvent        a record holds an event that this version cannot read
+├── RestoreError           files cannot be given back as they were
 ├── HookFailure            a hook failed; what that means is a matter of its point
 ├── RequestSkipped         a hook withheld a request, and the turn ended
 ├── HookAborted            a hook ended the run (exit 1)
@@ -15,6 +20,7 @@ QuorumError
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 
@@ -46,6 +52,40 @@ class BlobError(QuorumError):
     """A stored output cannot be kept, or there is none of that id."""
 
 
+class ImageError(QuorumError):
+    """There is no image that a model could be shown. The text names the file, what is wrong, and the remedy."""
+
+
+class LedgerError(QuorumError):
+    """What happened cannot be put on the record, or the record cannot be read. The text names the remedy."""
+
+
+class SessionInUse(LedgerError):
+    """Another process writes the record of this session; it can be read and forked, not gone on with.
+
+    `pid` is that process where it is known.
+    """
+
+    def __init__(self, message: str, *, pid: int | None = None) -> None:
+        super().__init__(message)
+        self.pid = pid
+
+
+class UnreadableEvent(QuorumError):
+    """A record holds an event that this version cannot read. The text names its type and the field."""
+
+
+class RestoreError(QuorumError):
+    """Files cannot be given back as they were; those named in the text were left as they are.
+
+    `given_back` are the paths of the others, which were.
+    """
+
+    def __init__(self, message: str, *, given_back: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.given_back = tuple(given_back)
+
+
 class HookFailure(QuorumError):
     """A hook failed: it raised, took too long, or answered what it may not."""
 
@@ -68,6 +108,7 @@ class ProviderErrorKind(StrEnum):
     PERMISSION = "permission"
     NOT_FOUND = "not_found"
     BAD_REQUEST = "bad_request"
+    TOO_LONG = "too_long"
     RATE_LIMIT = "rate_limit"
     OVERLOADED = "overloaded"
     SERVER = "server"

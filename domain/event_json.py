@@ -9,20 +9,26 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any
 
+from domain.conversation import AssistantMessage, ToolResults, UserMessage
 from domain.errors import QuorumError
 from domain.events import SCHEMA_VERSION, Event
 from domain.json_value import JsonObject, JsonValue
 from domain.packet import ReviewPacket
 from domain.report import CallRecord, RunReport
-from domain.response import OpaqueBlock, ReasoningBlock, StopReason, TextBlock, ToolUseBlock
+from domain.response import OpaqueBlock, ReasoningBlock, StopKind, StopReason, TextBlock, ToolUseBlock
 
-# The `type` by which the blocks of an answer are told apart.
+# The `type` by which the blocks of an answer, and the messages of a conversation, are told apart.
 BLOCK_TYPES: Mapping[type, str] = {
+    UserMessage: "user",
+    AssistantMessage: "assistant",
+    ToolResults: "tool_results",
     TextBlock: "text",
     ToolUseBlock: "tool_use",
     ReasoningBlock: "reasoning",
     OpaqueBlock: "opaque",
 }
+_OTHER = "other: "
+_STOP_WORDS = frozenset(kind.value for kind in StopKind)
 
 
 def event_to_json(event: Event) -> JsonObject:
@@ -33,7 +39,8 @@ def event_to_json(event: Event) -> JsonObject:
 def report_to_json(report: RunReport) -> JsonObject:
     """A report as the one object that every ending prints.
 
-    `error` is there only when there is one, `usage.cost_usd` only where it is known.
+    `error` is there only when there is one, `usage.cost_usd` only where it is known, and `provider_failed` only
+    where it is true.
     """
     usage = _fields_to_json(report.usage)
     if report.cost_usd is not None:
@@ -49,7 +56,25 @@ def report_to_json(report: RunReport) -> JsonObject:
     }
     if report.error is not None:
         shown["error"] = report.error
+    if report.provider_failed:
+        shown["provider_failed"] = True
     return shown
+
+
+def stop_reason_of(word: str) -> StopReason:
+    """The reason to stop that is shown as this word."""
+    if word.startswith(_OTHER):
+        return StopReason(StopKind.OTHER, word.removeprefix(_OTHER))
+    if word in _STOP_WORDS:
+        return StopReason(StopKind(word))
+    return StopReason(StopKind.OTHER, word)
+
+
+def _stop_word(reason: StopReason) -> str:
+    """One word; a provider's own that could be taken for one of ours says that it is none."""
+    word = str(reason)
+    foreign = reason.kind is StopKind.OTHER and reason.detail
+    return f"{_OTHER}{word}" if foreign and (word in _STOP_WORDS or word.startswith(_OTHER)) else word
 
 
 def _record_to_json(record: CallRecord) -> JsonObject:
@@ -72,7 +97,7 @@ def _to_json(value: object) -> JsonValue:
         case str():
             return value
         case StopReason():
-            return str(value)
+            return _stop_word(value)
         case ReviewPacket():
             packet: JsonValue = json.loads(value.canonical())
             return packet

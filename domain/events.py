@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
-from domain.effects import Effects
+from domain.conversation import Message, ToolResults, UserMessage
+from domain.effects import Effects, FileChange
 from domain.errors import ProviderErrorKind
 from domain.execution import Outcome, ToolExecutionContext, WaitingFor
+from domain.form import Form
 from domain.hook import HookPoint
 from domain.json_value import JsonObject
 from domain.mode import Mode
@@ -35,6 +37,138 @@ class SessionStarted:
     model: str
     mode: Mode
     cwd: str
+    form: Form = Form.AGENT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionResumed:
+    """A session was taken up again from its record. `told` are sentences about what was mended or closed."""
+
+    type: ClassVar = "session_resumed"
+    durable: ClassVar = True
+    session_id: str
+    model: str
+    mode: Mode
+    cwd: str
+    told: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageAdded:
+    """This message is part of the conversation now; a request with it may follow. Answers are told by
+    `ResponseCompleted`.
+
+    `steers`: the person said it into the turn that was running. `command_id`: it tells of that command, which
+    they had run themselves.
+    """
+
+    type: ClassVar = "message_added"
+    durable: ClassVar = True
+    message: UserMessage | ToolResults
+    steers: bool = False
+    command_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnCommandStarted:
+    """The person runs a command of their own; nobody reviews it. `told`: the model learns of it."""
+
+    type: ClassVar = "own_command_started"
+    durable: ClassVar = True
+    command_id: str
+    command: str
+    told: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnCommandProgressed:
+    """A command of the person's printed something: these are its last lines now."""
+
+    type: ClassVar = "own_command_progressed"
+    durable: ClassVar = False
+    command_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnCommandFinished:
+    """A command of the person's ended; `unknown`: the process that ran it did.
+
+    `exit_code` is negative for a signal. `output` is all that it printed, or both ends of it; the whole is
+    then in the stored output `blob_id`, of `size_bytes`. `remarks` are sentences about its ending; `note` is
+    what the model is to read of it, None where it is kept from it.
+    """
+
+    type: ClassVar = "own_command_finished"
+    durable: ClassVar = True
+    command_id: str
+    outcome: Outcome
+    exit_code: int | None
+    output: str
+    duration_secs: float
+    remarks: tuple[str, ...] = ()
+    blob_id: str | None = None
+    size_bytes: int = 0
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationCompacted:
+    """The first `replaced` messages of the conversation gave way to these.
+
+    `what` was shortened: the outputs of tools, or all of it to a summary. Tokens are those of the whole
+    request, as far as they are known; `focus` is what the person asked to keep in view; `blobs` are the outputs
+    that were kept aside for it.
+    """
+
+    type: ClassVar = "conversation_compacted"
+    durable: ClassVar = True
+    what: Literal["outputs", "summary"]
+    replaced: int
+    by: tuple[Message, ...]
+    tokens_before: int
+    tokens_after: int
+    focus: str | None = None
+    blobs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesKept:
+    """Before a risky call: the files that it may change are stored as they are.
+
+    `manifest` names the stored list of them, which may build on one before it; `complete` tells whether every
+    file was seen.
+    """
+
+    type: ClassVar = "files_kept"
+    durable: ClassVar = True
+    context: ToolExecutionContext
+    manifest: str
+    files: int
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesRestored:
+    """Files were given back as they were before a turn. `changes` hold their states before and after that."""
+
+    type: ClassVar = "files_restored"
+    durable: ClassVar = True
+    changes: tuple[FileChange, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRewound:
+    """The person took back the turn of this number, counted from 0 over the whole record, and all after it.
+
+    `conversation`: what was said since is forgotten. Files are told by `FilesRestored`.
+    """
+
+    type: ClassVar = "session_rewound"
+    durable: ClassVar = True
+    turn: int
+    conversation: bool
+    files: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +310,7 @@ class CallStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallProgressed:
-    """A running call showed something."""
+    """A running call showed something: `text` is all there is to be seen of it now."""
 
     type: ClassVar = "call_progressed"
     durable: ClassVar = False
@@ -361,7 +495,16 @@ class SessionFinished:
 
 Event: TypeAlias = (
     SessionStarted
+    | SessionResumed
     | TurnStarted
+    | MessageAdded
+    | OwnCommandStarted
+    | OwnCommandProgressed
+    | OwnCommandFinished
+    | ConversationCompacted
+    | FilesKept
+    | FilesRestored
+    | SessionRewound
     | SandboxChecked
     | ModeChanged
     | ModelChanged

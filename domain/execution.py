@@ -32,7 +32,7 @@ class CallControls(Protocol):
         ...
 
     def report(self, text: str) -> None:
-        """Show progress. Safe to call from any thread; returns at once."""
+        """Show progress, in the place of what was shown before. Safe from any thread; returns at once."""
         ...
 
     def modify(self, modifier: Modifier) -> None:
@@ -67,6 +67,17 @@ class ToolExecutionContext:
     call_index: int
     turn_index: int
     controls: CallControls = field(default=_Detached(), compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survivor:
+    """A process that a call started, and that runs on though the quorum it belonged to is gone.
+
+    `command` is its command line, cut to one short line; empty where it cannot be read.
+    """
+
+    pid: int
+    command: str
 
 
 # Progress lines kept with a record; a tool may print without end.

@@ -183,6 +183,7 @@ _SIGNATURE = re.compile(r"%[-+ ]?G|%\(\*?signature")
 
 # Laid over the settings of a repository, in the environment of every command that only reads: no hook and no
 # monitor is started, no signature checked, no submodule entered, nothing paged, and the index left as it is.
+# Nor are missing objects fetched, by a program that the repository names; older gits heed only the protocol.
 _SETTINGS = {
     "core.fsmonitor": "false",
     "core.hooksPath": "/dev/null",
@@ -196,6 +197,7 @@ GIT_ENVIRONMENT: Mapping[str, str] = {
     "GIT_CONFIG_COUNT": str(len(_SETTINGS)),
     **{f"GIT_CONFIG_KEY_{place}": key for place, key in enumerate(_SETTINGS)},
     **{f"GIT_CONFIG_VALUE_{place}": value for place, value in enumerate(_SETTINGS.values())},
+    "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_PAGER": "cat",

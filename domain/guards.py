@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from domain.access import Access
 from domain.json_value import JsonObject, JsonValue
 from domain.path_policy import PathPolicy
+from domain.secret_patterns import MASK
 
 DEFAULT_MAX_BYTES = 100_000
 DEFAULT_MAX_LINES = 1_000
@@ -33,6 +34,7 @@ class GuardSettings:
     path: bool = True
     destructive: bool = True
     size: bool = True
+    secret: bool = True
     commands: tuple[str, ...] = ()
     max_bytes: int = DEFAULT_MAX_BYTES
     max_lines: int = DEFAULT_MAX_LINES
@@ -51,10 +53,15 @@ def objections(
     if settings.path:
         outside = sorted(path for path in access.writes if path.startswith("/") and not paths.is_inside(path))
         found += [Objection("path", f"it writes outside the workspace: {path}") for path in outside]
+    if settings.path and command is not None:
+        own = (path for path in paths.own if path in command)
+        found += [Objection("path", f"it names {path}, which is quorum's own") for path in own]
     if settings.destructive and command is not None:
         found += [Objection("destructive", reason) for reason in _destructive(command, settings.commands)]
     if settings.size:
         found += [Objection("size", reason) for reason in _too_large(arguments, settings)]
+    if settings.secret and (access.writes or access.exclusive or command is not None):
+        found += [Objection("secret", reason) for reason in _stands_for_secrets(arguments)]
     return tuple(found)
 
 
@@ -71,7 +78,7 @@ def _too_large(arguments: JsonObject, settings: GuardSettings) -> Iterator[str]:
         yield f"its arguments hold {lines:,} lines, more than {settings.max_lines:,}"
 
 
-def _texts(value: JsonValue) -> Iterator[str]:
+def _texts(value: JsonValue, *, names: bool = False) -> Iterator[str]:
     waiting: list[JsonValue] = [value]
     while waiting:
         match waiting.pop():
@@ -79,10 +86,26 @@ def _texts(value: JsonValue) -> Iterator[str]:
                 yield text
             case dict(fields):
                 waiting += fields.values()
+                if names:
+                    waiting += fields
             case list(items):
                 waiting += items
             case _:
                 continue
+
+
+# ---------------------------------------------------------------- secrets that are not there
+
+
+def _stands_for_secrets(arguments: JsonObject) -> Iterator[str]:
+    """A model that goes on from a record has seen such words where values were, and may take them for these."""
+    words = sorted({word for text in _texts(arguments, names=True) for word in MASK.findall(text)})
+    if words:
+        more = f" and {len(words) - 1} more" if len(words) > 1 else ""
+        yield (
+            f"it holds {words[0]}{more}: such a word stands in a record where a secret was, and the call would "
+            "use the word itself"
+        )
 
 
 # ---------------------------------------------------------------- destructive commands

@@ -28,17 +28,37 @@ def matches_path(pattern: str, path: str, roots: Sequence[str], *, strict: bool)
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str, strict: bool) -> re.Pattern[str]:
-    written = []
     if not strict:
         pattern = pattern.removesuffix("/**")
-    for name in pattern.split("/"):
-        if name == "**":
-            written.append("(?:[^/]+/)*")
-        else:
-            written.append("".join(_of_character(character) for character in name) + "/")
-    text = "".join(written)
+    first, *others = _between_folders(pattern.split("/"))
+    text = first
+    if others:
+        # Where a part is found first is as good as anywhere later, and so nothing is tried twice: a strange
+        # folder may bring both the rule and the name.
+        text += "".join(f"(?>{_FOLDERS}?{part})" for part in others[:-1] if part) + _FOLDERS + others[-1]
     text = text[:-1] if text.endswith("/") else f"{text}[^/]+"
     return re.compile(text if strict else f"{text}(?:/.*)?", re.DOTALL if strict else re.DOTALL | re.IGNORECASE)
+
+
+_FOLDERS = "(?:[^/]+/)*"
+
+
+def _between_folders(names: Sequence[str]) -> list[str]:
+    """The expressions for what stands before, between and behind each `**`."""
+    parts = [""]
+    for name in names:
+        if name == "**":
+            parts.append("")
+        else:
+            parts[-1] += _of_name(name) + "/"
+    return parts
+
+
+def _of_name(name: str) -> str:
+    first, *others = ("".join(map(_of_character, piece)) for piece in name.split("*"))
+    if not others:
+        return first
+    return first + "".join(f"(?>[^/]*?{piece})" for piece in others[:-1] if piece) + "[^/]*" + others[-1]
 
 
 def never_matches(pattern: str) -> bool:
@@ -48,4 +68,4 @@ def never_matches(pattern: str) -> bool:
 
 
 def _of_character(character: str) -> str:
-    return {"*": "[^/]*", "?": "[^/]"}.get(character) or re.escape(character)
+    return "[^/]" if character == "?" else re.escape(character)

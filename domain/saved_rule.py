@@ -30,3 +30,18 @@ class SavedRule:
     def is_like(self, other: SavedRule) -> bool:
         """Whether both say the same about the same calls."""
         return (self.rule.id, self.project) == (other.rule.id, other.project)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldRule:
+    """A rule as the person looks at it: how far it holds, and where it stands.
+
+    `scope` is None for one of the settings, which is changed there. `saved` is what is kept of it, if it is.
+    `unused` says why it is not in force though it is there; it is empty where it is.
+    """
+
+    rule: Rule
+    place: str
+    scope: RuleScope | None = None
+    saved: SavedRule | None = None
+    unused: str = ""

@@ -1,0 +1,90 @@
+"""How well a few typed letters fit a name or a path: names and whole words first, crumbs last."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+_RUN, _WORD, _HUMP, _NAME, _WHOLE, _CASE = 8, 9, 7, 6, 24, 1
+_GAP, _FURTHER = 3, 1
+_WIDEST_GAP = 12
+_LETTERS_A_POINT = 10
+
+
+class Fit(NamedTuple):
+    """How well a query fits a text, more is better, and the places of the letters that it hit."""
+
+    score: int
+    hits: tuple[int, ...]
+
+
+def fit(query: str, text: str) -> Fit | None:
+    """The best way that was found for the letters of the query to stand in the text, in this order; None where
+    they do not. Upper and lower case are alike, but the same case is better. An empty query fits anything.
+
+    The last part of a path counts more than the folders before it, and shorter texts more than longer ones.
+    """
+    if not query:
+        return Fit(-len(text) // _LETTERS_A_POINT, ())
+    wanted, held = _lower(query), _lower(text)
+    name = held.rstrip("/").rfind("/") + 1
+    ways = [way for way in _ways(wanted, held, name) if way]
+    return max((_rated(query, text, way, name) for way in ways), default=None)
+
+
+def _lower(text: str) -> str:
+    lower = text.lower()
+    return lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
+def _ways(wanted: str, held: str, name: int) -> list[tuple[int, ...]]:
+    """A few good ways: in one piece, where that can be, else in pieces as near the end as they can be."""
+    pieces: list[tuple[int, ...]] = []
+    at = held.find(wanted, name)
+    if at < 0:
+        at = held.rfind(wanted)
+    while at >= 0 and len(pieces) < 4:
+        pieces.append(tuple(range(at, at + len(wanted))))
+        at = held.find(wanted, at + 1)
+    if pieces:
+        return pieces
+    return [_scattered(wanted, held, name) or _scattered(wanted, held, 0)]
+
+
+def _scattered(wanted: str, held: str, start: int) -> tuple[int, ...]:
+    """The letters as late as they can be, and then each as soon after the one before as it can be."""
+    at = len(held)
+    for letter in reversed(wanted):
+        at = held.rfind(letter, start, at)
+        if at < 0:
+            return ()
+    hits = [at]
+    for letter in wanted[1:]:
+        at = held.find(letter, at + 1)
+        hits.append(at)
+    return tuple(hits)
+
+
+def _rated(query: str, text: str, hits: tuple[int, ...], name: int) -> Fit:
+    score = -(len(text) // _LETTERS_A_POINT)
+    before = -2
+    for letter, at in zip(query, hits, strict=True):
+        score += _NAME if at >= name else 0
+        score += _CASE if text[at] == letter else 0
+        if at == before + 1:
+            score += _RUN
+        elif before >= 0:
+            score -= _GAP + _FURTHER * min(at - before - 2, _WIDEST_GAP)
+        if at == 0 or not text[at - 1].isalnum():
+            score += _WORD
+        elif text[at].isupper() and text[at - 1].islower():
+            score += _HUMP
+        before = at
+    rest = text[name:].rstrip("/")
+    in_one = len(hits) == hits[-1] - hits[0] + 1
+    if in_one and hits[0] == 0:
+        score += _WHOLE // 3
+    if in_one and hits[0] == name:
+        score += _WHOLE // 3
+        if len(hits) in (len(rest), len(rest.rpartition(".")[0])):
+            score += _WHOLE
+    return Fit(score, hits)
