@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import glob
+import json
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +13,22 @@ from types import MappingProxyType
 from application.outputs import Outputs
 from application.ports import Tool
 from application.review import Review
+from application.tool_runtime import ToolRuntime
 from application.voting import QuorumPolicy
 from domain.ballot import QuorumRule
+from domain.compaction import ContextBudget
 from domain.errors import ConfigError
+from domain.events import Event
+from domain.form import Form
 from domain.guards import GuardSettings
+from domain.json_value import JsonObject, JsonValue
+from domain.masking import SecretMask
 from domain.mode import Mode
 from domain.output import OutputLimits
+from domain.past_session import LedgerRecord
 from domain.path_policy import PathPolicy
 from domain.permissions import Answer, Rule
-from domain.tool import ToolSpec
+from domain.tool import RiskLevel, ToolSpec
 from infrastructure.blobs.file_store import FileBlobStore
 from infrastructure.blobs.spill import Spill
 from infrastructure.commands.environment import command_environment
@@ -27,8 +37,10 @@ from infrastructure.config.keys import nearest_word
 from infrastructure.config.paths import FILE_NAME, state_folder, user_file
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.config.schema import Settings
+from infrastructure.ledger.place import database_path, files_of
 from infrastructure.providers.wire import ProviderSettings
 from infrastructure.sandbox.sandbox import Sandbox
+from infrastructure.secrets.key_variables import CLOUD_KEYS
 from infrastructure.shell.gate import ShellGate
 from infrastructure.shell.programs import SystemPrograms
 from infrastructure.tools.custom.declaration import CustomToolDeclaration
@@ -39,10 +51,24 @@ from infrastructure.tools.web.selection import WebSettings
 from infrastructure.tools.workspace import Workspace
 
 
-def path_policy(settings: Settings, roots: Sequence[Path]) -> PathPolicy:
-    """The roots of the workspace and the patterns of the person."""
+def path_policy(
+    settings: Settings, roots: Sequence[Path], own: Sequence[Path] = (), config_files: Sequence[Path] = ()
+) -> PathPolicy:
+    """The roots of the workspace, the patterns of the person, and what is quorum's own.
+
+    A file of settings that lies in the workspace, wherever --config found it, is as protected as a project's.
+    """
+    named = [
+        glob.escape(str(file.relative_to(root)))
+        for file in map(Path.resolve, config_files)
+        for root in roots
+        if file.is_relative_to(root)
+    ]
     return PathPolicy(
-        roots=tuple(map(str, roots)), protected=settings.review.protected, sensitive=settings.review.sensitive
+        roots=tuple(map(str, roots)),
+        own=tuple(map(os.path.realpath, own)),
+        protected=(*settings.review.protected, *named),
+        sensitive=settings.review.sensitive,
     )
 
 
@@ -70,6 +96,8 @@ def guard_settings(settings: Settings) -> GuardSettings:
                 guards = replace(
                     guards, size=table.enabled, max_bytes=table.max_bytes, max_lines=table.max_lines
                 )
+            case "secret":
+                guards = replace(guards, secret=table.enabled)
     return guards
 
 
@@ -118,40 +146,58 @@ def shell_gate(paths: PathPolicy, environ: Mapping[str, str], secret_names: Coll
 def key_names(settings: Settings) -> frozenset[str]:
     """The environment variables that hold keys, which no command may see."""
     names = {table.api_key_env for table in settings.providers.values()} | {settings.tools.web.search_key_env}
-    return frozenset(names - {""})
+    return frozenset(names - {""}) | CLOUD_KEYS
+
+
+def own_paths(
+    settings: Settings,
+    roots: Sequence[Path],
+    environ: Mapping[str, str],
+    config_files: Sequence[Path],
+    sockets: Sequence[Path] = (),
+) -> tuple[Path, ...]:
+    """The files and folders that are quorum's own: state, settings, stored outputs, the sockets we listen at.
+
+    Of `config_files` all are among them but those of the project: in the workspace, or above it.
+    """
+    state, own_file = state_folder(environ), user_file(environ)
+    own = [state, own_file.parent if own_file is not None else None, *sockets]
+    own += [file for file in map(Path.resolve, config_files) if not _is_the_projects(file, roots)]
+    if settings.storage.url:
+        own += files_of(database_path(settings.storage.url, environ))
+    if settings.storage.blobs:
+        own.append(Path(settings.storage.blobs).expanduser())
+    return tuple(path for path in own if path is not None)
+
+
+def as_strings(paths: Sequence[Path]) -> list[str]:
+    """The same paths as text."""
+    return list(map(str, paths))
 
 
 def sandbox(
     settings: Settings,
     policy: PathPolicy,
     environ: Mapping[str, str],
-    config_files: Sequence[Path],
+    own: Sequence[Path],
     review: Review,
 ) -> Sandbox:
-    """What commands are held to.
-
-    Of `config_files` all are hidden from them but those of the project: in the workspace, or above it.
-    """
+    """What commands are held to. `own` is hidden from them."""
     table = settings.tools.run_command
-    state, own_file = state_folder(environ), user_file(environ)
-    own = [state, own_file.parent if own_file is not None else None]
-    own += [file for file in map(Path.resolve, config_files) if not _is_the_projects(file, policy)]
-    if settings.storage.blobs:
-        own.append(Path(settings.storage.blobs).expanduser())
     return Sandbox(
         choice=table.sandbox,
         policy=policy,
         environ=environ,
-        own=[path for path in own if path is not None],
+        own=own,
         readable=table.sandbox_readable,
         writable=table.sandbox_writable,
         network=_network(table.network, review),
     )
 
 
-def _is_the_projects(file: Path, policy: PathPolicy) -> bool:
-    above = any(Path(root).is_relative_to(file.parent) for root in policy.roots)
-    return policy.is_inside(str(file)) or (file.name == FILE_NAME and above)
+def _is_the_projects(file: Path, roots: Sequence[Path]) -> bool:
+    above = any(root.is_relative_to(file.parent) for root in roots)
+    return any(file.is_relative_to(root) for root in roots) or (file.name == FILE_NAME and above)
 
 
 def _network(choice: str, review: Review) -> Callable[[], bool]:
@@ -185,8 +231,10 @@ def resources(workspace: Workspace) -> Callable[[str], frozenset[str]]:
 _OPTIONAL = {"web_fetch": "tools.web.fetch = true", "web_search": "tools.web.search to a service"}
 
 
-def offered(settings: Settings, cwd: Path, sources: Sequence[ToolSource]) -> dict[str, Tool]:
-    """The tools by name, each of them checked, without those that the settings take away."""
+def offered(
+    settings: Settings, cwd: Path, sources: Sequence[ToolSource], form: Form = Form.AGENT
+) -> dict[str, Tool]:
+    """The tools by name, each checked, without those that the settings or the session's form take away."""
     by_name = checked((*sources, *plugin_tools(cwd)), cwd=str(cwd))
     for key, names in (("enabled", settings.tools.enabled), ("disabled", settings.tools.disabled)):
         for name in names:
@@ -198,7 +246,10 @@ def offered(settings: Settings, cwd: Path, sources: Sequence[ToolSource]) -> dic
                 hint = f"; did you mean {near}?" if near else f"; the tools are {', '.join(by_name)}"
                 raise ConfigError(f'tools.{key} names "{name}", and there is no such tool{hint}')
     enabled = settings.tools.enabled or tuple(by_name)
-    return {n: t for n, t in by_name.items() if n in enabled and n not in settings.tools.disabled}
+    kept = {n: t for n, t in by_name.items() if n in enabled and n not in settings.tools.disabled}
+    if form is Form.ASK:
+        return {n: t for n, t in kept.items() if t.definition.risk is RiskLevel.LOW}
+    return kept
 
 
 def spec(tools: Mapping[str, Tool]) -> ToolSpec:
@@ -217,14 +268,58 @@ def output_limits(settings: Settings) -> OutputLimits:
     )
 
 
-def blob_store(settings: Settings, environ: Mapping[str, str]) -> FileBlobStore | None:
+def blob_store(
+    settings: Settings, environ: Mapping[str, str], mask: SecretMask | None = None
+) -> FileBlobStore | None:
     """The store of long outputs; None where it is switched off or there is no folder for it."""
     if not settings.tools.output.store:
         return None
     if settings.storage.blobs:
-        return FileBlobStore(Path(settings.storage.blobs).expanduser())
+        return FileBlobStore(Path(settings.storage.blobs).expanduser(), mask)
     state = state_folder(environ)
-    return FileBlobStore(state / "blobs") if state is not None else None
+    return FileBlobStore(state / "blobs", mask) if state is not None else None
+
+
+def secret_test(mask: SecretMask) -> Callable[[bytes], bool]:
+    """Tells contents that hold a known secret, and so must not be stored; also in two bytes a character."""
+
+    def holds_secret(content: bytes) -> bool:
+        forms = (content, content.replace(b"\0", b"")) if b"\0" in content else (content,)
+        texts = (form.decode("utf-8", "replace") for form in forms)
+        return any(mask.exact(text) is not text for text in texts)
+
+    return holds_secret
+
+
+def no_stored_key(_provider: str) -> None:
+    """Where no keyring is asked."""
+
+
+def context_budget(settings: Settings) -> ContextBudget:
+    """How a conversation is kept within its model's window."""
+    table = settings.context_budget
+    return ContextBudget(
+        compact_at=table.compact_at,
+        max_entry_bytes=table.max_entry_bytes,
+        max_total_bytes=table.max_total_bytes,
+        recent_full_count=table.recent_full_count,
+        assumed_window=table.window_tokens,
+    )
+
+
+def text_bytes(text: str) -> int:
+    """How many bytes a text has."""
+    return len(text.encode())
+
+
+def fixed_bytes(system: str, schemas: Sequence[JsonObject]) -> int:
+    """How many bytes of every request are the same: instructions and tools."""
+    return text_bytes(system) + len(json.dumps(schemas, ensure_ascii=False).encode())
+
+
+def state_values(runtime: ToolRuntime) -> Callable[[], Mapping[str, JsonValue]]:
+    """What the run's state holds at any time."""
+    return lambda: runtime.state.values
 
 
 def spill_opener(store: FileBlobStore | None) -> Callable[[], Spill] | None:
@@ -235,3 +330,8 @@ def spill_opener(store: FileBlobStore | None) -> Callable[[], Spill] | None:
 def inspection(store: FileBlobStore | None, outputs: Outputs) -> tuple[Inspect, ...]:
     """The tool that opens stored outputs: there only where there is a store."""
     return (Inspect(store, outputs.refers_to),) if store is not None else ()
+
+
+def past_events(records: Sequence[LedgerRecord]) -> tuple[Event, ...]:
+    """What happened in these records, as far as it can be read."""
+    return tuple(record.event for record in records if record.event is not None)

@@ -10,44 +10,74 @@ from typing import Any
 
 from dependency_injector import containers, providers
 
+from application.agent_session import AgentSession
+from application.attachments import Attachments
+from application.compaction import ContextCare
+from application.context_gauge import ContextGauge
+from application.dialogue import Dialogue
 from application.event_stream import EventStream
 from application.hook_chain import HookChain
-from application.identifiers import new_id
 from application.instructions import system_instructions
+from application.masked_person import MaskedPerson
 from application.outputs import Outputs
+from application.person_commands import PersonCommands
 from application.review import Review
+from application.rewind import Rewind
 from application.run_agent import AgentLimits, RunAgent
+from application.session_record import SessionRecord
+from application.steering import Words
+from application.summariser import Summariser
 from application.switchable_session import SwitchableSession
 from application.tool_runtime import ToolRuntime
 from application.voting import Voting
 from domain.conversation import Conversation
+from domain.form import Form
+from domain.masking import SecretMask
 from domain.plan import PLANNERS
 from infrastructure.building_blocks import (
+    as_strings,
     blob_store,
+    context_budget,
     custom_declarations,
     directory_resolver,
+    fixed_bytes,
     guard_settings,
     inspection,
     key_names,
+    no_stored_key,
     offered,
     output_limits,
+    own_paths,
+    past_events,
     path_policy,
     provider_settings,
     quorum_policy,
     resources,
     sandbox,
+    secret_test,
     shell_gate,
     spec,
     spill_opener,
+    state_values,
+    text_bytes,
     web_settings,
 )
+from infrastructure.commands.own_shell import OwnShell
 from infrastructure.commands.run_command import RunCommand
-from infrastructure.effects.watch import WorkspaceWatch
+from infrastructure.commands.strays import SurvivingProcesses
+from infrastructure.file_index.finder import WorkspaceFiles
 from infrastructure.hooks.registrations import hook_registrations
+from infrastructure.images.files import ImageFiles
 from infrastructure.json_schema import JsonSchema
+from infrastructure.permissions.desk import SessionRules
 from infrastructure.permissions.in_force import rule_book, rule_file, saved_rules
 from infrastructure.prices.table import price_table
+from infrastructure.prices.windows import context_windows
 from infrastructure.providers.gateway import ProviderGateway
+from infrastructure.secrets.known import SessionSecrets
+from infrastructure.snapshots.keeper import WorkspaceKeeper
+from infrastructure.snapshots.reading import FileReader
+from infrastructure.snapshots.restorer import WorkspaceRestorer
 from infrastructure.tools.custom.tool import custom_tools
 from infrastructure.tools.editing import EditFile
 from infrastructure.tools.globbing import GlobSearch
@@ -74,15 +104,36 @@ class Container(containers.DeclarativeContainer):
     person: providers.Dependency[Any] = providers.Dependency()
     observer: providers.Dependency[Any] = providers.Dependency()
 
+    record: providers.Dependency[Any] = providers.Dependency(instance_of=SessionRecord)
+    ledger: providers.Provider[Any] = providers.Object(None)
+    form: providers.Provider[Any] = providers.Object(Form.AGENT)
+    contents: providers.Provider[Any] = providers.Object(None)
+    past: providers.Provider[Any] = providers.Object(())
+    mask: providers.Dependency[Any] = providers.Dependency(instance_of=SecretMask)
+    stored_key: providers.Provider[Any] = providers.Object(no_stored_key)
+    sockets: providers.Provider[Any] = providers.Object(())
+
     # What happens, and where
-    events = providers.Singleton(EventStream, observers=providers.List(observer))
+    events = providers.Singleton(
+        EventStream,
+        observers=providers.List(observer),
+        ledger=ledger,
+        mask=mask,
+        past=past,
+    )
+    state = events.provided.state
     workspace = providers.Singleton(Workspace, roots=providers.List(root))
-    paths = providers.Singleton(path_policy, settings=settings, roots=workspace.provided.roots)
+    own = providers.Singleton(own_paths, settings, workspace.provided.roots, environ, config_files, sockets)
+    paths = providers.Singleton(path_policy, settings, workspace.provided.roots, own, config_files)
+    secrets = providers.Singleton(SessionSecrets, mask, settings=settings, environ=environ, policy=paths)
+
     # The models that can be asked, and what they cost
     gateway = providers.Singleton(
         ProviderGateway,
         settings=providers.Callable(provider_settings, settings.provided.providers),
         environ=environ,
+        stored_key=stored_key,
+        contents=contents,
     )
     prices = providers.Singleton(price_table, settings.provided.providers, settings.provided.prices, environ)
 
@@ -108,7 +159,7 @@ class Container(containers.DeclarativeContainer):
     )
     review = providers.Singleton(
         Review,
-        person=person,
+        person=providers.Singleton(MaskedPerson, person, mask),
         paths=paths,
         mode=settings.provided.review.mode,
         events=events,
@@ -118,12 +169,14 @@ class Container(containers.DeclarativeContainer):
     )
 
     # Tools
-    store = providers.Singleton(blob_store, settings, environ)
-    outputs = providers.Singleton(Outputs, store=store, limits=providers.Callable(output_limits, settings))
+    store = providers.Singleton(blob_store, settings, environ, mask)
+    outputs = providers.Singleton(
+        Outputs, store=store, limits=providers.Callable(output_limits, settings), kept=state.blobs
+    )
     seen = providers.Singleton(SeenFiles)
     secret_names = providers.Callable(key_names, settings)
     gate = providers.Singleton(shell_gate, paths, environ, secret_names)
-    sandbox = providers.Singleton(sandbox, settings, paths, environ, config_files, review)
+    sandbox = providers.Singleton(sandbox, settings, paths, environ, own, review)
     built_in = providers.List(
         providers.Singleton(ReadFile, workspace=workspace, seen=seen),
         providers.Singleton(ListDirectory, workspace=workspace),
@@ -156,6 +209,7 @@ class Container(containers.DeclarativeContainer):
     )
     tools = providers.Singleton(
         offered,
+        form=form,
         settings=settings,
         cwd=workspace.provided.cwd,
         sources=providers.List(
@@ -181,6 +235,26 @@ class Container(containers.DeclarativeContainer):
         sandbox=sandbox,
     )
     hooks = providers.Singleton(HookChain, registrations=registrations, events=events)
+    # Files as they were before they were changed
+    holds_secret = providers.Callable(secret_test, mask)
+    reader = providers.Singleton(
+        FileReader, workspace, paths, holds_secret, on_sensitive=secrets.provided.learn_from_file
+    )
+    keeper = providers.Singleton(
+        WorkspaceKeeper,
+        workspace,
+        reader,
+        record.provided.contents,
+        holds_secret=holds_secret,
+        own_paths=providers.Callable(as_strings, own),
+    )
+    rewind = providers.Singleton(
+        Rewind,
+        events=events,
+        keeper=keeper,
+        contents=record.provided.contents,
+        restorer=providers.Singleton(WorkspaceRestorer, workspace, reader),
+    )
     runtime = providers.Singleton(
         ToolRuntime,
         hooks=hooks,
@@ -191,18 +265,23 @@ class Container(containers.DeclarativeContainer):
         events=events,
         planner=planner,
         cwd=providers.Callable(str, root),
-        watch=providers.Singleton(WorkspaceWatch, workspace.provided.roots),
+        keeper=keeper,
+        secrets=secrets,
     )
 
     # The conversation
-    conversation = providers.Singleton(Conversation)
+    conversation = providers.Singleton(Conversation, state.messages)
+    system = providers.Callable(
+        system_instructions,
+        cwd=providers.Callable(str, root),
+        system=platform.system(),
+        form=form,
+    )
     open_session = providers.Factory(
         partial,
         gateway.provided.session,
         conversation=conversation,
-        system=providers.Callable(
-            system_instructions, cwd=providers.Callable(str, root), system=platform.system()
-        ),
+        system=system,
         shape=hooks.provided.on_message_send,
     )
     session = providers.Singleton(
@@ -213,21 +292,100 @@ class Container(containers.DeclarativeContainer):
         open_session=open_session,
     )
 
-    # The main job
-    run_agent = providers.Singleton(
-        RunAgent,
-        session_id=providers.Callable(new_id),
-        cwd=providers.Callable(str, root),
+    budget = providers.Singleton(context_budget, settings)
+    gauge = providers.Singleton(
+        ContextGauge,
+        conversation,
+        window=providers.Callable(
+            context_windows, settings.provided.providers, settings.provided.context_budget.models
+        ),
+        budget=budget,
+        fixed_bytes=providers.Callable(fixed_bytes, system, schemas),
+        instruction_bytes=providers.Callable(text_bytes, system),
+    )
+    care = providers.Singleton(
+        ContextCare,
+        conversation=conversation,
+        events=events,
+        outputs=outputs,
+        summariser=providers.Singleton(
+            Summariser, gateway=gateway, events=events, prices=prices, shape=hooks.provided.on_message_send
+        ),
+        gauge=gauge,
+        budget=budget,
+        values=providers.Callable(state_values, runtime),
+    )
+    words = providers.Singleton(Words)
+    dialogue = providers.Singleton(
+        Dialogue,
         session=session,
-        runtime=runtime,
-        review=review,
         schemas=schemas,
         events=events,
-        hooks=hooks,
         prices=prices,
+        room=care,
+        responses=state.responses,
+        secrets=secrets,
+        words=words,
+    )
+
+    attachments = providers.Singleton(
+        Attachments,
+        providers.Singleton(ImageFiles, workspace.provided.cwd, paths, environ),
+        record.provided.contents,
+        hide=events.provided.hide,
+        past=providers.Callable(past_events, past),
+    )
+
+    # What the person runs themselves
+    own_shell = providers.Singleton(
+        OwnShell,
+        root=root,
+        environ=environ,
+        max_output_bytes=settings.provided.tools.run_command.max_output_bytes,
+        open_spill=providers.Callable(spill_opener, store),
+    )
+    commands = providers.Singleton(PersonCommands, shell=own_shell, events=events, outputs=outputs, words=words)
+
+    rules_desk = providers.Singleton(
+        SessionRules,
+        rules,
+        file=rule_file,
+        folder=workspace.provided.cwd,
+        tools=tools,
+        schema=schema,
+        review=review,
+        roots=paths.provided.roots,
+    )
+
+    # The main job, and the session as front ends hold it
+    run = providers.Singleton(
+        RunAgent,
+        session_id=record.provided.session_id,
+        dialogue=dialogue,
+        runtime=runtime,
+        review=review,
+        events=events,
+        hooks=hooks,
         limits=providers.Factory(
             AgentLimits,
             max_tool_turns=settings.provided.agent.max_tool_turns,
             max_turn_end_retries=settings.provided.agent.max_turn_end_retries,
         ),
+        attachments=attachments,
+    )
+    agent = providers.Singleton(
+        AgentSession,
+        run,
+        cwd=providers.Callable(str, root),
+        session=session,
+        review=review,
+        outputs=outputs,
+        events=events,
+        record=record,
+        rewind=rewind,
+        care=care,
+        survivors=providers.Singleton(SurvivingProcesses),
+        rules=rules_desk,
+        files=providers.Singleton(WorkspaceFiles, workspace.provided.cwd, environ),
+        commands=commands,
     )

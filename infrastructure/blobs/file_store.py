@@ -15,6 +15,7 @@ from typing import assert_never
 from application.identifiers import new_id
 from domain.errors import BlobError
 from domain.json_text import encoder
+from domain.masking import SecretMask
 from domain.output import Content, Structured, Text
 from infrastructure.blobs.line_index import FileLines
 from infrastructure.blobs.spill import Spill
@@ -36,18 +37,20 @@ _REASONS = {
 class FileBlobStore:
     """Keeps each output in a file that is either whole or not there, readable by nobody but the person.
 
-    The folder is made when first needed and belongs to no session: files may be read by any later run.
+    The folder is made when first needed and belongs to no session: files may be read by any later run, and so
+    what `mask` hides never reaches them.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, mask: SecretMask | None = None) -> None:
         self._folder = folder
+        self._mask = mask
 
     async def store(self, content: Content) -> str:
         """Keep content; its id. Raises BlobError, after which nothing of it is left.
 
         Cancelled while it writes, it takes away what it wrote.
         """
-        return await in_thread(lambda stop: self._store(content, stop))
+        return await in_thread(lambda stop: self._store(self._masked(content), stop))
 
     async def load(self, blob_id: str) -> Content:
         """The content of that id. Raises BlobError where there is none, or it is damaged."""
@@ -71,7 +74,19 @@ class FileBlobStore:
 
     def open_spill(self) -> Spill:
         """A place in this store for a text that grows."""
-        return Spill(self._folder)
+        return Spill(self._folder, self._mask)
+
+    def _masked(self, content: Content) -> Content:
+        if self._mask is None:
+            return content
+        match content:
+            case Text(text):
+                return Text(self._mask.text(text))
+            case Structured(value):
+                with _explained("the output cannot be kept"):
+                    return Structured(self._mask.json(value))
+            case _:
+                assert_never(content)
 
     def _existing(self, blob_id: str) -> Path:
         if not _ID.fullmatch(blob_id):

@@ -9,6 +9,9 @@ from typing import BinaryIO
 
 from application.identifiers import new_id
 from domain.errors import BlobError
+from domain.masking import SecretMask
+from domain.output import Spilled, ToolOutput
+from domain.stream_masking import MaskedText
 
 # A command that prints without end must not fill the disk.
 MOST_BYTES = 1 << 30
@@ -17,11 +20,13 @@ MOST_BYTES = 1 << 30
 class Spill:
     """One growing text. Until `keep` it is a temporary file that no id leads to.
 
-    Trouble with the disk does not stop the tool: the text is given up, and `trouble` says why.
+    Trouble with the disk does not stop the tool: the text is given up, and `trouble` says why. What `mask`
+    hides never reaches the file, also where it comes in two pieces; sizes are those of what is kept.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, mask: SecretMask | None = None) -> None:
         self._folder = folder
+        self._masked = MaskedText(mask) if mask is not None else None
         self._id = new_id()
         self._file: BinaryIO | None = None
         self.size_bytes = 0
@@ -30,8 +35,10 @@ class Spill:
 
     def write(self, text: str) -> None:
         """Add text to the end; beyond 1 GiB it is given up."""
-        if self.trouble is not None:
-            return
+        if self.trouble is None:
+            self._append(text if self._masked is None else self._masked.push(text))
+
+    def _append(self, text: str) -> None:
         data = text.encode("utf-8", "surrogatepass")
         try:
             self._opened().write(data)
@@ -47,6 +54,8 @@ class Spill:
         """Put the text into the store; its id. Raises BlobError. Blocks until it is safely on disk."""
         if self.trouble is not None:
             raise BlobError(self.trouble)
+        if self._masked is not None:
+            self._append(self._masked.flush())
         try:
             file = self._opened()
             file.flush()
@@ -79,3 +88,15 @@ class Spill:
             with contextlib.suppress(OSError):  # closing flushes, and the disk may be full
                 self._file.close()
             self._temporary.unlink(missing_ok=True)
+
+
+def kept_whole(spill: Spill, told: str) -> str | ToolOutput:
+    """The whole text, put into the store, behind what is told of it. Where it cannot be kept: that, and why.
+
+    Blocks until it is safely on disk.
+    """
+    try:
+        blob_id = spill.keep()
+    except BlobError as error:
+        return f"{told}\nthe whole output: {error}"
+    return Spilled(blob_id=blob_id, text=told, lines=spill.lines, size_bytes=spill.size_bytes)

@@ -43,9 +43,10 @@ class WardedProcess:
     """A running command. Everything happens in callbacks of the loop, so that no cancellation can stop it.
 
     `argv` starts with the program's absolute path. `on_errors` gets standard error apart; without it both
-    streams come to `on_output` in the order printed. `warden_secs` is how long the warden may take over
-    ending it before we do that ourselves. Raises OSError where the warden cannot be started, for example in a
-    folder that is gone.
+    streams come to `on_output` in the order printed. `owner` is what its processes are found by should they
+    outlive us: the batch of the call, where it belongs to one. Where `timeout_secs` is None it may go on for
+    ever. `warden_secs` is how long the warden may take over ending it before we do that ourselves. Raises
+    OSError where the warden cannot be started, for example in a folder that is gone.
     """
 
     def __init__(
@@ -54,9 +55,10 @@ class WardedProcess:
         *,
         cwd: Path,
         environment: Mapping[str, str],
-        timeout_secs: float,
+        timeout_secs: float | None,
         on_output: Callable[[bytes], None],
         on_errors: Callable[[bytes], None] | None = None,
+        owner: str = "",
         warden_secs: float = 4.0,
     ) -> None:
         self._warden_secs = warden_secs
@@ -67,12 +69,12 @@ class WardedProcess:
         self._timed_out = False
         self._lifeline: int | None = None
         self._hit: set[int] = set()
-        self._start(argv, cwd, {**environment, self._marker: "1"}, on_output, on_errors)
+        self._start(argv, cwd, {**environment, self._marker: owner}, on_output, on_errors)
         self._finished: asyncio.Future[Ending] = self._loop.create_future()
         for stream in self._streams:
             self._loop.add_reader(stream, self._read_output, stream)
         self._loop.add_reader(self._control, self._read_control)
-        self._timer = self._loop.call_later(timeout_secs, self._expire)
+        self._timer = None if timeout_secs is None else self._loop.call_later(timeout_secs, self._expire)
 
     async def wait(self) -> Ending:
         """How it ended, once it and all it started are dead.
@@ -97,7 +99,7 @@ class WardedProcess:
             os.close(self._lifeline)
             self._lifeline = None
             self._warden.send_signal(signal.SIGCONT)  # the command may have stopped it
-            self._timer.cancel()
+            self._stop_timer()
             self._timer = self._loop.call_later(self._warden_secs, self._force)
 
     def _start(
@@ -148,13 +150,17 @@ class WardedProcess:
         self._news += data
         if not data:
             self._loop.remove_reader(self._control)
-            self._timer.cancel()
+            self._stop_timer()
             self._warden.wait()  # its descriptors are closed: it is already dying
             if self._told("done") is None:
                 self._sweep(self._loop.time() + _SWEEP_SECS)
             else:
                 left = tuple(map(int, (self._told("left") or "").split()))
                 self._finish(int(self._told("ended") or 0), left, warden_lost=False)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
     def _expire(self) -> None:
         if self._told("exit") is None:
@@ -169,10 +175,11 @@ class WardedProcess:
     def _sweep(self, deadline: float) -> None:
         hit, unreachable = kill_strays(self._marker, group=self._shell)
         self._hit |= hit
-        if hit and self._loop.time() < deadline:
+        dying = self._hit & warden.processes().keys()  # also those that only the warden's descent gave away
+        if dying and self._loop.time() < deadline:
             self._loop.call_later(0.02, self._sweep, deadline)
         else:
-            left = tuple(sorted(hit | unreachable))
+            left = tuple(sorted(dying | unreachable))
             self._finish(len(self._hit.difference(left)), left, warden_lost=True)
 
     def _finish(self, ended: int, left: tuple[int, ...], *, warden_lost: bool) -> None:

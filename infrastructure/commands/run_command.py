@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from domain.errors import BlobError, ToolError
+from domain.errors import ToolError
 from domain.execution import ToolExecutionContext
 from domain.json_value import JsonObject
-from domain.output import Spilled, ToolOutput
+from domain.output import ToolOutput
 from domain.seal import Seal
 from domain.shell import ShellVerdict
 from domain.tool import RiskLevel, ToolDefinition, ToolParameter
-from infrastructure.blobs.spill import Spill
+from infrastructure.blobs.spill import Spill, kept_whole
 from infrastructure.commands.account import account
 from infrastructure.commands.environment import command_environment
 from infrastructure.commands.output import CommandOutput
@@ -157,6 +157,7 @@ class RunCommand:
                 environment=environment,
                 timeout_secs=request.timeout_secs,
                 on_output=live.feed,
+                owner=context.batch_id,
             )
         except OSError as error:
             raise ToolError(f"the command could not be started: {error}") from error
@@ -173,7 +174,7 @@ class RunCommand:
             live.close()
         if spill is None or not output.overflows:
             return told
-        return await asyncio.to_thread(_spilled, spill, told)
+        return await asyncio.to_thread(kept_whole, spill, told)
 
     async def _confinement(self) -> Confinement:
         if self._sandbox is None:
@@ -228,14 +229,6 @@ class RunCommand:
         if not 1 <= value <= _MAX_TIMEOUT_SECS or value % 1:
             raise problem
         return int(value)
-
-
-def _spilled(spill: Spill, told: str) -> str | ToolOutput:
-    try:
-        blob_id = spill.keep()
-    except BlobError as error:
-        return f"{told}\nthe whole output: {error}"
-    return Spilled(blob_id=blob_id, text=told, lines=spill.lines, size_bytes=spill.size_bytes)
 
 
 def _passable(command: str) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 
 from infrastructure.config.keys import Table, schema_tree
-from infrastructure.config.toml_text import KeyPath, printable
+from infrastructure.config.toml_text import KeyPath, parsed, printable
 from infrastructure.config.validation import Checked, checked, nested
 
 _PREFIX = "QUORUM_"
@@ -31,7 +30,7 @@ def settings_in(environ: Mapping[str, str], names: Iterable[KeyPath]) -> list[Ch
     """
     known = tuple(names)
     return [
-        _variable(variable, _path(variable.removeprefix(_PREFIX), known), _value(environ[variable]))
+        _variable(variable, _path(variable.removeprefix(_PREFIX), known), parsed(environ[variable]))
         for variable in sorted(environ)
         if variable.startswith(_PREFIX) and _SEPARATOR in variable
     ]
@@ -40,15 +39,6 @@ def settings_in(environ: Mapping[str, str], names: Iterable[KeyPath]) -> list[Ch
 def _variable(variable: str, path: KeyPath, value: object) -> Checked:
     origin = f"environment {printable(variable)}"
     return checked(nested(path, value), origin=origin, place=lambda _: origin)
-
-
-def _value(text: str) -> object:
-    """The TOML value, or the text itself where it is none."""
-    try:
-        parsed = tomllib.loads(f"value = {text}")
-    except (ValueError, RecursionError):
-        return text
-    return parsed["value"] if len(parsed) == 1 else text
 
 
 def _path(name: str, known: tuple[KeyPath, ...]) -> KeyPath:

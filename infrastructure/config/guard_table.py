@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from domain.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
 from infrastructure.config.about import About, ProjectRule
 
-GuardName: TypeAlias = Literal["path", "destructive", "size"]
+GuardName: TypeAlias = Literal["path", "destructive", "size", "secret"]
 
 _NEVER = ProjectRule.NEVER
 _OWNERS = {"commands": "destructive", "max_bytes": "size", "max_lines": "size"}
@@ -41,7 +41,8 @@ class GuardTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         GuardName,
         About(
             description="Which guard. path: objects to writing outside the workspace. destructive: objects to "
-            "commands that seem to destroy something. size: objects to calls with very long arguments.",
+            "commands that seem to destroy something. size: objects to calls with very long arguments. secret: "
+            "objects to calls that hold [secret:NAME], the word for a value that is hidden from records.",
             project=_NEVER,
         ),
     ]

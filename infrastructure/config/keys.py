@@ -160,7 +160,7 @@ def nearest_word(word: str, known: tuple[str, ...]) -> str | None:
 def _likeness(wanted: KeyPath, known: KeyPath) -> float:
     """How alike two keys are: their last names, and a little off where the tables differ."""
     last = _ratio(wanted[-1], known[-1])
-    return last - 0.2 * (1 - _ratio(".".join(wanted[:-1]), ".".join(known[:-1])))
+    return last - 0.35 * (1 - _ratio(".".join(wanted[:-1]), ".".join(known[:-1])))
 
 
 def _ratio(one: str, other: str) -> float:

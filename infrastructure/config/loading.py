@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from types import MappingProxyType
+from typing import TypeAlias
 
 import msgspec
 
 from domain.errors import ConfigError
+from domain.trust import Standing, TrustQuestion
 from infrastructure.config.environment import provider_addresses, settings_in
-from infrastructure.config.paths import ConfigLocations, is_present, locate
-from infrastructure.config.project_trust import restrained
+from infrastructure.config.paths import ConfigLocations, is_present, locate, standing_place
+from infrastructure.config.project_trust import Restrained, let_in, passwords, restrained
 from infrastructure.config.quorum_table import out_of_reach
 from infrastructure.config.schema import Settings
 from infrastructure.config.toml_file import TomlFile
@@ -29,8 +32,14 @@ from infrastructure.config.validation import (
     table_problem,
 )
 
+StandingOf: TypeAlias = Callable[[Path, str], Standing]
+"""How the content of this digest stands with the person, at a place as `standing_place` names it."""
+
 DEFAULT_ORIGIN = "default"
 FLAG_ORIGIN = "flag"
+_ADDED = " + "
+# Two threads that look at a type for the first time at once end the process: msgspec 0.22 does not expect it.
+_CONVERTING = Lock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +48,8 @@ class LoadedSettings:
 
     `origins` maps every dotted key to "default", a file, "environment VARIABLE" or "flag"; `warnings` are
     sentences about what a project file wanted and may not; `files` are the files read, weakest first.
+    `standing` is that of the project's file, None where none was read; `question` is to be put to the person
+    where an untrusted one wants what only a trusted one may have. `sources` are the files by their origin.
     """
 
     settings: Settings
@@ -46,6 +57,19 @@ class LoadedSettings:
     warnings: tuple[str, ...]
     files: tuple[Path, ...]
     locations: ConfigLocations
+    standing: Standing | None = None
+    question: TrustQuestion | None = None
+    sources: Mapping[str, TomlFile] = field(default_factory=dict)
+
+    def place(self, path: KeyPath) -> str:
+        """Where a value came from, as `origins` says it, with the line where that is a file."""
+        parts = self.origins.get(dotted(path), DEFAULT_ORIGIN).split(_ADDED)
+        places = (self.sources[part].place(path) if part in self.sources else part for part in parts)
+        return _ADDED.join(places)
+
+
+def _unknown(_place: Path, _digest: str) -> Standing:
+    return Standing.UNKNOWN
 
 
 def load_settings(
@@ -54,21 +78,27 @@ def load_settings(
     environ: Mapping[str, str],
     config_file: Path | None = None,
     overrides: Mapping[str, object] = MappingProxyType({}),
+    standing: StandingOf = _unknown,
+    instead: TomlFile | None = None,
 ) -> LoadedSettings:
     """Load settings: defaults, then files, then QUORUM_SECTION__KEY variables, then flags; the later win.
 
     `config_file` (`--config`, or else $QUORUM_CONFIG) replaces the user's and the project's file. `overrides`
-    maps dotted keys to the values of flags. Raises ConfigError that names every place and remedy.
+    maps dotted keys to the values of flags. `standing` is asked about the project's file: about the very bytes
+    that are then laid, for it is read once. `instead` counts in place of the file of its name, or as if there
+    were that one. Raises ConfigError that names every place and remedy.
     """
     locations = locate(cwd=cwd, environ=environ, config_file=config_file)
-    stack = _Stack()
+    if instead is not None and locations.named is None and instead.path in locations.project_search:
+        locations = replace(locations, project=instead.path)
+    stack = _Stack(instead=instead)
     stack.lay(_defaults())
     for address in provider_addresses(environ):
         stack.lay(address)
-    for path in _trusted(locations):
+    for path in _own_files(locations, instead):
         stack.lay(stack.read(path))
     if locations.named is None and locations.project is not None:
-        stack.lay_restrained(stack.read(locations.project), locations.project, locations.user)
+        stack.lay_project(locations.project, locations.user, standing)
     for variable in settings_in(environ, tuple(stack.named_tables)):
         stack.lay(variable)
     for key, value in overrides.items():
@@ -81,6 +111,9 @@ def load_settings(
         warnings=tuple(stack.warnings),
         files=tuple(stack.files),
         locations=locations,
+        standing=stack.standing,
+        question=stack.question,
+        sources=MappingProxyType(stack.sources),
     )
 
 
@@ -94,16 +127,27 @@ def setting_values(settings: Settings) -> Iterator[tuple[KeyPath, object]]:
 class _Stack:
     """Sources laid over each other; problems are gathered until `settings` is asked for."""
 
+    instead: TomlFile | None = None
     values: dict[KeyPath, Assignment] = field(default_factory=dict)
+    sources: dict[str, TomlFile] = field(default_factory=dict)
     named_tables: dict[KeyPath, PlaceOf] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
+    standing: Standing | None = None
+    question: TrustQuestion | None = None
 
     def read(self, path: Path) -> Checked:
-        file = TomlFile.read(path)
-        self.files.append(path)
-        return checked(file.data, origin=str(path), place=file.place)
+        return self.check(self.file(path))
+
+    def file(self, path: Path) -> TomlFile:
+        is_meant = self.instead is not None and self.instead.path == path
+        return self.instead if self.instead is not None and is_meant else TomlFile.read(path)
+
+    def check(self, file: TomlFile) -> Checked:
+        self.files.append(file.path)
+        self.sources[str(file.path)] = file
+        return checked(file.data, origin=str(file.path), place=file.place)
 
     def lay(self, source: Checked) -> None:
         self.problems += source.problems
@@ -111,11 +155,22 @@ class _Stack:
             self.named_tables.setdefault(path, place)
         self.put(source.assignments)
 
-    def lay_restrained(self, source: Checked, file: Path, user_file: Path | None) -> None:
-        self.problems += source.problems
-        outcome = restrained(source.assignments, self.values, file=file, user_file=user_file)
+    def lay_project(self, path: Path, user_file: Path | None, standing: StandingOf) -> None:
+        file, place = self.file(path), standing_place(path)
+        source, known = self.check(file), standing(place, file.digest)
+        self.standing = known
+        if known is Standing.TRUSTED:
+            self.problems += passwords(source.assignments, file.place)
+            outcome = let_in(source.assignments, self.values, file=path, user_file=user_file)
+            self.lay(replace(source, assignments=list(outcome.assignments)))
+        else:
+            self.problems += source.problems
+            outcome = restrained(
+                source.assignments, self.values, file=path, user_file=user_file, standing=known
+            )
+            self.put(outcome.assignments)
+            self.question = _question(place, file.digest, known, outcome)
         self.warnings += outcome.warnings
-        self.put(outcome.assignments)
 
     def put(self, assignments: Iterable[Assignment]) -> None:
         self.values |= {assignment.path: assignment for assignment in assignments}
@@ -137,7 +192,8 @@ class _Stack:
             if (sentence := table_problem(path, data)) is not None
         ]:
             raise ConfigError("\n".join(unfit[:MOST_PROBLEMS]))
-        settings = msgspec.convert(data, Settings, strict=True)
+        with _CONVERTING:
+            settings = msgspec.convert(data, Settings, strict=True)
         if problem := out_of_reach(settings.quorum.rule, len(settings.models.review)):
             raise ConfigError(f"{self.origin(('quorum', 'rule'))}: {problem}")
         return settings
@@ -146,10 +202,26 @@ class _Stack:
         return self.values[path].origin if path in self.values else DEFAULT_ORIGIN
 
 
-def _trusted(locations: ConfigLocations) -> tuple[Path, ...]:
+def _question(place: Path, digest: str, standing: Standing, outcome: Restrained) -> TrustQuestion | None:
+    if not outcome.wants:
+        return None
+    return TrustQuestion(
+        folder=str(place.parent),
+        file=str(place),
+        digest=digest,
+        wants=outcome.wants,
+        changed=standing is Standing.CHANGED,
+    )
+
+
+def _own_files(locations: ConfigLocations, instead: TomlFile | None) -> tuple[Path, ...]:
     if locations.named is not None:
         return (locations.named,)
-    return (locations.user,) if locations.user is not None and is_present(locations.user) else ()
+    if locations.user is None or not (
+        is_present(locations.user) or (instead is not None and instead.path == locations.user)
+    ):
+        return ()
+    return (locations.user,)
 
 
 @cache

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from domain.errors import ConfigError
 from infrastructure.config.keys import nearest_word
@@ -15,6 +16,8 @@ LIST_ROLES = ("review", "participants")
 ROLES = ("decision", "exploration", "ask", "moderator", *LIST_ROLES)
 DEFAULT_MODELS = {"anthropic": "anthropic/claude-sonnet-5-5", "openai": "openai/gpt-5.4"}
 OFFLINE_MODEL = "offline/offline"
+StoredKey: TypeAlias = Callable[[str], str | None]
+"""The key of a provider that is kept elsewhere than in the environment. Raises ConfigError."""
 _SIGNS_OF_A_SETUP = ("type", "base_url", "client", "program")
 
 
@@ -56,13 +59,21 @@ class ModelRoles:
         return found
 
 
-def decision_model(loaded: LoadedSettings, environ: Mapping[str, str]) -> str:
+def no_stored_key(_provider: str) -> None:
+    """Keys are kept nowhere but in the environment."""
+
+
+def decision_model(
+    loaded: LoadedSettings, environ: Mapping[str, str], stored_key: StoredKey = no_stored_key
+) -> str:
     """The model that works with the person, as "provider/model". Raises ConfigError as `choose_roles`."""
-    return choose_roles(loaded, environ).decision.model
+    return choose_roles(loaded, environ, stored_key).decision.model
 
 
-def choose_model(loaded: LoadedSettings, environ: Mapping[str, str]) -> ModelChoice:
-    """Choose the model of the decision role.
+def choose_model(
+    loaded: LoadedSettings, environ: Mapping[str, str], stored_key: StoredKey = no_stored_key
+) -> ModelChoice:
+    """Choose the model of the decision role. `stored_key` is asked only where nothing else says which.
 
     Raises ConfigError where the set one has no provider, and where something is configured from which no
     model follows: the offline interpreter is never a silent stand-in for a model that someone set up.
@@ -83,10 +94,22 @@ def choose_model(loaded: LoadedSettings, environ: Mapping[str, str]) -> ModelCho
             f"the provider {name} is configured ({why}), but no model is chosen; set models.decision = "
             f'"{name}/MODEL" in quorum.toml, or say -m {name}/MODEL'
         )
+    return _by_stored_key(loaded, stored_key)
+
+
+def _by_stored_key(loaded: LoadedSettings, stored_key: StoredKey) -> ModelChoice:
+    try:
+        for name, model in DEFAULT_MODELS.items():
+            if not loaded.settings.providers[name].client and stored_key(name) is not None:
+                return ModelChoice(model, f"models.decision is not set, and the keyring has a key for {name}")
+    except ConfigError as trouble:
+        return ModelChoice(OFFLINE_MODEL, f"no key is set and no server is configured; {trouble}")
     return ModelChoice(OFFLINE_MODEL, "no key is set and no server is configured")
 
 
-def choose_roles(loaded: LoadedSettings, environ: Mapping[str, str]) -> ModelRoles:
+def choose_roles(
+    loaded: LoadedSettings, environ: Mapping[str, str], stored_key: StoredKey = no_stored_key
+) -> ModelRoles:
     """Choose the model of every role.
 
     Raises ConfigError as `choose_model`, and where the model set for another role has no provider: a typing
@@ -100,7 +123,7 @@ def choose_roles(loaded: LoadedSettings, environ: Mapping[str, str]) -> ModelRol
     ]
     if problems:
         raise ConfigError("\n".join(dict.fromkeys(problems)))
-    decision = choose_model(loaded, environ)
+    decision = choose_model(loaded, environ, stored_key)
     models = loaded.settings.models
     return ModelRoles(
         decision=decision,

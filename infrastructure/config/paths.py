@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from domain.errors import ConfigError
+from infrastructure.config.toml_text import printable
+
 FILE_NAME = "quorum.toml"
 
 
@@ -26,10 +29,16 @@ class ConfigLocations:
 
 
 def locate(*, cwd: Path, environ: Mapping[str, str], config_file: Path | None) -> ConfigLocations:
-    """Find the files for a working directory. Reads nothing but names."""
+    """Find the files for a working directory. Reads nothing but names. Raises ConfigError for a variable that
+    names no file of its own."""
     from_environment = environ.get("QUORUM_CONFIG")
     if config_file is None and from_environment:
         config_file, named_by = _expanded(from_environment, environ), "QUORUM_CONFIG"
+        if not config_file.is_absolute():  # it would have full say in each folder that brings such a file along
+            raise ConfigError(
+                f"QUORUM_CONFIG is {printable(from_environment)}, which names another file in every folder; "
+                "give its absolute path, or one that begins with ~/"
+            )
     else:
         named_by = "--config"
     user = user_file(environ)
@@ -54,6 +63,14 @@ def state_folder(environ: Mapping[str, str]) -> Path | None:
     """The folder for what outlives a run, or None where there is no home folder."""
     folder = _base_folder(environ, "XDG_STATE_HOME", ".local/state")
     return folder / "quorum" if folder is not None else None
+
+
+def standing_place(file: Path) -> Path:
+    """The place by which trust in a project's file is remembered: its name in its folder, the folder resolved.
+
+    Where the file itself is a link, that is not followed: what it sets counts for the folder it is found in.
+    """
+    return Path(os.path.realpath(file.parent)) / file.name
 
 
 def is_present(file: Path) -> bool:

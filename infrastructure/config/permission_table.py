@@ -13,12 +13,17 @@ from infrastructure.config.toml_text import literal, shortened
 
 _EXPECTED = 'a list of rules, for example ["write_file(src/**)", "run_command(git log *)"]'
 
+_MOST = 2_000
+
 
 def _flaw_of(answer: Answer) -> Callable[[object], str | None]:
     """Finds what is wrong with a list of rules that give this answer."""
 
     def flaw(rules: object) -> str | None:
-        for text in rules if isinstance(rules, list | tuple) else ():
+        given = rules if isinstance(rules, list | tuple) else ()
+        if len(given) > _MOST:
+            return f"{len(given):,} rules are too many; at most {_MOST:,} are held against each call"
+        for text in given:
             try:
                 Rule.parse(text, answer, "")
             except BadRule as problem:

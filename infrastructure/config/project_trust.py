@@ -1,4 +1,4 @@
-"""What an untrusted project file may do: set what harms nobody, tighten, and nothing else."""
+"""What a project's file may do: untrusted what harms nobody and what tightens, trusted nearly everything."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ from pathlib import Path
 from typing import Protocol, TypeAlias, cast
 
 from domain.mode import Mode
+from domain.trust import Standing
 from infrastructure.config.about import ProjectRule
 from infrastructure.config.keys import Key, key_at
+from infrastructure.config.project_wants import wants_of
 from infrastructure.config.toml_file import shown
-from infrastructure.config.toml_text import KeyPath, dotted, literal, shortened
-from infrastructure.config.validation import Assignment
+from infrastructure.config.toml_text import KeyPath, dotted, literal, shortened, without_credentials
+from infrastructure.config.validation import Assignment, PlaceOf
+from infrastructure.config.web_address import is_web_address
 
 # Each of these lets run what the other asks about, so that neither is stricter.
 _APART = frozenset({Mode.ACCEPT_EDITS.value, Mode.QUORUM.value})
+_WHY = {
+    Standing.UNKNOWN: "is not trusted",
+    Standing.CHANGED: "has changed since you trusted it",
+}
 
 _Names: TypeAlias = "tuple[str, ...]"
 
@@ -28,10 +35,14 @@ class _Tighten(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Restrained:
-    """What of a project file counts, and a sentence about everything that does not."""
+    """What of a project file counts, and a sentence about everything that does not.
+
+    `wants` are the settings that would count if the file were trusted, as `key = value`.
+    """
 
     assignments: tuple[Assignment, ...]
     warnings: tuple[str, ...]
+    wants: tuple[str, ...] = ()
 
 
 def restrained(
@@ -40,15 +51,21 @@ def restrained(
     *,
     file: Path,
     user_file: Path | None,
+    standing: Standing,
 ) -> Restrained:
-    """Hold a project's file to its rules. `beneath` holds the settings that it is laid over."""
+    """Hold an untrusted project's file to its rules. `beneath` holds the settings that it is laid over."""
     kept: list[Assignment] = []
     warnings: list[str] = []
+    wanted: list[Assignment] = []
     forbidden: list[KeyPath] = []
+    own: list[KeyPath] = []
     for assignment in assignments:
         key = key_at(assignment.path)
-        if key.project is ProjectRule.NEVER:
+        if key.project is ProjectRule.OWN:
+            own.append(assignment.path)
+        elif key.project is ProjectRule.NEVER:
             forbidden.append(assignment.path)
+            wanted.append(assignment)
         elif key.project is ProjectRule.FREE:
             kept.append(assignment)
         else:
@@ -56,10 +73,49 @@ def restrained(
             if tightened is not None:
                 kept.append(tightened)
             if refusal is not None:
+                wanted.append(assignment)
                 warnings.append(f"{shown(file)} {refusal}")
+    if own:
+        warnings.insert(0, _not_its_own(own, file, user_file))
     if forbidden:
-        warnings.insert(0, _forbidden(forbidden, file, user_file))
-    return Restrained(tuple(kept), tuple(warnings))
+        warnings.insert(0, _forbidden(forbidden, file, _WHY[standing]))
+    return Restrained(tuple(kept), tuple(warnings), tuple(wants_of(wanted)))
+
+
+def let_in(
+    assignments: Iterable[Assignment],
+    beneath: Mapping[KeyPath, Assignment],
+    *,
+    file: Path,
+    user_file: Path | None,
+) -> Restrained:
+    """What of a trusted project's file counts: all but what is the person's own."""
+    kept: list[Assignment] = []
+    own: list[KeyPath] = []
+    for assignment in assignments:
+        key = key_at(assignment.path)
+        if key.project is ProjectRule.OWN:
+            own.append(assignment.path)
+        elif key.project is ProjectRule.ADD:
+            added, _ = _tightened(key, assignment, beneath[assignment.path])
+            kept += [added] if added is not None else []
+        else:
+            kept.append(assignment)
+    return Restrained(tuple(kept), (_not_its_own(own, file, user_file),) if own else ())
+
+
+def passwords(assignments: Iterable[Assignment], place: PlaceOf) -> list[str]:
+    """A sentence about each address of a project's file that holds a user name and password.
+
+    To leave such an address out would send what is meant for it to the public one, so it is an error.
+    """
+    return [
+        f"{place(assignment.path)}: {dotted(assignment.path)} holds a user name and password; a project's file "
+        "may hold no key, even if you trust it: take them out, or put the address in your own file"
+        for assignment in assignments
+        if key_at(assignment.path).about.accepts is is_web_address
+        and without_credentials(text := str(assignment.value)) != text
+    ]
 
 
 def _tightened(key: Key, wanted: Assignment, beneath: Assignment) -> tuple[Assignment | None, str | None]:
@@ -67,7 +123,8 @@ def _tightened(key: Key, wanted: Assignment, beneath: Assignment) -> tuple[Assig
     sentence = None
     if refusal is not None:
         found = shortened(literal(wanted.value))
-        sentence = f"sets {dotted(wanted.path)} = {found}; a project file may only {refusal}"
+        sets = f"sets {dotted(wanted.path)} = {found}"
+        sentence = f"{sets}; until you trust it (`quorum config trust`), it may only {refusal}"
     if value == beneath.value:
         return None, sentence
     origin = f"{beneath.origin} + {wanted.origin}" if key.project is ProjectRule.ADD else wanted.origin
@@ -104,13 +161,21 @@ def _narrow(_: Key, beneath: object, wanted: object) -> tuple[object, str | None
     return value, refusal
 
 
-def _forbidden(paths: list[KeyPath], file: Path, user_file: Path | None) -> str:
+def _forbidden(paths: list[KeyPath], file: Path, why: str) -> str:
+    names = ", ".join(map(dotted, paths))
+    return (
+        f"{shown(file)} {why}, so what it sets of {shortened(names, 400)} is ignored "
+        "(`quorum config trust` shows what it wants, and trusts it)"
+    )
+
+
+def _not_its_own(paths: list[KeyPath], file: Path, user_file: Path | None) -> str:
     names = ", ".join(map(dotted, paths))
     ignored = "it is ignored" if len(paths) == 1 else "they are ignored"
     them = "it" if len(paths) == 1 else "them"
-    own = f"put {them} in {shown(user_file)} or " if user_file is not None else ""
+    own = f"put {them} in {shown(user_file)}, or " if user_file is not None else ""
     return (
-        f"{shown(file)} sets {shortened(names, 400)}; a project file may not, so {ignored} "
+        f"{shown(file)} sets {shortened(names, 400)}; no project's file may, so {ignored} "
         f"({own}name the file with --config)"
     )
 

@@ -132,7 +132,7 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         About(
             description='Extra headers of every request, for example { "X-Team" = "tools" }. Values are not '
             "shown by `quorum config show`.",
-            project=_NEVER,
+            project=ProjectRule.OWN,
             expected="a string of printable ASCII characters",
             secret=True,
             unquoted=True,

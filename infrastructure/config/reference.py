@@ -27,8 +27,9 @@ the project's file (quorum.toml in the working directory or above it, up to the 
 root), environment variables such as QUORUM_AGENT__MAX_TOOL_TURNS=3, flags. --config FILE (or
 $QUORUM_CONFIG) replaces both files. `quorum config show` prints each value and its source.
 
-A project's file comes with the project, perhaps from a stranger, so it may do less than your
-own; the end of each explanation says what. You are told of everything in it that is ignored."""
+A project's file comes with the project, perhaps from a stranger, so until you trust it
+(`quorum config trust`) it may do less than your own; the end of each explanation says what. You
+are told of everything in it that is ignored."""
 _OWN_PROVIDER = """\
 A server of your own is one more table, for example:
   [providers.ollama]
@@ -37,6 +38,7 @@ A server of your own is one more table, for example:
 and then: models.decision = "ollama/NAME-OF-A-MODEL\""""
 _AT_THE_END = "The keys of such a table are explained at the end of this file."
 _IN_A_PROJECT_FILE = {
+    ProjectRule.OWN: "is ignored, also in one you trust",
     ProjectRule.NEVER: "is ignored",
     ProjectRule.FREE: "counts",
     ProjectRule.LOWER: "counts if it is lower",
@@ -118,6 +120,8 @@ def _own_tables(table: Table, path: KeyPath) -> Iterator[str]:
 def _own_table(table: Table, path: KeyPath) -> Iterator[str]:
     own = table.entries[ANY_NAME]
     here = (*path, table.about.names_example)
+    if isinstance(own, Key):
+        yield from ("##", f"## [{dotted(path)}]", f"##   {table.about.names_example} = …  ({own.expected})")
     if isinstance(own, Table):
         yield from ("##", f"## [{dotted(here)}]", *_keys_of_own(own))
         for name, entry in own.entries.items():

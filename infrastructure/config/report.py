@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import assert_never
 
+from domain.trust import Standing
 from infrastructure.config.keys import key_at
 from infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings, setting_values
 from infrastructure.config.model_choice import ROLES, ModelRoles, choose_roles
@@ -17,13 +19,35 @@ _COMMENT_COLUMN = 60
 
 def show(loaded: LoadedSettings) -> str:
     """Every setting and where it came from, as TOML with comments. Secrets are hidden."""
-    lines = []
-    for path, value in setting_values(loaded.settings):
-        text = _HIDDEN if key_at(path).about.secret else without_credentials(literal(value))
-        origin = printable(loaded.origins[dotted(path)])
-        lines.append(f"{f'{dotted(path)} = {text}':<{_COMMENT_COLUMN}}  # {origin}")
+    lines = [
+        f"{f'{key} = {text}':<{_COMMENT_COLUMN}}  # {origin}" for key, text, origin in setting_texts(loaded)
+    ]
+    lines += (f"# {line}" for line in _trust(loaded))
     lines += (f"# warning: {warning}" for warning in loaded.warnings)
     return "\n".join(lines)
+
+
+def setting_texts(loaded: LoadedSettings) -> Iterator[tuple[str, str, str]]:
+    """Every setting: its key, its value as TOML, and where it came from. Secrets are hidden."""
+    for path, value in setting_values(loaded.settings):
+        text = _HIDDEN if key_at(path).about.secret else without_credentials(literal(value))
+        yield dotted(path), text, printable(loaded.origins[dotted(path)])
+
+
+def _trust(loaded: LoadedSettings) -> Iterator[str]:
+    """How the project's file stands, where one was read."""
+    if loaded.locations.project is None or loaded.standing is None:
+        return
+    file = shown(loaded.locations.project)
+    match loaded.standing:
+        case Standing.TRUSTED:
+            yield f"{file} is trusted"
+        case Standing.CHANGED:
+            yield f"{file} is not trusted: it has changed since you trusted it"
+        case Standing.UNKNOWN:
+            yield f"{file} is not trusted"
+        case _:
+            assert_never(loaded.standing)
 
 
 def check(loaded: LoadedSettings, environ: Mapping[str, str]) -> str:
@@ -61,7 +85,7 @@ def _places(locations: ConfigLocations) -> Iterator[tuple[str, str]]:
     else:
         yield "user", f"{shown(locations.user)}  ({_state(is_present(locations.user), replaced)})"
     if locations.project is not None:
-        rules = "" if replaced else ", as a project's file: it may only tighten"
+        rules = "" if replaced else ", as a project's file: until you trust it, it may only tighten"
         yield "project", f"{shown(locations.project)}  ({_state(True, replaced)}{rules})"
     else:
         first, last = locations.project_search[0], locations.project_search[-1]

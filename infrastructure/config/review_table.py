@@ -10,6 +10,18 @@ from domain.mode import Mode
 from domain.path_policy import PROTECTED, SENSITIVE
 from infrastructure.config.about import About, ProjectRule
 
+_MOST, _LONGEST = 500, 200
+
+
+def _flaw(patterns: object) -> str | None:
+    """Every file that is met is held against all of them, and a strange folder may add some."""
+    given = patterns if isinstance(patterns, list | tuple) else ()
+    if len(given) > _MOST:
+        return f"{len(given):,} patterns are too many; at most {_MOST} are looked for, so name folders"
+    if any(len(str(pattern)) > _LONGEST for pattern in given):
+        return f"a pattern has more than {_LONGEST} characters; shorten it"
+    return None
+
 
 class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Which calls are asked about."""
@@ -30,6 +42,7 @@ class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             description="Paths that are asked about before they are written, in every mode. Patterns in the "
             "manner of ignore files, without regard to case. A list here replaces the default.",
             project=ProjectRule.ADD,
+            flaw=_flaw,
         ),
     ] = PROTECTED
     sensitive: Annotated[
@@ -37,5 +50,6 @@ class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         About(
             description="Paths that are asked about even before they are read. Same patterns, same rule.",
             project=ProjectRule.ADD,
+            flaw=_flaw,
         ),
     ] = SENSITIVE

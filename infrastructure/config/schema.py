@@ -11,6 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, Struct, field
 
 from infrastructure.config.about import About, ProjectRule
+from infrastructure.config.context_table import ContextTable
 from infrastructure.config.custom_tool_table import NAME_EXPECTED, TOOL_NAME, CustomToolTable, unfit_command
 from infrastructure.config.guard_table import GuardTable, foreign_setting, repeated_guard
 from infrastructure.config.hook_table import HookTable, lacks_one_program
@@ -23,9 +24,14 @@ from infrastructure.config.review_table import ReviewTable
 from infrastructure.config.web_table import WebTable
 
 PlannerName: TypeAlias = Literal["serializable", "partition", "risk_split", "all_parallel"]
+LayoutName: TypeAlias = Literal["auto", "default", "wide", "stacked", "minimal"]
 
 _THEME = r"\A[!-~]{1,100}\Z"
 _NEVER = ProjectRule.NEVER
+
+
+def _is_sqlite(url: str) -> bool:
+    return not url or url.startswith("sqlite:///")
 
 
 class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -182,13 +188,25 @@ class ToolsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class StorageTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Where quorum keeps what outlives a run."""
 
+    url: Annotated[
+        str,
+        Meta(max_length=4096),
+        About(
+            description="Database of the sessions, and of what files held before they were changed: a file of "
+            "SQLite on a local disk, for example sqlite:////home/me/ledger.sqlite. Empty: ledger.sqlite in the "
+            "state folder ($XDG_STATE_HOME/quorum, usually ~/.local/state/quorum).",
+            project=ProjectRule.OWN,
+            expected="the URL of an SQLite file, sqlite:///PATH",
+            accepts=_is_sqlite,
+        ),
+    ] = ""
     blobs: Annotated[
         str,
         Meta(max_length=4096),
         About(
             description="Folder of the outputs that are kept aside. Empty: blobs in the state folder "
             "($XDG_STATE_HOME/quorum, usually ~/.local/state/quorum).",
-            project=_NEVER,
+            project=ProjectRule.OWN,
             expected="the path of a folder",
         ),
     ] = ""
@@ -201,18 +219,57 @@ class TuiTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         str,
         Meta(pattern=_THEME),
         About(
-            description="Name of a colour theme, as the command palette (Ctrl+P, Theme) lists them.",
+            description="Name of a colour theme, as /theme lists them. quorum-ansi uses the terminal's own 16 "
+            "colours, quorum-contrast is for low vision; auto is the dark or the light one, by COLORFGBG.",
             project=ProjectRule.FREE,
             expected="the name of a theme",
         ),
     ] = "quorum"
+    layout: Annotated[
+        LayoutName,
+        About(
+            description="Where the parts of the screen stand: default has the side panel at the right, wide "
+            "gives it more room, stacked puts it below, minimal leaves out all but transcript and prompt. auto "
+            "goes by the size of the terminal.",
+            project=ProjectRule.FREE,
+        ),
+    ] = "auto"
     notifications: Annotated[
         bool,
         About(
-            description="Ring the terminal's bell when an answer is needed or a long turn has ended.",
+            description="Call for attention when an answer is needed or a long turn has ended, unless the "
+            "terminal says that it has the focus.",
             project=ProjectRule.FREE,
         ),
     ] = True
+    notify_by: Annotated[
+        Literal["auto", "bell", "desktop"],
+        About(
+            description="How: the terminal's bell, or a notification of the desktop. auto: of the desktop "
+            "where the terminal is known to show them and to report its focus, else the bell.",
+            project=ProjectRule.FREE,
+        ),
+    ] = "auto"
+    screen_reader: Annotated[
+        bool,
+        About(
+            description="Made for a screen reader: one column of plain lines, changes of state told in words, "
+            "nothing that ticks or moves, the terminal's cursor where the focus is.",
+            project=ProjectRule.FREE,
+        ),
+    ] = False
+    keys: Annotated[
+        Mapping[str, str | tuple[str, ...]],
+        About(
+            description="Other keys for what the app does: the name of an action, and its key or a list of "
+            'keys, such as redraw = "f5" or toggle_fold = ["ctrl+o", "f6"]. `quorum config keys` lists the '
+            "names with their keys. Esc, Ctrl+C, Enter and the arrow keys keep what they do.",
+            project=ProjectRule.OWN,
+            expected='a key, such as "ctrl+g", or a list of keys',
+            names_expected="the name of an action (quorum config keys lists them)",
+            names_example="redraw",
+        ),
+    ] = field(default_factory=dict)
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -228,6 +285,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = field(default_factory=built_in_providers)
     prices: Annotated[Mapping[str, ModelPriceTable], PRICES] = field(default_factory=dict)
     agent: Annotated[AgentTable, About(description="How far the agent goes by itself.")] = AgentTable()
+    context_budget: Annotated[
+        ContextTable, About(description="How a conversation is kept within its model's window.")
+    ] = ContextTable()
     review: Annotated[ReviewTable, About(description="Which calls are asked about.")] = ReviewTable()
     permissions: Annotated[
         PermissionTable,
@@ -243,7 +303,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         tuple[GuardTable, ...],
         About(
             description="The guards look at each risky call and may object, so that it is put to you: path, "
-            "destructive and size, all of them on. A table [[guards]] changes what it names of one.",
+            "destructive, size and secret, all of them on. A table [[guards]] changes what it names of one.",
             project=_NEVER,
             problem=foreign_setting,
             flaw=repeated_guard,

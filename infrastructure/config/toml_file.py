@@ -2,53 +2,66 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from domain.errors import ConfigError
-from infrastructure.config.toml_text import KeyPath, Position, printable, shortened
+from infrastructure.config.toml_statements import statements
+from infrastructure.config.toml_text import KeyPath, printable, shortened
 
 _LARGEST_BYTES = 1_000_000
-_LONGEST_STATEMENT_LINES = 200
+_MOST_DOTS = 32
+# The parser's time and memory grow with the square of a dotted key's length.
+_DOTTED = re.compile(rf"""(?<![\w"'.-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){{{_MOST_DOTS}}}""")
 _POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)")
 
 
 @dataclass(frozen=True, slots=True)
 class TomlFile:
-    """A file that was read and is TOML; whether it holds settings is not known yet."""
+    """A file that was read and is TOML; whether it holds settings is not known yet.
+
+    `digest` is the SHA-256 of the bytes that were parsed, in hexadecimal.
+    """
 
     path: Path
     text: str
     data: Mapping[str, object]
+    digest: str
 
     @classmethod
     def read(cls, path: Path) -> TomlFile:
         """Read and parse a file. Raises ConfigError that names it and, where it is no TOML, the line."""
-        text = _decoded(path, _content(path))
+        return cls.of(path, _content(path))
+
+    @classmethod
+    def of(cls, path: Path, content: bytes) -> TomlFile:
+        """The file of that name as if this were in it. Raises ConfigError as `read` does."""
+        text = _decoded(path, content)
+        too_deep = ConfigError(f"{shown(path)} is nested too deeply to be settings; flatten it")
+        if _DOTTED.search(text):
+            raise too_deep
         try:
-            return cls(path, text, tomllib.loads(text))
+            return cls(path, text, tomllib.loads(text), hashlib.sha256(content).hexdigest())
         except RecursionError:
-            raise ConfigError(f"{shown(path)} is nested too deeply to be settings; flatten it") from None
+            raise too_deep from None
         except ValueError as error:
             raise ConfigError(_syntax_problem(path, text, error)) from error
 
     def place(self, key: KeyPath) -> str:
         """Where a key stands, as "file:line", or the file alone where the line cannot be told."""
-        around: KeyPath = ()
-        found: int | None = None
-        for line, statement in _statements(self.text):
-            if statement[: len(key)] == key:
-                found = line
-                break
-            # what stands inside a value, such as a list of inline tables, is where that value is
-            if len(statement) > len(around) and statement == key[: len(statement)]:
-                around, found = statement, line
-        return shown(self.path) if found is None else f"{shown(self.path)}:{found}"
+        opened, set_on = _index(self.text)
+        line = opened.get(key)
+        # what stands inside a value, such as a list of inline tables, is where that value is
+        for length in range(len(key) - 1, 0, -1) if line is None else ():
+            line = line or set_on.get(key[:length])
+        return shown(self.path) if line is None else f"{shown(self.path)}:{line}"
 
 
 def shown(path: Path) -> str:
@@ -108,61 +121,14 @@ def _syntax_problem(path: Path, text: str, error: ValueError) -> str:
     return f"{shown(path)}:{line}: this is not TOML: {reason}{hint}"
 
 
-def _statements(text: str) -> Iterator[tuple[int, KeyPath]]:
-    """The first line and the full key of everything a valid document sets.
-
-    A statement may span lines. It ends with the first line up to which the parser takes it alone.
-    """
-    header: KeyPath = ()
-    arrays: dict[KeyPath, int] = {}
-    lines = [f"{line}\n" for line in text.split("\n")]
-    start = 0
-    while start < len(lines):
-        parsed, end = _statement(lines, start)
-        line = lines[start].lstrip()
-        if line.startswith("["):
-            header = _positioned(_innermost(parsed), arrays, opens=line.startswith("[["))
-            yield start + 1, header
-        else:
-            yield from ((start + 1, header + key) for key in _leaves(parsed))
-        start = end
-
-
-def _positioned(header: KeyPath, arrays: dict[KeyPath, int], *, opens: bool) -> KeyPath:
-    """A header's path with the positions of the arrays of tables in it; `opens`: it begins a table of one."""
-    path: KeyPath = ()
-    for place, name in enumerate(header, start=1):
-        path = (*path, name)
-        if opens and place == len(header):
-            arrays[path] = arrays.get(path, -1) + 1
-        if path in arrays:
-            path = (*path, Position(arrays[path]))
-    return path
-
-
-def _statement(lines: list[str], start: int) -> tuple[Mapping[str, object], int]:
-    for end in range(start + 1, min(start + _LONGEST_STATEMENT_LINES, len(lines)) + 1):
-        try:
-            return tomllib.loads("".join(lines[start:end])), end
-        except ValueError:
-            continue
-        except RecursionError:  # the document was parsed with less on the stack than this part of it
-            break
-    return {}, len(lines)
-
-
-def _innermost(table: object) -> KeyPath:
-    if isinstance(table, list):
-        return _innermost(table[0])
-    if isinstance(table, dict) and table:
-        name, inner = next(iter(table.items()))
-        return (name, *_innermost(inner))
-    return ()
-
-
-def _leaves(table: Mapping[str, object]) -> Iterator[KeyPath]:
-    for name, value in table.items():
-        if isinstance(value, dict) and value:
-            yield from ((name, *rest) for rest in _leaves(value))
-        else:
-            yield (name,)
+@lru_cache(maxsize=4)
+def _index(text: str) -> tuple[Mapping[KeyPath, int], Mapping[KeyPath, int]]:
+    """The first line on which something stands at or below each key, and that of each statement."""
+    opened: dict[KeyPath, int] = {}
+    set_on: dict[KeyPath, int] = {}
+    for statement in statements(text):
+        for path in (statement.header,) if statement.is_header else statement.leaves:
+            set_on.setdefault(path, statement.first + 1)
+            for length in range(1, len(path) + 1):
+                opened.setdefault(path[:length], statement.first + 1)
+    return opened, set_on

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
@@ -32,6 +33,27 @@ def literal(value: object) -> str:
     if isinstance(value, Sequence):
         return f"[{', '.join(map(literal, value))}]"
     return printable(str(value))
+
+
+def parsed(text: str) -> object:
+    """The TOML value that a text is, or the text itself where it is none."""
+    try:
+        data = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return text
+    return data["value"] if len(data) == 1 else text
+
+
+def key_path(text: str) -> KeyPath:
+    """The steps of a key in dotted form, as a TOML file would have it. Raises ValueError for what is none."""
+    data: object = tomllib.loads(f"{text} = 0")
+    path: KeyPath = ()
+    while isinstance(data, Mapping):
+        if len(data) != 1:
+            raise ValueError("more than one key")
+        ((name, data),) = data.items()
+        path = (*path, name)
+    return path
 
 
 def dotted(path: KeyPath) -> str:

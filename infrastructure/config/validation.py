@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeAlias, assert_never
 
 from infrastructure.config.keys import Key, Node, Table, nearest, nearest_word, node_at, schema_tree
@@ -37,7 +38,8 @@ def checked(data: Mapping[str, object], *, origin: str, place: PlaceOf) -> Check
     """Check all of a source. `place` says where a key stands in it; it is asked only about wrong keys."""
     result = Checked()
     for node, path, value in _walk(schema_tree(), (), data):
-        problems = [f"{place(where)}: {problem}" for where, problem in _problems(node, path, value)]
+        found = islice(_problems(node, path, value), MOST_PROBLEMS)
+        problems = [f"{place(where)}: {problem}" for where, problem in found]
         if problems:
             result.problems += problems
         elif isinstance(node, Table):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from domain.errors import ConfigError
 from infrastructure.config.loading import LoadedSettings
-from infrastructure.config.model_choice import choose_roles
+from infrastructure.config.model_choice import StoredKey, choose_roles, no_stored_key
 from infrastructure.config.schema import RunCommandTable
 from infrastructure.config.toml_file import shown
 from infrastructure.doctor.finding import Finding, fail, ok, warn
@@ -18,18 +18,23 @@ from infrastructure.doctor.sandbox import sandbox_found
 
 
 async def diagnose(
-    loaded: LoadedSettings | ConfigError, environ: Mapping[str, str], *, probe: bool = False
+    loaded: LoadedSettings | ConfigError,
+    environ: Mapping[str, str],
+    *,
+    probe: bool = False,
+    stored_key: StoredKey = no_stored_key,
 ) -> tuple[Finding, ...]:
     """Look at everything quorum needs here. Changes nothing and tells no key.
 
     `loaded` is the settings, or the error that loading them raised. Only with `probe` anything is sent: one
-    small request to every model that has a role, and to every other provider that could be asked.
+    small request to every model that has a role, and to every other provider that could be asked. `stored_key`
+    answers with a provider's key where that is kept elsewhere than in the environment.
     """
     findings = [python_found()]
     if isinstance(loaded, ConfigError):
         findings.append(fail("configuration", str(loaded), "correct it, or name another file with --config"))
     else:
-        findings += [_configuration(loaded), *await _models(loaded, environ, probe=probe)]
+        findings += [_configuration(loaded), *await _models(loaded, environ, stored_key, probe=probe)]
     commands = RunCommandTable() if isinstance(loaded, ConfigError) else loaded.settings.tools.run_command
     return (*findings, await sandbox_found(commands, environ), *machine_findings(environ))
 
@@ -42,21 +47,23 @@ def _configuration(loaded: LoadedSettings) -> Finding:
     return ok("configuration", files)
 
 
-async def _models(loaded: LoadedSettings, environ: Mapping[str, str], *, probe: bool) -> list[Finding]:
+async def _models(
+    loaded: LoadedSettings, environ: Mapping[str, str], stored_key: StoredKey, *, probe: bool
+) -> list[Finding]:
     models: Mapping[str, tuple[str, ...]] = {}
     try:
-        roles = choose_roles(loaded, environ)
+        roles = choose_roles(loaded, environ, stored_key)
     except ConfigError as error:
         findings = [fail("model", str(error), "correct the models, then run `quorum doctor` again")]
     else:
         findings = role_findings(roles)
         models = roles.by_model()
     used = {model.partition("/")[0] for model in models}
-    known = sorted(await readiness(loaded, environ), key=lambda each: each.provider not in used)
+    known = sorted(await readiness(loaded, environ, stored_key), key=lambda each: each.provider not in used)
     findings += [
         each.finding(used=each.provider in used, set_up=is_set_up(loaded, each.provider)) for each in known
     ]
     if probe:
         asked = questions(models, [each.provider for each in known if each.ready])
-        findings += await ask_providers(asked, loaded, environ)
+        findings += await ask_providers(asked, loaded, environ, stored_key=stored_key)
     return findings

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from domain.conversation import Conversation
-from domain.errors import ProviderError, ProviderErrorKind
+from domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from domain.response import Usage
 from infrastructure.building_blocks import provider_settings
 from infrastructure.config.loading import LoadedSettings
+from infrastructure.config.model_choice import StoredKey, no_stored_key
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.doctor.finding import Finding, fail, ok, warn
 from infrastructure.providers.gateway import ProviderGateway
@@ -57,12 +58,13 @@ async def probe(
     environ: Mapping[str, str],
     *,
     limit_secs: float = LIMIT_SECS,
+    stored_key: StoredKey = no_stored_key,
 ) -> list[Finding]:
     """Ask all at the same time, each once and for at most `limit_secs`. No finding tells a key."""
     tables = loaded.settings.providers
     settings = {name: _cheap(one, limit_secs) for name, one in provider_settings(tables).items()}
-    gateway = ProviderGateway(settings, environ=environ)
-    hide = _hiding(tables, environ)
+    gateway = ProviderGateway(settings, environ=environ, stored_key=stored_key)
+    hide = _hiding(tables, environ, [_stored(one.provider, stored_key) for one in asked])
     try:
         findings = await asyncio.gather(
             *(_ask(one, tables[one.provider], gateway, limit_secs) for one in asked)
@@ -144,6 +146,8 @@ def _remedy(question: Question, kind: ProviderErrorKind, settings: ProviderTable
             return f"to ask one of its models: quorum doctor --probe -m {question.provider}/NAME"
         case ProviderErrorKind.BAD_REQUEST | ProviderErrorKind.DAMAGED_STREAM:
             return f"see whether type and base_url of {table} fit the server (docs/providers.md)"
+        case ProviderErrorKind.TOO_LONG:
+            return "see how long a request the server takes: a single word was too long for it"
         case ProviderErrorKind.RATE_LIMIT | ProviderErrorKind.OVERLOADED | ProviderErrorKind.SERVER:
             return "try again later"
         case never:
@@ -158,12 +162,21 @@ def _who_asks(table: str, settings: ProviderTable) -> str:
     return f"put a valid key into the variable that api_key_env of {table} names"
 
 
-def _hiding(tables: Mapping[str, ProviderTable], environ: Mapping[str, str]) -> Callable[[str], str]:
+def _stored(provider: str, stored_key: StoredKey) -> str:
+    try:
+        return stored_key(provider) or ""
+    except ConfigError:  # asking will say so
+        return ""
+
+
+def _hiding(
+    tables: Mapping[str, ProviderTable], environ: Mapping[str, str], stored: Sequence[str]
+) -> Callable[[str], str]:
     """Replaces every key and every header's value that can be known of, whoever repeats it."""
     keys = {environ.get(table.api_key_env, "").strip() for table in tables.values() if table.api_key_env}
     likely = {value for table in tables.values() for value in table.headers.values()}
     likely |= {value.strip() for name, value in environ.items() if _SECRET_NAME.search(name)}
-    secrets = keys | {value for value in likely if len(value) >= _SHORTEST_SECRET}
+    secrets = keys | set(stored) | {value for value in likely if len(value) >= _SHORTEST_SECRET}
     longest_first = sorted(secrets - {""}, key=len, reverse=True)
 
     def hide(text: str) -> str:

@@ -11,10 +11,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from domain.conversation import Conversation
-from domain.errors import ProviderError
+from domain.errors import ConfigError, ProviderError
 from infrastructure.building_blocks import provider_settings
 from infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
-from infrastructure.config.model_choice import OFFLINE_MODEL, ROLES, ModelRoles
+from infrastructure.config.model_choice import OFFLINE_MODEL, ROLES, ModelRoles, StoredKey, no_stored_key
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.config.toml_file import shown
 from infrastructure.doctor.finding import Finding, fail, ok, warn
@@ -78,14 +78,16 @@ def role_findings(roles: ModelRoles) -> list[Finding]:
     ]
 
 
-async def readiness(loaded: LoadedSettings, environ: Mapping[str, str]) -> list[Readiness]:
-    """Whether each provider that is no mere interpreter could be asked."""
+async def readiness(
+    loaded: LoadedSettings, environ: Mapping[str, str], stored_key: StoredKey = no_stored_key
+) -> list[Readiness]:
+    """Whether each provider that is no mere interpreter could be asked, and where its key comes from."""
     tables = loaded.settings.providers
-    gateway = ProviderGateway(provider_settings(tables), environ=environ)
+    gateway = ProviderGateway(provider_settings(tables), environ=environ, stored_key=stored_key)
     found = []
     for name, table in tables.items():
         if table.type != "offline":
-            facts = _facts(name, table, environ)
+            facts = _facts(name, table, environ, stored_key)
             lacks = any(fact.remedy is not None for fact in facts)
             found.append(Readiness(name, facts if lacks else (*facts, *_refusal(name, gateway))))
     await gateway.aclose()
@@ -105,14 +107,16 @@ def _models_of(roles: ModelRoles, role: str) -> str:
     return ", ".join(models) or "no model"
 
 
-def _facts(name: str, table: ProviderTable, environ: Mapping[str, str]) -> tuple[_Fact, ...]:
+def _facts(
+    name: str, table: ProviderTable, environ: Mapping[str, str], stored_key: StoredKey
+) -> tuple[_Fact, ...]:
     if (module := _EXTRAS.get(table.client)) is not None:
         return (_extra(table.client, module), _package(table))  # the cloud's own SDK finds what shows who asks
     if table.type == "copilot":
         return (_copilot(table.program or "copilot", environ), _package(table))
     if table.client:
         return (_package(table),)
-    return (_key(name, table, environ), _package(table))
+    return (_key(name, table, environ, stored_key), _package(table))
 
 
 def _refusal(name: str, gateway: ProviderGateway) -> tuple[_Fact, ...]:
@@ -124,15 +128,22 @@ def _refusal(name: str, gateway: ProviderGateway) -> tuple[_Fact, ...]:
     return ()
 
 
-def _key(name: str, table: ProviderTable, environ: Mapping[str, str]) -> _Fact:
+def _key(name: str, table: ProviderTable, environ: Mapping[str, str], stored_key: StoredKey) -> _Fact:
     variable = table.api_key_env
     if not variable:
         return _Fact("set up to want no key")
     if environ.get(variable, "").strip():
         return _Fact(f"{variable} is set")
+    try:
+        if stored_key(name) is not None:
+            return _Fact("its key is in the keyring")
+    except ConfigError as trouble:
+        return _Fact(f"{variable} is not set, and {trouble}", f"export {variable}=… with your key for {name}")
     if table.type in ("openai", "openai-chat") and _is_loopback(table.base_url):
         return _Fact(f"{variable} is not set; a server on this machine is asked without one")
-    return _Fact(f"{variable} is not set", f"export {variable}=… with your key for {name}")
+    return _Fact(
+        f"{variable} is not set", f"export {variable}=… with your key for {name}, or `quorum keys set {name}`"
+    )
 
 
 def _copilot(program: str, environ: Mapping[str, str]) -> _Fact:

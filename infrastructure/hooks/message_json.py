@@ -21,8 +21,8 @@ def edited_messages(given: Sequence[JsonValue], original: Sequence[Message]) -> 
     """The messages that a hook handed back.
 
     One with an `index` is the original of that index: the text of a user's message and the outputs of
-    results may differ, an assistant's message may not. One without is a new user's message. Raises
-    HookFailure where that does not hold, or where calls and results no longer belong together.
+    results may differ, its images and an assistant's message may not. One without is a new user's message.
+    Raises HookFailure where that does not hold, or where calls and results no longer belong together.
     """
     messages = [_edited(place, one, original) for place, one in enumerate(given)]
     if not messages:
@@ -31,8 +31,8 @@ def edited_messages(given: Sequence[JsonValue], original: Sequence[Message]) -> 
     try:
         for message in messages:
             match message:
-                case UserMessage(text):
-                    replayed.add_user(text)
+                case UserMessage():
+                    replayed.add_user(message)
                 case AssistantMessage(response):
                     replayed.add_response(response)
                 case ToolResults(results):
@@ -49,8 +49,9 @@ def edited_messages(given: Sequence[JsonValue], original: Sequence[Message]) -> 
 
 def _to_json(message: Message) -> JsonObject:
     match message:
-        case UserMessage(text):
-            return {"role": "user", "text": text}
+        case UserMessage(text, images):
+            named: list[JsonValue] = [image.name for image in images]
+            return {"role": "user", "text": text, **({"images": named} if named else {})}
         case AssistantMessage(response):
             calls: list[JsonValue] = [
                 {"call_id": call.native_id, "tool": call.tool_name, "arguments": call.arguments}
@@ -89,8 +90,8 @@ def _edited(place: int, given: JsonValue, original: Sequence[Message]) -> Messag
     if set(given) == {"index"}:
         return message
     match message:
-        case UserMessage(text):
-            return UserMessage(_text(given.get("text", text), f"{where}.text"))
+        case UserMessage(text, images):
+            return UserMessage(_text(given.get("text", text), f"{where}.text"), images)
         case AssistantMessage():
             if given != {"index": index, **_to_json(message)}:
                 raise HookFailure(

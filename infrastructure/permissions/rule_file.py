@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import secrets
-import time
 import tomllib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,12 +14,10 @@ from domain.saved_rule import SavedRule
 from infrastructure.blocking import in_thread
 from infrastructure.config.paths import is_present
 from infrastructure.config.toml_file import TomlFile, shown
+from infrastructure.own_file import PATIENCE_SECS, OwnFile
 from infrastructure.permissions.rule_toml import PlacedRule, read_rules, rules_as_toml
 
 FILE_NAME = "permissions.toml"
-_PATIENCE_SECS = 5.0
-_PAUSE_SECS = 0.02
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +31,9 @@ class LoadedRules:
 class RuleFile:
     """Implements `RuleStore`. The file is replaced as a whole, and only by one process at a time."""
 
-    def __init__(self, path: Path, *, patience_secs: float = _PATIENCE_SECS) -> None:
+    def __init__(self, path: Path, *, patience_secs: float = PATIENCE_SECS) -> None:
+        self._file = OwnFile(path, patience_secs=patience_secs)
         self._path = path
-        self._patience_secs = patience_secs
 
     def rules(self) -> tuple[PlacedRule, ...]:
         """All rules of the file, those of other folders too; none without a file. Raises ConfigError."""
@@ -61,7 +54,7 @@ class RuleFile:
         """
         placed = [one for one in self.rules() if one.saved.project in (None, str(project))]
         warnings: list[str] = []
-        if placed and (danger := self._danger()):
+        if placed and (danger := self._file.danger()):
             warnings.append(
                 f"{danger}, so no rule in it that allows is used; say chmod 600 {shown(self._path)}"
             )
@@ -95,41 +88,8 @@ class RuleFile:
 
         await in_thread(lambda _stop: self._change(without_rule))
 
-    # ---------------------------------------------------------------- the file
-
-    def _danger(self) -> str | None:
-        """Why what stands in the file may not be the person's own."""
-        status = self._path.stat()
-        if status.st_uid not in (os.geteuid(), 0):
-            return f"{shown(self._path)} belongs to another user"
-        return f"others may write {shown(self._path)}" if status.st_mode & 0o022 else None
-
     def _change(self, change: Callable[[list[SavedRule]], list[SavedRule]]) -> None:
-        target = Path(os.path.realpath(self._path))  # a link to where a person keeps such files stays a link
-        try:
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with self._alone(target):
-                present = [one.saved for one in self.rules()]
-                _replace(target, _readable(rules_as_toml(change(present))))
-        except OSError as error:
-            raise ConfigError(f"{shown(self._path)} cannot be written: {error.strerror}") from error
-
-    @contextmanager
-    def _alone(self, target: Path) -> Iterator[None]:
-        """Hold the lock that every process takes before it changes the file."""
-        lock = os.open(f"{target}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            deadline = time.monotonic() + self._patience_secs
-            while not _locked(lock):
-                if time.monotonic() > deadline:
-                    raise ConfigError(
-                        f"another quorum has been changing {shown(self._path)} for {self._patience_secs:g} s; "
-                        "end it and try again"
-                    )
-                time.sleep(_PAUSE_SECS)
-            yield
-        finally:
-            os.close(lock)
+        self._file.change(lambda: _readable(rules_as_toml(change([one.saved for one in self.rules()]))))
 
 
 def _readable(text: str) -> str:
@@ -141,32 +101,3 @@ def _readable(text: str) -> str:
             "the rule, or the name of its folder, is not valid Unicode and cannot be saved"
         ) from error
     return text
-
-
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _replace(target: Path, text: str) -> None:
-    """Put a text in the place of a file, so that there is always either the old one or the new one, whole."""
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    descriptor = os.open(temporary, _NEW, 0o600)
-    try:
-        with open(descriptor, "w", encoding="utf-8", errors="strict") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
-        raise
-    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -23,11 +23,15 @@ _MODEL = re.compile(r"[a-z]+/[!-~]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedPrice:
-    """A price, where it was published, and the last day on which it is known to have stood there."""
+    """A price, where it was published, and the last day on which it is known to have stood there.
+
+    `window` is how many tokens a prompt of this model may have, or None where that is not known.
+    """
 
     price: Price
     as_of: date
     source: str
+    window: int | None = None
 
 
 class _Figures(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -56,6 +60,7 @@ class _LongPrompt(_Figures, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 class _Entry(_Figures, frozen=True, forbid_unknown_fields=True, kw_only=True):
     as_of: date
     source: str
+    window: int | None = None
     long_prompt: _LongPrompt | None = None
 
 
@@ -85,7 +90,11 @@ def _published(model: str, data: object) -> PublishedPrice:
         entry = msgspec.convert(data, _Entry, strict=True)
         if not entry.source.strip():
             raise ValueError("its source must be named")
-        return PublishedPrice(price=entry.price(_long(entry)), as_of=entry.as_of, source=entry.source)
+        if entry.window is not None and entry.window <= 0:
+            raise ValueError("its window must be a number of tokens above 0")
+        return PublishedPrice(
+            price=entry.price(_long(entry)), as_of=entry.as_of, source=entry.source, window=entry.window
+        )
     except ValueError as error:  # msgspec's own errors are of this kind
         raise ConfigError(f"{_FILE}: the entry {model!r} is wrong: {error}; correct it") from error
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypedDict, assert_never
 
 import httpx2
 
 from application.ports import OnStreamEvent
 from domain.errors import ProviderError
+from domain.image import ImageLimits
 from domain.response import LlmResponse
 from infrastructure.providers.amazon_bedrock import BedrockAccess
 from infrastructure.providers.amazon_stream import is_framed, unframed
@@ -38,6 +40,16 @@ ANTHROPIC = PublicService(
     address="https://api.anthropic.com", address_env="ANTHROPIC_BASE_URL", key_env="ANTHROPIC_API_KEY"
 )
 DEFAULT_MAX_OUTPUT_TOKENS = 16384
+# 5 MiB in base64 an image, and 32 MB a request with all else in it; the clouds that serve it take less.
+_IMAGES = ImageLimits(
+    image_bytes=5 * 1024 * 1024 * 3 // 4,
+    total_bytes=22_000_000,
+    images=100,
+    side=8_000,
+    crowd=20,
+    crowd_side=2_000,
+)
+_IMAGES_IN_CLOUDS = replace(_IMAGES, total_bytes=13_000_000)
 
 
 class _Common(TypedDict):
@@ -68,6 +80,11 @@ class AnthropicMessages:
     def provider(self) -> str:
         """The name of the provider in the settings."""
         return self._endpoint.provider
+
+    @property
+    def image_limits(self) -> ImageLimits:
+        """What the API takes in one request."""
+        return _IMAGES if self._endpoint.cloud is None else _IMAGES_IN_CLOUDS
 
     def warm_up(self) -> None:
         """Load the SDK and build its client. Blocks; may be called from any thread, any number of times.

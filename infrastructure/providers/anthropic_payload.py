@@ -19,6 +19,7 @@ from domain.response import (
 from domain.tool import ToolResultMessage
 from infrastructure.providers.json_fields import text_of, whole
 from infrastructure.providers.sent_calls import SentIds, sent_name, sent_output, sent_prompt
+from infrastructure.providers.sent_images import images_of
 from infrastructure.providers.wire import WireRequest
 
 _CACHED: JsonObject = {"type": "ephemeral"}
@@ -42,7 +43,7 @@ def messages_payload(
     Cache marks stand after the tools, the system text and the last two user messages: what comes before
     them is the same in the next request.
     """
-    answers_joined = _alternating(_turns(request.messages, provider, needs_signatures))
+    answers_joined = _alternating(_turns(request, provider, needs_signatures))
     turns = _alternating(_acceptable(answers_joined, is_paused=_is_paused(request.messages)))
     _begin_and_end_with_user(turns, request.messages)
     _mark_cached(turns)
@@ -70,12 +71,12 @@ def _tool_choice(request: WireRequest) -> JsonObject:
             assert_never(never)
 
 
-def _turns(messages: Sequence[Message], provider: str, needs_signatures: bool) -> Iterator[_Turn]:
+def _turns(request: WireRequest, provider: str, needs_signatures: bool) -> Iterator[_Turn]:
     ids = SentIds(odd=_FOREIGN_ID)
-    for message in messages:
+    for message in request.messages:
         match message:
             case UserMessage():
-                yield "user", [_text(sent_prompt(message.text))]
+                yield "user", [*_images(message, request), _text(sent_prompt(message.text))]
             case AssistantMessage():
                 content = message.response.content
                 calls = any(isinstance(block, ToolUseBlock) for block in content)
@@ -152,6 +153,13 @@ def _is_result(block: JsonObject) -> bool:
 
 def _text(text: str) -> dict[str, JsonValue]:
     return {"type": "text", "text": text}
+
+
+def _images(message: UserMessage, request: WireRequest) -> Iterator[dict[str, JsonValue]]:
+    """Images come before the text: so they are understood best."""
+    for image, encoded in images_of(message, request):
+        source: JsonObject = {"type": "base64", "media_type": image.media_type, "data": encoded}
+        yield {"type": "image", "source": source}
 
 
 def _answer_blocks(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from application.ports import LlmSession, MessageShaper
+from application.ports import ContentStore, LlmSession, MessageShaper
 from domain.conversation import Conversation
 from infrastructure.providers.forced_choice import FreeModels
 from infrastructure.providers.session import ConversationSession
@@ -36,9 +36,10 @@ class Backend(Protocol):
 class WireBackend:
     """A provider that takes the whole conversation with every request: one wire serves all its sessions."""
 
-    def __init__(self, wire: Wire, *, max_retries: int) -> None:
+    def __init__(self, wire: Wire, *, max_retries: int, contents: ContentStore | None = None) -> None:
         self._wire = wire
         self._max_retries = max_retries
+        self._contents = contents
         self._free = FreeModels()
 
     def session(
@@ -53,6 +54,7 @@ class WireBackend:
             shape=shape,
             max_retries=self._max_retries,
             free=self._free,
+            contents=self._contents,
         )
 
     async def models(self) -> tuple[str, ...]:

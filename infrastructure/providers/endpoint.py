@@ -113,7 +113,8 @@ def _key(provider: str, key_env: str | None, environ: Mapping[str, str], *, may_
     if not key:
         raise _misconfigured(
             f"the environment variable {key_env} is not set; set it to your key for provider {provider}, "
-            f"or name another variable with api_key_env in [providers.{provider}]"
+            f"store the key with `quorum keys set {provider}`, or name another variable with api_key_env in "
+            f"[providers.{provider}]"
         )
     if not (key.isascii() and key.isprintable()):
         raise _misconfigured(

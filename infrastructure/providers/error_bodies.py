@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Mapping
 
@@ -10,6 +11,7 @@ from domain.json_value import JsonObject, JsonValue
 from infrastructure.providers.json_fields import count_of, object_of, text_of
 
 _LONGEST_DETAIL = 300
+_LONGEST_SEARCHED = 4_000
 _STATUS_OF_TYPE: Mapping[str, int] = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -25,6 +27,7 @@ _STATUS_OF_TYPE: Mapping[str, int] = {
     "overloaded_error": 529,
     # codes, where an error has no better type; the request is at fault and stays so
     "context_length_exceeded": 400,
+    "exceed_context_size_error": 400,
     "invalid_prompt": 400,
     "content_filter": 400,
     "invalid_api_key": 401,
@@ -61,6 +64,26 @@ _STATUS_OF_MINIMAX: Mapping[int, int] = {
     2013: 400,
     2049: 401,
 }
+_TOO_LONG_CODES = frozenset(
+    {
+        "context_length_exceeded",  # OpenAI, Azure and many after them
+        "exceed_context_size_error",  # llama.cpp
+        "request_too_large",  # Anthropic, where the whole request is
+        "model_max_prompt_tokens_exceeded",  # GitHub Copilot
+    }
+)
+# How it is said where there is no such code, by Anthropic (in two ways), Bedrock, OpenAI (in two), vLLM, xAI,
+# llama.cpp, LM Studio, Google, Groq, Moonshot, MiniMax, Ollama and GitHub Copilot.
+_TOO_LONG = re.compile(
+    r"prompt is too long|exceed context limit|input is too long|maximum context length"
+    r"|exceeds the context window|context[ _]length[ _]exceeded|maximum prompt length"
+    r"|exceeds? .{0,30}context (size|length)"
+    r"|greater than the context length|input token count.{0,40}exceeds|reduce the length of the messages"
+    r"|exceeded model token limit|context window exceeds|exceeded max context|prompt token count.{0,40}exceeds",
+    re.IGNORECASE,
+)
+# Refusals that are about who asks, about what for, or about how often, whatever else their words mention.
+_NOT_OF_LENGTH = frozenset({401, 402, 403, 404, 408, 429, 503, 504, 529})
 _FINAL_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 
 
@@ -78,6 +101,23 @@ def _written_out(char: str) -> str:
 def is_final(error: JsonObject) -> bool:
     """Whether waiting cannot help: the account is empty, not the minute's allowance."""
     return text_of(error, "code") in _FINAL_CODES or text_of(error, "type") in _FINAL_CODES
+
+
+def is_too_long(error: JsonObject, status: int | None, text: str = "") -> bool:
+    """Whether a request was refused because it is longer than the model, or the server, takes.
+
+    `text` is the body of the answer where that holds no error that can be taken apart.
+    """
+    if {text_of(error, "code"), text_of(error, "type")} & _TOO_LONG_CODES:
+        return True
+    upstream = text_of(object_of(error, "metadata"), "raw")
+    words = (text_of(error, "message"), text_of(error, "detail"), upstream, "" if error else text)
+    return speaks_of_length(status, " ".join(words))
+
+
+def speaks_of_length(status: int | None, text: str) -> bool:
+    """Whether the words of a refusal are about the length of the request."""
+    return status not in _NOT_OF_LENGTH and _TOO_LONG.search(text[:_LONGEST_SEARCHED]) is not None
 
 
 def status_in(error: JsonObject) -> int | None:

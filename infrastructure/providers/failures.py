@@ -15,6 +15,7 @@ from infrastructure.providers.error_bodies import (
     error_in,
     is_final,
     is_stranger_to_amazon,
+    is_too_long,
     one_line,
     plain_text,
     speaks_of_model,
@@ -32,6 +33,7 @@ _KINDS: Mapping[int, _Kind] = {
     404: _Kind.NOT_FOUND,
     408: _Kind.TIMEOUT,
     409: _Kind.SERVER,
+    413: _Kind.TOO_LONG,
     429: _Kind.RATE_LIMIT,
     503: _Kind.OVERLOADED,
     504: _Kind.TIMEOUT,
@@ -45,6 +47,7 @@ _SAYS: Mapping[_Kind, str] = {
     _Kind.PERMISSION: "does not permit the request",
     _Kind.NOT_FOUND: "does not know the model or the address",
     _Kind.BAD_REQUEST: "refused the request",
+    _Kind.TOO_LONG: "refused the request as too long",
     _Kind.RATE_LIMIT: "rate limited the request",
     _Kind.OVERLOADED: "is overloaded",
     _Kind.SERVER: "failed on its side",
@@ -85,7 +88,11 @@ class Failures:
         return self._said(
             status,
             self._detail(error) or self._shown(body),
-            kind=_Kind.AUTHENTICATION if unknown else None,
+            kind=_Kind.AUTHENTICATION
+            if unknown
+            else _Kind.TOO_LONG
+            if is_too_long(error, status, body)
+            else None,
             remedy=self.other_api if status in _NO_SUCH_PATH and not speaks_of_model(error, body) else "",
             final=is_final(error) or wish == "false",
             passing=wish == "true",
@@ -98,7 +105,8 @@ class Failures:
         """An error that the provider reported inside a stream that had begun with success."""
         known = error if isinstance(error, Mapping) else {"message": error}
         status = status_in(known)
-        return self._said(status, self._detail(known), final=is_final(known), partial=started)
+        kind = _Kind.TOO_LONG if is_too_long(known, status) else None
+        return self._said(status, self._detail(known), kind=kind, final=is_final(known), partial=started)
 
     def unreachable(self, error: Exception, *, started: bool) -> ProviderError:
         """A failure of the connection, before or after the answer began."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
-from application.ports import LlmSession, MessageShaper
+from application.ports import ContentStore, LlmSession, MessageShaper
 from domain.conversation import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
 from infrastructure.providers.backend import Backend, WireBackend
@@ -20,14 +20,23 @@ if TYPE_CHECKING:
 class ProviderGateway:
     """Implements `LlmGateway` over the configured providers; each is set up once, for all sessions.
 
-    `environ` holds the keys. The modules of a provider are imported when it is first asked for.
+    `environ` holds the keys, and `stored_key` is asked for that of a provider whose variable is not set; it
+    answers None where it has none, and raises ConfigError. `contents` keeps the images of
+    conversations. The modules of a provider are imported when it is first asked for.
     """
 
     def __init__(
-        self, settings: Mapping[str, ProviderSettings], *, environ: Mapping[str, str] = os.environ
+        self,
+        settings: Mapping[str, ProviderSettings],
+        *,
+        environ: Mapping[str, str] = os.environ,
+        stored_key: Callable[[str], str | None] = lambda _provider: None,
+        contents: ContentStore | None = None,
     ) -> None:
         self._settings = settings
         self._environ = environ
+        self._stored_key = stored_key
+        self._contents = contents
         self._backends: dict[str, Backend] = {}
         self._building = threading.Lock()
 
@@ -108,23 +117,33 @@ class ProviderGateway:
             case "copilot":
                 from infrastructure.providers.copilot.backend import CopilotBackend
 
-                return CopilotBackend(provider, settings, self._environ)
+                return CopilotBackend(provider, settings, self._seen_by(provider, settings), self._contents)
             case "offline":
                 from infrastructure.providers.offline import OfflineWire
 
                 wire = OfflineWire()
             case never:
                 assert_never(never)
-        return WireBackend(wire, max_retries=settings.max_retries)
+        return WireBackend(wire, max_retries=settings.max_retries, contents=self._contents)
 
     def _endpoint(self, provider: str, settings: ProviderSettings, public: PublicService) -> Endpoint:
+        environ = self._seen_by(provider, settings, public)
         if settings.client:
             from infrastructure.providers.clouds import cloud_endpoint
 
-            return cloud_endpoint(provider, settings, self._environ, public)
+            return cloud_endpoint(provider, settings, environ, public)
         from infrastructure.providers.endpoint import Endpoint
 
-        return Endpoint.of(provider, settings, self._environ, public)
+        return Endpoint.of(provider, settings, environ, public)
+
+    def _seen_by(
+        self, provider: str, settings: ProviderSettings, public: PublicService | None = None
+    ) -> Mapping[str, str]:
+        """The environment with the provider's key from the keyring, where its variable is not set."""
+        from infrastructure.providers.stored_keys import WithStoredKey, key_variables
+
+        variables = key_variables(settings, public.key_env if public is not None else "")
+        return WithStoredKey(self._environ, variables, provider, self._stored_key)
 
 
 def _misconfigured(text: str) -> ProviderError:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from application.ports import OnStreamEvent
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.image import ImageLimits
 from domain.response import LlmResponse
 from infrastructure.providers.endpoint import AzureAccess, Endpoint
 from infrastructure.providers.openai_answer import ChatAnswer
-from infrastructure.providers.openai_client import OpenAiClient
+from infrastructure.providers.openai_client import OPENAI_IMAGES, OpenAiClient
 from infrastructure.providers.openai_payload import chat_payload
 from infrastructure.providers.wire import WireRequest
 
@@ -32,6 +33,11 @@ class OpenAiChat:
     def provider(self) -> str:
         """The name of the provider in the settings."""
         return self._endpoint.provider
+
+    @property
+    def image_limits(self) -> ImageLimits:
+        """What OpenAI takes in one request."""
+        return OPENAI_IMAGES
 
     def warm_up(self) -> None:
         """Load the SDK. Blocks; may be called from any thread. Raises ProviderError(CONFIGURATION)."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, assert_nev
 
 import httpx2
 
+from domain.image import ImageLimits
 from domain.json_value import JsonValue
 from domain.response import LlmResponse
 from infrastructure.providers.endpoint import AzureAccess, Endpoint, PublicService
@@ -28,6 +29,8 @@ OPENAI = PublicService(
     key_env="OPENAI_API_KEY",
     local_needs_no_key=True,
 )
+OPENAI_IMAGES = ImageLimits(image_bytes=20_000_000, total_bytes=50_000_000, images=500)
+"""What OpenAI documents. Other servers that speak its API say themselves what is too much for them."""
 
 
 class _Common(TypedDict):

@@ -11,6 +11,7 @@ from domain.json_value import JsonObject, JsonValue
 from domain.response import ContentBlock, LlmResponse, OpaqueBlock, ReasoningBlock, ToolUseBlock
 from infrastructure.providers.json_fields import object_of, text_of, whole
 from infrastructure.providers.sent_calls import SentIds, sent_name, sent_output, sent_prompt
+from infrastructure.providers.sent_images import data_url, images_of
 from infrastructure.providers.wire import WireRequest
 
 CALL_EXTRA = "call_extra"
@@ -72,7 +73,7 @@ def _messages(request: WireRequest, provider: str) -> Iterator[JsonObject]:
         match message:
             case UserMessage():
                 after_results = False
-                yield {"role": "user", "content": sent_prompt(message.text)}
+                yield {"role": "user", "content": _said(message, request)}
             case AssistantMessage():
                 yield from _answer(message.response, provider, ids, after_results=after_results)
             case ToolResults():
@@ -85,6 +86,16 @@ def _messages(request: WireRequest, provider: str) -> Iterator[JsonObject]:
                     }
             case _:
                 assert_never(message)
+
+
+def _said(message: UserMessage, request: WireRequest) -> JsonValue:
+    """A text alone stays one: servers without images know nothing else."""
+    text = sent_prompt(message.text)
+    images: list[JsonValue] = [
+        {"type": "image_url", "image_url": {"url": data_url(image, encoded)}}
+        for image, encoded in images_of(message, request)
+    ]
+    return [*images, {"type": "text", "text": text}] if images else text
 
 
 def _answer(response: LlmResponse, provider: str, ids: SentIds, *, after_results: bool) -> Iterator[JsonObject]:

@@ -11,6 +11,7 @@ from domain.json_value import JsonObject, JsonValue
 from domain.response import LlmResponse, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
 from infrastructure.providers.json_fields import text_of, whole
 from infrastructure.providers.sent_calls import SentIds, sent_name, sent_output, sent_prompt
+from infrastructure.providers.sent_images import data_url, images_of
 from infrastructure.providers.wire import WireRequest
 
 MESSAGE_PHASE = "message_phase"
@@ -69,7 +70,7 @@ def _items(request: WireRequest, provider: str) -> Iterator[JsonObject]:
     for message in request.messages:
         match message:
             case UserMessage():
-                yield {"role": "user", "content": sent_prompt(message.text)}
+                yield {"role": "user", "content": _said(message, request)}
             case AssistantMessage():
                 yield from _acceptable(list(_answer(message.response, provider, ids)))
             case ToolResults():
@@ -81,6 +82,15 @@ def _items(request: WireRequest, provider: str) -> Iterator[JsonObject]:
                     }
             case _:
                 assert_never(message)
+
+
+def _said(message: UserMessage, request: WireRequest) -> JsonValue:
+    text = sent_prompt(message.text)
+    images: list[JsonValue] = [
+        {"type": "input_image", "image_url": data_url(image, encoded), "detail": "auto"}
+        for image, encoded in images_of(message, request)
+    ]
+    return [*images, {"type": "input_text", "text": text}] if images else text
 
 
 def _acceptable(items: list[JsonObject]) -> list[JsonObject]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from application.ports import MessageShaper, OnStreamEvent, ToolChoice
-from domain.conversation import Conversation
+from application.ports import ContentStore, MessageShaper, OnStreamEvent, ToolChoice
+from domain.conversation import Conversation, UserMessage
 from domain.errors import ConversationError, ProviderError
 from domain.json_value import JsonObject
 from domain.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock
@@ -14,7 +14,8 @@ from domain.stream import Completed, CompletedResponse, Delta, Error, RetrySched
 from domain.tool import ToolResultMessage
 from infrastructure.providers.forced_choice import FreeModels
 from infrastructure.providers.retry import jittered_backoff, too_long_to_wait
-from infrastructure.providers.wire import Wire, WireRequest
+from infrastructure.providers.sent_images import SentImages
+from infrastructure.providers.wire import SeeingWire, Wire, WireRequest
 
 
 class ConversationSession:
@@ -23,7 +24,8 @@ class ConversationSession:
     A request is repeated, at most `max_retries` times, only while nothing of its answer has arrived.
     `shape` may give one request other messages than the conversation holds; what it raises goes through.
     `backoff` gives the seconds before the n-th repetition where the provider names none; `free` are the
-    models that no tool can be forced upon, best shared by all sessions with a provider.
+    models that no tool can be forced upon, best shared by all sessions with a provider. `contents` is where
+    the images of the conversation are kept.
     """
 
     def __init__(
@@ -37,6 +39,7 @@ class ConversationSession:
         shape: MessageShaper | None = None,
         backoff: Callable[[int], float] = jittered_backoff,
         free: FreeModels | None = None,
+        contents: ContentStore | None = None,
     ) -> None:
         self._shape = shape
         self._wire = wire
@@ -46,6 +49,7 @@ class ConversationSession:
         self._max_retries = max_retries
         self._backoff = backoff
         self._free = free if free is not None else FreeModels()
+        self._images = SentImages(contents, wire.image_limits) if isinstance(wire, SeeingWire) else None
         self._tools: tuple[JsonObject, ...] = ()
 
     @property
@@ -67,7 +71,7 @@ class ConversationSession:
 
     async def send_with_tools(
         self,
-        content: str | None,
+        content: str | UserMessage | None,
         tools: Sequence[JsonObject],
         *,
         tool_choice: ToolChoice = "auto",
@@ -123,11 +127,11 @@ class ConversationSession:
     async def _until_answered(self, request: WireRequest, heard: _Listener) -> LlmResponse:
         attempt = 0
         while True:
-            sent = self._free.fitted(request)
+            sent = await self._with_images(self._free.fitted(request))
             try:
-                return await self._wire.exchange(sent, heard)
+                response = await self._wire.exchange(sent, heard)
             except ProviderError as error:
-                if self._free.learn(sent, error):
+                if self._free.learn(sent, error) or self._goes_on_without_images(sent, error, heard):
                     continue
                 if not error.retryable or error.partial or heard.anything:
                     raise
@@ -146,7 +150,22 @@ class ConversationSession:
                         kind=error.kind,
                     )
                 )
+            else:
+                if self._images is not None:
+                    self._images.accept(sent)
+                return response
             await asyncio.sleep(delay)
+
+    async def _with_images(self, request: WireRequest) -> WireRequest:
+        return request if self._images is None else await self._images.fitted(request, self.model)
+
+    def _goes_on_without_images(self, sent: WireRequest, error: ProviderError, heard: _Listener) -> bool:
+        """Whether a request refused for images of earlier is to be sent without them. Raises ProviderError,
+        with the remedy, where it may be for those of the last message."""
+        why = self._images.refuse(sent, error, self.model) if self._images is not None else ""
+        if why:
+            heard.pass_on(RetryScheduled(attempt=1, attempts=1, delay_secs=0.0, reason=why, kind=error.kind))
+        return bool(why)
 
     def _keep(self, text: str, why: str) -> None:
         """Keep the text that arrived of an answer that never became whole; its calls are lost on purpose."""

@@ -8,6 +8,7 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from application.ports import OnStreamEvent, ToolChoice
 from domain.conversation import Message
+from domain.image import ImageLimits
 from domain.json_value import JsonObject
 from domain.response import LlmResponse
 
@@ -20,7 +21,7 @@ class WireRequest:
     """One request: the whole conversation, and what is offered with it.
 
     `model` is the provider's own name of the model; `tools` are neutral schemas
-    {name, description, input_schema}.
+    {name, description, input_schema}. `images` are the contents of its images in base64, by their hash.
     """
 
     model: str
@@ -28,6 +29,7 @@ class WireRequest:
     messages: tuple[Message, ...]
     tools: tuple[JsonObject, ...]
     tool_choice: ToolChoice
+    images: Mapping[str, str] = field(default_factory=dict)
 
 
 class Wire(Protocol):
@@ -60,6 +62,16 @@ class WarmWire(Wire, Protocol):
 
     def warm_up(self) -> None:
         """Load what the first request needs. Blocks; may be called from any thread. Raises ProviderError."""
+        ...
+
+
+@runtime_checkable
+class SeeingWire(Wire, Protocol):
+    """A wire that can carry images. Over any other, a message brings only their names."""
+
+    @property
+    def image_limits(self) -> ImageLimits:
+        """What the provider takes, as it documents it."""
         ...
 
 

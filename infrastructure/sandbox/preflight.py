@@ -6,10 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from domain.sandbox import SandboxOff, SandboxOn, SandboxState
+from infrastructure.program_path import path_outside
 
 PROGRAM = "bwrap"
 LIMIT_SECS = 2.0
@@ -50,7 +51,7 @@ def look_for_sandbox(
             why="there is no sandbox for this system",
             remedy="run quorum on Linux, or in a virtual machine or container of its own",
         )
-    program = shutil.which(PROGRAM, path=_trusted(path or os.defpath, untrusted))
+    program = shutil.which(PROGRAM, path=path_outside(path or os.defpath, untrusted))
     if program is None:
         return SandboxOff(why=f"bubblewrap is not installed ({PROGRAM} is not on PATH)", remedy=_INSTALL)
     try:
@@ -66,15 +67,6 @@ def look_for_sandbox(
 
 class _Failed(Exception):
     """A trial did not end well; the text says how, in one line."""
-
-
-def _trusted(path: str, untrusted: Sequence[Path]) -> str:
-    kept = (entry for entry in path.split(os.pathsep) if os.path.isabs(entry))
-    return os.pathsep.join(entry for entry in kept if not _is_below(Path(os.path.realpath(entry)), untrusted))
-
-
-def _is_below(folder: Path, untrusted: Iterable[Path]) -> bool:
-    return any(folder.is_relative_to(each) for each in untrusted)
 
 
 def _said(argv: Sequence[str], limit_secs: float) -> str:

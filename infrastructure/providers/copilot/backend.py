@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from application.ports import LlmSession, MessageShaper
+from application.ports import ContentStore, LlmSession, MessageShaper
 from domain.conversation import Conversation
 from infrastructure.providers.copilot.failures import CopilotFailures
 from infrastructure.providers.copilot.launch import Launch
@@ -26,7 +26,14 @@ class CopilotBackend:
     when made, if the CLI is not installed or is asked for what it cannot do.
     """
 
-    def __init__(self, provider: str, settings: ProviderSettings, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        provider: str,
+        settings: ProviderSettings,
+        environ: Mapping[str, str],
+        contents: ContentStore | None = None,
+    ) -> None:
+        self._contents = contents
         self._launch = Launch.of(provider, settings, environ)
         self._failures = CopilotFailures(self._launch)
         self._loading = threading.Lock()
@@ -37,7 +44,15 @@ class CopilotBackend:
     ) -> LlmSession:
         """A session with one model."""
         wire = CopilotWire(self._launch.provider, self._ready)
-        return ConversationSession(wire, conversation, model=model, system=system, shape=shape, max_retries=0)
+        return ConversationSession(
+            wire,
+            conversation,
+            model=model,
+            system=system,
+            shape=shape,
+            max_retries=0,
+            contents=self._contents,
+        )
 
     async def models(self) -> tuple[str, ...]:
         """The models that GitHub offers to who is logged in. Raises ProviderError."""

@@ -10,10 +10,12 @@ from typing import TypeVar
 from copilot import CopilotClient, CopilotSession, SessionEvent, Tool
 from copilot._jsonrpc import JsonRpcError, ProcessExitedError
 from copilot.rpc import ExternalToolTextResultForLlm, HandlePendingToolCallRequest
+from copilot.session import Attachment, BlobAttachment
 from copilot.session_events import SessionIdleData
 
 from application.ports import OnStreamEvent
 from domain.conversation import Message, ToolResults, UserMessage
+from domain.image import Image
 from domain.json_value import JsonObject
 from domain.tool import ToolResultMessage
 from infrastructure.providers.copilot.failures import CopilotFailures
@@ -86,11 +88,15 @@ class Channel:
             await self._accepted(self._session.set_tools(declared(tools)), "take the tools")
             self._offered = tools
 
-    async def say(self, prompt: str) -> None:
-        """Have the model answer a prompt. Raises ProviderError."""
+    async def say(self, prompt: str, images: Iterable[tuple[Image, str]] = ()) -> None:
+        """Have the model answer a prompt, with these images, their contents in base64. Raises ProviderError."""
+        attached: list[Attachment] = [
+            BlobAttachment(type="blob", data=encoded, mimeType=image.media_type, displayName=image.name)
+            for image, encoded in images
+        ]
         self._answered = ()
         self._busy = True  # from here on: a prompt that is given up while it is taken may be taken all the same
-        await self._accepted(self._session.send(whole(prompt)), "take the prompt")
+        await self._accepted(self._session.send(whole(prompt), attachments=attached or None), "take the prompt")
 
     async def answer(self, results: Iterable[ToolResultMessage]) -> None:
         """Give the results of the open calls. Raises ProviderError where one of them is open no more."""

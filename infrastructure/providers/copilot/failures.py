@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from domain.errors import ProviderError, ProviderErrorKind
 from infrastructure.providers.copilot.launch import Launch
-from infrastructure.providers.error_bodies import one_line
+from infrastructure.providers.error_bodies import one_line, speaks_of_length
 
 _Kind = ProviderErrorKind
 _OF_STATUS: Mapping[int, _Kind] = {
@@ -27,7 +27,7 @@ _OF_TYPE: Mapping[str, _Kind] = {
     "policy": _Kind.PERMISSION,
     "quota": _Kind.PERMISSION,
     "rate_limit": _Kind.RATE_LIMIT,
-    "context_limit": _Kind.BAD_REQUEST,
+    "context_limit": _Kind.TOO_LONG,
     "model_not_supported": _Kind.NOT_FOUND,
 }
 _OF_RETRY: Mapping[str, _Kind] = {
@@ -42,6 +42,7 @@ _SAYS: Mapping[_Kind, str] = {
     _Kind.PERMISSION: "may not do this",
     _Kind.NOT_FOUND: "does not know the model or the address",
     _Kind.BAD_REQUEST: "had its request refused",
+    _Kind.TOO_LONG: "had its request refused as too long",
     _Kind.RATE_LIMIT: "was rate limited",
     _Kind.OVERLOADED: "found the service overloaded",
     _Kind.SERVER: "failed",
@@ -144,6 +145,8 @@ class CopilotFailures:
         return "log in with `copilot login`, or name the variable of a GitHub token with api_key_env"
 
     def _kind(self, error_type: str, message: str, status: int | None) -> _Kind:
+        if error_type == "context_limit" or speaks_of_length(status, message):
+            return _Kind.TOO_LONG
         if status is not None and 400 <= status <= 599:
             return _OF_STATUS.get(status, _Kind.BAD_REQUEST if status < 500 else _Kind.SERVER)
         if _NOT_LOGGED_IN.search(message):  # for some of these the CLI's own word is "query"

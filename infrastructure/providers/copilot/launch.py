@@ -111,8 +111,9 @@ def _key(provider: str, key_env: str | None, environ: Mapping[str, str]) -> str:
     key = environ.get(key_env, "").strip()
     if not key:
         raise _misconfigured(
-            f"the environment variable {key_env} is not set; set it, or leave api_key_env out of "
-            f"[providers.{provider}] to use what `copilot login` stored"
+            f"the environment variable {key_env} is not set; set it, store the key with `quorum keys set "
+            f"{provider}`, or leave api_key_env out of [providers.{provider}] to use what `copilot login` "
+            "stored"
         )
     if not (key.isascii() and key.isprintable()):
         raise _misconfigured(

@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING
 from application.ports import OnStreamEvent
 from domain.conversation import AssistantMessage, ToolResults, UserMessage
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.image import ImageLimits
 from domain.json_value import JsonObject
 from domain.response import LlmResponse
 from domain.stream import RetryScheduled
 from infrastructure.providers.copilot.history import opening_prompt
+from infrastructure.providers.sent_images import images_of
 from infrastructure.providers.wire import WireRequest
 
 if TYPE_CHECKING:
     from infrastructure.providers.copilot.channel import Channel
     from infrastructure.providers.copilot.process import CliProcess
 
+# The CLI makes images smaller itself; this bounds what it is given over its pipe.
+_IMAGES = ImageLimits(image_bytes=20_000_000, total_bytes=50_000_000, images=50)
 _TEXT = "text"
 _TOOLS = "tools"
 
@@ -43,6 +47,11 @@ class CopilotWire:
     def provider(self) -> str:
         """The provider's name in the settings."""
         return self._provider
+
+    @property
+    def image_limits(self) -> ImageLimits:
+        """What the CLI is given with one prompt."""
+        return _IMAGES
 
     async def exchange(self, request: WireRequest, on_event: OnStreamEvent) -> LlmResponse:
         """Have the CLI answer the last of the messages. Raises ProviderError.
@@ -96,7 +105,9 @@ class CopilotWire:
             weakref.finalize(self, process.abandon, self._channels).atexit = False
         channel = await process.open(request.model, request.system, offered, with_tools=kind == _TOOLS)
         self._channels[kind] = channel
-        await channel.say(opening_prompt(request.messages))
+        # a CLI session that is told the past is shown its images with that, each under its name
+        shown = [each for m in request.messages if isinstance(m, UserMessage) for each in images_of(m, request)]
+        await channel.say(opening_prompt(request.messages), shown)
         return channel
 
     async def _recover(self, kind: str, request: WireRequest, *, keep: bool) -> None:
@@ -116,8 +127,8 @@ class CopilotWire:
 
 async def _give_last(channel: Channel, request: WireRequest) -> None:
     match request.messages[-1]:
-        case UserMessage(text=text):
-            await channel.say(text)
+        case UserMessage(text=text) as message:
+            await channel.say(text, images_of(message, request))
         case ToolResults(results=results):
             await channel.answer(results)
         case AssistantMessage():

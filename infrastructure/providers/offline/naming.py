@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from domain.mention import quoted_mention
 from infrastructure.providers.offline.requests import MAX_REQUESTS, Misread
 from infrastructure.providers.offline.scanning import Item, Scanner
 from infrastructure.providers.offline.vocabulary import NAMELESS, begins_request, looks_like_path
@@ -53,13 +54,27 @@ def _name(scanner: Scanner, *, anything: bool) -> Item | None:
     if begins_request(scanner.text, scanner.pos):
         return None
     scanner.skip(_NOISE)
-    item = scanner.item()
+    item = _mention(scanner) or scanner.item()
     if item is None or not item.value.strip():
         return None
     if _is_sure(item):
         return item
     plausible = item.value.casefold() not in NAMELESS and not item.value.startswith("-")
     return item if anything and plausible else None
+
+
+def _mention(scanner: Scanner) -> Item | None:
+    """The name behind an @, as prompts name files."""
+    if not scanner.text.startswith("@", scanner.pos):
+        return None
+    if (quoted := quoted_mention(scanner.text, scanner.pos)) is not None:
+        path, scanner.pos = quoted
+        return Item(path, quoted=True)
+    scanner.pos += 1
+    if (bare := scanner.item()) is None:
+        scanner.pos -= 1
+        return None
+    return Item(bare.value, quoted=True)
 
 
 def _is_sure(item: Item) -> bool:

@@ -80,8 +80,11 @@ def _answer(request: WireRequest) -> tuple[str, tuple[Request, ...]]:
                 before[0].response.tool_calls() if before and isinstance(before[0], AssistantMessage) else ()
             )
             return wording.summary(calls, results), ()
-        case (UserMessage(prompt),):
-            return _answer_prompt(prompt, request)
+        case (UserMessage(prompt, images),):
+            for image in images:
+                prompt = prompt.replace(image.label, " ")
+            text, requests = _answer_prompt(prompt, request)
+            return (f"{wording.cannot_see(images)}\n\n{text}" if images else text), requests
         case _:
             return wording.nothing_open(), ()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from domain.image import Image
 from domain.json_value import JsonObject
 from domain.tool import ToolCall, ToolResultMessage
 from infrastructure.providers.offline.requests import NotUnderstood, Request
@@ -41,6 +42,12 @@ def not_understood(reading: NotUnderstood) -> str:
 def nothing_asked() -> str:
     """The answer to a prompt without a request."""
     return f"There is no request in that.\n\n{EXAMPLES}"
+
+
+def cannot_see(images: Sequence[Image]) -> str:
+    """What is said of images before anything else."""
+    names = ", ".join(_code(image.name) for image in images)
+    return f"I cannot see {names}: that takes a model, which /model lets you choose."
 
 
 def nothing_open() -> str:

@@ -86,12 +86,12 @@ class CustomTool:
         """
         environment = command_environment(self._inherited, self._secret_names)
         launch = await asyncio.to_thread(self._launch, arguments, context.controls.seal, environment)
-        return await self._run(launch, environment, context.controls.report)
+        return await self._run(launch, environment, context)
 
-    async def _run(self, launch: Launch, environment: Mapping[str, str], report: Callable[[str], None]) -> str:
+    async def _run(self, launch: Launch, environment: Mapping[str, str], context: ToolExecutionContext) -> str:
         timeout_secs = self._declaration.timeout_secs
         output, errors = ExactOutput(self._max_output_bytes), CommandOutput(self._max_output_bytes)
-        live = LiveOutput(CommandOutput(_PROGRESS_BYTES), report)
+        live = LiveOutput(CommandOutput(_PROGRESS_BYTES), context.controls.report)
 
         def on_output(data: bytes) -> None:
             output.feed(data)
@@ -109,6 +109,7 @@ class CustomTool:
                 timeout_secs=timeout_secs,
                 on_output=on_output,
                 on_errors=on_errors,
+                owner=context.batch_id,
             )
         except OSError as error:
             raise ToolError(f"the program could not be started: {error}") from error

@@ -17,21 +17,24 @@ _SKIPPED = (".git/objects", ".git/logs", ".git/lfs")
 
 
 class WorkspaceWatch:
-    """Implements `FileWatch` over the roots of a workspace.
+    """Looks at the files below the roots of a workspace, or at some of them.
 
     A look takes at most a second and so many files; one that had to stop early says that it is incomplete.
-    Links are looked at, not followed. What cannot be read is passed over.
+    Links are looked at, not followed. What cannot be read is passed over, and so is what stands at the paths in
+    `passed_over` or below, such as our own records.
     """
 
     def __init__(
         self,
         roots: Sequence[str],
         *,
+        passed_over: Sequence[str] = (),
         most_files: int = MOST_FILES,
         longest_secs: float = LONGEST_SECS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._roots = tuple(os.path.realpath(root) for root in roots)
+        self._passed_over = frozenset(map(os.path.realpath, passed_over))
         self._most_files = most_files
         self._longest_secs = longest_secs
         self._clock = clock
@@ -44,7 +47,7 @@ class WorkspaceWatch:
         marks: dict[str, FileMark] = {}
         deadline = self._clock() + self._longest_secs
         for start in starts:
-            for path, status in _below(start):
+            for path, status in _below(start, self._passed_over):
                 marks[path] = FileMark(
                     kind=stat.S_IFMT(status.st_mode) | stat.S_IMODE(status.st_mode),
                     size=status.st_size,
@@ -57,8 +60,10 @@ class WorkspaceWatch:
         return FileLook(marks=marks)
 
 
-def _below(start: str) -> Iterator[tuple[str, os.stat_result]]:
+def _below(start: str, passed_over: frozenset[str]) -> Iterator[tuple[str, os.stat_result]]:
     """Every file and link at a path and below it, in an order that does not change from look to look."""
+    if any(start == path or start.startswith(path.rstrip("/") + "/") for path in passed_over):
+        return
     try:
         status = os.lstat(start)
     except OSError:  # not there: that is what a later look is compared with
@@ -75,6 +80,8 @@ def _below(start: str) -> Iterator[tuple[str, os.stat_result]]:
         except OSError:
             continue
         for entry in inside:
+            if entry.path in passed_over:
+                continue
             try:
                 if entry.is_dir(follow_symlinks=False):
                     if not entry.path.endswith(_SKIPPED):

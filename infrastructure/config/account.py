@@ -1,0 +1,135 @@
+"""Every setting as a person may look at it and change it: its value, where that came from, what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from domain.errors import ConfigError
+from infrastructure.config.about import ProjectRule
+from infrastructure.config.keys import Key, Table, key_at, node_at
+from infrastructure.config.loading import LoadedSettings, setting_values
+from infrastructure.config.paths import ConfigLocations
+from infrastructure.config.schema import Settings
+from infrastructure.config.toml_text import (
+    KeyPath,
+    dotted,
+    key_path,
+    literal,
+    parsed,
+    printable,
+    without_credentials,
+)
+from infrastructure.config.validation import unknown_key
+
+HIDDEN = '"********"'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingAccount:
+    """One setting. `value` and `default` are TOML with nothing secret in it; `default` may be empty.
+
+    `origin` is a file with its line, a variable, "flag" or "default". `fixed` says why it is changed elsewhere;
+    it is empty where it can be changed here.
+    """
+
+    path: KeyPath
+    value: str
+    default: str
+    origin: str
+    description: str
+    about_table: str
+    expected: str
+    choices: tuple[str, ...]
+    fixed: str
+
+
+def accounts(loaded: LoadedSettings) -> Iterator[SettingAccount]:
+    """All settings that have a value, in the order of the schema."""
+    defaults = _defaults()
+    for path, value in setting_values(loaded.settings):
+        key = key_at(path)
+        default = defaults.get(path)
+        yield SettingAccount(
+            path=path,
+            value=shown_value(key, value),
+            default="" if default is None else shown_value(key, default),
+            origin=printable(loaded.place(path)),
+            description=key.about.description,
+            about_table=_about_table(path),
+            expected=key.expected,
+            choices=("true", "false") if key.expected == "true or false" else key.choices,
+            fixed=_fixed(key, value),
+        )
+
+
+def shown_value(key: Key, value: object) -> str:
+    """A value as TOML, without what is secret in it."""
+    return HIDDEN if key.about.secret else without_credentials(literal(value))
+
+
+def path_of(text: str) -> KeyPath:
+    """The path of the setting that a person names. Raises ConfigError, with the nearest one, where there is
+    none."""
+    try:
+        path = key_path(text.strip())
+    except ValueError:
+        path = tuple(text.strip().split("."))
+    node = node_at(path)
+    if isinstance(node, Key):
+        return path
+    if isinstance(node, Table):
+        names = ", ".join(node.entries) if not node.has_free_names else f"{dotted(path)}.NAME"
+        raise ConfigError(f"{dotted(path)} is a table of settings: {names}")
+    raise ConfigError(unknown_key(path))
+
+
+def typed_value(path: KeyPath, text: str) -> object:
+    """The value that a person has typed for a setting: TOML, or for a text what was typed.
+
+    Whether it fits is for the loader to say. Raises ConfigError for a secret and for what is only edited in a
+    file.
+    """
+    key = key_at(path)
+    if fixed := _fixed(key, None):
+        raise ConfigError(f"{dotted(path)} {fixed}")
+    value = parsed(text.strip())
+    takes_text = key.fits("") or key.fits(text.strip()) or bool(key.choices)
+    return text.strip() if takes_text and not isinstance(value, str | list) else value
+
+
+def refusal_for_project(path: KeyPath) -> str:
+    """Why a project's file may not set this, trusted or not; empty where it may."""
+    if key_at(path).project is ProjectRule.OWN:
+        return f"no project's file may set {dotted(path)}, so that would be ignored: put it in your own"
+    return ""
+
+
+def writable_files(locations: ConfigLocations) -> dict[str, str]:
+    """The files in which settings can be put, by what they are to the person."""
+    if locations.named is not None:
+        return {f"the file of {locations.named_by}": str(locations.named)}
+    project = locations.project or locations.project_search[-1]
+    own = {"your own file": str(locations.user)} if locations.user is not None else {}
+    return own if project == locations.user else {**own, "the project's file": str(project)}
+
+
+@cache
+def _defaults() -> dict[KeyPath, object]:
+    return dict(setting_values(Settings()))
+
+
+def _about_table(path: KeyPath) -> str:
+    table = node_at(path[:-1])
+    return table.about.description if isinstance(table, Table) else ""
+
+
+def _fixed(key: Key, value: object) -> str:
+    if key.about.secret:
+        return "is secret: it is neither shown nor changed here, but in its file"
+    if key.element is not None:
+        return f"is a list of tables: edit [[{dotted(key.path)}]] in its file"
+    if isinstance(value, str) and without_credentials(value) != value:
+        return "holds a password: it is changed in its file"
+    return ""

@@ -1,0 +1,113 @@
+"""A configuration file that is changed for the person: one key at a time, whole or not at all."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from domain.errors import ConfigError
+from infrastructure.config.loading import LoadedSettings
+from infrastructure.config.paths import is_present
+from infrastructure.config.toml_edit import with_value, without_value
+from infrastructure.config.toml_file import TomlFile, shown
+from infrastructure.config.toml_text import KeyPath
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """One file of settings, there or not. `load` answers the settings as if that text were in the file; it
+    raises ConfigError for what the loader refuses, and then nothing is written. `follows_links`: a link in its
+    place is the person's own, and the file it leads to is changed; else it is somebody else's, and refused."""
+
+    path: Path
+    load: Callable[[TomlFile], LoadedSettings]
+    follows_links: bool = True
+
+    def set(self, key: KeyPath, value: object) -> LoadedSettings:
+        """Give one key this value; the settings from now on. Blocks. Raises ConfigError, and then nothing is
+        changed."""
+        return self._change(lambda text: with_value(text, key, value))
+
+    def unset(self, key: KeyPath) -> LoadedSettings:
+        """Take one key out. Answers and raises as `set` does."""
+        if not is_present(self.path):
+            raise ConfigError(f"{shown(self.path)} does not exist, and so sets nothing")
+        return self._change(lambda text: without_value(text, key))
+
+    def _change(self, edit: Callable[[str], str]) -> LoadedSettings:
+        if not self.follows_links and self.path.is_symlink():
+            raise ConfigError(
+                f"{shown(self.path)} is a link, so that another file would be changed; "
+                "change that one itself, or put a file in the link's place"
+            )
+        target = Path(os.path.realpath(self.path)) if self.follows_links else self.path
+        before = _content(self.path)
+        present = TomlFile.of(self.path, before or b"")
+        mark = codecs.BOM_UTF8 if (before or b"").startswith(codecs.BOM_UTF8) else b""
+        try:
+            after = mark + edit(present.text).encode()
+        except ConfigError as error:
+            raise ConfigError(f"{shown(self.path)}: {error}") from error
+        except UnicodeEncodeError as error:
+            raise ConfigError("the value is not valid Unicode and cannot be written") from error
+        loaded = self.load(TomlFile.of(self.path, after))
+        if after != before:
+            try:
+                _replace(self.path, target, before, after)
+            except OSError as error:
+                raise ConfigError(
+                    f"{shown(self.path)} cannot be written ({error.strerror}); it is as it was"
+                ) from error
+        return loaded
+
+
+def _content(path: Path) -> bytes | None:
+    """What the file holds; None where there is none."""
+    if not is_present(path):
+        return None
+    TomlFile.read(path)  # says what is wrong with it, if anything is
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{shown(path)} cannot be read: {error.strerror}") from error
+
+
+def _replace(path: Path, target: Path, before: bytes | None, after: bytes) -> None:
+    """Put a content in the place of what was read, so that there is always the old one or the new one, whole.
+
+    `target` is where that file lies: a link to it stays a link, and the mode stays. Raises ConfigError where
+    the file is another by now.
+    """
+    if before is None:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(temporary, _NEW, 0o600)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(after)
+            file.flush()
+            if before is not None:
+                status = target.stat()
+                with suppress(PermissionError):  # a group that is not the person's own cannot be given
+                    os.fchown(file.fileno(), -1, status.st_gid)
+                os.fchmod(file.fileno(), status.st_mode & 0o777)
+            os.fsync(file.fileno())
+        if _content(path) != before:
+            raise ConfigError(f"{shown(path)} was changed meanwhile and is left as it is; try again")
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,85 @@
+"""The settings `[context_budget]`: how a conversation is kept within its model's window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from msgspec import Meta, Struct, field
+
+from infrastructure.config.about import About, ProjectRule
+
+_NEVER = ProjectRule.NEVER
+_MOST_BYTES = 100_000_000
+_MOST_TOKENS = 1_000_000_000
+
+
+class ModelWindowTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The window of one model."""
+
+    window: Annotated[
+        int,
+        Meta(ge=1000, le=_MOST_TOKENS),
+        About(description="How many tokens a request to this model may have.", project=_NEVER),
+    ]
+
+
+class ContextTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a conversation is kept within its model's window."""
+
+    compact_at: Annotated[
+        float,
+        Meta(ge=0, le=1),
+        About(
+            description="The part of the window at which room is made before a request: first old outputs of "
+            "tools give way to their summaries, then the past to a summary that the model writes. 0: never by "
+            "itself; /compact does it when you ask.",
+            project=_NEVER,
+        ),
+    ] = 0.8
+    recent_full_count: Annotated[
+        int,
+        Meta(ge=0, le=1000),
+        About(
+            description="The outputs of so many of the last rounds of calls stay whole while others give way.",
+            project=_NEVER,
+        ),
+    ] = 3
+    max_entry_bytes: Annotated[
+        int,
+        Meta(ge=1000, le=_MOST_BYTES),
+        About(
+            description="How much of one older output may stay when room is made; never more than a sixteenth "
+            "of the window.",
+            project=_NEVER,
+        ),
+    ] = 20_000
+    max_total_bytes: Annotated[
+        int,
+        Meta(ge=1000, le=_MOST_BYTES),
+        About(
+            description="How much of all older outputs may stay when room is made, the newest first; never "
+            "more than a quarter of the window.",
+            project=_NEVER,
+        ),
+    ] = 60_000
+    window_tokens: Annotated[
+        int,
+        Meta(ge=1000, le=_MOST_TOKENS),
+        About(
+            description="The window in tokens that is assumed of a model whose own is not known, such as one "
+            "on a server of yours.",
+            project=_NEVER,
+        ),
+    ] = 128_000
+    models: Annotated[
+        Mapping[str, ModelWindowTable],
+        About(
+            description="The windows of single models, one table each, where they are not known or not what "
+            "the vendor's are: what the server was started with, or less, to stay below a higher price.",
+            project=_NEVER,
+            names=r"\A[A-Za-z0-9_-]+/[!-~]+\Z",
+            names_expected='"provider/model" in quotes, for example [context_budget.models."ollama/qwen3:8b"]',
+            names_example="provider/model",
+        ),
+    ] = field(default_factory=dict)

@@ -1,0 +1,217 @@
+"""Setting or taking out one key in the text of a TOML file, with everything else left as it stands."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+
+from domain.errors import ConfigError
+from infrastructure.config.toml_statements import Statement, innermost, statements
+from infrastructure.config.toml_text import KeyPath, Position, dotted, literal
+
+_TOKENS = re.compile(
+    r'"""(?:\\.|[^\\])*?"""|' + r"'''.*?'''|" + r'"(?:\\.|[^"\\\n])*"|' + r"'[^'\n]*'|(?P<comment>#[^\n]*)",
+    re.DOTALL,
+)
+
+
+def with_value(text: str, path: KeyPath, value: object) -> str:
+    """The text with this value at a path of tables. Comments stay; those within a former value stand above it.
+
+    Raises ConfigError where the text cannot be edited so that this alone is another.
+    """
+    data = tomllib.loads(text)
+    _merge(data, path, value)
+    return _sure(_set(text, path, value), data, path)
+
+
+def without_value(text: str, path: KeyPath) -> str:
+    """The text without what it sets at a path of tables; its comments stay.
+
+    Raises ConfigError where nothing is set there, and as `with_value` does.
+    """
+    data = tomllib.loads(text)
+    _take(data, path)
+    lines = _Lines(text)
+    found = lines.setting(path)
+    if found is None:
+        raise _too_odd(path)
+    statement, own = found
+    if own == path:
+        lines.replace(statement, lines.comments(statement))
+    else:
+        lines.set_value(statement, _value_at(data, own))
+    return _sure(lines.text, data, path)
+
+
+def _set(text: str, path: KeyPath, value: object) -> str:
+    lines = _Lines(text)
+    if (found := lines.setting(path)) is not None:
+        statement, own = found
+        table = lines.value(statement, own)
+        if own != path and isinstance(table, dict):
+            _merge(table, path[len(own) :], value)
+            value = table
+        lines.set_value(statement, value)
+    elif (place := lines.place_for(path)) is not None:
+        line, header = place
+        lines.insert(line, [f"{dotted(path[len(header) :])} = {literal(value)}"])
+    else:
+        gap = [""] if text.strip() else []
+        lines.insert(lines.end, [*gap, f"[{dotted(path[:-1])}]", f"{path[-1]} = {literal(value)}"])
+    return lines.text
+
+
+class _Lines:
+    """The lines of a document, each with its end, and their statements."""
+
+    def __init__(self, text: str) -> None:
+        self._newline = "\r\n" if "\r\n" in text else "\n"
+        self._statements = list(statements(text))
+        self._lines = [line for line in re.split(r"(?<=\n)", text) if line]
+        if self._lines and not self._lines[-1].endswith("\n"):
+            self._lines[-1] += self._newline
+
+    @property
+    def text(self) -> str:
+        """The document as it is now."""
+        return "".join(self._lines)
+
+    @property
+    def end(self) -> int:
+        """The line after the last."""
+        return len(self._lines)
+
+    def setting(self, path: KeyPath) -> tuple[Statement, KeyPath] | None:
+        """The statement that sets this path, or an inline table around it, and the path that it names."""
+        for statement in self._statements:
+            if statement.leaves and (own := self._named(statement)) == path[: len(own)]:
+                return statement, own
+        return None
+
+    def place_for(self, path: KeyPath) -> tuple[int, KeyPath] | None:
+        """The line before which a new key is to stand, and the table it stands in there: after its commented
+        default, or else at the end of its table. None where nothing of its table is in the document."""
+        table = path[:-1]
+        commented = re.compile(rf"\s*#+\s*{re.escape(path[-1])}\s*=")
+        last: tuple[int, KeyPath] | None = None
+        for statement in self._statements:
+            if statement.header == table and commented.match(self._lines_of(statement)[0]):
+                return statement.end, table
+            if statement.header == table and (statement.is_header or statement.leaves):
+                last = statement.end, table
+            elif not last and any(leaf[: len(table)] == table for leaf in statement.leaves):
+                last = statement.end, statement.header
+        return last
+
+    def value(self, statement: Statement, own: KeyPath) -> object:
+        """What a statement sets at the path it names."""
+        return _value_at(tomllib.loads(self._source(statement)), own[len(statement.header) :])
+
+    def comments(self, statement: Statement) -> list[str]:
+        """The comments of a statement, one a line."""
+        found = _TOKENS.finditer(self._source(statement))
+        return [token["comment"].rstrip() for token in found if token["comment"]]
+
+    def set_value(self, statement: Statement, value: object) -> None:
+        """Have a statement set another value. A comment at its end stays there."""
+        source = self._source(statement).rstrip()
+        comments = self.comments(statement)
+        at_end = ""
+        if comments and source.endswith(comments[-1]):
+            before = source[: -len(comments[-1])]
+            at_end = before[len(before.rstrip()) :] + comments.pop()
+        first, *more = _rows(value, spread=statement.end - statement.first > 1)
+        new = [f"{self._left(statement).rstrip()} = {first}", *more]
+        self.replace(statement, [*comments, *new[:-1], new[-1] + at_end])
+
+    def replace(self, statement: Statement, lines: Sequence[str]) -> None:
+        """Put other lines in a statement's place."""
+        self._lines[statement.first : statement.end] = [line + self._newline for line in lines]
+
+    def insert(self, line: int, lines: Sequence[str]) -> None:
+        """Add lines before one."""
+        self._lines[line:line] = [each + self._newline for each in lines]
+
+    def _lines_of(self, statement: Statement) -> list[str]:
+        return self._lines[statement.first : statement.end] or [""]
+
+    def _source(self, statement: Statement) -> str:
+        return "".join(self._lines_of(statement))
+
+    def _left(self, statement: Statement) -> str:
+        """What stands left of the equals sign."""
+        source = self._source(statement)
+        for place in _places(source, "="):
+            try:
+                tomllib.loads(f"{source[:place]} = 0")
+            except ValueError:
+                continue
+            return source[:place]
+        raise ValueError("a statement without a key")
+
+    def _named(self, statement: Statement) -> KeyPath:
+        return (*statement.header, *innermost(tomllib.loads(f"{self._left(statement)} = 0")))
+
+
+def _rows(value: object, *, spread: bool) -> list[str]:
+    """A value on one line, or, of a list that was `spread` over several, each part of it on its own."""
+    if spread and isinstance(value, list | tuple) and value:
+        return ["[", *(f"    {literal(each)}," for each in value), "]"]
+    return [literal(value)]
+
+
+def _places(text: str, sign: str) -> Iterator[int]:
+    return (place for place, char in enumerate(text) if char == sign)
+
+
+def _value_at(data: object, path: KeyPath) -> object:
+    for name in path:
+        data = data[name] if isinstance(data, Mapping) else None
+    return data
+
+
+def _merge(data: dict[str, object], path: KeyPath, value: object) -> None:
+    """Put a value into nested tables. Raises ConfigError where something else stands in the way."""
+    *tables, name = path
+    for step in tables:
+        inner = data.setdefault(step, {})
+        if not isinstance(inner, dict) or isinstance(step, Position):
+            raise _too_odd(path)
+        data = inner
+    data[name] = list(value) if isinstance(value, tuple) else value
+
+
+def _take(data: object, path: KeyPath) -> None:
+    *tables, name = path
+    for step in tables:
+        data = data.get(step) if isinstance(data, dict) else None
+    if not isinstance(data, dict) or name not in data:
+        raise ConfigError(f"{dotted(path)} is not set there")
+    del data[name]
+
+
+def _sure(text: str, data: Mapping[str, object], path: KeyPath) -> str:
+    """The text, if it says exactly what it is to say."""
+    try:
+        said = tomllib.loads(text)
+    except ValueError as error:
+        raise _too_odd(path) from error
+    if repr(_bare(said)) != repr(_bare(data)):
+        raise _too_odd(path)
+    return text
+
+
+def _bare(data: object) -> object:
+    """The data without empty tables, in one order: a header alone says nothing."""
+    if isinstance(data, Mapping):
+        inner = {name: _bare(data[name]) for name in sorted(data)}
+        return {name: value for name, value in inner.items() if value != {}}
+    return [_bare(each) for each in data] if isinstance(data, list) else data
+
+
+def _too_odd(path: KeyPath) -> ConfigError:
+    return ConfigError(
+        f"{dotted(path)} stands in a form that is not edited here without touching more; edit the file itself"
+    )

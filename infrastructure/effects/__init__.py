@@ -1,1 +1,0 @@
-"""What calls really change on the disk."""

@@ -1,0 +1,1 @@
+"""The files of a project, to be found by a part of their names."""

@@ -1,0 +1,68 @@
+"""Finds files of the workspace by a part of their path, at any time, without keeping anybody waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from domain.found_file import FoundFile
+from infrastructure.file_index.index import FileIndex
+from infrastructure.file_index.listing import Listing, indexed, list_files
+
+_FRESH_SECS = 3.0
+_PATIENCE_SECS = 0.05
+_USED_POINTS, _MOST_USED = 14, 50
+
+
+class WorkspaceFiles:
+    """The files below the working directory. Listed at the first wish, and again where the list has grown old.
+
+    Whoever asks then gets the new list if it comes at once, and else the one there is. `clock` is in seconds.
+    """
+
+    def __init__(
+        self, cwd: Path, environ: Mapping[str, str], *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._cwd, self._environ, self._clock = cwd, environ, clock
+        self._index: FileIndex | None = None
+        self._listing = Listing(b"")
+        self._listed_at = float("-inf")
+        self._renewal: asyncio.Task[None] | None = None
+        self._used: dict[str, None] = {}
+
+    async def find(self, query: str, limit: int) -> tuple[FoundFile, ...]:
+        """The files and folders that fit what is typed, best first, at most so many."""
+        if self._renewal is None and self._clock() - self._listed_at > _FRESH_SECS:
+            self._renewal = asyncio.create_task(self._renew(), name="file index")
+        if self._renewal is not None:
+            waiting = None if self._index is None else _PATIENCE_SECS
+            await asyncio.wait({self._renewal}, timeout=waiting)
+        if self._index is None:
+            return ()
+        recent = list(self._used)
+        bonus = {path: _USED_POINTS + place for place, path in enumerate(recent)}
+        return await asyncio.to_thread(self._index.find, query, limit, bonus)
+
+    def note_used(self, path: str) -> None:
+        """The person named this file or folder: it is likely that they do so again."""
+        self._used.pop(path, None)
+        self._used[path] = None
+        while len(self._used) > _MOST_USED:
+            del self._used[next(iter(self._used))]
+
+    async def aclose(self) -> None:
+        """List nothing any more."""
+        if (renewal := self._renewal) is not None:
+            renewal.cancel()
+            await asyncio.wait({renewal})
+
+    async def _renew(self) -> None:
+        try:
+            listing = await list_files(self._cwd, self._environ)
+            if listing != self._listing or self._index is None:
+                self._index = await asyncio.to_thread(indexed, listing, str(self._cwd))
+                self._listing = listing
+        finally:
+            self._listed_at, self._renewal = self._clock(), None

@@ -1,0 +1,86 @@
+"""The image in the clipboard, through the program that this desktop has for it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from domain.errors import ImageError
+from infrastructure.program_path import path_outside
+
+_PATIENCE_SECS = 5.0
+_PIECE = 1 << 16
+# Each with the variable that tells that its desktop runs; pngpaste is of macOS, which needs none.
+_PROGRAMS = (
+    ("WAYLAND_DISPLAY", ("wl-paste", "--no-newline", "--type", "image/png")),
+    ("DISPLAY", ("xclip", "-selection", "clipboard", "-target", "image/png", "-out")),
+    ("", ("pngpaste", "-")),
+)
+
+
+async def clipboard_image(environ: Mapping[str, str], most_bytes: int, workspace: Path) -> bytes:
+    """The bytes of the PNG image in the clipboard. Raises ImageError where there is none to be had.
+
+    The program that reads it is none that lies in the `workspace`, a resolved path.
+    """
+    command = _command(environ, path_outside(environ.get("PATH", os.defpath), (workspace,)))
+    if command is None:
+        raise ImageError("no program reads images from the clipboard here: install wl-paste, xclip or pngpaste")
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env=dict(environ),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ImageError(f"{command[0]} cannot be run: {error.strerror}") from error
+    try:
+        async with asyncio.timeout(_PATIENCE_SECS):
+            content = await _output(process, most_bytes)
+            failed = await process.wait() != 0
+    except TimeoutError as error:
+        raise ImageError(f"{command[0]} did not answer in {_PATIENCE_SECS:.0f} seconds") from error
+    finally:
+        if process.returncode is None:
+            await _end(process)
+    if failed or not content:
+        raise ImageError("there is no image in the clipboard")
+    return content
+
+
+def _command(environ: Mapping[str, str], path: str) -> tuple[str, ...] | None:
+    for variable, (program, *arguments) in _PROGRAMS:
+        runs = not variable or environ.get(variable)
+        if runs and (found := shutil.which(program, path=path)) is not None:
+            return (found, *arguments)
+    return None
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End the program and all it started, and read what it left: until then it does not count as ended."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    assert process.stdout is not None
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_PATIENCE_SECS):
+            while await process.stdout.read(_PIECE):
+                continue
+            await process.wait()
+
+
+async def _output(process: asyncio.subprocess.Process, most_bytes: int) -> bytes:
+    assert process.stdout is not None
+    content = bytearray()
+    while piece := await process.stdout.read(_PIECE):
+        content += piece
+        if len(content) > most_bytes:
+            raise ImageError(f"the image in the clipboard is larger than {most_bytes / 1_000_000:.0f} MB")
+    return bytes(content)

@@ -1,0 +1,101 @@
+"""What a file's first bytes say of the image in it. Names are not looked at, and nothing is decoded."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import NamedTuple
+
+from domain.errors import ImageError
+from domain.image import MediaType
+
+_PNG, _JPEG, _GIF = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", (b"GIF87a", b"GIF89a")
+_MOST_PIXELS_AN_EDGE = 1 << 20
+# Frame headers of JPEG: all of C0 to CF but the tables DHT, JPG and DAC.
+_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_ALONE = frozenset({0x01, *range(0xD0, 0xD8)})
+_SCAN, _END = 0xDA, 0xD9
+_MOST_MARKERS = 10_000
+"""No camera writes so many parts and so much padding before a frame; a made-up file could go on for ever."""
+
+
+class Header(NamedTuple):
+    """The kind of an image and its size in pixels."""
+
+    media_type: MediaType
+    width: int
+    height: int
+
+
+def read_header(content: bytes) -> Header:
+    """What this content is. Raises ImageError, which says what is wrong, for anything but a sound header."""
+    try:
+        header = _recognised(content)
+    except (struct.error, IndexError) as cut:
+        raise ImageError("it ends in the middle of its header") from cut
+    if not (0 < header.width <= _MOST_PIXELS_AN_EDGE and 0 < header.height <= _MOST_PIXELS_AN_EDGE):
+        raise ImageError(f"its header is damaged: it names {header.width}×{header.height} pixels")
+    return header
+
+
+def _recognised(content: bytes) -> Header:
+    if content.startswith(_PNG):
+        return _png(content)
+    if content.startswith(_JPEG):
+        return _jpeg(content)
+    if content.startswith(_GIF):
+        return Header("image/gif", *struct.unpack_from("<HH", content, 6))
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return _webp(content)
+    raise ImageError("it is no PNG, JPEG, GIF or WebP image")
+
+
+def _png(content: bytes) -> Header:
+    length, kind = struct.unpack_from(">I4s", content, 8)
+    width, height, checksum = *struct.unpack_from(">II", content, 16), struct.unpack_from(">I", content, 29)[0]
+    if length != 13 or kind != b"IHDR" or zlib.crc32(content[12:29]) != checksum:
+        raise ImageError("its header is damaged")
+    return Header("image/png", width, height)
+
+
+def _jpeg(content: bytes) -> Header:
+    place = 2
+    for _ in range(_MOST_MARKERS):
+        if content[place] != 0xFF:
+            raise ImageError("its header is damaged")
+        marker = content[place + 1]
+        if marker == 0xFF:  # padding
+            place += 1
+        elif marker in _ALONE:
+            place += 2
+        elif marker in _FRAMES:
+            _length, _bits, height, width = struct.unpack_from(">HBHH", content, place + 2)
+            return Header("image/jpeg", width, height)
+        elif marker in (_SCAN, _END):
+            raise ImageError("its header is damaged")
+        else:
+            length = struct.unpack_from(">H", content, place + 2)[0]
+            if length < 2:
+                raise ImageError("its header is damaged")
+            place += 2 + length
+    raise ImageError("its header is damaged")
+
+
+def _webp(content: bytes) -> Header:
+    match content[12:16]:
+        case b"VP8 ":
+            if content[23:26] != b"\x9d\x01\x2a":
+                raise ImageError("its header is damaged")
+            width, height = struct.unpack_from("<HH", content, 26)
+            return Header("image/webp", width & 0x3FFF, height & 0x3FFF)
+        case b"VP8L":
+            if content[20] != 0x2F:
+                raise ImageError("its header is damaged")
+            bits = struct.unpack_from("<I", content, 21)[0]
+            return Header("image/webp", (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1)
+        case b"VP8X":
+            sizes = struct.unpack_from("<3s3s", content, 24)
+            width, height = (int.from_bytes(size, "little") + 1 for size in sizes)
+            return Header("image/webp", width, height)
+        case _:
+            raise ImageError("its header is damaged")

@@ -1,0 +1,1 @@
+"""The records of sessions, and what files held before they were changed: one SQLite database."""

@@ -1,0 +1,37 @@
+"""The file of the database, as the settings name it. Loads nothing of the database itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from domain.errors import ConfigError, LedgerError
+from infrastructure.config.paths import state_folder
+
+_SCHEME = "sqlite:///"
+_FILE_NAME = "ledger.sqlite"
+_BESIDE = ("-wal", "-shm", "-lock", "-locks")
+
+
+def database_path(url: str, environ: Mapping[str, str]) -> Path:
+    """The file that `[storage] url` names; empty: the one in the state folder.
+
+    Raises ConfigError for a url that names none, and LedgerError where there is no state folder.
+    """
+    if not url:
+        folder = state_folder(environ)
+        if folder is None:
+            raise LedgerError("there is no home folder to keep sessions in; set HOME, or [storage] url")
+        return folder / _FILE_NAME
+    path = Path(url.removeprefix(_SCHEME)).expanduser()
+    if not url.startswith(_SCHEME) or "?" in url or not path.is_absolute() or not path.name:
+        raise ConfigError(
+            f"storage.url is {url!a}; expected a file of SQLite such as sqlite:////home/me/ledger.sqlite, or "
+            "nothing for the one in the state folder"
+        )
+    return path
+
+
+def files_of(path: Path) -> list[Path]:
+    """The database and what lies beside it while it is in use."""
+    return [path, *(path.with_name(path.name + end) for end in _BESIDE)]

@@ -1,0 +1,78 @@
+"""The tables of the database, and how a new one is made."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, Table, Text, literal_column
+from sqlalchemy.engine import Connection
+from sqlalchemy.types import UserDefinedType
+
+# The version that this program reads and writes, kept in the file as its user_version.
+VERSION = 1
+# Tells our files from other people's databases: "quor", kept as the application_id.
+APPLICATION = 0x71756F72
+
+
+class Blob(UserDefinedType[bytes]):
+    """Bytes, handed on as the database gives them: in a damaged file they may be anything."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_options: object) -> str:
+        """The type in SQL."""
+        return "BLOB"
+
+
+_metadata = MetaData()
+
+# One row a session, with all that a list shows, so that listing reads no record.
+sessions = Table(
+    "sessions",
+    _metadata,
+    Column("id", Text, primary_key=True),
+    Column("cwd", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("started_ms", Integer, nullable=False),
+    Column("updated_ms", Integer, nullable=False),
+    Column("turns", Integer, nullable=False),
+    Column("records", Integer, nullable=False),
+    Column("cost", Text),
+    Column("parent", Text),
+    Column("head", Blob, nullable=False),
+)
+
+# The order of the rows is the order of writing. There is no key on `seq`: a changed one must stay readable.
+records = Table(
+    "records",
+    _metadata,
+    Column("session_id", Text, ForeignKey("sessions.id"), nullable=False),
+    Column("seq", Integer, nullable=False),
+    Column("at_ms", Integer, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("payload", Blob, nullable=False),
+    Column("salt", Blob, nullable=False),
+    Column("digest", Blob, nullable=False),
+    Column("link", Blob, nullable=False),
+    Column("redaction", Blob),
+)
+Index("records_of_session", records.c.session_id)
+
+contents = Table(
+    "contents",
+    _metadata,
+    Column("sha256", Blob, primary_key=True),
+    Column("size", Integer, nullable=False),
+    Column("kept_ms", Integer, nullable=False),
+    Column("data", Blob, nullable=False),
+)
+
+TABLE_NAMES = frozenset(_metadata.tables)
+rowid = literal_column("rowid", Integer)
+
+
+def make_tables(connection: Connection) -> None:
+    """Make an empty file a database of ours, in the mode in which readers do not wait for writers."""
+    connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+    _metadata.create_all(connection)
+    connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION}")
+    connection.exec_driver_sql(f"PRAGMA user_version = {VERSION}")

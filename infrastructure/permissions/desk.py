@@ -1,0 +1,108 @@
+"""The rules of a session as its person looks at them, changes them and tries them out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from application.ports import Tool, ToolSchemaPort
+from application.review import Review
+from application.rule_book import RuleBook
+from domain.errors import ConfigError
+from domain.mode import Mode
+from domain.permissions import COMMAND_TOOL, Answer
+from domain.review import RulePreview, RuleScope
+from domain.saved_rule import HeldRule
+from infrastructure.blocking import in_thread
+from infrastructure.permissions.rule_file import RuleFile
+from infrastructure.permissions.rule_toml import PlacedRule
+from infrastructure.permissions.trial import try_call
+
+_CALL = re.compile(r"\s*(?P<tool>[A-Za-z0-9_-]+)\s*(?P<arguments>\{.*)", re.DOTALL)
+_STRICTEST_FIRST = (Answer.DENY, Answer.ASK, Answer.ALLOW)
+_LAST_WORDS = {
+    Mode.ASK: "the mode is ask: you are asked",
+    Mode.ACCEPT_EDITS: "the mode is accept-edits: edits in the workspace run, about all else you are asked",
+    Mode.QUORUM: "the mode is quorum: the models vote, and without their approval you are asked",
+    Mode.READ_ONLY: "the mode is read-only: it does not run",
+    Mode.AUTO: "the mode is auto: it runs",
+}
+
+
+class SessionRules:
+    """Implements `RulesDesk`. Of the saved rules in `file` those of `folder` and of everywhere count."""
+
+    def __init__(
+        self,
+        book: RuleBook,
+        *,
+        file: RuleFile | None,
+        folder: Path,
+        tools: Mapping[str, Tool],
+        schema: ToolSchemaPort,
+        review: Review,
+        roots: Sequence[str],
+    ) -> None:
+        self._book, self._file, self._folder = book, file, folder
+        self._tools, self._schema, self._review, self._roots = tools, schema, review, roots
+
+    async def rules(self) -> tuple[HeldRule, ...]:
+        """All that hold in this session's folder, the strictest first. Raises ConfigError."""
+        placed = await in_thread(lambda _stop: self._file.rules() if self._file is not None else ())
+        held = list(self._held([one for one in placed if one.saved.project in (None, str(self._folder))]))
+        return tuple(sorted(held, key=lambda one: _STRICTEST_FIRST.index(one.rule.answer)))
+
+    def _held(self, placed: Sequence[PlacedRule]) -> Iterator[HeldRule]:
+        for rule in self._book.fixed:
+            yield HeldRule(rule=rule, place=rule.source)
+        others = [rule for rule in self._book.rules if rule not in self._book.fixed]
+        kept, ids = {one.saved.rule.id for one in placed}, {rule.id for rule in others}
+        for rule in others:
+            if rule.id not in kept:
+                yield HeldRule(rule=rule, place=rule.source, scope=RuleScope.SESSION)
+        for one in placed:
+            rule = one.saved.rule
+            unused = "" if rule.id in ids else "not in force in this session"
+            yield HeldRule(rule=rule, place=one.place, scope=one.saved.scope, saved=one.saved, unused=unused)
+
+    @property
+    def last_word(self) -> str:
+        """What decides about a call of high risk that no rule speaks of."""
+        return _LAST_WORDS[self._review.mode]
+
+    def outlook(self, rule: str, answer: Answer) -> RulePreview:
+        """What a rule, as text, would change."""
+        return self._book.outlook(rule, answer)
+
+    async def add(self, rule: str, answer: Answer, scope: RuleScope) -> None:
+        """Put a rule in force. Raises ConfigError."""
+        await self._book.establish(rule, answer, scope)
+
+    async def remove(self, held: HeldRule) -> None:
+        """Have it in force no more, and take it out of the saved ones. Raises ConfigError."""
+        if held.scope is None:
+            raise ConfigError(
+                f"{held.rule.id} is a rule of the settings ({held.place}); take it out there: /config"
+            )
+        if held.saved is not None and self._file is not None:
+            await self._file.remove(held.saved)
+        for rule in self._book.rules:
+            if rule.id == held.rule.id:
+                self._book.drop(rule)
+
+    async def try_call(self, text: str) -> tuple[Answer, tuple[str, ...]]:
+        """What would be decided about a call. Raises ConfigError for what is no call."""
+        found = _CALL.fullmatch(text)
+        tool = found["tool"] if found is not None else COMMAND_TOOL
+        answer, account = await try_call(
+            tool,
+            found["arguments"] if found is not None else json.dumps({"command": text.strip()}),
+            tools=self._tools,
+            schema=self._schema,
+            review=self._review,
+            rules=self._book.rules,
+            roots=self._roots,
+        )
+        return answer, tuple(account.split("\n"))

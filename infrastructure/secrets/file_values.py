@@ -1,0 +1,215 @@
+"""The secrets in a file that is there to hold some: dotenv, INI, JSON, TOML, netrc, PEM and their like."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote, urlsplit
+
+from domain.known_secrets import LONGEST, NamedSecret
+from domain.secret_forms import is_random, is_stand_in
+from domain.secret_patterns import ACTS
+from infrastructure.secrets.key_variables import could_be_public, names_a_secret_in_a_file
+
+_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_SHORTEST_LINE = 32  # of the body of a private key
+_LONGEST_LINE = 2 * LONGEST
+_NAME = re.compile(
+    r"""[ \t]*+(?:-[ \t]+)?(?:(?:export|set)[ \t]+)?(?:[^\s=:#'"]*[/:])?"""
+    r"""["']?([A-Za-z_][\w.-]*+)["']?[ \t]*+[:=]"""
+)
+_QUOTED = re.compile(r"""\s*+(?:"((?:[^"\\]|\\.)*+)"|'([^']*+)'|`([^`]*+)`)""")
+_ASSIGNED_WORD = re.compile(
+    r"""(?<!\w)([A-Za-z_]\w{0,60}+)[=:][ ]?(?:"([^"\n]{1,2000}+)"|'([^'\n]{1,2000}+)'|([^\s"'`;&|<>()]+))"""
+)
+_COMMENT = re.compile(r"\s[;#]")
+_SEPARATOR = re.compile(r"[,;#]")
+_NETRC = re.compile(r"\bpassword\s+(\S+)")
+_PGPASS = re.compile(r"^(?:[^:\n\\]|\\.)*(?::(?:[^:\n\\]|\\.)*){3}:((?:[^:\n\\]|\\.)+)$", re.MULTILINE)
+_ADDRESS = re.compile(r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}+://[^\s\"'<>]+", re.IGNORECASE)
+_CODE = frozenset(
+    {
+        ".py", ".pyi", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".go", ".rb", ".java", ".kt", ".rs", ".c",
+        ".h", ".cc", ".cpp", ".cs", ".php", ".swift", ".scala", ".vue", ".svelte", ".lua", ".pl", ".ex", ".clj",
+        ".hs", ".dart", ".css", ".html", ".md", ".rst",
+    }
+)  # fmt: skip
+_WORDS = re.compile(r"[A-Za-z]+(?:[_.-][A-Za-z]+)*\Z")
+_NUMBER = re.compile(r"[-+]?[0-9][0-9_.,:]*\Z")
+_NO_KEY = re.compile(
+    r"\A(?:not?[ _-]?(?:needed|required|used|key|auth)\b.*|unused|lm[ _-]?studio)\Z", re.IGNORECASE
+)
+_SHORTEST = 8
+_SHORTEST_WORD = 12
+_SHORTEST_BY_FORM = 20
+_SHORTEST_ALONE = 16
+
+
+def secrets_in(text: str, file_name: str) -> Iterator[NamedSecret]:
+    """Every secret in the text of a file of this name, as far as it can be read; some may come twice."""
+    yield from _private_keys(text.replace("\\n", "\n"), file_name)
+    for address in _ADDRESS.finditer(text):
+        yield from (_named(file_name, password) for password in passwords_in(address[0]))
+    match file_name:
+        case ".netrc" | "_netrc":
+            yield from (_named(file_name, found[1]) for found in _NETRC.finditer(text))
+        case ".pgpass":
+            yield from (_named(file_name, re.sub(r"\\(.)", r"\1", m[1])) for m in _PGPASS.finditer(text))
+        case _ if os.path.splitext(file_name)[1].lower() in _CODE:
+            return  # names are given values all over it
+        case _ if (parsed := _as_json(text)) is not None:
+            yield from _in_json(parsed, file_name)
+        case _:
+            yield from _assigned(text)
+            yield from _if_alone(file_name, text.strip())
+
+
+def secrets_among(command: str) -> Iterator[NamedSecret]:
+    """The secrets among the assignments in the text of a command that puts them into such a file."""
+    for match in _ASSIGNED_WORD.finditer(command):
+        for value in filter(None, match.groups()[1:]):
+            yield from _if_secret(match[1], value)
+
+
+def is_worth_hiding(value: str) -> bool:
+    """Whether a value that is called a secret can be one: no path, no number, no address, no common word."""
+    value = value.strip()
+    if _WORDS.match(value) and names_a_secret_in_a_file(value):  # access_token is the name of one
+        return False
+    if (
+        len(value) < _SHORTEST
+        or stands_for_none(value)
+        or is_stand_in(value)
+        or (_NUMBER.match(value) and len(value) < _SHORTEST_WORD)
+    ):
+        return False
+    return not (value.isalpha() and len(value) < _SHORTEST_WORD)
+
+
+def stands_for_none(key: str) -> bool:
+    """Whether this is what people put where a program insists on a key and the server wants none."""
+    return len(key) < _SHORTEST_BY_FORM and (is_stand_in(key) or _NO_KEY.search(key) is not None)
+
+
+def passwords_in(address: str) -> Iterator[str]:
+    """The password of an address, as it stands there and as it is meant; and keys among its parameters."""
+    try:
+        parts = urlsplit(address)
+        password = parts.password
+    except ValueError:
+        return
+    if password:
+        yield from dict.fromkeys((password, unquote(password)))
+    for parameter in parts.query.split("&"):
+        name, _, value = parameter.partition("=")
+        if names_a_secret_in_a_file(name) and is_worth_hiding(unquote(value)):
+            yield from dict.fromkeys((value, unquote(value)))
+
+
+def _named(name: str, value: str, *, as_it_is: bool = False) -> NamedSecret:
+    """A value of a file. What could be a command stays legible where the person approves calls: else a file of
+    a strange folder could call it a secret, and nobody would see what they approve."""
+    return NamedSecret(name, value, as_it_is=as_it_is, is_legible=ACTS.search(value.strip()) is not None)
+
+
+def _private_keys(text: str, file_name: str) -> Iterator[NamedSecret]:
+    """Each private key, whole and line by line: seldom is more than a part of one shown."""
+    place = 0
+    while (begin := _KEY_BEGINS.search(text, place)) and (end := _KEY_ENDS.search(text, begin.end())):
+        place = end.end()
+        yield NamedSecret(file_name, text[begin.start() : place], as_it_is=True)
+        for line in map(str.strip, text[begin.end() : end.start()].splitlines()):
+            if len(line) >= _SHORTEST_LINE:
+                yield _named(file_name, line, as_it_is=True)
+
+
+def _assigned(text: str) -> Iterator[NamedSecret]:
+    place = 0
+    for line in text.splitlines(keepends=True):
+        end = place + len(line)
+        match = _NAME.match(text, place, end) if len(line) <= _LONGEST_LINE else None
+        if match is not None:
+            for value in _values(text, match.end(), end):
+                yield from _if_secret(match[1], value)
+        place = end
+
+
+def _values(text: str, start: int, end: int) -> Iterator[str]:
+    """What may be meant behind a name: what is quoted, also over several lines; else all the rest of the line,
+    and what stands before a comment in it."""
+    if quoted := _QUOTED.match(text, start):
+        value = next(found for found in quoted.groups() if found is not None)
+        yield value
+        if "\\" in value:
+            yield _unescaped(value)
+        return
+    yield text[start:end].strip()
+    for separator in (_COMMENT, _SEPARATOR):
+        if found := separator.search(text, start, end):
+            yield text[start : found.start()].strip()
+
+
+def _if_alone(file_name: str, text: str) -> Iterator[NamedSecret]:
+    """A file that holds one word and nothing else holds the secret itself."""
+    if len(text) >= _SHORTEST_ALONE and not any(map(str.isspace, text)) and is_random(text):
+        yield _named(file_name, text)
+
+
+def _if_secret(name: str, value: str) -> Iterator[NamedSecret]:
+    is_called_one = names_a_secret_in_a_file(name)
+    if is_called_one and ";" in value:
+        yield from _in_connection(name, value)
+    by_form = len(value) >= _SHORTEST_BY_FORM and is_random(value) and not could_be_public(name)
+    if (is_called_one or by_form) and "://" not in value and is_worth_hiding(value):
+        yield _named(name, value)
+        if name == "auth":  # the credential stores of container tools hold user:password in base64
+            yield from (_named(name, password) for password in _behind_a_user(value))
+
+
+def _in_connection(name: str, value: str) -> Iterator[NamedSecret]:
+    """The secrets among the parts of a connection string, `Server=db;Password=…`."""
+    for part in value.split(";"):
+        key, _, rest = part.partition("=")
+        if names_a_secret_in_a_file(key.strip()) and is_worth_hiding(rest):
+            yield _named(name, rest)
+
+
+def _behind_a_user(encoded: str) -> Iterator[str]:
+    try:
+        _, colon, password = base64.b64decode(encoded, validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        return
+    if colon:
+        yield password
+
+
+def _in_json(parsed: object, file_name: str) -> Iterator[NamedSecret]:
+    waiting = [(file_name, parsed)]
+    while waiting:
+        match waiting.pop():
+            case _, dict(fields):
+                waiting += fields.items()
+            case name, list(items):
+                waiting += ((name, item) for item in items)
+            case name, str(value):
+                yield from _if_secret(name, value)
+            case _:
+                continue
+
+
+def _as_json(text: str) -> object:
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _unescaped(value: str) -> str:
+    return value.replace("\\n", "\n").replace('\\"', '"').replace("\\\\", "\\")

@@ -1,0 +1,148 @@
+"""The keys of providers in the keyring of the operating system: service "quorum", one entry per provider."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from domain.errors import ConfigError
+
+if TYPE_CHECKING:
+    from keyring.backend import KeyringBackend
+
+SERVICE = "quorum"
+READING_SECS = 10.0
+"""A keyring that asks the person to unlock it may take as long to be read; then a session does without."""
+CHANGING_SECS = 120.0
+_Found = TypeVar("_Found")
+
+
+class KeyRing:
+    """Reads each key at most once, and only when asked; the package behind it is loaded then.
+
+    `learn` is told every key that is read or written. Each method blocks, in bounded time, and raises
+    ConfigError with a remedy where the keyring is locked, broken or does not answer.
+    """
+
+    def __init__(
+        self,
+        learn: Callable[[str, str], object] = lambda _name, _value: None,
+        *,
+        reading_secs: float = READING_SECS,
+    ) -> None:
+        self._learn = learn
+        self._reading_secs = reading_secs
+        self._read: dict[str, str | None] = {}
+        self._trouble: ConfigError | None = None
+        self._reading = threading.Lock()
+
+    def key(self, provider: str) -> str | None:
+        """The key of a provider; None where there is none, or no keyring on this machine."""
+        with self._reading:
+            if self._trouble is not None:
+                raise self._trouble  # what did not answer once is not waited for again
+            if provider not in self._read:
+                try:
+                    found = _asked(lambda ring: _entry(ring, provider), self._reading_secs, missing=None)
+                except ConfigError as trouble:
+                    self._trouble = trouble
+                    raise
+                self._read[provider] = self._noted(provider, found)
+            return self._read[provider]
+
+    def keep(self, provider: str, key: str) -> None:
+        """Put a key into the keyring, in place of the one that is there."""
+        self._noted(provider, key)
+
+        def put(ring: KeyringBackend) -> bool:
+            try:
+                ring.set_password(SERVICE, provider, key)
+                return _entry(ring, provider) == key
+            except Exception as error:
+                if key in str(error):  # it quotes what it was given
+                    raise RuntimeError(str(error).replace(key, "…")) from None
+                raise
+
+        if not _asked(put, CHANGING_SECS, missing=False):
+            raise ConfigError(_NO_KEYRING)
+        self._read[provider] = key
+
+    def remove(self, provider: str) -> bool:
+        """Take a key out of the keyring; False where there was none."""
+
+        def take_out(ring: KeyringBackend) -> bool:
+            if ring.get_password(SERVICE, provider) is None:
+                return False
+            ring.delete_password(SERVICE, provider)
+            return True
+
+        removed = _asked(take_out, CHANGING_SECS, missing=False)
+        self._read[provider] = None
+        return removed
+
+    def _noted(self, provider: str, key: str | None) -> str | None:
+        key = (key or "").strip()
+        if key:
+            self._learn(f"{provider}-key", key)
+        return key or None
+
+
+_NO_KEYRING = (
+    "this machine has no keyring that keeps keys; install one (GNOME Keyring or KWallet on Linux), or put the "
+    "key into the provider's environment variable"
+)
+
+
+def _entry(ring: KeyringBackend, provider: str) -> str | None:
+    """Raises TypeError where a backend answers what is no text."""
+    found: object = ring.get_password(SERVICE, provider)
+    if found is None or isinstance(found, str):
+        return found
+    raise TypeError(f"its entry for {provider} is {type(found).__name__}, not a text")
+
+
+def _asked(question: Callable[[KeyringBackend], _Found], secs: float, *, missing: _Found) -> _Found:
+    """What the keyring answers, or `missing` where there is no keyring.
+
+    It is asked in a thread of its own, which nobody waits for at the end: what keeps keys may want to be
+    unlocked by the person, or wait for a bus that never answers.
+    """
+    answers: list[_Found] = []
+    troubles: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            answers.append(_answer(question, missing))
+        except BaseException as error:  # noqa: BLE001 - each backend fails in its own way, some below Exception
+            troubles.append(error)
+
+    thread = threading.Thread(target=ask, name="keyring", daemon=True)
+    thread.start()
+    thread.join(secs)
+    if answers:
+        return answers[0]
+    if troubles:
+        reason = " ".join(str(troubles[0]).split())[:200] or type(troubles[0]).__name__
+        raise ConfigError(
+            f"the keyring cannot be used: {reason.rstrip('.')}; unlock it, or put the key into the provider's "
+            "environment variable"
+        ) from troubles[0]
+    raise ConfigError(
+        f"the keyring did not answer within {secs:g} s; unlock it, or put the key into the provider's "
+        "environment variable"
+    )
+
+
+def _answer(question: Callable[[KeyringBackend], _Found], missing: _Found) -> _Found:
+    import keyring
+    from keyring.backends.fail import Keyring as NoBackend
+    from keyring.errors import NoKeyringError
+
+    ring = keyring.get_keyring()
+    if isinstance(ring, NoBackend):
+        return missing
+    try:
+        return question(ring)
+    except NoKeyringError:
+        return missing

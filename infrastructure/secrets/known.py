@@ -1,0 +1,169 @@
+"""Which secrets a session knows of, so that they are hidden exactly: gathered here, and told to its mask."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from fnmatch import translate
+from itertools import islice
+from pathlib import Path
+
+from domain.json_value import JsonObject
+from domain.known_secrets import NamedSecret
+from domain.masking import SecretMask
+from domain.path_policy import PathPolicy
+from infrastructure.config.schema import Settings
+from infrastructure.secrets.file_values import (
+    is_worth_hiding,
+    passwords_in,
+    secrets_among,
+    secrets_in,
+    stands_for_none,
+)
+from infrastructure.secrets.key_variables import CLOUD_KEYS, holds_a_secret
+
+_MOST_BYTES = 1 << 18
+_MOST_ENTRIES = 50_000
+_MOST_FILES = 300
+_MOST_SECRETS = 5_000
+_LONGEST_SECS = 2.0
+_LONGEST_COMMAND = 10_000
+_WORD = re.compile(r"[^\s\"'`;&|<>()]++")
+_PASSED_BY = frozenset(
+    {".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", "site-packages", ".tox", ".nox",
+     ".mypy_cache", ".ruff_cache", ".pytest_cache", "target", "vendor"}
+)  # fmt: skip
+_OPENING = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class SessionSecrets:
+    """Tells a mask the secrets of a session. May be called from any thread, blocks, and never raises."""
+
+    def __init__(
+        self, mask: SecretMask, *, settings: Settings, environ: Mapping[str, str], policy: PathPolicy
+    ) -> None:
+        self._mask = mask
+        self._settings = settings
+        self._environ = environ
+        self._policy = policy
+
+    def gather(self) -> None:
+        """Learn all that can be known at the start. Takes two seconds at most, for files of the workspace."""
+        self.learn_surroundings()
+        self.learn_workspace()
+
+    def learn_surroundings(self) -> None:
+        """Learn what the environment and the settings hold: at once, for nothing may be written before."""
+        tables = self._settings.providers
+        configured = {table.api_key_env for table in tables.values()} | {
+            self._settings.tools.web.search_key_env
+        }
+        for name, value in self._environ.items():
+            is_key = (name in configured or name in CLOUD_KEYS) and not stands_for_none(value)
+            is_one = is_key or holds_a_secret(name, value)
+            if is_key or (is_one and is_worth_hiding(value)):
+                self._mask.learn(name, value)
+            if is_one and value.lstrip().startswith(("{", "[")):
+                self._mask.learn_all(secrets_in(value, name))
+            if "://" in value:
+                self._learn_address(name, value)
+        for provider, table in tables.items():
+            self._learn_address(f"providers.{provider}.base_url", table.base_url)
+            for header, value in table.headers.items():
+                self._learn_header(f"providers.{provider}.headers.{header}", value)
+        self._learn_address("tools.web.search_url", self._settings.tools.web.search_url)
+
+    def learn_workspace(self) -> None:
+        """Learn what the sensitive files of the workspace hold, as far as they are found in bounded time."""
+        until = time.monotonic() + _LONGEST_SECS
+        found: list[NamedSecret] = []
+        for number, file in enumerate(self._sensitive_files(until)):
+            if number == _MOST_FILES or len(found) >= _MOST_SECRETS:
+                break
+            found += islice(_secrets_of(file), _MOST_SECRETS)
+        self._mask.learn_all(found)
+
+    def learn_from_file(self, path: str | Path) -> bool:
+        """Learn what a sensitive file holds now; whether that was news. Files above 256 kB are not read."""
+        return self._mask.learn_all(islice(_secrets_of(path), _MOST_SECRETS))
+
+    def learn_if_sensitive(self, path: str | Path) -> bool:
+        """Learn what a file holds if the settings call it sensitive; whether that was news."""
+        return self._policy.is_sensitive(str(path)) and self.learn_from_file(path)
+
+    def learn_from_call(self, arguments: JsonObject) -> bool:
+        """Learn what a call is about to put into a sensitive file; whether that was news.
+
+        It may be a model's invention, and so it stays legible where the person approves calls.
+        """
+        texts = [text for text in arguments.values() if isinstance(text, str) and len(text) <= _MOST_BYTES]
+        found: list[NamedSecret] = []
+        for text in texts:
+            words = _WORD.findall(text[:_LONGEST_COMMAND])
+            if words == [text] and self._policy.is_sensitive(text):
+                others = (other for other in texts if other is not text)
+                found += (secret for other in others for secret in secrets_in(other, os.path.basename(text)))
+            elif any(map(self._policy.is_sensitive, words)):
+                found += secrets_among(text)
+        return self._mask.learn_all(one._replace(is_legible=True) for one in found[:_MOST_SECRETS])
+
+    def _learn_address(self, name: str, address: str) -> None:
+        for password in passwords_in(address):
+            self._mask.learn(name, password)
+
+    def _learn_header(self, name: str, value: str) -> None:
+        """A header's value, whole and without the word that says how to read it."""
+        scheme, blank, rest = value.partition(" ")
+        for secret in (value, rest if blank and scheme.isalpha() else ""):
+            if is_worth_hiding(secret):
+                self._mask.learn(name, secret)
+
+    def _sensitive_files(self, until: float) -> Iterator[str]:
+        """Breadth first: what lies near the top is found even where there is no time for all."""
+        ends = {pattern.strip("/").rpartition("/")[2].casefold() for pattern in self._policy.sensitive}
+        candidate = re.compile("|".join(map(translate, sorted(ends))) or r"\Z.")
+        folders = deque((root, False) for root in self._policy.roots)
+        left = _MOST_ENTRIES
+        while folders and left > 0 and time.monotonic() < until:
+            folder, inside = folders.popleft()
+            for entry in _entries(folder):
+                left -= 1
+                sensitive = inside or bool(
+                    candidate.match(entry.name.casefold()) and self._policy.is_sensitive(entry.path)
+                )
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name not in _PASSED_BY:
+                        folders.append((entry.path, sensitive))
+                elif sensitive:
+                    yield entry.path
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return sorted(found, key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+def _secrets_of(path: str | Path) -> Iterator[NamedSecret]:
+    text = _text_of(path)
+    return iter(()) if text is None else secrets_in(text, os.path.basename(path))
+
+
+def _text_of(path: str | Path) -> str | None:
+    """The text of a regular file, or None where there is none, it is no text, or it is too long."""
+    try:
+        with os.fdopen(os.open(path, _OPENING), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return None
+            data = file.read(_MOST_BYTES + 1)
+    except OSError:
+        return None
+    if len(data) > _MOST_BYTES or b"\0" in data:
+        return None
+    return data.decode("utf-8-sig", "replace")

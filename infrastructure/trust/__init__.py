@@ -1,0 +1,1 @@
+"""Which project files the person trusts, and what they contained when they did."""

@@ -1,0 +1,134 @@
+"""The file of what the person trusts: `trust.toml` in the state folder, one digest for each project's file."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from domain.errors import ConfigError
+from domain.trust import Standing, TrustQuestion
+from infrastructure.blocking import in_thread
+from infrastructure.config.paths import is_present, state_folder
+from infrastructure.config.toml_file import TomlFile, shown
+from infrastructure.config.toml_text import literal, printable
+from infrastructure.own_file import PATIENCE_SECS, OwnFile
+
+FILE_NAME = "trust.toml"
+_PREAMBLE = """\
+# Project files that you trust, each with the SHA-256 of what it contained when you said so. Whatever else it
+# contains by now is asked about again. You may remove any of them; comments are not kept.
+# docs/trust.md explains them.
+"""
+
+
+class _Entry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A table as it stands in the file."""
+
+    file: Annotated[str, Meta(pattern=r"\A/")]
+    sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+
+
+class _Content(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """All of the file."""
+
+    trusted: tuple[_Entry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedFiles:
+    """The digest under which each file is trusted, and what is wrong with the record of it, if anything."""
+
+    digests: Mapping[str, str] = field(default_factory=dict)
+    warning: str | None = None
+
+    def standing(self, place: Path, digest: str) -> Standing:
+        """How this content stands with the person, at the place that `standing_place` names."""
+        known = self.digests.get(str(place))
+        if known is None:
+            return Standing.UNKNOWN
+        return Standing.TRUSTED if known == digest else Standing.CHANGED
+
+    def with_answer(self, question: TrustQuestion) -> TrustedFiles:
+        """The same once the person has said yes to this question."""
+        return replace(self, digests={**self.digests, question.file: question.digest})
+
+
+class TrustFile:
+    """Remembers what the person trusts, beyond the session."""
+
+    def __init__(self, path: Path, *, patience_secs: float = PATIENCE_SECS) -> None:
+        self._file = OwnFile(path, patience_secs=patience_secs)
+        self._path = path
+
+    def load(self) -> TrustedFiles:
+        """What is trusted. Never raises: where the file is damaged or not the person's own, it is nothing."""
+        try:
+            digests = self._digests()
+            danger = self._file.danger() if digests else None
+        except (ConfigError, OSError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            remedy = f"no project's file is trusted until {shown(self._path)} is corrected or removed"
+            return TrustedFiles(warning=f"{reason} ({remedy})")
+        if danger is not None:
+            return TrustedFiles(
+                warning=f"{danger}, so no project's file is trusted; say chmod 600 {shown(self._path)}"
+            )
+        return TrustedFiles(digests)
+
+    async def trust(self, question: TrustQuestion) -> None:
+        """Remember that the answer was yes. Raises ConfigError, and then nothing is changed."""
+        await in_thread(lambda _stop: self._file.change(lambda: self._text_with(question)))
+
+    async def forget(self, places: Collection[Path]) -> tuple[Path, ...]:
+        """Trust none of these any more; those of them that were. Raises ConfigError."""
+        if not is_present(self._path):
+            return ()
+        forgotten: list[Path] = []
+
+        def without() -> str:
+            digests = self._digests()
+            forgotten.extend(place for place in places if digests.pop(str(place), None) is not None)
+            return _as_toml(digests)
+
+        await in_thread(lambda _stop: self._file.change(without))
+        return tuple(forgotten)
+
+    def _text_with(self, question: TrustQuestion) -> str:
+        return _as_toml(self._digests() | {question.file: question.digest})
+
+    def _digests(self) -> dict[str, str]:
+        if not is_present(self._path):
+            return {}
+        try:
+            content = msgspec.convert(TomlFile.read(self._path).data, _Content, strict=True)
+        except msgspec.ValidationError as problem:
+            raise ConfigError(f"{shown(self._path)} is damaged: {printable(str(problem))}") from problem
+        return {entry.file: entry.sha256 for entry in content.trusted}
+
+
+def trust_file(environ: Mapping[str, str]) -> TrustFile | None:
+    """The file of what is trusted; None where there is no home folder."""
+    state = state_folder(environ)
+    return TrustFile(state / FILE_NAME) if state is not None else None
+
+
+def _as_toml(digests: Mapping[str, str]) -> str:
+    """The text of the file, which must be one that can be read again. Raises ConfigError."""
+    tables = (
+        f"\n[[trusted]]\nfile = {literal(file)}\nsha256 = {literal(digest)}\n"
+        for file, digest in sorted(digests.items())
+    )
+    text = "".join((_PREAMBLE, *tables))
+    try:
+        tomllib.loads(text)
+    except ValueError as error:
+        raise ConfigError(
+            "the name of the folder is not valid Unicode, so that it is trusted cannot be saved"
+        ) from error
+    return text
