@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from application.event_stream import EventStream
-from application.ports import FileWatch, ToolSchemaPort
+from application.ports import FileKeeper, SecretFinder, ToolSchemaPort
 from application.review import Review
 from domain.access import Access
 from domain.ballot import Tally
@@ -96,10 +96,12 @@ class BatchState:
         cwd: str,
         shared: RunState,
         task: str = "",
-        watch: FileWatch | None = None,
+        keeper: FileKeeper | None = None,
+        secrets: SecretFinder | None = None,
     ) -> None:
         self.task = task
-        self.watch = watch
+        self.keeper = keeper
+        self.secrets = secrets
         self.shared = shared
         self.events = events
         self.review = review

@@ -20,7 +20,7 @@ from application.hook_chain import HookChain
 from application.hooks import CallDraft
 from application.ports import Tool
 from domain.decision import Decision
-from domain.errors import StaleSeal, ToolError
+from domain.errors import LedgerError, StaleSeal, ToolError
 from domain.events import CallFinished, CallProgressed, CallQueued, CallStarted, ReviewDecided
 from domain.execution import Outcome, ToolExecutionContext, ToolStatus
 from domain.hook import Skip
@@ -30,6 +30,7 @@ from domain.permissions import Answer
 from domain.report import CallRecord
 from domain.review import DecisionLabel
 from domain.run_state import Modifier
+from domain.session_state import CallEnd
 from domain.summary import text_of
 from domain.tool import RiskLevel, ToolCall
 
@@ -45,10 +46,17 @@ class CallRun(DeclaredCall):
     """Drives one `ToolExecution`. It is also the controls its tool sees: progress, cancellation, seal."""
 
     def __init__(
-        self, *, context: ToolExecutionContext, call: ToolCall, tool: Tool | None, state: BatchState
+        self,
+        *,
+        context: ToolExecutionContext,
+        call: ToolCall,
+        tool: Tool | None,
+        state: BatchState,
+        asked_before: str | None = None,
     ) -> None:
         super().__init__(context=context, call=call, tool=tool, state=state)
-        self.ended = False
+        self.ended = self.adopted = False
+        self._asked_before = asked_before
         self.waits_for: set[int] = set()
         self.turn = asyncio.Event()
         self.cancelled = False
@@ -90,6 +98,14 @@ class CallRun(DeclaredCall):
         if problem := self.problem(known):
             self._refuse(Outcome.ERROR, problem)
 
+    def adopt(self, end: CallEnd) -> None:
+        """Take over the end that the call had in a process before this one; it stays as it is."""
+        self.invalid = self.ended = self.adopted = True
+        if end.outcome is Outcome.OK:
+            self.execution.start()
+        self.execution.complete(end.outcome, end.told)
+        self.output = end.told
+
     async def pass_hooks(self, hooks: HookChain) -> None:
         """Let the hooks before a call see it, change its arguments or skip it. Raises HookAborted."""
         if self.invalid:
@@ -117,6 +133,8 @@ class CallRun(DeclaredCall):
 
     async def run(self) -> None:
         """Bring the call to its end. Raises Interrupted when the person stops the turn from the dialog."""
+        if self.adopted:
+            return
         if self._refusal is not None:
             await self._end(*self._refusal)
             return
@@ -131,6 +149,8 @@ class CallRun(DeclaredCall):
             raise
         except ToolError as error:
             await self._end(Outcome.ERROR, str(error))
+        except LedgerError as error:
+            await self._end(Outcome.ERROR, f"not run: {error}")
         except OSError as error:
             await self._end(Outcome.ERROR, f"{self.execution.name} failed: {error.strerror or error}")
         except Exception as error:  # noqa: BLE001 - a crashing tool must not take its siblings with it
@@ -191,7 +211,7 @@ class CallRun(DeclaredCall):
                 await self._settled(decision, DecisionLabel.ALLOWED)
                 self._label = DecisionLabel.ALLOWED
             else:
-                match await approval.obtain(decision, stale=stale > 0):
+                match await approval.obtain(decision, stale=stale > 0 or self._changed_since_asked()):
                     case Granted(label):
                         self._label = label
                     case Withheld(label, told):
@@ -206,6 +226,10 @@ class CallRun(DeclaredCall):
                 continue
             await self._end(Outcome.OK, self._with_edit_note(output))
             return
+
+    def _changed_since_asked(self) -> bool:
+        """Whether a process before this one asked about other bytes than these."""
+        return self._asked_before is not None and self._asked_before != self.packet().digest
 
     async def _settled(self, decision: Decision, label: DecisionLabel) -> None:
         """Put on the record what settled a risky call without a question, unless it was the mode alone."""
@@ -226,31 +250,44 @@ class CallRun(DeclaredCall):
     async def _execute(self) -> str | ToolOutput:
         assert self._tool is not None
         self.state = self._state.state_for(self)
-        if self.execution.status is ToolStatus.QUEUED:
-            self.execution.start()
-        await self._state.events.record(
-            CallStarted(
-                context=self.context,
-                tool=self.execution.name,
-                arguments=self.arguments,
-                diff=self.seal.diff if self.seal else None,
-            )
+        async with self._receipt():
+            await self._announce_start()
+            return await self._within_its_time(self._tool)
+
+    async def _announce_start(self) -> None:
+        started = CallStarted(
+            context=self.context,
+            tool=self.execution.name,
+            arguments=self.arguments,
+            diff=self.seal.diff if self.seal else None,
         )
+        await self._state.events.announce(started, urgent=self.risk is RiskLevel.HIGH)
+        if self.execution.status is ToolStatus.QUEUED:  # it has begun before where its seal was stale
+            self.execution.start()
         self._started_at = time.monotonic()
-        limit = self._tool.definition.timeout_secs
+
+    async def _learn_secrets(self) -> None:
+        if (finder := self._state.secrets) is not None:
+            for path in filter(self._state.review.is_sensitive, self.paths):
+                await asyncio.to_thread(finder.learn_if_sensitive, path)
+
+    async def _within_its_time(self, tool: Tool) -> str | ToolOutput:
+        limit = tool.definition.timeout_secs
         try:
-            async with self._receipt(), asyncio.timeout(limit) as timer:
-                return await self._tool.execute(self.arguments, replace(self.context, controls=self))
+            async with asyncio.timeout(limit) as timer:
+                output = await tool.execute(self.arguments, replace(self.context, controls=self))
+            await self._learn_secrets()  # before anybody else sees the output
+            return output
         except TimeoutError as error:
             if not timer.expired():
                 raise
             raise ToolError(f"{self.execution.name} timed out after {limit:g} s") from error
 
     def _receipt(self) -> AbstractAsyncContextManager[None]:
-        """Around an execution that may change something: tells which files did change."""
-        if self.risk is RiskLevel.LOW or self._state.watch is None:
+        """Around an execution that may change something: keeps the files, and tells which were changed."""
+        if self.risk is RiskLevel.LOW or self._state.keeper is None:
             return nullcontext()
-        return EffectReceipt(self.context, self.access, self._state.watch, self._state.events)
+        return EffectReceipt(self.context, self.access, self._state.keeper, self._state.events)
 
     async def _end(self, outcome: Outcome, output: str | ToolOutput) -> None:
         if self.ended:  # given up as unknown, it came back after all: the one result stands

@@ -16,6 +16,21 @@ def absorb_cancellation() -> None:
     task.uncancel()
 
 
+async def whole(work: Coroutine[object, object, T]) -> T:
+    """Do the work whole, and only then be cancelled, if the current task was meanwhile. It must be bounded."""
+    task = asyncio.create_task(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as stop:
+            cancelled = stop
+    result = task.result()
+    if cancelled is not None:
+        raise cancelled
+    return result
+
+
 async def to_its_end(work: Coroutine[object, object, T]) -> T:
     """Do the work whole, though the current task be cancelled meanwhile. The work must be bounded in time."""
     task = asyncio.create_task(work)

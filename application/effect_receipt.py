@@ -1,45 +1,61 @@
-"""The receipt of a risky call: which files really changed, against what it had declared."""
+"""Around a risky call: the files it may change are kept first, and what it changed is told after."""
 
 from __future__ import annotations
 
 import asyncio
 from types import TracebackType
 
+from application.cancellation import to_its_end
 from application.event_stream import EventStream
-from application.ports import FileWatch
+from application.ports import FileKeeper
 from domain.access import Access
-from domain.effects import FileLook, effects_between
-from domain.events import EffectsObserved
+from domain.effects import KeptFiles
+from domain.errors import LedgerError, ToolError
+from domain.events import EffectsObserved, FilesKept
 from domain.execution import ToolExecutionContext
 
 
 class EffectReceipt:
-    """Around the execution of one call: looks at the files before and after, and tells what differs.
+    """Keeps the files before the execution of one call, so that it can be undone, and looks again after it.
 
     A call whose effects cannot be told beforehand is watched over the whole workspace, any other at the paths
-    it declared. A cancelled call gets no receipt: it must end at once.
+    it declared. A call that failed or was cancelled gets its receipt too: it may have changed something.
     """
 
     def __init__(
-        self, context: ToolExecutionContext, access: Access, watch: FileWatch, events: EventStream
+        self, context: ToolExecutionContext, access: Access, keeper: FileKeeper, events: EventStream
     ) -> None:
         self._context = context
         self._declared = access.writes
         self._paths = None if access.exclusive else tuple(sorted(access.writes))
-        self._watch = watch
+        self._keeper = keeper
         self._events = events
-        self._before = FileLook()
+        self._kept = KeptFiles(roots=())
 
     async def __aenter__(self) -> None:
-        """Look at the files as they are."""
-        self._before = await self._watch.look(self._paths)
+        """Keep the files as they are. Raises ToolError where that fails: the call must not run then."""
+        try:
+            self._kept = kept = await self._keeper.keep(self._paths)
+            if kept.manifest:
+                await self._events.announce(
+                    FilesKept(
+                        context=self._context,
+                        manifest=kept.manifest,
+                        files=len(kept.states),
+                        complete=kept.complete,
+                    )
+                )
+        except LedgerError as error:
+            raise ToolError(f"not run: its files could not be kept: {error}") from error
 
     async def __aexit__(
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        """Look again, and tell what changed."""
-        if kind is not None and issubclass(kind, asyncio.CancelledError):
-            return
-        effects = effects_between(self._before, await self._watch.look(self._paths), self._declared)
-        if effects.changes or not effects.complete:
+        """Look again, and tell what changed; of a cancelled call also that nothing did."""
+        cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
+        await to_its_end(self._tell(always=cancelled))
+
+    async def _tell(self, *, always: bool) -> None:
+        effects = await self._keeper.changes(self._kept, self._declared)
+        if always or effects.changes or not effects.complete:
             await self._events.record(EffectsObserved(context=self._context, effects=effects))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from application.ports import BlobStore, LineSource
 from domain.errors import BlobError
+from domain.json_text import size_of
 from domain.output import Inline, OutputLimits, Spilled, Stored, Text, ToolOutput
-from domain.summary import is_long, summary_of, text_of
+from domain.summary import is_long, line_count, summary_of, text_of
 from domain.tool import ToolDefinition
+
+_REFERENCE = re.compile(r"\[blob:(?P<id>[0-9a-f-]+)\][^\n]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,12 +27,17 @@ class Kept:
 
 
 class Outputs:
-    """Promotes long outputs to stored ones. Without a store everything stays in the conversation."""
+    """Promotes long outputs to stored ones. Without a store everything stays in the conversation.
 
-    def __init__(self, store: BlobStore | None, limits: OutputLimits) -> None:
+    `kept` are the ids that the conversation refers to already.
+    """
+
+    def __init__(
+        self, store: BlobStore | None, limits: OutputLimits, kept: Collection[str] = frozenset()
+    ) -> None:
         self._store = store
         self._limits = limits
-        self._kept: set[str] = set()
+        self._kept = set(kept)
 
     def refers_to(self, blob_id: str) -> bool:
         """Whether this conversation was told of that stored output."""
@@ -41,7 +51,11 @@ class Outputs:
 
     async def keep(self, output: str | ToolOutput, definition: ToolDefinition) -> Kept:
         """The output for the conversation: itself when short, else a summary of what is stored."""
-        promoted = self._promoted(output, definition)
+        return await self.keep_within(output, definition.inline_bytes)
+
+    async def keep_within(self, output: str | ToolOutput, inline_bytes: int | None) -> Kept:
+        """The same for text that no tool gave; None: as long as the settings allow."""
+        promoted = self._promoted(output, inline_bytes)
         if isinstance(promoted, Inline):
             return Kept(text=promoted.text)
         if isinstance(promoted, Spilled):
@@ -58,17 +72,35 @@ class Outputs:
             summary = f"[blob:{blob_id}] {summary}"
         return Kept(text=summary, blob_id=blob_id, size_bytes=len(text_of(promoted).encode("utf-8", "replace")))
 
+    async def set_aside(self, text: str, most_bytes: int) -> Kept | None:
+        """What may stand for an output that is in the conversation already: its summary, or as much of both
+        its ends as `most_bytes` allow, and where the whole is kept. None where it cannot be kept.
+        """
+        if (known := _REFERENCE.match(text)) and known["id"] in self._kept:
+            return Kept(text=f"{known[0]} | left out here to make room; inspect shows it again")
+        if self._store is None:
+            return None
+        try:
+            blob_id = await self._store.store(Text(text))
+        except BlobError:
+            return None
+        self._kept.add(blob_id)
+        limits = self._limits
+        if most_bytes > limits.summary_bytes:
+            lines = line_count(text)
+            limits = OutputLimits(summary_bytes=most_bytes, head_lines=lines // 2, tail_lines=lines)
+        return Kept(text=summary_of(Text(text), blob_id, limits), blob_id=blob_id, size_bytes=size_of(text))
+
     def _keep_spilled(self, output: Spilled) -> Kept:
         self._kept.add(output.blob_id)
         _, _, shown = summary_of(Text(output.text), output.blob_id, self._limits).partition("\n")
         text = f"[blob:{output.blob_id}] text | {output.lines} lines\n{shown}"
         return Kept(text=text, blob_id=output.blob_id, size_bytes=output.size_bytes)
 
-    def _promoted(self, output: str | ToolOutput, definition: ToolDefinition) -> ToolOutput:
+    def _promoted(self, output: str | ToolOutput, inline_bytes: int | None) -> ToolOutput:
         match output:
             case str():
-                limit = definition.inline_bytes
-                limit = self._limits.inline_bytes if limit is None else limit
+                limit = self._limits.inline_bytes if inline_bytes is None else inline_bytes
                 return Stored(Text(output)) if is_long(output, limit) else Inline(output)
             case Inline() | Stored() | Spilled():
                 return output

@@ -6,19 +6,26 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from domain.ballot import Ballot, Tally
-from domain.conversation import Conversation, Message
-from domain.effects import FileLook
+from domain.conversation import Conversation, Message, UserMessage
+from domain.effects import Effects, FileState, KeptFiles
 from domain.events import Event
-from domain.execution import ToolExecutionContext
+from domain.execution import Survivor, ToolExecutionContext
+from domain.found_file import FoundFile
+from domain.image import Image
 from domain.json_value import JsonObject
 from domain.output import Content, ToolOutput
+from domain.own_command import CommandRun
+from domain.past_session import LedgerRecord, SessionSummary, Verification
+from domain.permissions import Answer
 from domain.response import LlmResponse
-from domain.review import ReviewAnswer, ReviewRequest, RulePreview
-from domain.saved_rule import SavedRule
+from domain.restoration import RestoreStep
+from domain.review import ReviewAnswer, ReviewRequest, RulePreview, RuleScope
+from domain.saved_rule import HeldRule, SavedRule
 from domain.seal import Seal
 from domain.shell import ShellVerdict
 from domain.stream import StreamEvent
 from domain.tool import ToolDefinition, ToolResultMessage, ToolSpec
+from domain.trust import TrustQuestion
 
 ToolChoice: TypeAlias = Literal["auto", "none"] | tuple[Literal["tool"], str]
 OnStreamEvent: TypeAlias = Callable[[StreamEvent], None]
@@ -48,7 +55,7 @@ class LlmSession(Protocol):
 
     async def send_with_tools(
         self,
-        content: str | None,
+        content: str | UserMessage | None,
         tools: Sequence[JsonObject],
         *,
         tool_choice: ToolChoice = "auto",
@@ -162,6 +169,26 @@ class CommandTool(Tool, Protocol):
         ...
 
 
+class SurvivorFinder(Protocol):
+    """Finds the processes of calls that run on though the quorum they belonged to was killed."""
+
+    async def of_batch(self, batch_id: str) -> tuple[Survivor, ...]:
+        """Those of this batch's calls; none where they cannot be told apart. Nothing is done to them."""
+        ...
+
+
+class PersonShell(Protocol):
+    """Runs commands of the person's own, with their rights, their environment and their shell."""
+
+    async def run(self, command: str, *, owner: str, report: Callable[[str], None]) -> CommandRun:
+        """Run it to its end, without a terminal and without anything to read; `report` gets its last lines now.
+
+        Cancelled, it ends the command and all it started, and answers with what had been printed by then. Its
+        processes can be found by `owner`, should they outlive us.
+        """
+        ...
+
+
 class LineSource(Protocol):
     """The lines of a long text, read piece by piece. Lines are counted from 0; very long ones come cut."""
 
@@ -198,12 +225,75 @@ class BlobStore(Protocol):
         ...
 
 
-class FileWatch(Protocol):
-    """Looks at files without reading them, to tell afterwards what changed."""
+class FileKeeper(Protocol):
+    """Keeps what files hold before they are changed. Contents that must not be stored are not: their states say
+    why."""
 
-    async def look(self, paths: Sequence[str] | None = None) -> FileLook:
-        """The files as they are now: at these canonical paths and below, or in the whole workspace. Never
-        raises: what cannot be seen is left out."""
+    async def keep(self, paths: Sequence[str] | None = None) -> KeptFiles:
+        """The files as they are now, with their contents stored: at these paths and below, or in the whole
+        workspace.
+
+        What cannot be seen is left out. Raises LedgerError where they cannot be stored.
+        """
+        ...
+
+    async def changes(self, kept: KeptFiles, declared: frozenset[str]) -> Effects:
+        """What differs now from then, with the states before and after. Takes a few seconds at most, and never
+        raises for what it cannot store."""
+        ...
+
+    async def load(self, manifest: str) -> KeptFiles:
+        """The files that this stored list names. Raises LedgerError where there is none."""
+        ...
+
+
+class FileRestorer(Protocol):
+    """Gives single files back, inside the workspace only and through no link."""
+
+    async def restore(self, step: RestoreStep, content: bytes | None) -> FileState | None:
+        """Make the file what the step wants, holding this content; the state it has then.
+
+        Folders that it needs are made. Raises RestoreError where that cannot be, or where the file is no longer
+        as the step saw it: nothing was changed then.
+        """
+        ...
+
+    async def sweep(self, deleted: Sequence[str]) -> None:
+        """Remove the folders that held these deleted files and hold nothing now."""
+        ...
+
+    async def diff(self, step: RestoreStep, now: bytes | None, wanted: bytes | None) -> str:
+        """What the step would change, as a unified diff or in words, of bounded length. The contents are those
+        of regular files, where they are stored."""
+        ...
+
+
+class FileFinder(Protocol):
+    """Finds files of the workspace by a part of their path. Lives on the loop that asks it first."""
+
+    async def find(self, query: str, limit: int) -> tuple[FoundFile, ...]:
+        """The files and folders that fit what is typed, best first, at most so many. Never raises for what it
+        cannot see."""
+        ...
+
+    def note_used(self, path: str) -> None:
+        """The person named this file or folder: it is likely that they do so again."""
+        ...
+
+    async def aclose(self) -> None:
+        """Look at nothing any more."""
+        ...
+
+
+class SecretFinder(Protocol):
+    """Finds out what must be hidden wherever something is kept or shown."""
+
+    def learn_if_sensitive(self, path: str) -> bool:
+        """Take note of what a sensitive file holds now; whether that was news. Blocks; never raises."""
+        ...
+
+    def learn_from_call(self, arguments: JsonObject) -> bool:
+        """Take note of what a call would put into a sensitive file; whether that was news. Never raises."""
         ...
 
 
@@ -251,12 +341,121 @@ class Person(Protocol):
         """Ask about one sealed call. Cancelled, it takes its question off the screen."""
         ...
 
+    async def trust(self, question: TrustQuestion) -> bool:
+        """Ask whether to trust a project's file as it was read. Cancelled, it takes the question off again."""
+        ...
+
 
 class RuleStore(Protocol):
     """Keeps the rules that the person made beyond the session."""
 
     async def save(self, rule: SavedRule) -> None:
         """Keep a rule; one that says the same is replaced. Raises ConfigError, and then nothing is changed."""
+        ...
+
+
+class RulesDesk(Protocol):
+    """The rules about calls, as the person looks at them, changes them and tries them out."""
+
+    async def rules(self) -> tuple[HeldRule, ...]:
+        """All that hold in this session's folder, in the order in which they count: the strictest first.
+
+        Raises ConfigError where the saved ones cannot be read.
+        """
+        ...
+
+    @property
+    def last_word(self) -> str:
+        """What decides about a call of high risk that no rule speaks of."""
+        ...
+
+    def outlook(self, rule: str, answer: Answer) -> RulePreview:
+        """What a rule, as text, would change."""
+        ...
+
+    async def add(self, rule: str, answer: Answer, scope: RuleScope) -> None:
+        """Put a rule in force. Raises ConfigError: for what is no rule; and where it could not be saved, in
+        which case it holds for this session all the same."""
+        ...
+
+    async def remove(self, held: HeldRule) -> None:
+        """Have it in force no more, and take it out of the saved ones.
+
+        Raises ConfigError, and then all is as it was: also for a rule of the settings.
+        """
+        ...
+
+    async def try_call(self, text: str) -> tuple[Answer, tuple[str, ...]]:
+        """What would be decided about a call: a shell command, or TOOL and a JSON object. Nothing runs.
+
+        The answer and an account of it, line by line. Raises ConfigError for what is no call.
+        """
+        ...
+
+
+class Ledger(Protocol):
+    """The record of one session, written by this process alone."""
+
+    @property
+    def session_id(self) -> str:
+        """The session's id."""
+        ...
+
+    async def append(self, event: Event, *, urgent: bool = False) -> None:
+        """Put a durable event on the record; it is there when this returns, also if the process is killed then.
+
+        `urgent`: also if the machine loses its power. Raises LedgerError where that cannot be; the event is
+        then written with the next one that can be, so that none is lost as long as the process lives.
+        Cancelled, it lets the event be written all the same.
+        """
+        ...
+
+
+class SessionArchive(Protocol):
+    """All records of sessions. Raises LedgerError where they cannot be read."""
+
+    async def sessions(self) -> tuple[SessionSummary, ...]:
+        """Every session, the one used last first."""
+        ...
+
+    async def find(self, name: str) -> SessionSummary:
+        """The session of this id, or of the one id that begins so. Raises LedgerError."""
+        ...
+
+    async def read(self, session_id: str) -> tuple[LedgerRecord, ...]:
+        """The records of a session, oldest first."""
+        ...
+
+    async def fork(self, session_id: str, *, before: int | None = None) -> str:
+        """Copy a session, or its records up to `before`, under an id of its own; that id."""
+        ...
+
+    async def verify(self, session_id: str) -> Verification:
+        """Check the chain of a session's records."""
+        ...
+
+
+class ContentStore(Protocol):
+    """Keeps contents of files under their hash, each of them once."""
+
+    async def put(self, contents: Sequence[bytes]) -> tuple[str, ...]:
+        """Keep these; the SHA-256 of each, in hexadecimal. Raises LedgerError, and then none is kept."""
+        ...
+
+    async def get(self, sha256: str) -> bytes:
+        """The content of that hash, checked against it. Raises LedgerError where there is none."""
+        ...
+
+
+class ImageSource(Protocol):
+    """Reads the images that the person wants a model to see. Raises ImageError where there is none."""
+
+    async def read(self, path: str) -> tuple[Image, bytes]:
+        """The image in this file, of any place that is not sensitive."""
+        ...
+
+    async def from_clipboard(self) -> tuple[Image, bytes]:
+        """The image in the clipboard."""
         ...
 
 

@@ -94,12 +94,16 @@ class Review:
         model: its packet holds what the person has not yet agreed to show to anybody.
         """
         wanted = not as_advice or (self._person.is_there and self._mode in _MODES_WITH_ADVICE)
-        sensitive = any(map(self._paths.is_sensitive, subject.read | subject.written))
+        sensitive = any(map(self.is_sensitive, subject.read | subject.written))
         return self._voting.feed() if wanted and not sensitive else VoteFeed()
 
     async def gather(self, packet: ReviewPacket, task: str, feed: VoteFeed) -> Tally:
         """Have the reviewers vote on a packet, and count."""
         return await self._voting.gather(packet, task, feed)
+
+    def is_sensitive(self, path: str) -> bool:
+        """Whether even reading this path is asked about."""
+        return self._paths.is_sensitive(path)
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
         """What the votes since the last time have used: tokens, and cost in USD where that is known."""

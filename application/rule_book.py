@@ -84,6 +84,11 @@ class RuleBook:
         """All rules in force now."""
         return (*self._fixed, *self._saved, *self._made)
 
+    @property
+    def fixed(self) -> tuple[Rule, ...]:
+        """Those of the settings."""
+        return self._fixed
+
     def note(self, subject: Subject) -> None:
         """Remember a call that was decided about, so that previews can tell what else a rule would let run."""
         if subject.risk is RiskLevel.LOW:
@@ -140,11 +145,52 @@ class RuleBook:
             await self._save(rule, scope, subject)
         return rule
 
-    async def _save(self, rule: Rule, scope: RuleScope, subject: Subject) -> None:
+    def outlook(self, text: str, answer: Answer) -> RulePreview:
+        """What a rule, as text, would change for the calls of this session, and which files it is about.
+
+        Of one that allows, `covers` are those it would let run; of another those that it would hold up.
+        """
+        try:
+            rule = _made_rule(text, RuleScope.SESSION, answer)
+        except BadRule as problem:
+            return RulePreview(problem=f"this is no rule: {problem}")
+        changed = [
+            _described(noted)
+            for noted in self._noted
+            if rule in spoken((rule,), noted, self._paths.roots)
+            and self._decision((*self.rules, rule), noted).answer
+            is not self._decision(self.rules, noted).answer
+        ]
+        covered = _shortened(changed, _MOST_SHOWN_CALLS, "calls of this session")
+        return RulePreview(covers_this=True, covers=(*covered, *self._files(rule)))
+
+    async def establish(self, text: str, answer: Answer, scope: RuleScope) -> Rule:
+        """Put a rule in force that is about no call in particular, and keep it as its scope says.
+
+        Raises ConfigError as `add` does.
+        """
+        try:
+            rule = _made_rule(text, scope, answer)
+        except BadRule as problem:
+            raise ConfigError(f"this is no rule: {problem}") from problem
+        self._made = (*(made for made in self._made if made.id != rule.id), rule)
+        if scope is not RuleScope.SESSION:
+            await self._save(rule, scope, None)
+        return rule
+
+    def drop(self, rule: Rule) -> None:
+        """Have a rule in force no more that was made in this session, or saved before it."""
+        self._made = tuple(made for made in self._made if made != rule)
+        self._saved = tuple(saved for saved in self._saved if saved != rule)
+
+    async def _save(self, rule: Rule, scope: RuleScope, subject: Subject | None) -> None:
         project = next(iter(self._paths.roots), None)
         if self._store is None or (scope is RuleScope.PROJECT and project is None):
             raise ConfigError("there is no place to save it in, so it holds in this session only")
-        matching, missed, _ = self._examples(rule, subject)
+        matching: tuple[str, ...] = ()
+        missed: tuple[str, ...] = ()
+        if subject is not None:
+            matching, missed, _ = self._examples(rule, subject)
         saved = SavedRule(
             rule=rule,
             project=project if scope is RuleScope.PROJECT else None,
@@ -202,11 +248,11 @@ class RuleBook:
         return _shortened([_from_root(path, roots) for path in found], _MOST_SHOWN_FILES, kind)
 
 
-def _made_rule(text: str, scope: RuleScope) -> Rule:
+def _made_rule(text: str, scope: RuleScope, answer: Answer = Answer.ALLOW) -> Rule:
     """The rule that a text in a dialog stands for. Raises BadRule."""
     if not text.strip().isprintable():
         raise BadRule("it has characters that cannot be seen, so that nobody can tell what it says")
-    return Rule.parse(text, Answer.ALLOW, _SOURCES[scope])
+    return Rule.parse(text, answer, _SOURCES[scope])
 
 
 def _read(text: str) -> Rule | None:

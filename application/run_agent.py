@@ -4,38 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from application.cancellation import absorb_cancellation, to_its_end
+from application.attachments import Attachments
+from application.cancellation import absorb_cancellation, to_its_end, whole
+from application.dialogue import Dialogue
 from application.event_stream import EventStream
 from application.hook_chain import HookChain
 from application.placed_calls import batch_of, not_run
-from application.ports import LineSource, ToolChoice
+from application.ports import ToolChoice
+from application.recovery import Recovery, recovery_of
 from application.review import Review
 from application.run_tally import RunTally
-from application.stream_events import event_of
-from application.switchable_session import GO_ON, SwitchableSession
+from application.steering import Word
+from application.switchable_session import GO_ON
 from application.tool_runtime import ToolBatch, ToolRuntime
-from domain.conversation import AssistantMessage
-from domain.cost import PriceTable
-from domain.errors import ConversationError, HookAborted, ProviderError, RequestSkipped
-from domain.events import (
-    ErrorOccurred,
-    ModelChanged,
-    ResponseCompleted,
-    SessionFinished,
-    SessionStarted,
-    TurnFinished,
-    TurnStarted,
-    UsageCounted,
-)
+from domain.conversation import AssistantMessage, ToolResults, UserMessage
+from domain.errors import ConversationError, HookAborted, LedgerError, ProviderError, RequestSkipped
+from domain.events import ErrorOccurred, TurnFinished, TurnStarted
 from domain.hook import ContinueWithMessages
-from domain.json_value import JsonObject
-from domain.mode import Mode
 from domain.report import RunReport
 from domain.response import LlmResponse, StopKind, ToolUseBlock
-from domain.stream import StreamEvent
+from domain.run_state import RunState
+from domain.session_state import PastTurn
 from domain.tool import ToolCall, ToolResultMessage
 
 _CONTINUE = "Your answer was cut off by the output limit. Go on exactly where you stopped."
@@ -62,126 +54,181 @@ class AgentLimits:
 
 
 class RunAgent:
-    """A session of prompts. `execute` and `go_on` are called one at a time, all else at any time."""
+    """The turns of one session. `execute`, `go_on` and `take_up` are called one at a time.
+
+    What another process left open is recovered first: see `recover`. `attachments` are the images that prompts
+    may name.
+    """
 
     def __init__(
         self,
         *,
         session_id: str,
-        cwd: str,
-        session: SwitchableSession,
+        dialogue: Dialogue,
         runtime: ToolRuntime,
         review: Review,
-        schemas: Sequence[JsonObject],
         events: EventStream,
         hooks: HookChain,
         limits: AgentLimits,
-        prices: PriceTable,
+        attachments: Attachments,
     ) -> None:
-        self._hooks = hooks
         self.session_id = session_id
-        self._cwd = cwd
-        self._conversation = session.conversation
-        self._session = session
+        self._dialogue = dialogue
+        self._conversation = dialogue.conversation
         self._runtime = runtime
         self._review = review
-        self._schemas = tuple(schemas)
         self._events = events
+        self._hooks = hooks
         self._limits = limits
-        self._prices = prices
-        self._responses = 0
-        self._prompts: deque[str] = deque(maxlen=_PROMPTS_TOLD)
-        self._last_kept: LlmResponse | None = None
-        self._unsaid: str | None = None
-        self._choosing = asyncio.Lock()
-
-    @property
-    def model(self) -> str:
-        """The full name of the model chosen, "provider/model"."""
-        return self._session.model
-
-    async def set_model(self, model: str) -> None:
-        """Choose another model; it holds from the next request on, and for one that waits to be repeated.
-
-        Raises ProviderError(CONFIGURATION), and leaves all as it was, where it cannot be had.
-        """
-        async with self._choosing:
-            if model != self.model:
-                session = await self._session.open(model)
-                await self._events.record(ModelChanged(model=session.model))
-                self._session.switch(session)
-
-    @property
-    def providers(self) -> tuple[str, ...]:
-        """The names of the providers there are."""
-        return self._session.providers
-
-    async def list_models(self, provider: str) -> tuple[str, ...]:
-        """The models a provider lists, each as "provider/model". Raises ProviderError."""
-        return await self._session.list_models(provider)
-
-    @property
-    def mode(self) -> Mode:
-        """The review mode in force."""
-        return self._review.mode
-
-    async def set_mode(self, mode: Mode) -> None:
-        """Choose another review mode; it holds for every decision from now on."""
-        await self._review.set_mode(mode)
-
-    def open_output(self, blob_id: str) -> LineSource:
-        """The lines of a stored output, read as they are needed. Raises BlobError."""
-        return self._runtime.outputs.open_lines(blob_id)
-
-    async def open(self) -> None:
-        """Announce the session."""
-        await self._events.record(
-            SessionStarted(session_id=self.session_id, model=self.model, mode=self.mode, cwd=self._cwd)
-        )
-
-    async def close(self, report: RunReport) -> None:
-        """Announce the session's end, with the report of its last run."""
-        await self._events.record(SessionFinished(report=report))
+        self.attachments = attachments
+        past = events.state
+        self._prompts = _prompts(past.turns)
+        self._recovery = recovery_of(past.open_calls, turn_index=past.responses - 1, task=self._task)
 
     async def execute(self, prompt: str) -> RunReport:
         """Answer one prompt. Every ending is a report: a failed provider and a cancellation of this task too.
 
         Whatever the ending, the conversation is left with a result for every call, ready for the next prompt.
         """
+        if self._recovery is not None:
+            await self._close(self._recovery.given_up())
         self._prompts.append(prompt)
-        return await self._turn(prompt, prompt)
+        said = self.attachments.said(prompt)
+        return await self._turn(prompt, lambda tally: self._say(said, tally), said)
+
+    # ---------------------------------------------------------------- said meanwhile
+
+    def steer(self, text: str) -> None:
+        """Say this into the running turn: the model reads it after the results of its present calls.
+
+        Where the turn ends before that, it stays among `unsaid`, and nothing says it any more.
+        """
+        self._dialogue.words.add(Word(self.attachments.said(text)))
+
+    @property
+    def unsaid(self) -> tuple[str, ...]:
+        """What was said into the running turn and no request has carried yet, oldest first."""
+        return tuple(said.text for said in self._dialogue.words.unsaid)
+
+    def take_back(self) -> str | None:
+        """Remove what was said into the turn last, if no request has carried it yet."""
+        said = self._dialogue.words.take_back()
+        return None if said is None else said.text
+
+    # ---------------------------------------------------------------- what was left open
 
     async def go_on(self) -> RunReport:
         """Take up a turn that failed or was interrupted where the conversation stands. Ends as `execute` does.
 
         Raises ConversationError where there is nothing to go on from.
         """
+        if self.has_pending:
+            return await self.take_up()
+        if (unsaid := self._unsaid_prompt) is not None:
+            said = self.attachments.said_before(unsaid)
+            return await self._turn("", lambda tally: self._say(said, tally), said)
         messages = self._conversation.messages
-        if not messages and self._unsaid is None:
+        if not messages:
             raise ConversationError("there is nothing to go on from: nothing was said yet")
-        broke_off = bool(messages) and isinstance(messages[-1], AssistantMessage)
-        return await self._turn("", self._unsaid or (GO_ON if broke_off else None))
+        content = GO_ON if isinstance(messages[-1], AssistantMessage) else None
+        return await self._turn("", lambda tally: self._say(content, tally))
 
-    async def _turn(self, prompt: str, content: str | None) -> RunReport:
-        tally, before = RunTally(self.session_id), len(self._conversation.messages)
+    @property
+    def _unsaid_prompt(self) -> str | None:
+        """The last prompt, where the process that took it up died before it could say it."""
+        held = (turn for turn in reversed(self._events.state.turns) if turn.prompt and not turn.undone)
+        return next((turn.prompt if not turn.said else None for turn in held), None)
+
+    async def take_up(self) -> RunReport:
+        """Ask again what was asked when the process before this one ended, and go on from there.
+
+        Ends as `execute` does. Raises ConversationError where nothing is pending.
+        """
+        recovery, self._recovery = self._recovery, None
+        if recovery is None:
+            raise ConversationError("no review is pending")
+        return await self._turn("", lambda tally: self._run_batch(recovery.batch, tally))
+
+    @property
+    def recovered(self) -> tuple[str, ...]:
+        """What the person should know of the calls that a process left open, in sentences."""
+        return self._recovery.told if self._recovery is not None else ()
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether a review waits that a process before this one asked about: then `take_up` comes first."""
+        return self._recovery is not None and self._recovery.pending
+
+    async def recover(self) -> None:
+        """Put on record how the calls ended that a process left open; close their batch if none is pending."""
+        if (recovery := self._recovery) is None:
+            return
+        if recovery.pending:
+            await self._record_ends(recovery)
+        else:
+            await self._close(recovery)
+
+    async def leave_word(self, text: str) -> None:
+        """Say something that the model reads with the next prompt. Not while a turn runs.
+
+        It stays unsaid where a review waits: nothing may come before the results of its calls.
+        """
+        if not self._conversation.open_calls:
+            await self._dialogue.add(UserMessage(text))
+
+    def return_to(self, turn: PastTurn) -> None:
+        """Go back to what there was before this turn, whose end is on record. Not while a turn runs."""
+        self._recovery = None
+        self._dialogue.return_to(turn.messages_before)
+        self._runtime.state = RunState(turn.values_before)
+        self._prompts = _prompts(self._events.state.turns)
+
+    async def _close(self, recovery: Recovery) -> None:
+        self._recovery = None
+        await self._record_ends(recovery)
+        result = await self._runtime.run(recovery.batch)
+        await self._dialogue.add(ToolResults(result.results))
+
+    async def _record_ends(self, recovery: Recovery) -> None:
+        for end in recovery.ends():
+            await self._events.record(end)
+
+    async def _turn(
+        self,
+        prompt: str,
+        begin: Callable[[RunTally], Awaitable[LlmResponse | None]],
+        said: UserMessage | None = None,
+    ) -> RunReport:
+        tally = RunTally(self.session_id)
         try:
-            await self._events.record(TurnStarted(prompt=prompt))
-            await self._converse(content, tally)
+            await whole(self._begin(prompt, said))
+            await self._converse(await begin(tally), tally)
         except ProviderError as error:
             tally.fail(str(error))
-        except (HookAborted, RequestSkipped) as stop:
+        except (HookAborted, RequestSkipped, LedgerError) as stop:
             tally.give_up(str(stop))
         except asyncio.CancelledError:
             absorb_cancellation()
             tally.interrupt()
-        self._unsaid = content if len(self._conversation.messages) == before else None
         return await to_its_end(self._conclude(tally))
 
+    async def _begin(self, prompt: str, said: UserMessage | None) -> None:
+        """What the person did since goes before their prompt, and stays when the turn is taken back."""
+        self._dialogue.words.begin_turn()
+        try:
+            await self._dialogue.tell_of_commands()
+        finally:
+            if said is not None:
+                self._dialogue.promise(said)
+            await self._events.record(TurnStarted(prompt=prompt))
+
     async def _conclude(self, tally: RunTally) -> RunReport:
-        if tally.broke_off:
-            await self._keep_partial_answer(tally)
-        self._close_open_calls(tally)
-        for usage, cost in self._review.take_spent():
+        if tally.broke_off and (kept := await self._dialogue.last_answer()) is not None:
+            tally.add_response(kept.response, kept.cost_usd, continues=False)
+        await self._dialogue.settle()
+        if calls := self._conversation.open_calls:  # an ending between an answer and its batch leaves them open
+            await self._dialogue.add(ToolResults(tuple(self._not_run(calls, _INTERRUPTED, tally))))
+        for usage, cost in (*self._review.take_spent(), *self._dialogue.take_spent()):
             tally.add_spent(usage, cost)
         report = tally.report()
         if report.error is not None:
@@ -191,8 +238,7 @@ class RunAgent:
 
     # ---------------------------------------------------------------- the loop
 
-    async def _converse(self, content: str | None, tally: RunTally) -> None:
-        response: LlmResponse | None = await self._send(content, tally)
+    async def _converse(self, response: LlmResponse | None, tally: RunTally) -> None:
         tool_turns = continuations = retries = 0
         while response is not None:
             match response.stop_reason.kind:
@@ -201,15 +247,15 @@ class RunAgent:
                         await self._stop_at_limit(response, tally)
                         return
                     tool_turns += 1
-                    response = await self._run_calls(response.tool_calls(), tally)
+                    response = await self._run_batch(self._batch_of(response.tool_calls()), tally)
                 case StopKind.PAUSE if continuations < self._limits.max_continuations:
                     continuations += 1
-                    response = await self._send(None, tally)
+                    response = await self._say(None, tally)
                 case StopKind.MAX_TOKENS if continuations < self._limits.max_continuations and not _holds_calls(
                     response
                 ):
                     continuations += 1
-                    response = await self._send(_CONTINUE, tally, continues=True)
+                    response = await self._say(_CONTINUE, tally, continues=True)
                 case StopKind.MAX_TOKENS | StopKind.PAUSE:
                     tally.limit(str(response.stop_reason))
                     return
@@ -219,12 +265,26 @@ class RunAgent:
                 case StopKind.END_TURN | StopKind.TOOL_USE | StopKind.OTHER:
                     more = await self._more_from_hooks(retries)
                     retries += 1
-                    response = await self._send(more, tally) if more is not None else None
+                    response = await self._say(more, tally) if more is not None else None
 
-    async def _run_calls(self, calls: Sequence[ToolCall], tally: RunTally) -> LlmResponse | None:
+    async def _say(
+        self, content: str | UserMessage | None, tally: RunTally, *, continues: bool = False
+    ) -> LlmResponse:
+        answered = await self._dialogue.say(content)
+        tally.add_response(answered.response, answered.cost_usd, continues=continues)
+        return answered.response
+
+    async def _give(
+        self, results: Sequence[ToolResultMessage], tally: RunTally, *, tool_choice: ToolChoice = "auto"
+    ) -> LlmResponse:
+        answered = await self._dialogue.give(results, tool_choice=tool_choice)
+        tally.add_response(answered.response, answered.cost_usd, continues=False)
+        return answered.response
+
+    async def _run_batch(self, batch: ToolBatch, tally: RunTally) -> LlmResponse | None:
         """Run the calls and send their results. None when the turn ends with them instead."""
-        result = await self._runtime.run(self._batch_of(calls))
-        tally.add_calls(result.records, calls)
+        result = await self._runtime.run(batch)
+        tally.add_calls(result.records, [call for _, call in batch.calls])
         if result.aborted is not None:
             tally.give_up(result.aborted)
         elif result.interrupted:
@@ -232,12 +292,16 @@ class RunAgent:
         elif tally.rejected_alike >= self._limits.max_identical_rejections:
             tally.give_up("the same call was rejected three times")
         else:
-            return await self._send_results(result.results, "auto", tally)
-        self._conversation.add_results(result.results)
+            return await self._give(result.results, tally)
+        await self._dialogue.add(ToolResults(result.results))
         return None
 
     def _batch_of(self, calls: Sequence[ToolCall]) -> ToolBatch:
-        return batch_of(calls, turn_index=self._responses - 1, task="\n\n".join(self._prompts))
+        return batch_of(calls, turn_index=self._dialogue.responses - 1, task=self._task)
+
+    @property
+    def _task(self) -> str:
+        return "\n\n".join([*self._prompts, *self._dialogue.words.delivered])
 
     async def _more_from_hooks(self, retries: int) -> str | None:
         """What the hooks at the turn's end want put to the model, or None where the turn may end."""
@@ -250,63 +314,28 @@ class RunAgent:
             return None
         *first, last = answer.messages
         for message in first:
-            self._conversation.add_user(message)
+            await self._dialogue.add(UserMessage(message))
         return last
 
     async def _stop_at_limit(self, response: LlmResponse, tally: RunTally) -> None:
         told = _LIMIT.format(limit=self._limits.max_tool_turns)
         results = self._not_run(response.tool_calls(), told, tally)
-        last = await self._send_results(results, "none", tally)
+        last = await self._give(results, tally, tool_choice="none")
         if last.has_tool_calls():
-            self._conversation.add_results(self._not_run(last.tool_calls(), told, tally))
+            await self._dialogue.add(ToolResults(tuple(self._not_run(last.tool_calls(), told, tally))))
         tally.limit("max_tool_turns")
-
-    # ---------------------------------------------------------------- requests
-
-    async def _send(self, content: str | None, tally: RunTally, *, continues: bool = False) -> LlmResponse:
-        response = await self._session.send_with_tools(content, self._schemas, on_event=self._on_stream)
-        return await self._took(response, tally, continues=continues)
-
-    async def _send_results(
-        self, results: Sequence[ToolResultMessage], choice: ToolChoice, tally: RunTally
-    ) -> LlmResponse:
-        response = await self._session.send_tool_results(results, tool_choice=choice, on_event=self._on_stream)
-        return await self._took(response, tally)
-
-    async def _took(self, response: LlmResponse, tally: RunTally, *, continues: bool = False) -> LlmResponse:
-        await self._events.record(ResponseCompleted(turn_index=self._responses, response=response))
-        model, usage = self._session.answering, response.usage
-        cost = self._prices.cost(model, usage)
-        await self._events.record(UsageCounted(model=model, usage=usage, cost_usd=cost))
-        self._responses += 1
-        self._last_kept = response.without_unfinished_calls()
-        tally.add_response(response, cost, continues=continues)
-        return response
-
-    async def _keep_partial_answer(self, tally: RunTally) -> None:
-        """What had arrived of a broken answer is in the conversation; it belongs to the record as well."""
-        match self._conversation.messages:
-            case (*_, AssistantMessage(response)) if response != self._last_kept:
-                await self._took(response, tally)
-            case _:
-                return
-
-    def _on_stream(self, event: StreamEvent) -> None:
-        if (shown := event_of(event)) is not None:
-            self._events.show(shown)
-
-    # ---------------------------------------------------------------- calls
 
     def _not_run(self, calls: Sequence[ToolCall], told: str, tally: RunTally) -> list[ToolResultMessage]:
         """Synthetic results, and their records, for calls that no batch will run."""
-        records, results = not_run(calls, told, turn_index=self._responses - 1)
+        records, results = not_run(calls, told, turn_index=self._dialogue.responses - 1)
         tally.add_calls(records, calls)
         return results
 
-    def _close_open_calls(self, tally: RunTally) -> None:
-        """An ending between an answer and its batch leaves calls open; the next request must not find them."""
-        if calls := self._conversation.open_calls:
-            self._conversation.add_results(self._not_run(calls, _INTERRUPTED, tally))
+
+def _prompts(turns: Sequence[PastTurn]) -> deque[str]:
+    """The last prompts that still hold."""
+    held = ("\n\n".join([t.prompt, *t.steered]) for t in turns if t.prompt and not t.undone)
+    return deque(held, maxlen=_PROMPTS_TOLD)
 
 
 def _holds_calls(response: LlmResponse) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 from application.ports import LlmGateway, LlmSession, OnStreamEvent, ToolChoice
-from domain.conversation import AssistantMessage, Conversation
+from domain.conversation import AssistantMessage, Conversation, UserMessage
 from domain.json_value import JsonObject
 from domain.response import LlmResponse
 from domain.stream import RetryScheduled, StreamEvent
@@ -61,6 +61,10 @@ class SwitchableSession:
         """The models a provider lists, each as "provider/model". Raises ProviderError."""
         return await self._gateway.models(provider)
 
+    async def aclose(self) -> None:
+        """Close the connections of all sessions."""
+        await self._gateway.aclose()
+
     async def open(self, model: str) -> LlmSession:
         """A session with this model, to switch to. Raises ProviderError(CONFIGURATION)."""
         return await asyncio.to_thread(self._open_session, model)  # it may have to import a provider's modules
@@ -72,7 +76,7 @@ class SwitchableSession:
             self._attempt.abandon_wait()
 
     async def send_with_tools(
-        self, content: str | None, tools: Sequence[JsonObject], *, on_event: OnStreamEvent
+        self, content: str | UserMessage | None, tools: Sequence[JsonObject], *, on_event: OnStreamEvent
     ) -> LlmResponse:
         """Say something (None: go on from where the conversation stands) and offer tools."""
         self._tools = tuple(tools)
@@ -91,7 +95,7 @@ class SwitchableSession:
 
         return await self._send(give, tool_choice, on_event)
 
-    def _saying(self, content: str | None, tool_choice: ToolChoice) -> _Request:
+    def _saying(self, content: str | UserMessage | None, tool_choice: ToolChoice) -> _Request:
         async def say(session: LlmSession, heard: OnStreamEvent) -> LlmResponse:
             said = content
             if said is None and session is not self._told_tools and self._ends_with_an_answer():

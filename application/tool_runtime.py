@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from application.approval import Interrupted
 from application.batch_state import BatchState
@@ -14,7 +14,7 @@ from application.event_stream import EventStream
 from application.hook_chain import HookChain
 from application.hooks import ResultDraft
 from application.outputs import Outputs
-from application.ports import FileWatch, Tool, ToolSchemaPort
+from application.ports import FileKeeper, SecretFinder, Tool, ToolSchemaPort
 from application.review import Review
 from domain.errors import HookAborted
 from domain.events import BatchPlanned, ErrorOccurred, OutputStored, PlannedLane, StateMerged
@@ -24,6 +24,7 @@ from domain.output import ToolOutput
 from domain.plan import Planner
 from domain.report import CallRecord
 from domain.run_state import RunState
+from domain.session_state import CallEnd
 from domain.summary import text_of
 from domain.tool import ToolCall, ToolResultMessage
 
@@ -35,12 +36,21 @@ SETTLE_SECS = 10.0
 class ToolBatch:
     """The calls of one assistant response, each with its context, in the model's order.
 
-    `task` is what the person asked for, in their words.
+    `task` is what the person asked for, in their words. A batch that another process began has `ends`, the
+    results of calls that will not run (again), by call id, and `reviews`, the digests that the others were
+    asked about.
     """
 
     id: str
     calls: tuple[tuple[ToolExecutionContext, ToolCall], ...]
     task: str = ""
+    ends: Mapping[str, CallEnd] = field(default_factory=dict)
+    reviews: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_taken_up(self) -> bool:
+        """Whether another process began it: it was planned, and the hooks before its calls have run."""
+        return bool(self.ends or self.reviews)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +84,12 @@ class ToolRuntime:
         hooks: HookChain,
         outputs: Outputs,
         cwd: str,
-        watch: FileWatch | None = None,
+        keeper: FileKeeper | None = None,
+        secrets: SecretFinder | None = None,
     ) -> None:
-        self._watch = watch
-        self.state = RunState()
+        self._keeper = keeper
+        self._secrets = secrets
+        self.state = RunState(events.state.values)
         self._hooks = hooks
         self.outputs = outputs
         self._tools = tools
@@ -103,21 +115,31 @@ class ToolRuntime:
             cwd=self._cwd,
             shared=self.state,
             task=batch.task,
-            watch=self._watch,
+            keeper=self._keeper,
+            secrets=self._secrets,
         )
         calls = tuple(
-            CallRun(context=context, call=call, tool=self._tools.get(call.tool_name), state=state)
+            CallRun(
+                context=context,
+                call=call,
+                tool=self._tools.get(call.tool_name),
+                state=state,
+                asked_before=batch.reviews.get(context.call_id),
+            )
             for context, call in batch.calls
         )
         self._current = calls
         interrupted, aborted = False, None
         try:
             for call in calls:
-                call.refuse_if_invalid(tuple(self._tools))
-            for call in calls:
-                await call.pass_hooks(self._hooks)
-            state.open(calls)
-            await self._events.record(BatchPlanned(batch_id=batch.id, lanes=_lanes(calls, state)))
+                if (end := batch.ends.get(call.context.call_id)) is not None:
+                    call.adopt(end)
+                else:
+                    call.refuse_if_invalid(tuple(self._tools))
+            if batch.is_taken_up:
+                state.open(calls)
+            else:
+                await self._open(batch, calls, state)
             interrupted = await _all_ended([asyncio.create_task(call.run()) for call in calls])
         except HookAborted as stop:
             aborted = str(stop)
@@ -132,13 +154,19 @@ class ToolRuntime:
             aborted=aborted,
         )
 
+    async def _open(self, batch: ToolBatch, calls: tuple[CallRun, ...], state: BatchState) -> None:
+        for call in calls:
+            await call.pass_hooks(self._hooks)
+        state.open(calls)
+        await self._events.record(BatchPlanned(batch_id=batch.id, lanes=_lanes(calls, state)))
+
     async def _close(
         self, batch_id: str, calls: tuple[CallRun, ...], state: BatchState, aborted: str | None
     ) -> str | None:
         """Give every call its result as the model will see it, and merge what the calls changed."""
         for call in calls:
             await call.close_if_open(f"not run: {aborted}" if aborted else "interrupted before it ran")
-        for call in calls:
+        for call in calls:  # also what a process before this one left: its hooks may not have run
             aborted = await self._conclude(call, aborted)
         before, self.state = self.state, state.state_after()
         if changed := self.state.changed_since(before):
