@@ -42,6 +42,10 @@ def _dispatch(arguments: Sequence[str]) -> int:
 
     options = parse(arguments)
     try:
+        if options.demo:
+            from tui.entry.demo import run_demo
+
+            return run_demo(options)
         root = _working_directory(options)
         if options.command == "app":
             from tui.entry.full_screen import run_app
@@ -65,12 +69,12 @@ def _working_directory(options: Options) -> Path:
 
 
 def _run_command(options: Options, root: Path) -> int:
-    from domain.errors import ConfigError, ProviderError
+    from domain.errors import ConfigError, LedgerError, ProviderError
 
     try:
         return _command(options, root)
-    except (ConfigError, ProviderError) as error:  # a provider fails here only for want of a key or a name
-        return _refuse(error)
+    except (ConfigError, LedgerError, ProviderError) as error:
+        return _refuse(error)  # a provider fails here only for want of a key or a name
 
 
 def _refuse(error: Exception) -> int:
@@ -89,6 +93,21 @@ def _command(options: Options, root: Path) -> int:
             from tui.entry.run import run_prompt
 
             return run_prompt(options, root)
+        case "sessions":
+            import gc
+
+            gc.disable()  # what is imported lives on, and the command ends soon
+            from tui.entry.sessions import print_sessions
+
+            return print_sessions(options, root)
+        case "keys":
+            from tui.entry.keys import print_keys
+
+            return print_keys(options, root)
+        case "rpc":
+            from tui.entry.rpc import print_answer
+
+            return print_answer(options.rpc)
         case "config":
             from tui.entry.config import print_config
 

@@ -1,4 +1,4 @@
-"""The full-screen app: its keys, and the life of the agent behind the screen.
+"""The full-screen app: its keys, and the life of the agents behind its tabs.
 
 Nothing but Textual's core is imported before the first frame is painted; the rest follows while the person
 may already type.
@@ -11,59 +11,82 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
 from textual import events, on
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.theme import ThemeProvider
 from textual.widgets import Input, TextArea
 
 from tui.chat_screen import ChatScreen
-from tui.look import THEMES
+from tui.keyed_app import KeyedApp
+from tui.look import Looks
 from tui.palette import Palette, all_commands
 from tui.review.keyboard_guard import Guarded
-from tui.screen_observer import EventsArrived, ScreenObserver
-from tui.terminal_title import TerminalTitle
+from tui.second_press import SecondPress
+from tui.session_host import SessionHost
+from tui.tabs.tab import Tab
+from tui.tabs.tabbed_app import PATIENCE_SECS, TabbedApp
+from tui.tabs.tabs import Tabs
 from tui.transcript.printable import printable
 
 if TYPE_CHECKING:
     from domain.errors import QuorumError
-    from tui.agent import ComposeAgent
+    from domain.past_session import SessionChoice
+    from tui.agent import ComposeAgent, OpenArchive
 
-_TWICE_SECS = 1.0
-_PATIENCE_SECS = 3.0
 _LONG_TURN_SECS = 20.0
 _HUNG_UP = 128 + signal.SIGHUP
 _BEHIND_A_QUESTION_TOO = frozenset({"scroll_transcript", "toggle_fold"})
 
 
-class QuorumApp(App[None]):
-    """The app. `compose_agent` is awaited once, after the first frame; prompts sent before that wait.
+class QuorumApp(Looks, TabbedApp, KeyedApp):
+    """The app. `compose_agent` is awaited after the first frame, for the session that `choose` names then, and
+    again for each further session, in the same tab or in another; prompts sent before that wait. `open_archive`
+    opens the list of sessions where the person is to pick the first one.
 
-    If it raises a QuorumError the app ends with return code 4 for a ProviderError and 2 for any other, and
-    Textual prints the error's text to stderr when the screen is restored. An unknown `theme` raises
+    If the first one raises a QuorumError the app ends with return code 4 for a ProviderError and 2 for any
+    other, and Textual prints the error's text to stderr when the screen is restored. An unknown `theme` raises
     ConfigError here. `clock` measures the dead time of dialogs and must be the one that stamps keys.
     """
 
     TITLE = "quorum"
-    CSS_PATH = "quorum.tcss"
+    CSS_PATH = Path(__file__).with_name("quorum.tcss")
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+c", "copy_or_stop", "Copy, interrupt or clear; twice: quit", priority=True),
-        Binding("ctrl+o", "toggle_fold", "Open or close all details", priority=True),
-        Binding("pageup", "scroll_transcript('page_up')", "Scroll the transcript up", priority=True),
-        Binding("pagedown", "scroll_transcript('page_down')", "Scroll the transcript down", priority=True),
-        Binding("ctrl+home", "scroll_transcript('home')", "To the transcript's beginning", priority=True),
-        Binding("ctrl+end", "scroll_transcript('end')", "To the transcript's end", priority=True),
-        Binding("ctrl+p", "command_palette", "All commands", priority=True),
-        Binding("f1", "show_help", "This help; also ? in an empty prompt", priority=True),
-        Binding("ctrl+l", "redraw", "Draw the screen again"),
-        Binding("ctrl+z", "suspend_process", "Suspend"),
-        Binding("ctrl+q", "quit", "Quit", priority=True),
+        *TabbedApp.BINDINGS,
+        Binding(
+            "ctrl+c", "copy_or_stop", "Copy, interrupt or clear; twice: quit", priority=True, id="copy_or_stop"
+        ),
+        Binding("ctrl+o", "toggle_fold", "Open or close all details", priority=True, id="toggle_fold"),
+        Binding(
+            "pageup", "scroll_transcript('page_up')", "Scroll the transcript up", priority=True, id="scroll_up"
+        ),
+        Binding(
+            "pagedown",
+            "scroll_transcript('page_down')",
+            "Scroll the transcript down",
+            priority=True,
+            id="scroll_down",
+        ),
+        Binding(
+            "ctrl+home",
+            "scroll_transcript('home')",
+            "To the transcript's beginning",
+            priority=True,
+            id="scroll_to_start",
+        ),
+        Binding(
+            "ctrl+end", "scroll_transcript('end')", "To the transcript's end", priority=True, id="scroll_to_end"
+        ),
+        Binding("ctrl+p", "command_palette", "All commands", priority=True, id="palette"),
+        Binding("f1", "show_help", "This help; also ? in an empty prompt", priority=True, id="help"),
+        Binding("ctrl+l", "redraw", "Draw the screen again", id="redraw"),
+        Binding("ctrl+z", "suspend_process", "Suspend", id="suspend"),
+        Binding("ctrl+q", "quit", "Quit", priority=True, id="quit"),
     ]
 
     def __init__(
@@ -71,36 +94,27 @@ class QuorumApp(App[None]):
         compose_agent: ComposeAgent,
         *,
         cwd: Path,
+        choose: Callable[[], SessionChoice] | None = None,
+        open_archive: OpenArchive | None = None,
         initial_prompt: str | None = None,
         theme: str | None = None,
         notifications: bool = True,
+        screen_reader: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__()
-        self.chat = ChatScreen(cwd, clock=clock)
-        self._compose_agent, self._initial_prompt, self._clock = compose_agent, initial_prompt, clock
-        self._observer = ScreenObserver(self.post_message)
-        self._title = TerminalTitle(self, cwd)
+        super().__init__(cwd)
+
+        def made(mode: str, opener: Tab | None) -> Tab:
+            chat = ChatScreen(cwd, clock=clock)
+            host = SessionHost(self, chat, compose_agent, open_archive, cwd=cwd, clock=clock)
+            return Tab(mode=mode, chat=chat, host=host, opener=opener)
+
+        self.tabs = Tabs(self, made)
+        self._choose, self._initial_prompt = choose or _a_new_session, initial_prompt
         self._leaving = False
-        self._pressed: tuple[str, float] = ("", 0.0)
+        self._presses = SecondPress(clock)
         self._pressed_over: WeakKeyDictionary[events.Key, Screen[object]] = WeakKeyDictionary()
-        for own in THEMES:
-            self.register_theme(own)
-        self.adopt(theme=theme or THEMES[0].name, notifications=notifications)
-
-    def adopt(self, *, theme: str, notifications: bool) -> None:
-        """Take over settings, which may become known only after the first frame. Raises ConfigError."""
-        if theme not in self.available_themes:
-            from domain.errors import ConfigError
-
-            known = ", ".join(sorted(self.available_themes))
-            raise ConfigError(f"tui.theme: there is no theme {theme!r}; choose one of {known}")
-        self.theme = theme
-        self._title.rings = notifications
-
-    def get_default_screen(self) -> Screen[None]:
-        """The chat is the screen everything else appears over."""
-        return self.chat
+        self.adopt(theme=theme or self.theme, notifications=notifications, screen_reader=screen_reader)
 
     # -- life -------------------------------------------------------------------------------------------------
 
@@ -113,49 +127,64 @@ class QuorumApp(App[None]):
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
-        self._title.begin()
         if self._initial_prompt:
             self.chat.submit(self._initial_prompt)
-        self.run_worker(self._serve(), name="agent")
+        self.begin_tab(self.tabs.front, self._choose)
 
-    async def _serve(self) -> None:
-        """Compose the agent, then run turns until the end."""
-        await asyncio.to_thread(import_module, "tui.screen_person")  # heavy, and typing goes on meanwhile
-        from domain.errors import ProviderError, QuorumError
-        from tui.screen_person import ScreenPerson
-
-        person = ScreenPerson(self, self.chat, clock=self._clock)
-        try:
-            agent = await self._compose_agent(person, self._observer)
-        except QuorumError as error:
-            self._fail(error, 4 if isinstance(error, ProviderError) else 2)
-            return
-        await self.chat.serve(agent)
-
-    def _fail(self, error: QuorumError, return_code: int) -> None:
+    def fail(self, error: QuorumError) -> None:
+        """End, because the first session of all could not be opened."""
         from rich.text import Text
 
+        from domain.errors import ProviderError
+
+        return_code = 4 if isinstance(error, ProviderError) else 2
         self.exit(return_code=return_code, message=Text(f"quorum: {printable(str(error))}"))
 
     def _leave_soon(self, return_code: int = 0) -> None:
         if not self._leaving:
             self._leaving = True
-            self.chat.tell_closing()
+            for tab in self.tabs.all:
+                tab.chat.tell_closing()
             self.run_worker(self._leave(return_code), name="leave")
 
     async def _leave(self, return_code: int) -> None:
         """Stop what runs while the screen still works, so that nothing is left behind."""
-        await self.chat.turns.close(_PATIENCE_SECS)
+        await self.tabs.close_turns(PATIENCE_SECS)
         if return_code == _HUNG_UP:  # no terminal is left to restore, and writing to it could block for ever
             os._exit(return_code)
         self.exit(return_code=return_code)
 
     async def on_unmount(self) -> None:
-        """However the app ends, no turn outlives it."""
-        await self.chat.turns.close(_PATIENCE_SECS)
-        self._title.end()
+        """However the app ends, no turn outlives it, and no session stays open."""
+        await self.tabs.close_turns(PATIENCE_SECS)
+        await self.tabs.close_sessions()
+
+    def _fatal_error(self) -> None:
+        """End on an error that nobody caught, with an account of it that holds neither values nor secrets."""
+        from tui.crash import account_of_crash
+
+        self._exit_renderables.append(account_of_crash(self.chat.last_session))
+        self._close_messages_no_wait()
+
+    @property
+    def parting_words(self) -> list[str]:
+        """What to say where the screen was, once it is restored: what went wrong last, how to go on."""
+        words = [tab.host.trouble for tab in self.tabs.all if tab.host.trouble]
+        sessions = [session for tab in self.tabs.all if (session := tab.chat.last_session) is not None]
+        return words + [
+            f"resume with: quorum --resume {session.agent.session_id}"
+            for session in sessions
+            if session.facts.book.turn and session.agent.outlives and not session.agent.in_use
+        ]
 
     # -- what arrives -----------------------------------------------------------------------------------------
+
+    def pop_screen(self) -> AwaitComplete:
+        """Close what is on top. A question below it is seen anew: what was typed above it is no answer."""
+        closing = super().pop_screen()
+        if isinstance(self.screen, Guarded) and self.screen.is_awake:
+            self.screen.arm()
+        return closing
 
     async def on_event(self, event: events.Event) -> None:
         """Keep keys from screens they are not meant for."""
@@ -181,18 +210,20 @@ class QuorumApp(App[None]):
         self.chat.say("")
         return True
 
-    @on(EventsArrived)
-    def _take_events(self) -> None:
-        self.chat.hear(self._observer.take())
-
     @on(ChatScreen.AskingChanged)
     def _call_for_attention(self, message: ChatScreen.AskingChanged) -> None:
-        self._title.mark(answer_needed=message.answer_needed)
+        if message.answer_needed:
+            self.notifier.answer_needed(message.tool)
+
+    @on(ChatScreen.MarkChanged)
+    def _mark_title(self) -> None:
+        marks = {tab.mark for tab in self.tabs.all}
+        self.title_line.show("!" if "!" in marks else "●" if "●" in marks else "")
 
     @on(ChatScreen.TurnEnded)
-    def _ring_after_long_turn(self, message: ChatScreen.TurnEnded) -> None:
+    def _call_after_long_turn(self, message: ChatScreen.TurnEnded) -> None:
         if message.secs >= _LONG_TURN_SECS:
-            self._title.ring()
+            self.notifier.turn_ended()
 
     # -- keys and commands ------------------------------------------------------------------------------------
 
@@ -213,16 +244,20 @@ class QuorumApp(App[None]):
         """Show all commands and keys."""
         self.push_screen(Palette())
 
-    def search_themes(self) -> None:
-        """Show all themes to choose from."""
-        self.push_screen(Palette([ThemeProvider], placeholder="Search for themes…"))
+    def arrange(self) -> None:
+        """Arrange every chat as it is wished for now."""
+        for tab in self.tabs.all:
+            tab.chat.fit_again()
+
+    def tell_of_looks(self, notice: str) -> None:
+        """Say it in the chat."""
+        self.chat.say(notice)
 
     def action_copy_or_stop(self) -> None:
         """Copy what is selected; else stop the turn, clear the prompt or arm quitting. Twice quits."""
         if text := self._selected_text():
-            self.copy_to_clipboard(text)
-            self.chat.say("copied")
-        elif self._is_second("ctrl+c"):
+            self.chat.copy_selected(text)
+        elif self._presses.is_second("ctrl+c"):
             self._leave_soon()
         elif not self.chat.turns.interrupt():
             if self.chat.prompt.text and self.screen is self.chat:
@@ -231,7 +266,7 @@ class QuorumApp(App[None]):
 
     def action_end_of_input(self) -> None:
         """Quit; while a turn runs only at the second time."""
-        if not self.chat.turns.running or self._is_second("ctrl+d"):
+        if not self.chat.turns.running or self._presses.is_second("ctrl+d"):
             self._leave_soon()
         else:
             self.chat.say("a turn is running; ctrl+d again stops it and quits")
@@ -239,13 +274,6 @@ class QuorumApp(App[None]):
     async def action_quit(self) -> None:
         """Quit at once."""
         self._leave_soon()
-
-    def _is_second(self, key: str) -> bool:
-        """Whether this is the second press of a key within a second."""
-        now = self._clock()
-        before, at = self._pressed
-        self._pressed = (key, now)
-        return before == key and now - at <= _TWICE_SECS
 
     def _selected_text(self) -> str:
         focused = self.screen.focused
@@ -274,9 +302,17 @@ class QuorumApp(App[None]):
         """Draw everything again, for a terminal that something else has written to."""
         self.screen.refresh(layout=True)
 
-    async def action_show_help(self) -> None:
-        """Show keys and commands."""
+    async def action_show_help(self, command: str = "") -> None:
+        """Show keys and commands; of a command that is named, how it is typed."""
         from tui.help_screen import HelpScreen
 
-        if not isinstance(self.screen, HelpScreen):
-            await self.push_screen(HelpScreen())
+        if isinstance(self.screen, HelpScreen):
+            self.screen.dismiss()
+        else:
+            await self.push_screen(HelpScreen(f"/{command.removeprefix('/')}" if command else ""))
+
+
+def _a_new_session() -> SessionChoice:
+    from domain.past_session import NewSession
+
+    return NewSession()

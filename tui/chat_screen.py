@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,15 +13,28 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, HorizontalGroup
 from textual.message import Message
-from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Static
 
+from tui.actions.images import ImageActions
+from tui.actions.looking import LookingActions
+from tui.actions.looks import LookActions
+from tui.actions.reading import ReadingActions
+from tui.actions.session import SessionActions
+from tui.actions.timeline import TimelineActions
+from tui.actions.working import WaitingLines, WorkingActions
+from tui.actions.writing import WritingActions
 from tui.commands import NotACommand, action_for, is_command
-from tui.header import Header
+from tui.header import Header, place_of
+from tui.own_commands import own_command
 from tui.panel.side_panel import SidePanel
 from tui.prompt_box.prompt import Prompt
 from tui.prompt_box.recall import Recall
+from tui.screen_observer import EventsArrived, ScreenObserver
+from tui.second_press import SecondPress
 from tui.status_bar import Status, StatusBar
+from tui.tab_bar import TabBar
+from tui.transcript.printable import printable
 from tui.transcript.view import TranscriptView
 from tui.turns import Turns
 from tui.welcome import welcome_text
@@ -29,24 +43,42 @@ if TYPE_CHECKING:
     from domain.events import Event
     from tui.agent import Agent
     from tui.session import Session
-    from tui.transcript.entries import Call
 
 
-class ChatScreen(Screen[None]):
+class ChatScreen(
+    SessionActions,
+    LookActions,
+    WorkingActions,
+    ImageActions,
+    WritingActions,
+    LookingActions,
+    ReadingActions,
+    TimelineActions,
+):
     """Shows a session and takes prompts for it. Everything works before the agent is there; prompts wait."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "interrupt", "Interrupt the turn", priority=True),
-        Binding("shift+tab", "cycle_mode", "Next mode: ask, accept-edits, quorum, read-only", priority=True),
-        Binding("ctrl+b", "toggle_panel", "Show or hide the side panel", priority=True),
+        Binding(
+            "escape", "interrupt", "Interrupt the turn; twice: clear or rewind", priority=True, id="interrupt"
+        ),
+        Binding(
+            "shift+tab",
+            "cycle_mode",
+            "Next mode: ask, accept-edits, quorum, read-only",
+            priority=True,
+            id="cycle_mode",
+        ),
+        Binding("alt+v", "paste_image", "Attach the image in the clipboard", priority=True, id="paste_image"),
+        Binding("ctrl+b", "toggle_panel", "Show or hide the side panel", priority=True, id="toggle_panel"),
+        Binding("ctrl+s", "show_timeline", "When everything happened", priority=True, id="show_timeline"),
     ]
 
     class AskingChanged(Message):
-        """A question to the person has appeared or gone."""
+        """A question to the person has appeared or gone; `tool` is what it is about, or empty."""
 
-        def __init__(self, *, answer_needed: bool) -> None:
+        def __init__(self, *, answer_needed: bool, tool: str = "") -> None:
             super().__init__()
-            self.answer_needed = answer_needed
+            self.answer_needed, self.tool = answer_needed, tool
 
     class TurnEnded(Message):
         """A turn that took so many seconds is over."""
@@ -55,31 +87,48 @@ class ChatScreen(Screen[None]):
             super().__init__()
             self.secs = secs
 
+    class MarkChanged(Message):
+        """What is to be known of the session from another tab has changed."""
+
     def __init__(self, cwd: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(id="chat")
+        super().__init__()
+        self._cwd = cwd
+        self.tab_bar = TabBar(id="tabs")
         self.turns = Turns(
-            on_change=self._state_changed,
+            on_change=self.state_changed,
             on_end=lambda secs: self.post_message(self.TurnEnded(secs)),
-            give_back=self._give_back,
+            on_failure=self.tell,
+            give_back=self.give_back,
         )
         self.transcript = TranscriptView(id="transcript")
         self.panel = SidePanel(id="panel")
         self._recall = Recall(cwd, self.turns.take_back)
-        self.prompt = Prompt(self._recall, placeholder="Ask for something, or / for commands", id="prompt")
+        self.prompt = Prompt(
+            self._recall, self, placeholder="Ask for something, / for commands, @ for files", id="prompt"
+        )
         self._welcome = Static(id="welcome", markup=False)
+        self._waiting_lines = WaitingLines(id="waiting", markup=False)
         self._header = Header(cwd, id="header")
         self._status_bar = StatusBar(self._status, id="status")
-        self._session: Session | None = None
+        self._kept: Session | None = None
         self._clock, self._notice = clock, ""
-        self._asking = self._leaving = False
+        self._presses = SecondPress(clock)
+        self.asking = self._leaving = False
+        self._in_front = asyncio.Event()
+        self._observer: ScreenObserver | None = None
+        self._told: tuple[object, ...] = ()
+        self._guide_hears: Callable[[Event], None] = lambda _event: None
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
+        yield self.tab_bar
         yield self._header
         with Horizontal(id="main"):
             yield self.transcript
             yield self.panel
         yield self._welcome
+        yield self._waiting_lines
+        yield self.prompt.menu
         with HorizontalGroup(id="composer"):
             yield Static(" ›", id="sign", markup=False)
             yield self.prompt
@@ -90,18 +139,69 @@ class ChatScreen(Screen[None]):
         self.prompt.focus()
 
     def on_resize(self, event: events.Resize) -> None:
-        """The side panel is there only where it has room."""
-        self.panel.fit(event.size.width)
+        """Each part is where there is room for it."""
+        self.fit(event.size)
 
     # -- the session ------------------------------------------------------------------------------------------
 
-    async def serve(self, agent: Agent) -> None:
-        """Show this agent's session and run what is submitted, for ever."""
+    async def begin(self, agent: Agent, observer: ScreenObserver) -> None:
+        """Show this agent's session in the place of any other: its past, and then what can be done with it.
+
+        What happens in it arrives at the observer, one for each session: what a closed one still tells is
+        nobody's.
+        """
+        from tui.past import last_ending, relive
         from tui.session import Session
 
-        self._session = Session(agent, clock=self._clock)
-        self._state_changed()
-        await self.turns.serve(agent)
+        self._observer = None
+        if self._kept is not None:
+            self.transcript.forget()
+            self.panel.forget()
+            self._welcome.display = not self.turns.waiting
+        session = Session(agent, cwd=str(self._cwd), clock=self._clock)
+        in_use = bool(agent.in_use)
+        await relive(
+            agent.past, self.transcript, self.panel, session.facts, in_use=in_use, past_at=agent.past_at
+        )
+        session.facts.end_past(model=agent.model, mode=agent.mode.value)
+        self.turns.begin_after(last_ending(agent.past))
+        self._welcome.display = self._welcome.display and not agent.past
+        self.session = session
+        self._recall.history.hide = session.agent.hide
+        if agent.in_use:
+            self.tell(session.refusal)
+            self.turns.return_waiting()
+        self.state_changed()
+        self._observer = observer
+        self.hear(observer.take())
+
+    @property
+    def last_session(self) -> Session | None:
+        """The session; while another one is being opened, the one before."""
+        return self.session or self._kept
+
+    def begin_opening(self) -> None:
+        """Another session is being opened: this one rests, and what is sent waits."""
+        self.turns.hold()
+        self._kept, self.session = self.session, None
+        self.state_changed()
+
+    def be_guided(self, guide: Widget, hear: Callable[[Event], None]) -> None:
+        """Have a guide lead through what is seen here; it hears of all that happens."""
+        self._guide_hears = hear
+        self.mount(guide, before="#main")
+
+    def stay(self, sentence: str) -> None:
+        """The other session could not be opened, for this reason: this one goes on."""
+        self.session = self._kept
+        self.tell(sentence)
+        self.turns.return_waiting()
+        self.state_changed()
+
+    @on(EventsArrived)
+    def _take_events(self) -> None:
+        if self._observer is not None:
+            self.hear(self._observer.take())
 
     def hear(self, happened: list[Event]) -> None:
         """Show events, in order."""
@@ -109,58 +209,28 @@ class ChatScreen(Screen[None]):
         for event in happened:
             self.transcript.apply(event)
             self.panel.apply(event)
-            changed |= self._session is not None and self._session.facts.apply(event)
+            self._guide_hears(event)
+            changed |= self.session is not None and self.session.hear(event)
         if changed:
-            self._state_changed()
-
-    def _begun(self, until_then: str) -> Session | None:
-        """The session; where there is none yet, the person is told so."""
-        if self._session is None:
-            self.say(until_then)
-        return self._session
-
-    async def action_set_mode(self, name: str) -> None:
-        """Change the review mode, once there is an agent to change it for."""
-        if (session := self._begun("still starting; choose the mode in a moment")) is not None:
-            await session.set_mode(name)
-            self._state_changed()
-
-    async def action_cycle_mode(self) -> None:
-        """The next of the modes that keep asking; never auto."""
-        if (session := self._begun("still starting; choose the mode in a moment")) is not None:
-            await session.cycle_mode()
-            self._state_changed()
-
-    def action_choose_model(self, name: str = "") -> None:
-        """Set the model of that name; without one, let the person pick."""
-        if (session := self._begun("still starting; choose the model in a moment")) is None:
-            return
-        if name:
-            self.run_worker(self._set_model(session, name), group="model")
-        else:
-            self.app.push_screen(session.model_picker())
-
-    async def _set_model(self, session: Session, name: str) -> None:
-        from domain.events import ErrorOccurred
-
-        if problem := await session.set_model(name):
-            self.transcript.apply(ErrorOccurred(message=problem))
-            self.say(f"the model is still {session.agent.model}")
-
-    def action_go_on(self) -> None:
-        """Take up a turn that failed or was interrupted where it stopped."""
-        if self._begun("still starting") is not None:
-            self.say(self.turns.go_on())
-
-    def action_show_cost(self) -> None:
-        """Show what the session used and cost."""
-        if (session := self._begun("still starting; nothing was used yet")) is not None:
-            self.app.push_screen(session.costs())
+            self.state_changed()
 
     def action_interrupt(self) -> None:
-        """Stop the running turn, or drop a selection."""
-        if not self.turns.interrupt():
+        """Stop the running turn, or drop a selection; twice, clear the prompt or go back to an earlier turn."""
+        if self.turns.interrupt():
+            self._presses.spend("escape")
+        elif self.selections:
             self.clear_selection()
+        elif self._presses.is_second("escape"):
+            self._clear_or_rewind()
+        elif self.prompt.text:
+            self.say("esc again clears the prompt; ↑ brings it back")
+
+    def _clear_or_rewind(self) -> None:
+        if text := self.prompt.whole_text:
+            self._remember(text)
+            self.prompt.put("")
+        elif self.session is not None and self.session.last_turn is not None:
+            self.action_rewind()
 
     def action_clear_transcript(self) -> None:
         """Clear the screen; the conversation goes on."""
@@ -170,28 +240,9 @@ class ChatScreen(Screen[None]):
         """Show the side panel, or hide it for the rest of the session."""
         self.say(self.panel.toggle())
 
-    # -- outputs ----------------------------------------------------------------------------------------------
-
-    def action_open_output(self, nth: int = 1) -> None:
-        """Read the nth latest stored output."""
-        if (call := self.transcript.stored_output(nth)) is not None:
-            self._open_output(call)
-        else:
-            self.say("no output is stored yet" if nth == 1 else f"there are fewer than {nth} stored outputs")
-
     @on(TranscriptView.OutputWanted)
     def _output_wanted(self, message: TranscriptView.OutputWanted) -> None:
         self._open_output(message.call)
-
-    def _open_output(self, call: Call) -> None:
-        from domain.errors import BlobError
-
-        if self._session is None:  # without one there is no call either
-            return
-        try:
-            self.app.push_screen(self._session.pager(call))
-        except BlobError as error:
-            self.say(str(error))
 
     # -- prompts --------------------------------------------------------------------------------------------
 
@@ -199,26 +250,34 @@ class ChatScreen(Screen[None]):
     async def _submitted(self, message: Prompt.Submitted) -> None:
         message.stop()
         if is_command(message.text):
+            self._remember(message.text)
             try:
                 await self.run_action(action_for(message.text))
             except NotACommand as problem:
                 self.prompt.put(message.text)
                 self.say(str(problem))
-        else:
-            self.submit(message.text)
+        elif (own := own_command(message.text)) is not None:
+            self.run_own_command(own, message.text)
+        elif (text := await self.with_images(message.text)) is not None:
+            self.submit(text)
 
     def submit(self, text: str) -> None:
-        """Remember a prompt and put it in line."""
+        """Remember a prompt and put it in line; in a session that takes none it stays where it is."""
+        if self.session is not None and self.session.refusal:
+            self.prompt.put(text)
+            self.say(self.session.refusal)
+            return
         self._welcome.display = False
+        self._remember(text)
+        if not self.turns.running:  # what waits stands above the prompt, and disturbs nobody who reads
+            self.transcript.action_scroll_end()
+        self.turns.submit(text)
+
+    def _remember(self, text: str) -> None:
         try:
             self._recall.history.add(text)
         except OSError as error:
             self.say(f"this prompt could not be added to the history: {error}")
-        self.turns.submit(text)
-
-    def _give_back(self, prompts: str) -> None:
-        draft = self.prompt.text
-        self.prompt.put(f"{prompts}\n{draft}" if draft else prompts)
 
     # -- what is told in passing ------------------------------------------------------------------------------
 
@@ -227,6 +286,11 @@ class ChatScreen(Screen[None]):
         if notice != self._notice:
             self._notice = notice
             self._status_bar.update()
+
+    @property
+    def notice(self) -> str:
+        """The remark in the status bar; empty where there is none."""
+        return self._notice
 
     def tell_closing(self) -> None:
         """Say that the app is about to end."""
@@ -237,39 +301,69 @@ class ChatScreen(Screen[None]):
     def _below_changed(self) -> None:
         self._status_bar.update()
 
-    def _state_changed(self) -> None:
+    def state_changed(self) -> None:
         if self.is_mounted:
-            if self._session is not None:
-                facts = self._session.facts
-                self._header.show(model=facts.model, mode=facts.mode, sandbox=facts.sandbox)
-                self._welcome.update(welcome_text(facts.model))
+            if self.session is not None:
+                facts = self.session.facts
+                in_use = bool(self.session.agent.in_use)
+                self._header.show(
+                    model=facts.model, mode=self.session.manner, sandbox=facts.sandbox, read_only=in_use
+                )
+                self._welcome.update(welcome_text(printable(facts.model, newlines=False), place_of(self._cwd)))
+            self._waiting_lines.show(self.turns.unsaid, self.turns.prompts)
             self._status_bar.update()
+            self._tell_mark()
+
+    def _tell_mark(self) -> None:
+        title = self.session.facts.title if self.session is not None else ""
+        told = (self.asking, self.turns.running, title)
+        if told != self._told:
+            self._told = told
+            self.post_message(self.MarkChanged())
 
     def _status(self) -> Status:
-        facts = self._session.facts if self._session is not None else None
+        facts = self.session.facts if self.session is not None else None
         return Status(
             ready=facts is not None,
             running=self.turns.running,
+            does=self.turns.does,
             interrupting=self.turns.interrupting,
-            answer_needed=self._asking,
+            answer_needed=self.asking,
             closing=self._leaving,
             elapsed=self.turns.elapsed,
             waiting=self.turns.waiting,
             retry=facts.retry if facts else "",
             can_go_on=self.turns.can_go_on,
             used=facts.used if facts else "",
-            mode=facts.mode if facts else "",
+            context=self.session.context if self.session is not None else (0, 0),
+            mode=self.session.manner if self.session is not None else "",
             below=self.transcript.new_below,
             notice=self._notice,
+            own=self.turns.own.running,
+            own_secs=self.turns.own.elapsed,
         )
 
     # -- the question of a review (Room of ScreenPerson) ------------------------------------------------------
 
-    def asking_begins(self) -> None:
-        """A question has appeared."""
-        self._asking = True
-        self._state_changed()
-        self.post_message(self.AskingChanged(answer_needed=True))
+    def come_to_front(self) -> None:
+        """The person looks at it from now on."""
+        self._in_front.set()
+        self.transcript.flush()
+
+    def go_behind(self) -> None:
+        """The person looks at another tab."""
+        self._in_front.clear()
+
+    async def until_in_front(self) -> None:
+        """Wait until the person looks at it."""
+        while not self._in_front.is_set():
+            await self._in_front.wait()
+
+    def asking_begins(self, tool: str = "") -> None:
+        """There is a question."""
+        self.asking = True
+        self.state_changed()
+        self.post_message(self.AskingChanged(answer_needed=True, tool=tool))
 
     def make_room(self, lines: int) -> None:
         """Keep the transcript's end above a dialog that covers so many lines from below."""
@@ -278,8 +372,8 @@ class ChatScreen(Screen[None]):
 
     def asking_ends(self, *, interrupts: bool) -> None:
         """The question is gone."""
-        self._asking = False
+        self.asking = False
         if interrupts:
             self.turns.mark_interrupting()
-        self._state_changed()
+        self.state_changed()
         self.post_message(self.AskingChanged(answer_needed=False))

@@ -4,17 +4,53 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
-Command: TypeAlias = Literal["app", "run", "config", "doctor", "hooks", "permissions"]
+from tui.option_parsers import (
+    COMMANDS,
+    CONFIG_WORDS,
+    KEY_WORDS,
+    PARSERS,
+    PERMISSION_WORDS,
+    RESUME,
+    VALUED,
+    Command,
+)
+from tui.rpc_parsers import ListenOptions, RpcOptions, listen_options, rpc_options
+from tui.session_parsers import SESSION_PARSERS, sessions_parser
+
+if TYPE_CHECKING:
+    from domain.past_session import SessionChoice
+
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
+ExportFormat: TypeAlias = Literal["md", "json", "html", "canonical"]
+_Word = TypeVar("_Word", bound=str)
+_WORDS = {"permissions": PERMISSION_WORDS, "keys": KEY_WORDS, "config": CONFIG_WORDS}
+_OF_WORDS = ("tool", "arguments", "number", "setting", "value", "project")
 
-COMMANDS: tuple[Command, ...] = ("run", "config", "doctor", "hooks", "permissions")
-MODES = ("ask", "read-only", "accept-edits", "quorum", "auto")
-_PERMISSION_WORDS = {"check": ("TOOL", "JSON"), "list": (), "remove": ("N",)}
-_VALUED = {"--config", "-C", "--workdir", "-m", "--model", "--mode", "--max-tool-turns", "--output", "--call"}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionsOptions:
+    """What `quorum sessions` was asked for; which of it counts depends on the action.
+
+    `session` is an id, the beginning of one, "latest", or empty where none was given. `before` counts turns
+    from 1, `older_than` is in days.
+    """
+
+    session: str = ""
+    all: bool = False
+    json: bool = False
+    limit: int | None = None
+    format: ExportFormat = "md"
+    file: Path | None = None
+    before: int | None = None
+    older_than: int | None = None
+    keep: int | None = None
+    dry_run: bool = False
+    yes: bool = False
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +58,9 @@ class Options:
     """What the command line asked for.
 
     `models` are the values of -m in order; `overrides` are other settings by dotted key, as flags gave them.
+    `continues` and `resume` say which session to go on with, see `session`; an empty `resume` leaves the
+    choice to the person. `fork`: go on in a copy of it. `images` are the files shown with the prompt;
+    `demo` is the guided tour.
     """
 
     command: Command
@@ -33,175 +72,148 @@ class Options:
     output: OutputFormat = "text"
     quiet: bool = False
     verbose: bool = False
+    continues: bool = False
+    resume: str | None = None
+    fork: bool = False
+    images: tuple[Path, ...] = ()
     action: str = ""
+    sessions: SessionsOptions = field(default_factory=SessionsOptions)
+    provider: str = ""
     probe: bool = False
     hook: str = ""
     call_file: Path | None = None
     tool: str = ""
     arguments: str = ""
     number: int = 0
+    setting: str = ""
+    value: str = ""
+    project: bool = False
+    demo: bool = False
+    listen: ListenOptions = field(default_factory=ListenOptions)
+    rpc: RpcOptions = field(default_factory=RpcOptions)
+
+    @property
+    def session(self) -> SessionChoice:
+        """The session to begin or to go on with. The domain is loaded here and not before the first paint."""
+        from domain.past_session import LatestSession, NamedSession, NewSession, PickedSession
+
+        match self.resume:
+            case None if not self.continues:
+                return NewSession()
+            case None | "latest":
+                return LatestSession()
+            case "":
+                return PickedSession()
+            case name:
+                return NamedSession(name)
 
 
 def parse(argv: Sequence[str]) -> Options:
     """Read the command line. Exits with code 2 and a usage message on stderr where it cannot be read."""
-    command, rest = _split(argv)
-    parser = _PARSERS[command]()
-    if command == "permissions":
-        given = parser.parse_intermixed_args(rest)
-        _permission_words(parser, given)
-    else:
-        given = parser.parse_args(rest)
+    command, rest = _split(argv, COMMANDS)
+    match command:
+        case "sessions":
+            return _sessions(rest)
+        case "rpc":
+            return Options(command="rpc", rpc=rpc_options(rest))
+        case "permissions" | "keys" | "config":
+            parser = PARSERS[command]()
+            given = parser.parse_intermixed_args(rest)
+            _place_words(parser, given, _WORDS[command])
+        case _:
+            parser = PARSERS[command or "app"]()
+            given = parser.parse_args(rest)
+    if getattr(given, "fork", False) and not given.continues and given.resume is None:
+        parser.error("--fork goes with --continue or --resume: it says what to copy")
+    if command is None:
+        if given.demo and (
+            given.listen or given.continues or given.resume is not None or given.prompt or given.model
+        ):
+            parser.error("--demo is a tour of its own: no session, prompt, model or socket goes with it")
+        return replace(_options("app", given), demo=given.demo, listen=listen_options(parser, given))
+    return _options(command, given)
+
+
+def _sessions(rest: Sequence[str]) -> Options:
+    action, words = _split(rest, tuple(SESSION_PARSERS))
+    if action is None:
+        given = sessions_parser().parse_args(rest)  # ends here: it has no action that there is
+        return _options("sessions", given)
+    parser = SESSION_PARSERS[action]()
+    given = parser.parse_intermixed_args(words)
+    given.action = action
+    if action == "verify" and given.all and given.session is not None:
+        parser.error("--all or one session, not both")
+    if action == "resume":
+        given.resume = given.session
+        return _options("app", given)
+    return _options("sessions", given)
+
+
+def _options(command: Command, given: argparse.Namespace) -> Options:
+    names = ("prompt", "output", "continues", "resume", "fork", "action", "provider", "probe", "hook")
+    more = {name: getattr(given, name) for name in (*names, *_OF_WORDS) if name in given}
     return Options(
         command=command,
-        prompt=getattr(given, "prompt", None),
         config_file=given.config,
         workdir=given.workdir,
         models=tuple(given.model),
         overrides=_overrides(given),
-        output=getattr(given, "output", "text"),
         quiet=given.quiet,
         verbose=given.verbose,
-        action=getattr(given, "action", ""),
-        probe=getattr(given, "probe", False),
-        hook=getattr(given, "hook", ""),
         call_file=getattr(given, "call", None),
-        tool=getattr(given, "tool", ""),
-        arguments=getattr(given, "arguments", ""),
-        number=getattr(given, "number", 0),
+        images=tuple(getattr(given, "image", ())),
+        sessions=_sessions_options(given) if command == "sessions" else SessionsOptions(),
+        **more,
     )
 
 
-def _split(argv: Sequence[str]) -> tuple[Command, list[str]]:
-    """The command, wherever it stands among the options, and everything else."""
-    words = iter(enumerate(argv))
-    for place, word in words:
-        if word == "--":
-            break
-        if word in _VALUED:
-            next(words, None)
+def _sessions_options(given: argparse.Namespace) -> SessionsOptions:
+    names = SessionsOptions.__dataclass_fields__
+    return SessionsOptions(
+        **{name: value for name in names if (value := getattr(given, name, None)) is not None}
+    )
+
+
+def _split(argv: Sequence[str], names: Sequence[_Word]) -> tuple[_Word | None, list[str]]:
+    """The first word that is no option, if it is one of these, and everything else."""
+    place = 0
+    while place < len(argv) and (word := argv[place]) != "--":
+        following = argv[place + 1] if place + 1 < len(argv) else "-"
+        if word in VALUED or (word == RESUME and not following.startswith("-") and following not in names):
+            place += 1
         elif not word.startswith("-") or word == "-":
-            for command in COMMANDS:
-                if word == command:
-                    return command, [*argv[:place], *argv[place + 1 :]]
+            for name in names:
+                if word == name:
+                    return name, [*argv[:place], *argv[place + 1 :]]
             break
-    return "app", list(argv)
+        place += 1
+    return None, list(argv)
 
 
 def _overrides(given: argparse.Namespace) -> dict[str, object]:
     flags = {"review.mode": given.mode, "agent.max_tool_turns": given.max_tool_turns}
+    flags["tui.screen_reader"] = getattr(given, "screen_reader", None)
     return {key: value for key, value in flags.items() if value is not None}
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}\n{self.format_usage()}")
-
-
-def _parser(prog: str, description: str) -> argparse.ArgumentParser:
-    parser = _Parser(prog=prog, description=description, allow_abbrev=False)
-    parser.add_argument("--config", metavar="FILE", type=Path, help="read this quorum.toml and no other")
-    parser.add_argument("-C", "--workdir", metavar="DIR", type=Path, default=Path(), help="work in this folder")
-    parser.add_argument(
-        "-m",
-        "--model",
-        metavar="[ROLE=]MODEL",
-        action="append",
-        default=[],
-        help='the model, as "provider/model"; of another role: exploration=, ask=, moderator=, and, as often '
-        "as there are models, review= and participants=",
-    )
-    parser.add_argument("--mode", choices=MODES, help="who decides that a risky call may run")
-    parser.add_argument(
-        "--max-tool-turns", metavar="N", type=_count, help="stop after this many rounds of tool calls"
-    )
-    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing on stderr but errors")
-    parser.add_argument("-v", "--verbose", action="store_true", help="say more on stderr")
-    return parser
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 upwards")
-    return int(text)
-
-
-def _app_parser() -> argparse.ArgumentParser:
-    parser = _parser(
-        "quorum",
-        "A full-screen coding agent in which every risky action is reviewed. "
-        "Other commands: quorum run, quorum config, quorum hooks, quorum permissions, quorum doctor.",
-    )
-    parser.add_argument("--version", action="store_true", help="print the version")
-    parser.add_argument("prompt", nargs="?", help="what to begin with")
-    return parser
-
-
-def _run_parser() -> argparse.ArgumentParser:
-    parser = _parser("quorum run", "Answer one prompt without a screen and end with a telling exit code.")
-    parser.add_argument(
-        "--output", choices=("text", "json", "stream-json"), default="text", help="what stdout carries"
-    )
-    parser.add_argument("prompt", help="the prompt; - reads it from stdin")
-    return parser
-
-
-def _config_parser() -> argparse.ArgumentParser:
-    parser = _parser("quorum config", "Show, check, find or start the configuration.")
-    parser.add_argument("action", choices=("show", "check", "path", "init"))
-    return parser
-
-
-def _doctor_parser() -> argparse.ArgumentParser:
-    parser = _parser("quorum doctor", "Say what works here and what does not.")
-    parser.add_argument("--probe", action="store_true", help="also send each provider one small request")
-    return parser
-
-
-def _hooks_parser() -> argparse.ArgumentParser:
-    parser = _parser("quorum hooks", "Try a hook of your quorum.toml against one call.")
-    parser.add_argument("action", choices=("test",))
-    parser.add_argument("hook", metavar="NAME", help="the hook's name")
-    parser.add_argument(
-        "--call",
-        metavar="FILE",
-        type=Path,
-        required=True,
-        help='JSON of the call: {"tool", "arguments", "risk", "paths", "result", "messages"}',
-    )
-    return parser
-
-
-def _permissions_parser() -> argparse.ArgumentParser:
-    parser = _parser(
-        "quorum permissions",
-        "check TOOL JSON: say what would be decided about one call, and why; nothing runs, and the exit code "
-        "is 0 for allow, 1 for deny, 3 for ask. list: show every rule, and where it stands. remove N: take out "
-        "the saved rule of that number in the list.",
-    )
-    parser.add_argument("action", choices=tuple(_PERMISSION_WORDS))
-    parser.add_argument("words", nargs="*", metavar="TOOL JSON | N")
-    return parser
-
-
-def _permission_words(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+def _place_words(
+    parser: argparse.ArgumentParser, given: argparse.Namespace, wanted_by: dict[str, tuple[str, ...]]
+) -> None:
     """Put the words behind the action where they belong, or refuse them."""
-    wanted = _PERMISSION_WORDS[given.action]
+    wanted = wanted_by[given.action]
     if len(given.words) != len(wanted):
         parser.error(f"{given.action} takes {' and '.join(wanted) or 'nothing more'}")
-    match given.words:
-        case [tool, arguments]:
+    match wanted, given.words:
+        case ("TOOL", "JSON"), [tool, arguments]:
             given.tool, given.arguments = tool, arguments
-        case [number] if number.isdecimal():
+        case ("KEY", "VALUE"), [setting, value]:
+            given.setting, given.value = setting, value
+        case ("KEY",), [setting]:
+            given.setting = setting
+        case ("PROVIDER",), [provider]:
+            given.provider = provider
+        case ("N",), [number] if number.isdecimal():
             given.number = int(number)
-        case [other]:
+        case ("N",), [other]:
             parser.error(f"{other!r} is not the number of a rule")
-
-
-_PARSERS = {
-    "app": _app_parser,
-    "run": _run_parser,
-    "config": _config_parser,
-    "doctor": _doctor_parser,
-    "hooks": _hooks_parser,
-    "permissions": _permissions_parser,
-}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tui.layout import LAYOUTS
+
 CYCLED_MODES = ("ask", "accept-edits", "quorum", "read-only")
 """The review modes that Shift+Tab goes through."""
 
@@ -13,7 +15,7 @@ MODES = (*CYCLED_MODES, "auto")
 
 class Command(NamedTuple):
     """One command. `takes` names its argument and the words it may be; `counts`: it may take a number;
-    `names`: it may take whatever is called so.
+    `names`: it may take whatever is called so; `free`: any words, called so.
     """
 
     name: str
@@ -22,26 +24,69 @@ class Command(NamedTuple):
     takes: tuple[str, tuple[str, ...]] | None = None
     counts: bool = False
     names: str = ""
+    free: str = ""
 
     @property
     def usage(self) -> str:
         """How it is typed."""
-        argument = self.takes[0] if self.takes else "[N]" if self.counts else self.names and f"[{self.names}]"
+        if self.takes:
+            return f"/{self.name} {self.takes[0]}"
+        named = "N" if self.counts else self.names or self.free
+        argument = f"[{named}]" if named else ""
         return f"/{self.name} {argument}".strip()
 
+    @property
+    def example(self) -> str:
+        """How it may be typed."""
+        named = self.takes[1][-1] if self.takes else "2" if self.counts else self.names or self.free
+        return f"/{self.name} {_EXAMPLES.get(self.name, named)}".strip()
+
+
+_EXAMPLES = {
+    "help": "/mode",
+    "model": "anthropic/claude-sonnet-5-5",
+    "image": "screenshot.png",
+    "compact": "the failing test",
+    "export": "session.md",
+    "ask": "where is the retry limit set?",
+    "theme": "nord",
+    "config": "theme",
+}
 
 COMMANDS = (
-    Command("help", "Show keys and commands", "app.show_help"),
+    Command("help", "Show keys and commands, or one command", "app.show_help", names="COMMAND"),
     Command("mode", "ask, accept-edits, quorum, read-only or auto", "set_mode", ("MODE", MODES)),
     Command("model", "Choose the model, or name it", "choose_model", names="PROVIDER/MODEL"),
     Command("retry", "Go on where a failed or interrupted turn stopped", "go_on"),
+    Command("steer", "Say it into the running turn, or the prompt that waits", "steer", free="WORDS"),
+    Command("new", "Begin another session", "new_session"),
+    Command("resume", "Choose a session to go on with", "resume_session"),
+    Command("fork", "Go on in a copy of this session", "fork_session"),
+    Command("undo", "Take back the last turn: see what would change first", "undo"),
+    Command("rewind", "Go back to before a turn: conversation, files or both", "rewind"),
+    Command("image", "Attach an image: a file, or what is in the clipboard", "attach_image", free="FILE"),
+    Command("compact", "Let a summary take the place of the conversation", "compact", free="FOCUS"),
+    Command("export", "Write the session to a file: .md, .html or .json", "export", free="FILE"),
     Command("cost", "Tokens and cost of this session", "show_cost"),
+    Command("context", "What fills the model's window, and what compacting would free", "show_context"),
+    Command("permissions", "The rules about calls: look, add, remove, try", "show_permissions"),
+    Command("config", "The settings: look at them, change them", "show_config", names="KEY"),
+    Command("ask", "Ask in a tab of its own, with tools that only look", "app.ask", free="QUESTION"),
+    Command("tab", "Open a tab with a session of its own", "app.new_tab"),
+    Command("close", "Close this tab; its session can be resumed", "app.close_tab"),
+    Command("find", "Find text in the transcript", "find", free="TEXT"),
+    Command("copy", "Copy the latest or Nth latest of these", "copy", free="answer|code|output|prompt N"),
     Command("clear", "Clear the screen; the conversation goes on", "clear_transcript"),
     Command("fold", "Open or close all details", "app.toggle_fold"),
+    Command("timeline", "When everything happened: turns, answers, calls", "show_timeline"),
     Command("output", "Read the latest stored output, or the Nth latest", "open_output", counts=True),
-    Command("theme", "Choose the colours", "app.change_theme"),
+    Command("theme", "Choose the colours, or name them", "app.change_theme", names="NAME"),
+    Command("layout", "Where the parts of the screen stand", "app.set_layout", ("LAYOUT", LAYOUTS)),
     Command("quit", "Leave", "app.quit"),
 )
+
+
+_MOST_DIGITS = 9
 
 
 class NotACommand(ValueError):
@@ -71,10 +116,10 @@ def action_for(text: str) -> str:
     if command is None:
         raise NotACommand(f"there is no command /{word}; {_nearest(word, [c.name for c in COMMANDS], '/')}")
     if command.counts and argument:
-        if not argument.isdecimal() or int(argument) < 1:
+        if not argument.isdecimal() or len(argument) > _MOST_DIGITS or int(argument) < 1:
             raise NotACommand(f"/{word} takes a number from 1 on, 1 being the latest")
         return f"{command.action}({int(argument)})"
-    if command.names and argument:
+    if (command.names or command.free) and argument:
         return f"{command.action}({argument!r})"
     if command.takes is None:
         if argument:

@@ -6,16 +6,21 @@ import os
 import stat
 from pathlib import Path
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.widget import Widget
 
+from tui.transcript.lines import fitted
 from tui.transcript.printable import printable
 
 _STYLES = {"quorum": "bold $text-accent"}
+_NAME = " quorum "
+_READ_ONLY, _READ_ONLY_SHORT = " read-only · open elsewhere ", " read-only "
+_AUTO, _AUTO_SHORT = " AUTO: nothing is asked ", " AUTO "
+_ROOM_FOR_WORDS = 60
 
-
-_ROOM_FOR_SANDBOX = 70
-
+# The fewest cells in which a part still tells something; where even these are too many, it is left out.
+_LEAST_PLACE, _LEAST_BRANCH, _LEAST_MODEL = 10, 8, 14
 _READ_BYTES = 4096
 
 
@@ -25,42 +30,73 @@ class Header(Widget):
     def __init__(self, cwd: Path, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._cwd = cwd
-        self._place = printable(_with_tilde(cwd), newlines=False)
+        self._place = place_of(cwd)
         self._branch = branch_of(cwd)
         self._model = ""
         self._mode = ""
         self._sandbox = ""
+        self._read_only = False
 
-    def show(self, *, model: str, mode: str, sandbox: str = "") -> None:
-        """Show another model, mode or sandbox, and the branch as it is now."""
+    def show(self, *, model: str, mode: str, sandbox: str = "", read_only: bool = False) -> None:
+        """Show another model, mode or sandbox, and the branch as it is now.
+
+        `read_only`: another process writes the session, so that no mode is in force here.
+        """
         self._model, self._mode, self._sandbox = printable(model, newlines=False), mode, sandbox
+        self._read_only = read_only
         self._branch = branch_of(self._cwd)
         self.refresh()
 
     def render(self) -> Content:
-        """The line, the directory cut from its left where there is too little room."""
-        right = self._right()
-        fixed = Content.assemble((" quorum ", "bold $text-primary"))
-        branch = Content(f"  {self._branch}" if self._branch else "")
-        room = self.size.width - fixed.cell_length - right.cell_length - 3
-        if branch.cell_length > room // 2:
-            branch = branch.truncate(max(0, room // 2), ellipsis=True)
-        place = Content(" " + _cut_left(self._place, room - branch.cell_length))
-        left = fixed + place + branch.stylize("$text-accent")
-        gap = max(1, self.size.width - left.cell_length - right.cell_length)
-        return left + Content(" " * gap) + right
+        """The line. What matters least gives way first: sandbox, branch, name, model, place; never the mode."""
+        badge = self._badge()
+        gone: set[str] = set()
+        for part in ("sandbox", "branch", "name", "model", "place"):
+            if self._least(badge, gone) <= self.size.width:
+                break
+            if part != "sandbox" or not self._is_unsafe:
+                gone.add(part)
+        if self._least(badge, gone) > self.size.width:
+            gone.add("sandbox")
+        name = "" if "name" in gone else _NAME
+        sandbox = "" if "sandbox" in gone or not self._sandbox else f" {self._sandbox}"
+        room = self.size.width - len(name) - badge.cell_length - len(sandbox) - 1
+        model = "" if "model" in gone or not self._model else f"  {self._model} "
+        model = fitted(model, max(_LEAST_MODEL, room // 2))
+        room -= cell_len(model)
+        branch = "" if "branch" in gone or not self._branch else f"  {self._branch}"
+        branch = fitted(branch, max(_LEAST_BRANCH, room // 3))
+        place = "" if "place" in gone else f" {cut_left(self._place, room - cell_len(branch) - 1)}"
+        warns = "$text-warning" if self._is_unsafe else "$text-muted"
+        left = Content.assemble((name, "bold $text-primary"), place, (branch, "$text-accent"))
+        right = Content.assemble(badge, (sandbox, warns), (model, "$text-muted"))
+        gap = max(0, self.size.width - left.cell_length - right.cell_length)
+        return (left + Content(" " * gap) + right).truncate(self.size.width, ellipsis=True)
 
-    def _right(self) -> Content:
+    @property
+    def _is_unsafe(self) -> bool:
+        return self._sandbox.endswith("off")
+
+    def _least(self, badge: Content, gone: set[str]) -> int:
+        """The cells that all but these parts need at least."""
+        parts = {
+            "name": len(_NAME),
+            "place": min(cell_len(self._place) + 1, _LEAST_PLACE),
+            "branch": min(cell_len(self._branch) + 2, _LEAST_BRANCH) if self._branch else 0,
+            "sandbox": len(self._sandbox) + 1 if self._sandbox else 0,
+            "model": min(cell_len(self._model) + 3, _LEAST_MODEL) if self._model else 0,
+        }
+        return badge.cell_length + 1 + sum(cells for part, cells in parts.items() if part not in gone)
+
+    def _badge(self) -> Content:
         if not self._mode:
             return Content("")
-        loud = self._mode == "auto"
-        badge = " AUTO: nothing is asked " if loud else f" {self._mode} "
-        style = "bold reverse $warning" if loud else _STYLES.get(self._mode, "bold")
-        room = max(8, self.size.width // 2 - len(badge))
-        model = Content(f"  {self._model} ").truncate(room, ellipsis=True)
-        sandbox = f" {self._sandbox}" if self._sandbox and self.size.width >= _ROOM_FOR_SANDBOX else ""
-        warns = "$text-warning" if self._sandbox.endswith("off") else "$text-muted"
-        return Content.assemble((badge, style), (sandbox, warns), model.stylize("$text-muted"))
+        in_words = self.size.width >= _ROOM_FOR_WORDS
+        if self._read_only:
+            return Content(_READ_ONLY if in_words else _READ_ONLY_SHORT).stylize("bold reverse $warning")
+        if self._mode == "auto":
+            return Content(_AUTO if in_words else _AUTO_SHORT).stylize("bold reverse $warning")
+        return Content(f" {self._mode} ").stylize(_STYLES.get(self._mode, "bold"))
 
 
 def branch_of(cwd: Path) -> str:
@@ -94,15 +130,17 @@ def _beginning(path: Path) -> str:
         os.close(descriptor)
 
 
-def _with_tilde(path: Path) -> str:
+def place_of(path: Path) -> str:
+    """A folder as it is shown: from the home on where it is below it, and printable."""
     text, home = str(path), str(Path.home())
-    return "~" + text[len(home) :] if text == home or text.startswith(home + "/") else text
+    inside = text == home or text.startswith(home + "/")
+    return printable("~" + text[len(home) :] if inside else text, newlines=False)
 
 
-def _cut_left(text: str, room: int) -> str:
-    content = Content(text)
-    if content.cell_length <= room:
+def cut_left(text: str, room: int) -> str:
+    """The text, or as much of its end as fits into so many cells with an ellipsis before it."""
+    if cell_len(text) <= room:
         return text
-    while text and Content(text).cell_length > max(0, room - 1):
+    while text and cell_len(text) > max(0, room - 1):
         text = text[1:]
-    return "…" + text
+    return "…" + text if room > 0 else ""

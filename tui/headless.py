@@ -9,8 +9,8 @@ import signal
 import sys
 from typing import TextIO, assert_never
 
+from application.agent_session import AgentSession
 from application.ports import ReviewDesk
-from application.run_agent import RunAgent
 from domain.event_json import event_to_json, report_to_json
 from domain.events import (
     CallFinished,
@@ -19,11 +19,13 @@ from domain.events import (
     Event,
     RetryScheduled,
     SessionFinished,
+    SessionResumed,
     SessionStarted,
 )
 from domain.json_value import JsonObject
 from domain.report import RunReport, RunStatus
 from domain.review import NobodyThere, ReviewAnswer, ReviewRequest
+from domain.trust import TrustQuestion
 from tui.command_line import OutputFormat
 from tui.transcript.printable import printable
 
@@ -41,6 +43,10 @@ class Nobody:
         """Withhold every call that would have to be asked about."""
         return NobodyThere()
 
+    async def trust(self, question: TrustQuestion) -> bool:
+        """Trust nothing."""
+        return False
+
 
 class HeadlessPrinter:
     """Observes a run and prints what the chosen output asks for."""
@@ -49,9 +55,12 @@ class HeadlessPrinter:
         self._output = output
         self._quiet = quiet
         self._verbose = verbose
+        self._report: RunReport | None = None
 
     def notify(self, event: Event) -> None:
         """Print the event as a line of JSON, or what of it belongs on stderr."""
+        if isinstance(event, SessionFinished):
+            self._report = event.report
         if self._output == "stream-json":
             _print(_json_line(_as_printed(event)), sys.stdout)
         self._say(event)
@@ -71,13 +80,18 @@ class HeadlessPrinter:
                     + _detail(event),
                     sys.stderr,
                 )
+            case SessionResumed(told=told) if not self._quiet:
+                for sentence in told:
+                    _print(f"quorum: {printable(sentence)}", sys.stderr)
             case SessionStarted(model=model, mode=mode) if self._verbose:
                 _print(f"quorum: {printable(model)}, mode {mode.value}", sys.stderr)
             case _:
                 return
 
-    def conclude(self, report: RunReport) -> None:
-        """Print the ending. `stream-json` has done so with its last event."""
+    def conclude(self) -> None:
+        """Print the ending as it was told, for an event has lost its secrets. `stream-json` has done so."""
+        report = self._report
+        assert report is not None
         match self._output:
             case "text":
                 if report.text:
@@ -94,20 +108,23 @@ class HeadlessPrinter:
                 assert_never(self._output)
 
 
-async def run_headless(agent: RunAgent, prompt: str, printer: HeadlessPrinter) -> int:
-    """Answer one prompt; SIGINT and SIGTERM interrupt it. Returns the exit code of its ending."""
+async def run_headless(agent: AgentSession, prompt: str, printer: HeadlessPrinter) -> int:
+    """Answer one prompt; SIGINT and SIGTERM interrupt it. Returns the exit code of its ending.
+
+    Raises LedgerError where the session cannot be put on record.
+    """
     await agent.open()
-    task = asyncio.create_task(agent.execute(prompt))
+    task = asyncio.create_task(agent.run.execute(prompt))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, task.cancel)
     report = await _report(task, agent)
     await agent.close(report)
-    printer.conclude(report)
+    printer.conclude()
     return report.exit_code
 
 
-async def _report(task: asyncio.Task[RunReport], agent: RunAgent) -> RunReport:
+async def _report(task: asyncio.Task[RunReport], agent: AgentSession) -> RunReport:
     try:
         return await task
     except asyncio.CancelledError:  # the signal came before the agent had taken its first step

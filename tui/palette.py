@@ -6,14 +6,16 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from textual.app import App, SystemCommand
-from textual.binding import Binding
+from textual.app import SystemCommand
 from textual.command import CommandPalette
 from textual.screen import Screen
 from textual.worker import Worker
 
 from tui.closing import ClosesItself
 from tui.commands import all_actions
+from tui.key_names import shown_key
+from tui.keyed_app import KeyedApp
+from tui.own_bindings import own_bindings
 
 _LEFT_OUT = ("command_palette", "quit", "show_help", "toggle_fold")
 
@@ -32,12 +34,16 @@ class Palette(ClosesItself, CommandPalette):
         return super().run_worker(*args, **{**options, "exit_on_error": False})
 
 
-def all_commands(app: App[None], chat: Screen[None]) -> Iterable[SystemCommand]:
+def all_commands(app: KeyedApp, chat: Screen[None]) -> Iterable[SystemCommand]:
     """Every command and every key of the app and of its chat."""
     for title, does, action in all_actions():
         yield SystemCommand(title, does, partial(chat.run_action, action))
     for node in (chat, app):
-        for binding in Binding.make_bindings(node.BINDINGS):
+        keys: dict[tuple[str, str], list[str]] = {}
+        for binding in own_bindings(type(node)):
             if binding.action not in _LEFT_OUT:
-                key, run = app.get_key_display(binding), partial(node.run_action, binding.action)
-                yield SystemCommand(binding.description, key, run)
+                present = app.keymap.get(binding.id or "", binding.key)
+                keys.setdefault((binding.description, binding.action), []).extend(present.split(","))
+        for (does, action), bound in keys.items():
+            shown = ", ".join(map(shown_key, dict.fromkeys(bound)))
+            yield SystemCommand(does, shown, partial(node.run_action, action))

@@ -5,21 +5,29 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from textual.app import App
 
 from application.ports import ReviewDesk
 from domain.review import RejectAndInterrupt, ReviewAnswer, ReviewRequest
+from domain.trust import TrustQuestion
 from tui.review.dialog import ReviewDialog
 from tui.review.earlier import EarlierAnswers
+from tui.trust.dialog import TrustDialog
+
+_Answer = TypeVar("_Answer")
 
 
 class Room(Protocol):
     """The screen behind the dialog."""
 
-    def asking_begins(self) -> None:
-        """A question has appeared; call for attention."""
+    def asking_begins(self, tool: str = "") -> None:
+        """There is a question, about a call of this tool if it names one; call for attention."""
+        ...
+
+    async def until_in_front(self) -> None:
+        """Wait until it can be seen: a question does not appear over another session."""
         ...
 
     def make_room(self, lines: int) -> None:
@@ -53,9 +61,10 @@ class ScreenPerson:
                 on_height=self._room.make_room,
             )
             answer: ReviewAnswer | None = None
-            self._app.push_screen(dialog, lambda given: _resolve(answered, given))
-            self._room.asking_begins()
+            self._room.asking_begins(request.packet.call.tool_name)
             try:
+                await self._room.until_in_front()
+                self._app.push_screen(dialog, lambda given: _resolve(answered, given))
                 answer = await answered
                 self._earlier.note(request, answer)
                 return answer
@@ -66,15 +75,34 @@ class ScreenPerson:
                 self._room.make_room(0)
                 self._room.asking_ends(interrupts=isinstance(answer, RejectAndInterrupt))
 
-    def _take_down(self, dialog: ReviewDialog) -> None:
+    async def trust(self, question: TrustQuestion) -> bool:
+        """Ask about a project's file. Cancelled, it takes its dialog off the screen."""
+        async with self._one_at_a_time:
+            answered: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+            dialog = TrustDialog(question, clock=self._clock)
+            self._room.asking_begins()
+            try:
+                await self._room.until_in_front()
+                self._app.push_screen(dialog, lambda given: _resolve(answered, given))
+                return await answered
+            except asyncio.CancelledError:
+                self._take_down(dialog)
+                raise
+            finally:
+                self._room.asking_ends(interrupts=False)
+
+    def _take_down(self, dialog: ReviewDialog | TrustDialog) -> None:
         """A screen is only dismissed from the top: what the person opened above it goes first."""
-        if dialog not in self._app.screen_stack:
+        stacks = self._app._screen_stacks.values()  # those of other tabs too, of which Textual does not tell
+        stack = next((stack for stack in stacks if dialog in stack), None)
+        if stack is None:
             return
-        while self._app.screen is not dialog:
-            self._app.pop_screen()
+        if stack[-1] is self._app.screen:
+            while self._app.screen is not dialog:
+                self._app.pop_screen()
         dialog.dismiss()
 
 
-def _resolve(answered: asyncio.Future[ReviewAnswer], given: ReviewAnswer | None) -> None:
+def _resolve(answered: asyncio.Future[_Answer], given: _Answer | None) -> None:
     if given is not None and not answered.done():
         answered.set_result(given)

@@ -7,17 +7,22 @@ from collections.abc import Callable
 
 from domain.errors import ProviderErrorKind
 from domain.events import (
+    ConversationCompacted,
     Event,
+    MessageAdded,
     ModeChanged,
     ModelChanged,
+    ResponseCompleted,
     RetryScheduled,
     SandboxChecked,
+    SessionRewound,
     TurnStarted,
     UsageCounted,
 )
 from tui.accounts.book import Book, in_short
 
 _TICK_TOLERANCE_SECS = 0.1  # a tick that comes a little early has its second gone by all the same
+_LONGEST_TITLE = 80
 _IN_SHORT = {
     ProviderErrorKind.RATE_LIMIT: "rate limited",
     ProviderErrorKind.OVERLOADED: "overloaded",
@@ -33,6 +38,7 @@ class SessionFacts:
     def __init__(self, *, model: str, mode: str, clock: Callable[[], float]) -> None:
         self.model, self.mode = model, mode
         self.sandbox = ""  # until it is known
+        self.title = "new"  # until there is a first prompt
         self.book = Book()
         self._clock = clock
         self._retry: RetryScheduled | None = None
@@ -54,9 +60,19 @@ class SessionFacts:
                 self.book.add(event)
             case TurnStarted():
                 self.book.begin_turn()
+                if self.title == "new" and event.prompt:
+                    self.title = " ".join(event.prompt.split())[:_LONGEST_TITLE]
+            case MessageAdded() if event.steers:
+                pass  # it is not among what waits any more
+            case ResponseCompleted() | ConversationCompacted() | SessionRewound():
+                pass  # what is used of the context is another now
             case _:
                 return waited is not None
         return True
+
+    def end_past(self, *, model: str, mode: str) -> None:
+        """What was heard so far happened before; this holds now."""
+        self.model, self.mode, self.sandbox, self._retry = model, mode, "", None
 
     @property
     def used(self) -> str:

@@ -9,18 +9,31 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
 
+from tui.transcript.palette import READER
 from tui.transcript.printable import printable
+
+_BAR_CELLS, _ROOM_FOR_BAR = 8, 100
+_FILLED, _FREE = "▆", "░"
+
+_LEVELS = ((0.85, "bold $text-error"), (0.6, "$text-warning"), (0.0, ""))
+"""From which share of the window on it is told in which style."""
+
+_AUTO = Content(" AUTO ").stylize("bold reverse $warning")
+"""What the header says, where there is none."""
 
 
 class Status(NamedTuple):
     """What the bar tells. `elapsed` is in seconds; `notice` is a remark that stands until the next key.
 
     `retry` says what is waited for before a request is sent again; `can_go_on`: the last turn stopped before
-    its end.
+    its end; `does` is what runs, in a word; `context` holds the tokens used of the model's window and those
+    there are, 0 where that is not known. `own` counts the commands of the person's that run, the last one begun
+    `own_secs` ago.
     """
 
     ready: bool = False
     running: bool = False
+    does: str = "working"
     interrupting: bool = False
     answer_needed: bool = False
     closing: bool = False
@@ -29,9 +42,12 @@ class Status(NamedTuple):
     retry: str = ""
     can_go_on: bool = False
     used: str = ""
+    context: tuple[int, int] = (0, 0)
     mode: str = ""
     below: str = ""
     notice: str = ""
+    own: int = 0
+    own_secs: float = 0.0
 
 
 class StatusBar(Widget):
@@ -46,7 +62,9 @@ class StatusBar(Widget):
     def update(self) -> None:
         """Draw the status of this moment."""
         status = self._status()
-        running, begins = status.running, bool(status.retry) and not self._counts_down
+        plain = self.app.has_class(READER)  # a reader would be told of each second
+        running = bool(status.running or status.own) and not plain
+        begins = bool(status.retry) and not self._counts_down
         self._counts_down = bool(status.retry)
         if self._ticking is not None and (begins or not running):
             self._ticking.stop()
@@ -56,10 +74,20 @@ class StatusBar(Widget):
         self.refresh()
 
     def render(self) -> Content:
-        """Left what happens, right what has been used; hints that do not fit between are left out."""
+        """Left what happens, right what has been used; hints that do not fit between are left out.
+
+        How full the context is goes last.
+        """
         status = self._status()
-        left = Content.assemble(" ", self._happening(status))
-        used = Content(status.used + " ")
+        plain = self.app.has_class(READER)
+        badge = _AUTO if status.mode == "auto" and self.screen.has_class("-minimal") else Content("")
+        left = Content.assemble(badge, " ", self._happening(status, plain=plain))
+        context = context_level(*status.context)
+        if self.size.width >= _ROOM_FOR_BAR and not plain:
+            context += context_bar(*status.context)
+        used = Content(" · ").join([part for part in (Content(status.used), context) if part]) + " "
+        if left.cell_length + used.cell_length + 1 > self.size.width:
+            used = context + " "
         for hint in _hints(status):
             longer = left + Content(f" · {hint}")
             if longer.cell_length + used.cell_length + 2 > self.size.width:
@@ -68,7 +96,7 @@ class StatusBar(Widget):
         gap = self.size.width - left.cell_length - used.cell_length
         return left + Content(" " * gap) + used if gap > 1 else left.truncate(self.size.width, ellipsis=True)
 
-    def _happening(self, status: Status) -> Content:
+    def _happening(self, status: Status, *, plain: bool) -> Content:
         loud = "bold $text-accent"
         if status.notice:
             text = Content(printable(status.notice, newlines=False))
@@ -84,8 +112,37 @@ class StatusBar(Widget):
         if status.retry:
             return Content(status.retry).stylize("bold $text-warning")
         if status.running:
-            return Content(f"working {_duration(status.elapsed)}").stylize(loud)
+            return Content(status.does if plain else f"{status.does} {_duration(status.elapsed)}").stylize(loud)
+        if status.own:
+            since = "" if plain else f" {_duration(status.own_secs)}"
+            return Content(f"your command{since}").stylize(loud)
         return Content(status.mode)
+
+
+def context_level(tokens: int, window: int) -> Content:
+    """How full the model's window is, the louder the fuller; where its size is not known, how many tokens."""
+    if not tokens:
+        return Content("")
+    if not window:
+        return Content(f"{in_thousands(tokens)} of ?")
+    share = tokens / window
+    style = next(style for least, style in _LEVELS if share >= least)
+    return Content(f"context {max(1, round(100 * share))} %").stylize(style)
+
+
+def context_bar(tokens: int, window: int) -> Content:
+    """The same as a bar; nothing where the window's size is not known."""
+    if not tokens or not window:
+        return Content("")
+    filled = max(1, min(round(_BAR_CELLS * tokens / window), _BAR_CELLS))
+    return Content.assemble(
+        " ", (_FILLED * filled, "$text-primary"), (_FREE * (_BAR_CELLS - filled), "$text-muted")
+    )
+
+
+def in_thousands(count: int) -> str:
+    """A number of tokens, in short: `950`, `12k`."""
+    return str(count) if count < 1_000 else f"{round(count / 1_000)}k"
 
 
 def _hints(status: Status) -> list[str]:
@@ -100,8 +157,11 @@ def _hints(status: Status) -> list[str]:
         return waiting
     if status.retry:
         return ["esc stops", "/model switches", *waiting, *below]
+    if status.own:
+        return ["esc ends your command", *waiting, *below]
     if status.running:
-        return ["esc interrupts", *waiting, *below, "enter queues", "ctrl+o details"]
+        enter = "enter again: into this turn" if status.waiting else "enter queues"
+        return ["esc interrupts", *waiting, *below, enter, "ctrl+o details"]
     again = ["/retry goes on"] if status.can_go_on else []
     keys = ["enter sends", "ctrl+j new line", "shift+tab mode", "ctrl+p commands", "? help"]
     return [*waiting, *below, *again, *keys]

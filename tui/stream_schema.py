@@ -36,6 +36,8 @@ _SIMPLE: Mapping[object, str] = {
     NoneType: "null",
 }
 
+_MAY_NOT_APPLY = frozenset({"error", "provider_failed"})
+
 
 class _AnyObject:
     """Stands for a JSON object of no particular form."""
@@ -128,6 +130,7 @@ class _Definitions:
             "usage": self._spent(),
             "calls": {"type": "array", "items": self._named(CallRecord, self._record())},
             "error": {"type": "string"},
+            "provider_failed": {"const": True},
         }
 
     def _spent(self) -> Schema:
@@ -159,13 +162,13 @@ class _Definitions:
         }
 
     def _named(self, kind: type, properties: Schema) -> Schema:
-        """Define an object. All its properties are there, but for the `error` of a report without one."""
+        """Define an object. All its properties are there, but for those of a report that may not apply."""
         reported = kind in (RunReport, SessionFinished)
         self.known[kind.__name__] = {
             "description": _about(kind),
             "type": "object",
             "properties": properties,
-            "required": [name for name in properties if not (reported and name == "error")],
+            "required": [name for name in properties if not (reported and name in _MAY_NOT_APPLY)],
         }
         return _reference(kind)
 

@@ -3,15 +3,165 @@
 from __future__ import annotations
 
 import codecs
-from functools import partial
+import re
+import sys
+from collections.abc import Iterable
+from fcntl import ioctl
+from itertools import count
+from struct import unpack
+from termios import FIONREAD
 
+from textual import events
+from textual._time import get_time
+from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XTermParser
 from textual.drivers import linux_driver
+from textual.keys import Keys
+from textual.message import Message
+
+_ESC = "\x1b"
+_ESC_SHOWN = "␛"
+_BEGIN_SEQUENCES = ("[", "O")
+_PATIENCE_SECS = 0.5
+_UNFINISHED = re.compile(r"\x1b(?:\[[0-?]*|O)\Z")
+_LONGEST = 32  # of a sequence
+# What a terminal tells of itself: an answer to a program that ended before it came is no key.
+_REPLY = re.compile(r"\x1b\[[?>=][0-?]*[ -/]*(?<!\$)[@-~]")
+_ALT_DIGIT = re.compile(r"\x1b[0-9]")
 
 
-def survive_bytes_that_are_no_text() -> None:
-    """Let a byte that is no UTF-8, as a paste of anything may hold, become � instead of ending the app.
+def make_input_safe() -> None:
+    """Have Textual's reader of the terminal decode and understand what arrives by the classes below.
 
-    Textual 8 decodes strictly and has no setting for it; its reader asks this name for the decoder.
+    Textual 8 has no settings for either; its reader asks these names for them, each time it takes the terminal.
     """
-    strict = codecs.getincrementaldecoder("utf-8")
-    linux_driver.getincrementaldecoder = lambda _name: partial(strict, errors="replace")  # type: ignore[attr-defined]
+    takings = count()
+
+    def decoder() -> TypedAhead:
+        """An Enter too many at the end of an editor, which had the terminal in between, must send nothing."""
+        return TypedAhead(ahead=0 if next(takings) else _waiting_bytes())
+
+    linux_driver.getincrementaldecoder = lambda _name: decoder  # type: ignore[attr-defined,assignment]
+    linux_driver.XTermParser = TerminalKeys  # type: ignore[attr-defined]
+
+
+class TypedAhead(codecs.IncrementalDecoder):
+    """Decodes what arrives. A byte that is no UTF-8, as a paste of anything may hold, becomes �.
+
+    The first `ahead` bytes were typed before the app had the terminal, and read in lines: there Enter has
+    become a line feed, which is another key. It becomes Enter again.
+    """
+
+    def __init__(self, errors: str = "replace", *, ahead: int = 0) -> None:
+        super().__init__(errors)
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._ahead = ahead
+
+    def decode(self, data: bytes, final: bool = False) -> str:  # type: ignore[override]
+        """The text of these bytes."""
+        if self._ahead:
+            early, late = data[: self._ahead], data[self._ahead :]
+            self._ahead -= len(early)
+            data = early.replace(b"\n", b"\r") + late
+        return self._decoder.decode(data, final)
+
+
+def _waiting_bytes() -> int:
+    """How much has been typed already."""
+    try:
+        terminal = 0 if sys.__stdin__ is None else sys.__stdin__.fileno()
+        (waiting,) = unpack("i", ioctl(terminal, FIONREAD, bytes(4)))
+    except (OSError, ValueError):
+        return 0
+    return int(waiting)
+
+
+class TerminalKeys(XTermParser):
+    """Textual's parser, but:
+
+    - a paste is one paste, whatever is in it: Textual takes an escape in one for keys, and an Enter after it
+      would send the prompt;
+    - Esc and a later Enter are two keys, however soon after: only together they are Alt+Enter;
+    - a sequence that comes in two pieces over a slow line is one;
+    - a sequence that nobody knows is no key, and ends nothing;
+    - Alt and a digit are that key: Textual takes them for what Option types on one keyboard of one maker.
+    """
+
+    def __init__(self, debug: bool = False) -> None:
+        super().__init__(debug)
+        self._recent = ""
+        self._paste: list[str] | None = None
+        self._held = ""
+
+    def tick(self) -> Iterable[Message]:
+        """What time alone has made plain."""
+        waited = self._timeout_time is not None
+        yield from super().tick()
+        if waited and self._timeout_time is None:
+            self._recent = ""
+
+    def feed(self, data: str) -> Iterable[Message]:
+        """What these characters mean; none are the end."""
+        if not data:
+            yield from super().feed("")
+        while data:
+            if self._paste is not None:
+                before, mark, data = (self._held + data).partition(BRACKETED_PASTE_END)
+                yield from self._pasted(before, whole=bool(mark))
+            elif (at := (self._recent + data).find(BRACKETED_PASTE_START)) < 0:
+                yield from self._keys(data)
+                return
+            else:
+                end = at + len(BRACKETED_PASTE_START) - len(self._recent)
+                yield from self._keys(data[:end])
+                self._paste, self._recent, data = [], "", data[end:]
+
+    def _pasted(self, text: str, *, whole: bool) -> Iterable[Message]:
+        """Collect a piece of a paste, without what may be the beginning of its end, or tell of all of it."""
+        assert self._paste is not None
+        kept = 0 if whole else _length_of_beginning(text)
+        self._held = text[len(text) - kept :]
+        self._paste.append(text[: len(text) - kept])
+        if whole:
+            yield events.Paste("".join(self._paste).replace("\0", "").replace(_ESC, _ESC_SHOWN))
+            self._paste = None
+            # Textual was told of the beginning, and has nothing to tell but an empty paste
+            yield from (
+                told for told in super().feed(BRACKETED_PASTE_END) if not isinstance(told, events.Paste)
+            )
+
+    def _keys(self, data: str) -> Iterable[Message]:
+        if self._recent.endswith(_ESC) and not data.startswith(_BEGIN_SEQUENCES):
+            yield from self.tick()
+        yield from super().feed(data)
+        self._recent = (self._recent + data)[-_LONGEST:]
+        if self._timeout_time is not None and _UNFINISHED.search(self._recent):
+            self._timeout_time = get_time() + _PATIENCE_SECS
+
+    def parse_mouse_code(self, code: str) -> Message | None:
+        """What the mouse did; None in a terminal that tells of pixels but not how many it has."""
+        try:
+            return super().parse_mouse_code(code)
+        except ZeroDivisionError:
+            return None
+
+    def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
+        if _ALT_DIGIT.fullmatch(sequence):
+            return [events.Key(f"alt+{sequence[1]}", None)]
+        try:
+            keys = list(super()._sequence_to_key_events(sequence, alt))
+        except (ValueError, OverflowError):
+            keys = [events.Key(Keys.Ignore, sequence)]
+        if _REPLY.fullmatch(sequence) or any(_is_half(key.character) for key in keys):
+            keys = [events.Key(Keys.Ignore, sequence)]
+        return keys
+
+
+def _is_half(character: str | None) -> bool:
+    """Whether it is half of a character, which no text can hold."""
+    return character is not None and "\ud800" <= character <= "\udfff"
+
+
+def _length_of_beginning(text: str) -> int:
+    """How much of the end of a paste's text may be the beginning of the mark after it."""
+    lengths = range(min(len(BRACKETED_PASTE_END) - 1, len(text)), 0, -1)
+    return next((length for length in lengths if text.endswith(BRACKETED_PASTE_END[:length])), 0)

@@ -1,43 +1,59 @@
-"""The terminal's title and bell: how the program asks for attention when nobody looks at it."""
+"""The terminal's title: which folder is worked on, and from afar whether it is at work or wants an answer."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from textual.app import App
 
 from tui.transcript.printable import printable
 
+Mark: TypeAlias = Literal["", "●", "!"]
+"""`●`: a turn runs; `!`: an answer is needed."""
+
+_LONGEST = 60
+
 
 class TerminalTitle:
-    """Names the project in the title and marks it while an answer is needed; `rings`: with the bell, too."""
+    """Names the folder in the title, with a mark in front, from `begin` to `end`."""
 
     def __init__(self, app: App[None], cwd: Path) -> None:
-        self.rings = True
         self._app = app
-        self._name = printable(cwd.name or str(cwd), newlines=False)
+        self._name = in_a_title(cwd.name or str(cwd))
+        self._mark: Mark = ""
+        self._is_ours = False
 
     def begin(self) -> None:
-        """Have the terminal remember its present title, and set ours."""
-        self._write("\x1b[22;2t")
-        self.mark(answer_needed=False)
+        """Have the terminal remember its present title, and set ours; once, until `end`."""
+        if not self._is_ours:
+            self._is_ours = True
+            self._write("\x1b[22;2t")
+            self._write(self._sequence())
 
-    def mark(self, *, answer_needed: bool) -> None:
-        """Say whether an answer is needed."""
-        self._write(f"\x1b]2;{'● answer needed · ' if answer_needed else ''}quorum · {self._name}\x07")
-        if answer_needed:
-            self.ring()
-
-    def ring(self) -> None:
-        """Ring the bell, unless that is not wanted."""
-        if self.rings:
-            self._app.bell()
+    def show(self, mark: Mark) -> None:
+        """Put this mark in front of the folder's name."""
+        if mark != self._mark:
+            self._mark = mark
+            if self._is_ours:
+                self._write(self._sequence())
 
     def end(self) -> None:
         """Bring back the title from before."""
-        self._write("\x1b[23;2t")
+        if self._is_ours:
+            self._is_ours = False
+            self._write("\x1b[23;2t")
+
+    def _sequence(self) -> str:
+        return f"\x1b]2;{self._mark}{' ' if self._mark else ''}{self._name} · quorum\x07"
 
     def _write(self, sequence: str) -> None:
         driver = self._app._driver  # Textual has no call of its own for the title
         if driver is not None and not self._app.is_headless:
             driver.write(sequence)
+
+
+def in_a_title(text: str) -> str:
+    """A name as it may stand in a title or a notification: printable, on one line, and not long."""
+    safe = printable(text, newlines=False)
+    return safe if len(safe) <= _LONGEST else safe[: _LONGEST - 1] + "…"

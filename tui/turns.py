@@ -5,19 +5,33 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, NamedTuple
+
+from tui.own_commands import OwnCommands
 
 if TYPE_CHECKING:
     from domain.report import RunReport
     from tui.agent import Agent
 
+_WORKING = "working"
 _TAKEN_UP_AGAIN = frozenset({"failed", "interrupted"})
+
+
+class Errand(NamedTuple):
+    """Something else that an agent is asked to do in a turn's place; `does` says it in a word or two.
+
+    It answers with the report of a turn, or with None where it was none.
+    """
+
+    does: str
+    run: Callable[[Agent], Coroutine[object, object, RunReport | None]]
 
 
 class Turns:
     """Runs what is submitted, one turn after the other. `on_change` is called whenever that state changes,
-    `on_end` with a turn's seconds, `give_back` with what waited when a turn was interrupted.
+    `on_end` with a turn's seconds, `on_failure` with why one could not even be told of, `give_back` with what
+    waited when a turn was interrupted.
     """
 
     def __init__(
@@ -25,16 +39,22 @@ class Turns:
         *,
         on_change: Callable[[], object],
         on_end: Callable[[float], object],
+        on_failure: Callable[[str], object],
         give_back: Callable[[str], object],
     ) -> None:
         self.interrupting = False
-        self._waiting: deque[str | None] = deque()  # None: go on with the turn before
+        self.does = ""
+        self.own = OwnCommands(on_change=on_change, on_failure=on_failure)
+        self._waiting: deque[str | Errand] = deque()
         self._ending = ""
-        self._task: asyncio.Task[RunReport] | None = None
+        self._agent: Agent | None = None
+        self._task: asyncio.Task[RunReport | None] | None = None
         self._started = 0.0
         self._arrived = asyncio.Event()
+        self._held = False
         self._on_change = on_change
         self._on_end = on_end
+        self._on_failure = on_failure
         self._give_back = give_back
 
     @property
@@ -48,15 +68,32 @@ class Turns:
         return len(self._waiting)
 
     @property
+    def prompts(self) -> tuple[str, ...]:
+        """Those prompts, the next one first."""
+        return tuple(work for work in self._waiting if isinstance(work, str))
+
+    @property
+    def unsaid(self) -> tuple[str, ...]:
+        """What goes into the running turn with its next request, oldest first."""
+        return self._agent.run.unsaid if self._agent is not None and self.running else ()
+
+    @property
     def elapsed(self) -> float:
         """Seconds since the running turn began."""
         return time.monotonic() - self._started if self.running else 0.0
 
-    def submit(self, prompt: str) -> None:
-        """Put a prompt in line."""
-        self._waiting.append(prompt)
+    def submit(self, work: str | Errand) -> None:
+        """Put a prompt or an errand in line."""
+        self._waiting.append(work)
         self._arrived.set()
         self._on_change()
+
+    @property
+    def busy(self) -> str:
+        """Why nothing else can be done with the session just now; empty where it can."""
+        if self.running or self._waiting:
+            return "a turn is running; esc stops it"
+        return "a command of yours is running; esc ends it" if self.own.running else ""
 
     @property
     def can_go_on(self) -> bool:
@@ -66,23 +103,45 @@ class Turns:
     def go_on(self) -> str:
         """Take up the last turn where it stopped; else answer why that cannot be."""
         if self.running or self._waiting:
-            return "a turn is running; esc stops it"
+            return self.busy
         if not self.can_go_on:
             return "the last turn came to its end" if self._ending else "there is no turn to take up yet"
-        self._waiting.append(None)
-        self._arrived.set()
+        self.submit(Errand(_WORKING, lambda agent: agent.run.go_on()))
         return ""
 
     def take_back(self) -> str | None:
-        """Remove and return the prompt that came last, or None where none waits."""
-        if not self._waiting or self._waiting[-1] is None:
+        """Remove and return what was said into the turn last, or else the prompt that came last; None where
+        nothing waits."""
+        if self._agent is not None and self.unsaid:
+            unsaid = self._agent.run.take_back()
+            self._on_change()
+            return unsaid
+        if not self._waiting or isinstance(prompt := self._waiting[-1], Errand):
             return None
-        prompt = self._waiting.pop()
+        self._waiting.pop()
         self._on_change()
         return prompt
 
+    def steer(self, text: str = "") -> str:
+        """Have the running turn's next request carry this, or else the prompt that waits last; else answer why
+        that cannot be."""
+        if self._agent is None or self._task is None or self.does != _WORKING or self.interrupting:
+            return "no turn is running that this could go into"
+        if not text:
+            if not self._waiting or isinstance(last := self._waiting[-1], Errand):
+                return "no prompt is waiting that could go in now"
+            self._waiting.pop()
+            text = last
+        self._agent.run.steer(text)
+        self._on_change()
+        return ""
+
     def interrupt(self) -> bool:
-        """Stop the running turn; False where none runs. It ends when the agent has put its things away."""
+        """End the person's own command that was begun last, or else stop the running turn; False where neither
+        runs. A turn ends when the agent has put its things away."""
+        return self.own.interrupt() or self._interrupt_turn()
+
+    def _interrupt_turn(self) -> bool:
         if self._task is None:
             return False
         self.mark_interrupting()
@@ -95,43 +154,91 @@ class Turns:
         self._on_change()
 
     async def serve(self, agent: Agent) -> None:
-        """Run what is submitted, for ever."""
+        """Run what is submitted, for ever; first of all what the agent has pending."""
+        self._held, self._agent = False, agent
+        if agent.run.has_pending:
+            self._waiting.appendleft(Errand(_WORKING, lambda agent: agent.run.take_up()))
         while True:
-            while not self._waiting:
+            while self._held or not self._waiting:
                 self._arrived.clear()
                 await self._arrived.wait()
-            report = await self._run(agent, self._waiting.popleft())
-            if report is None or report.status.value == "interrupted":
-                self._return_waiting()
+            cut = await self._is_cut_short(agent, self._waiting.popleft())
+            self._ask_what_was_unsaid(agent)
+            if cut:
+                self.return_waiting()
+
+    def _ask_what_was_unsaid(self, agent: Agent) -> None:
+        """What no request of the turn could carry any more is the next prompt."""
+        unsaid: list[str] = []
+        while (word := agent.run.take_back()) is not None:
+            unsaid.insert(0, word)
+        if unsaid:
+            self._waiting.appendleft("\n\n".join(unsaid))
+            self._on_change()
+
+    def hold(self) -> None:
+        """Begin nothing more for this agent; what is submitted waits for the next to be served."""
+        self._held = True
+
+    def begin_after(self, ending: str) -> None:
+        """Another session begins, whose last turn ended so; empty: it had none."""
+        self._ending = ending
+
+    async def perform(self, errand: Errand) -> None:
+        """Put an errand in line and wait for its end."""
+        over = asyncio.Event()
+
+        async def run(agent: Agent) -> RunReport | None:
+            try:
+                return await errand.run(agent)
+            finally:
+                over.set()
+
+        self.submit(Errand(errand.does, run))
+        await over.wait()
 
     async def close(self, patience: float) -> None:
         """Stop the running turn and wait for its end, at most `patience` seconds. Nothing runs after it."""
         self._waiting.clear()
+        await self.own.close(patience)
         if (task := self._task) is not None:
-            self.interrupt()
+            self._interrupt_turn()
             await asyncio.wait({task}, timeout=patience)
 
-    async def _run(self, agent: Agent, prompt: str | None) -> RunReport | None:
-        """One turn. None when it was cancelled before the agent took it up."""
-        turn = agent.go_on() if prompt is None else agent.execute(prompt)
+    async def _is_cut_short(self, agent: Agent, work: str | Errand) -> bool:
+        """Carry one piece of work to its end; whether that was before its time."""
+        self.does = _WORKING if isinstance(work, str) else work.does
+        turn = agent.run.execute(work) if isinstance(work, str) else work.run(agent)
         task = self._task = asyncio.create_task(turn, name="turn")
         self._started = time.monotonic()
         self._on_change()
         try:
             await asyncio.wait({task})
-            if task.cancelled():
-                return None
-            self._ending = task.result().status.value
-            return task.result()
+            return self._is_cut(task)
         finally:
             task.cancel()  # a no-op after the end; otherwise this very worker is being cancelled
             self._task, self.interrupting = None, False
             self._on_change()
             self._on_end(time.monotonic() - self._started)
 
-    def _return_waiting(self) -> None:
-        """After an interruption nothing runs unasked: what waited goes back to where it can be edited."""
+    def _is_cut(self, task: asyncio.Task[RunReport | None]) -> bool:
+        from domain.errors import QuorumError
+
+        if task.cancelled():  # before the agent took it up, or in an errand that is no turn
+            return True
+        if isinstance(error := task.exception(), QuorumError):
+            self._ending = "failed"
+            self._on_failure(str(error))
+            return True
+        if (report := task.result()) is None:
+            return False
+        self._ending = report.status.value
+        return self._ending == "interrupted"
+
+    def return_waiting(self) -> None:
+        """Nothing runs unasked after an interruption: what waits goes back to where it can be edited."""
         if self._waiting:
-            prompts = "\n".join(prompt for prompt in self._waiting if prompt is not None)
+            prompts = "\n".join(prompt for prompt in self._waiting if isinstance(prompt, str))
             self._waiting.clear()
+            self._on_change()
             self._give_back(prompts)

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from domain.cost import Spending
 from domain.events import UsageCounted
+from tui.transcript.lines import tokens
 
 _CENT = Decimal("0.01")
 
@@ -59,15 +60,6 @@ def in_short(spending: Spending) -> str:
         return ""
     parts = [f"{tokens(came_in)} in", f"{tokens(usage.output)} out", cost_of(spending)]
     return " · ".join(part for part in parts if part)
-
-
-def tokens(count: int) -> str:
-    """A number of tokens: `950`, `12.3k`, `1.25M`."""
-    if count < 1_000:
-        return str(count)
-    if count < 999_500:
-        return f"{count / 1_000:.1f}k" if count < 99_950 else f"{count / 1_000:.0f}k"
-    return f"{count / 1_000_000:.2f}M"
 
 
 def cost_of(spending: Spending) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tui.transcript.printable import printable
 
@@ -15,7 +15,19 @@ class UsageError(Exception):
     """
 
 
+_hide: Callable[[str], str] = str
+
+
+def mask_complaints(hide: Callable[[str], str]) -> None:
+    """From now on print no complaint but through `hide`, which takes its secrets out.
+
+    For the process: complaints are made where nothing of a session is at hand, before it and after.
+    """
+    global _hide
+    _hide = hide
+
+
 def complain(sentences: Iterable[str]) -> None:
     """Print each sentence on a line of its own, with nothing in it that could act on the terminal."""
     for sentence in sentences:
-        print(f"quorum: {printable(sentence)}", file=sys.stderr)
+        print(f"quorum: {printable(_hide(sentence))}", file=sys.stderr)

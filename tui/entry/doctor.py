@@ -10,6 +10,7 @@ from domain.errors import ConfigError
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.doctor.diagnosis import diagnose
 from infrastructure.doctor.finding import render_findings
+from infrastructure.secrets.key_ring import KeyRing
 from tui.command_line import Options
 from tui.entry.settings import load
 
@@ -21,6 +22,6 @@ def print_diagnosis(options: Options, root: Path) -> int:
         loaded = load(options, root)
     except ConfigError as error:  # one finding among others: that is what a doctor is for
         loaded = error
-    findings = asyncio.run(diagnose(loaded, os.environ, probe=options.probe))
+    findings = asyncio.run(diagnose(loaded, os.environ, probe=options.probe, stored_key=KeyRing().key))
     print(render_findings(findings))
     return int(any(finding.state == "fail" for finding in findings))

@@ -10,7 +10,11 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import Sequence
+import threading
+from codecs import lookup
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from tui.entry.complaints import UsageError
@@ -18,16 +22,24 @@ from tui.entry.complaints import UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from application.ports import Observer, Person
-    from application.run_agent import RunAgent
+    from application.agent_session import AgentSession
+    from application.ports import Observer, Person, SessionArchive
+    from application.session_record import SessionRecord
+    from domain.masking import SecretMask
+    from domain.past_session import SessionChoice
+    from domain.trust import TrustQuestion
     from infrastructure.config.loading import LoadedSettings
     from infrastructure.container import Container
+    from infrastructure.ledger.database import Database
+    from tui.app import QuorumApp
     from tui.command_line import Options
+    from tui.entry.listening import Listening
+    from tui.settings_desk import SettingsDesk
 
 
 def run_app(options: Options, root: Path) -> int:
     """Show the app until it is left; its exit code. Raises UsageError where there is no terminal for it."""
-    if problem := _terminal_problem():
+    if not options.listen.headless and (problem := _terminal_problem()):
         raise UsageError(problem)
     os.environ.setdefault("ESCDELAY", "25")  # milliseconds; Textual reads it when it is imported
     gc.disable()  # imports make much that lives on; it collects again once the session is warm
@@ -37,52 +49,180 @@ def run_app(options: Options, root: Path) -> int:
 def _terminal_problem() -> str | None:
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
         return "the full-screen app needs a terminal; without one use: quorum run PROMPT"
+    if not (sys.stderr and sys.stderr.isatty()):
+        return "the full-screen app draws on stderr, which is no terminal here; do not redirect it"
     if os.environ.get("TERM", "") in {"", "dumb"}:
         return "this terminal is a dumb one (TERM); use another, or: quorum run PROMPT"
+    if (encoding := lookup(sys.stderr.encoding).name) != "utf-8":
+        return f"the screen needs UTF-8, and here is {encoding}; try: LC_ALL=C.UTF-8 quorum"
     return None
 
 
-async def _show(options: Options, root: Path) -> int:
+def _wants_reader(options: Options) -> bool:
+    """Whether that is known before the settings are read: a reader should not be told of any other screen."""
+    in_environment = os.environ.get("QUORUM_TUI__SCREEN_READER") == "true"
+    return bool(options.overrides.get("tui.screen_reader", in_environment))
+
+
+def _kind_of_app(options: Options, listening: Listening | None) -> Callable[..., QuorumApp]:
+    if listening is not None:
+        return listening.app
+    if options.demo:
+        from tui.demo.app import DemoApp
+
+        return DemoApp
     from tui.app import QuorumApp
-    from tui.terminal_input import survive_bytes_that_are_no_text
 
-    survive_bytes_that_are_no_text()
-    composed: list[Container] = []
-    checks: list[asyncio.Task[None]] = []
+    return QuorumApp
 
-    def compose(person: Person, observer: Observer) -> LoadedSettings:
-        """Runs in a thread while the screen is already up: most of what is imported is imported here."""
-        from tui.entry import composition, settings
 
-        loaded = settings.load(options, root)
-        composed.append(composition.compose(loaded, root, person, observer))
-        return loaded
+async def _show(options: Options, root: Path) -> int:
+    from tui.terminal_input import make_input_safe
+    from tui.transcript.printable import printable
 
-    async def compose_agent(person: Person, observer: Observer) -> RunAgent:
-        loaded = await asyncio.to_thread(compose, person, observer)
-        app.adopt(theme=loaded.settings.tui.theme, notifications=loaded.settings.tui.notifications)
-        agent: RunAgent = composed[0].run_agent()
-        await agent.open()
-        checks.append(asyncio.create_task(_tell_sandbox(composed[0])))
-        _tell((*loaded.warnings, *composed[0].saved_rules().warnings), observer)
+    make_input_safe()
+    listening: Listening | None = None
+    if options.listen.socket is not None:
+        from tui.entry.listening import Listening
+
+        listening = Listening(options, root)
+    sessions = _Sessions(options, root, listening)
+    app = _kind_of_app(options, listening)(
+        sessions.compose,
+        cwd=root,
+        choose=lambda: options.session,
+        open_archive=sessions.open_archive,
+        initial_prompt=options.prompt,
+        screen_reader=_wants_reader(options),
+    )
+    sessions.adopt, sessions.rebind = app.adopt, app.rebind
+    app.open_settings = sessions.open_settings
+    headless = options.listen.headless
+    try:
+        await app.run_async(headless=headless, size=options.listen.size if headless else None)
+    finally:
+        await sessions.close()
+        if listening is not None:
+            listening.close()
+    if not options.quiet:
+        for words in app.parting_words:
+            print(printable(words), file=sys.stderr)
+    return 1 if app.return_code is None else app.return_code
+
+
+class _Sessions:
+    """Composes what the app shows, one session after the other. `adopt` hears of the app's own settings."""
+
+    def __init__(self, options: Options, root: Path, listening: Listening | None = None) -> None:
+        self.adopt: Callable[..., None] = lambda **_settings: None
+        self.rebind: Callable[[Mapping[str, str | Sequence[str]]], None] = lambda _wishes: None
+        self._options, self._root, self._listening = options, root, listening
+        self._checks: set[asyncio.Task[None]] = set()
+        self._trusted: dict[TrustQuestion, bool] = {}
+        self._listed: Database | None = None
+        self._is_first = True
+        self._mask: SecretMask | None = None
+        self._making_mask = threading.Lock()
+
+    async def compose(self, person: Person, observer: Observer, choice: SessionChoice) -> AgentSession:
+        """A session with its agent, announced; what the project wants to be trusted with is asked before."""
+        await asyncio.to_thread(import_module, "tui.entry.settings")
+        from tui.entry.settings import load_with_trust
+        from tui.entry.sound_keys import check_keys
+
+        async def ask(question: TrustQuestion) -> bool:
+            """Once for the same content: who said "not now" is not asked again at each new session."""
+            if question not in self._trusted:
+                self._trusted[question] = await person.trust(question)
+            return self._trusted[question]
+
+        loaded = await load_with_trust(self._options, self._root, ask)
+        await asyncio.to_thread(check_keys, loaded)
+        record = await asyncio.to_thread(self._opened, loaded, choice)
+        try:
+            container = await asyncio.to_thread(self._composed, loaded, person, observer, record)
+            if self._is_first:  # later on they are what the person has made of them
+                tui = loaded.settings.tui
+                self.adopt(
+                    theme=tui.theme,
+                    notifications=tui.notifications,
+                    notify_by=tui.notify_by,
+                    layout=tui.layout,
+                    screen_reader=tui.screen_reader,
+                )
+                self.rebind(tui.keys)
+            agent: AgentSession = container.agent()
+            await agent.open()
+        except BaseException:
+            await record.release()
+            raise
+        self._is_first = False
+        check = asyncio.create_task(_tell_sandbox(container, agent))
+        self._checks.add(check)
+        check.add_done_callback(self._checks.discard)
+        told = container.record().told
+        _tell((*told, *loaded.warnings, *container.saved_rules().warnings), observer)
         return agent
 
-    app = QuorumApp(compose_agent, cwd=root, initial_prompt=options.prompt)
-    try:
-        await app.run_async()
-    finally:
-        for container in composed:
-            await container.gateway().aclose()
-    return app.return_code or 0
+    def _opened(self, loaded: LoadedSettings, choice: SessionChoice) -> SessionRecord:
+        """Runs in a thread, as all that is imported late or waits for a disk."""
+        from tui.entry import composition
+
+        fork = self._options.fork and self._is_first
+        return composition.open_session(loaded, self._root, choice, fork=fork)
+
+    def _composed(
+        self, loaded: LoadedSettings, person: Person, observer: Observer, record: SessionRecord
+    ) -> Container:
+        """Runs in a thread while the screen is already up: most of what is imported is imported here."""
+        from domain.masking import SecretMask
+        from tui.entry import composition
+
+        with self._making_mask:  # two tabs may be composed at once
+            self._mask = self._mask or SecretMask()
+        own: tuple[Path, ...] = ()
+        if self._listening is not None:
+            self._listening.teach(self._mask)
+            own = (self._listening.path,)
+        return composition.compose(loaded, self._root, person, observer, record, self._mask, own)
+
+    def open_settings(self) -> SettingsDesk:
+        """The settings and their files."""
+        from tui.entry.settings_desk import FileSettings
+
+        return FileSettings(self._options, self._root)
+
+    async def open_archive(self) -> SessionArchive:
+        """The list of sessions, for a choice before there is any."""
+        return await asyncio.to_thread(self._opened_archive)
+
+    def _opened_archive(self) -> SessionArchive:
+        from infrastructure.ledger.opening import open_database
+        from tui.entry.settings import load
+
+        if self._listed is None:
+            self._listed = open_database(load(self._options, self._root).settings.storage.url, os.environ)
+        return self._listed.archive
+
+    async def close(self) -> None:
+        """Let go of what the sessions left behind; the app has closed the sessions themselves."""
+        for check in tuple(self._checks):
+            check.cancel()
+        if self._listed is not None:
+            await asyncio.to_thread(self._listed.close)
 
 
-async def _tell_sandbox(container: Container) -> None:
+async def _tell_sandbox(container: Container, agent: AgentSession) -> None:
     """Found out beside everything else: trying the sandbox takes a moment, and nothing waits for it."""
+    from domain.errors import LedgerError
     from domain.events import SandboxChecked
     from domain.sandbox import SandboxOn
 
     state = await container.sandbox().state()
-    await container.events().record(SandboxChecked(on=isinstance(state, SandboxOn), told=state.told))
+    if agent.in_use:
+        return
+    with suppress(LedgerError):  # the next turn will not get far without a record either, and says so
+        await container.events().record(SandboxChecked(on=isinstance(state, SandboxOn), told=state.told))
 
 
 def _tell(warnings: Sequence[str], observer: Observer) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from application.agent_session import AgentSession
+from domain.errors import ImageError, LedgerError
 from infrastructure.config.loading import LoadedSettings
 from tui.command_line import Options
 from tui.entry.complaints import UsageError, complain
@@ -15,7 +19,8 @@ from tui.entry.settings import load
 def run_prompt(options: Options, root: Path) -> int:
     """Carry the prompt to its end and print the answer; the exit code that tells how it ended.
 
-    Raises UsageError for an empty prompt, ConfigError and ProviderError.
+    Raises UsageError for an empty prompt, an image that cannot be shown and a session in use, ConfigError,
+    LedgerError and ProviderError.
     """
     prompt = _prompt(options)
     loaded = load(options, root)
@@ -32,14 +37,41 @@ def _prompt(options: Options) -> str:
     return prompt
 
 
+async def _with_images(agent: AgentSession, prompt: str, files: Sequence[Path]) -> str:
+    """The prompt with the labels of these images below it. Raises UsageError where one cannot be shown."""
+    from tui.images.mentions import with_labels
+
+    try:
+        labels = [await agent.attach_image(str(file.absolute())) for file in files]
+    except ImageError as error:
+        raise UsageError(str(error)) from error
+    return with_labels(prompt, labels)
+
+
 async def _answer(options: Options, root: Path, loaded: LoadedSettings, prompt: str) -> int:
-    from tui.entry.composition import compose
+    from tui.entry.composition import compose, open_session
     from tui.headless import HeadlessPrinter, Nobody, run_headless
 
     printer = HeadlessPrinter(options.output, quiet=options.quiet, verbose=options.verbose)
-    container = compose(loaded, root, Nobody(), printer)
-    complain(container.saved_rules().warnings)
+    record = await asyncio.to_thread(open_session, loaded, root, options.session, fork=options.fork)
     try:
-        return await run_headless(container.run_agent(), prompt, printer)
-    finally:
-        await container.gateway().aclose()
+        if record.in_use:
+            remedy = f"quorum run --resume {record.session_id} --fork PROMPT"
+            raise UsageError(f"{record.in_use}; to go on in a copy: {remedy}")
+        container = compose(loaded, root, Nobody(), printer, record)
+        complain((*container.record().told, *container.saved_rules().warnings))
+        agent = container.agent()
+    except BaseException:
+        await record.release()
+        raise
+    try:
+        code = await run_headless(agent, await _with_images(agent, prompt, options.images), printer)
+    except BaseException:
+        with suppress(LedgerError):  # what came before tells more
+            await agent.aclose()
+        raise
+    try:
+        await agent.aclose()
+    except LedgerError as lost:  # the answer is out, and how the run ended does not change any more
+        complain([str(lost)])
+    return code

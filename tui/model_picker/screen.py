@@ -29,11 +29,11 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move('cursor_up')", "Up", show=False),
-        Binding("down", "move('cursor_down')", "Down", show=False),
-        Binding("pageup", "move('page_up')", "A page up", show=False),
-        Binding("pagedown", "move('page_down')", "A page down", show=False),
-        Binding("escape", "dismiss", "Leave the model as it is"),
+        Binding("up", "move('cursor_up')", "Up", show=False, id="models_up"),
+        Binding("down", "move('cursor_down')", "Down", show=False, id="models_down"),
+        Binding("pageup", "move('page_up')", "A page up", show=False, id="models_page_up"),
+        Binding("pagedown", "move('page_down')", "A page down", show=False, id="models_page_down"),
+        Binding("escape", "dismiss", "Leave the model as it is", id="models_leave"),
     ]
     DEFAULT_CSS = """
     ModelPicker {

@@ -11,14 +11,15 @@ from tui.transcript.status import arguments_in_short
 
 
 def pager_for(call: Call, agent: Agent) -> PagerScreen:
-    """A pager over the stored output of a call, or over what is kept of one that is not stored.
+    """A pager over the stored output of a call, over its diff, or over what is kept of its output.
 
     Raises BlobError where the stored output is gone.
     """
     name = f"{call.tool} {arguments_in_short(call)[0]}".strip()
     if call.stored is not None:
         return PagerScreen(agent.open_output(call.stored.blob_id), name, size(call.stored.size_bytes))
-    text = _text(call.output) if call.output is not None else ""
+    output = _text(call.output) if call.output is not None else ""
+    text = call.diff if call.diff is not None else output
     return PagerScreen(KeptLines(text), name, size(len(text.encode("utf-8", "replace"))))
 
 

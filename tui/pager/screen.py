@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _SIDEWAYS = 8
 _WHEEL_LINES = 3
 _WHILE_TYPING = frozenset({"back"})
+_MOST_DIGITS = 18
 
 
 class PagerScreen(ClosesItself, Screen[None]):
@@ -36,20 +37,20 @@ class PagerScreen(ClosesItself, Screen[None]):
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "scroll(-1)", "A line up"),
-        Binding("down,j,enter", "scroll(1)", "A line down"),
-        Binding("pageup,b", "page(-1)", "A page up"),
-        Binding("pagedown,space", "page(1)", "A page down"),
-        Binding("home,ctrl+home,less_than_sign", "to_start", "To the beginning"),
-        Binding("end,ctrl+end,G", "to_end", "To the end"),
-        Binding("left", f"sideways(-{_SIDEWAYS})", "Sideways"),
-        Binding("right", f"sideways({_SIDEWAYS})", "Sideways"),
-        Binding("slash", "ask('search')", "Search"),
-        Binding("n", "again(False)", "The next place"),
-        Binding("N", "again(True)", "The place before"),
-        Binding("g,colon", "ask('line')", "Go to a line"),
-        Binding("escape", "back", "Stop what takes long, or close"),
-        Binding("q", "close", "Close"),
+        Binding("up,k", "scroll(-1)", "A line up", id="pager_up"),
+        Binding("down,j,enter", "scroll(1)", "A line down", id="pager_down"),
+        Binding("pageup,b", "page(-1)", "A page up", id="pager_page_up"),
+        Binding("pagedown,space", "page(1)", "A page down", id="pager_page_down"),
+        Binding("home,ctrl+home,less_than_sign", "to_start", "To the beginning", id="pager_start"),
+        Binding("end,ctrl+end,G", "to_end", "To the end", id="pager_end"),
+        Binding("left", f"sideways(-{_SIDEWAYS})", "Sideways", id="pager_left"),
+        Binding("right", f"sideways({_SIDEWAYS})", "Sideways", id="pager_right"),
+        Binding("slash", "ask('search')", "Search", id="pager_search"),
+        Binding("n", "again(False)", "The next place", id="pager_next"),
+        Binding("N", "again(True)", "The place before", id="pager_previous"),
+        Binding("g,colon", "ask('line')", "Go to a line", id="pager_line"),
+        Binding("escape", "back", "Stop what takes long, or close", id="pager_back"),
+        Binding("q", "close", "Close", id="pager_close"),
     ]
     DEFAULT_CSS = """
     PagerScreen {
@@ -219,7 +220,7 @@ class PagerScreen(ClosesItself, Screen[None]):
             self._needle = message.value or self._needle
             if self._needle:
                 self._begin(f"searching “{self._needle}”…", self._go_to_place(self._target, backwards=False))
-        elif (digits := message.value.replace(",", "").strip()).isdecimal() and int(digits) > 0:
+        elif (digits := message.value.replace(",", "").strip()[:_MOST_DIGITS]).isdecimal() and int(digits) > 0:
             self._begin("counting…", self._go_to_line(int(digits)))
         elif message.value:
             self._remark = f"“{message.value}” is no line number"

@@ -64,8 +64,11 @@ class Board:
         self.hooks: deque[HookRun] = deque(maxlen=_HOOK_RUNS_KEPT)
         self.hooks_run = 0
         self.decisions: deque[Decided] = deque(maxlen=_DECISIONS_KEPT)
+        self._plans: list[tuple[Step, ...]] = []  # the plan before each turn of the session
         self._entries: list[Entry] = []
-        self._batches = Batches(self._entries, clock)
+        self._moment: float | None = None  # when what is told of the past happened
+        self._in_past = False
+        self._batches = Batches(self._entries, self._now)
 
     @property
     def batch(self) -> Batch | None:
@@ -90,8 +93,17 @@ class Board:
         """Whether a call runs, so that the drawing changes as time passes."""
         return bool(self._batches.running)
 
-    def apply(self, event: ev.Event) -> bool:  # noqa: C901, PLR0912 - a flat match over a closed union
-        """Take one event in; answers whether it changed what is shown."""
+    def apply(self, event: ev.Event, at: float | None = None) -> bool:
+        """Take one event in; answers whether it changed what is shown. `at` is when it happened by the clock,
+        where that is told of the past."""
+        self._moment = at
+        self._batches.untimed = self._in_past and at is None
+        return self._take(event)
+
+    def _now(self) -> float:
+        return self.clock() if self._moment is None else self._moment
+
+    def _take(self, event: ev.Event) -> bool:  # noqa: C901, PLR0912 - a flat match over a closed union
         match event:
             case ev.BatchPlanned():
                 self._batches.plan(event)
@@ -118,14 +130,33 @@ class Board:
                 self.hooks.append(HookRun(event.hook, deed(event), remark.kind, remark.quiet))
                 self.hooks_run += 1
             case ev.TurnStarted():
-                self.decisions.clear()
-                self.hooks.clear()
-                self.hooks_run = 0
+                self._plans.append(self.plan)
+                self._forget_turn()
             case ev.TurnFinished():
                 self._batches.close()
+            case ev.SessionResumed():
+                self._batches.rest()
+            case ev.SessionRewound() if event.conversation and event.turn < len(self._plans):
+                self.plan = self._plans[event.turn]
+                self._entries.clear()
+                self._forget_turn()
             case _:
                 return False
         return True
+
+    def begin_past(self) -> None:
+        """What comes now is told from a record."""
+        self._in_past = True
+
+    def end_past(self) -> None:
+        """What comes from now on happens now: nothing of the past runs or waits."""
+        self._batches.rest()
+        self._in_past, self._moment = False, None
+
+    def _forget_turn(self) -> None:
+        self.decisions.clear()
+        self.hooks.clear()
+        self.hooks_run = 0
 
     def _remember(self, event: ev.ReviewDecided) -> None:
         calls = self.batch.calls if self.batch is not None else []

@@ -70,8 +70,9 @@ def _batch(board: Board, width: int, palette: Palette, now: float) -> _Section |
     if (batch := board.batch) is None:
         return None
     begin, end = span_of(batch, now)
+    took = "" if batch.untimed else duration(end - begin)
     heading = [
-        _heading("Batch", duration(end - begin), width, palette),
+        _heading("Batch", took, width, palette),
         strip_of((fitted(counts_of(batch), width), palette.muted)),
     ]
     return _Section(heading, timeline(batch, width, palette, now), "ended", _LEAST_BATCH)

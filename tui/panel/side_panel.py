@@ -10,6 +10,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
+from tui.layout import Arrangement
 from tui.transcript.pace import Pace
 from tui.transcript.palette import Palette, component_class, palette_of, role_styles
 
@@ -17,12 +18,7 @@ if TYPE_CHECKING:
     from domain.events import Event
     from tui.panel.board import Board
 
-ROOMY = 110
-"""The least width of a screen, in cells, that has room for the panel."""
-
 _LIVE_SECS = 1 / 4
-_LEAST, _MOST = 46, 62
-_SHARE = 0.38
 
 
 class SidePanel(Widget, can_focus=False):
@@ -37,8 +33,8 @@ class SidePanel(Widget, can_focus=False):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.display = False
-        self._wanted = True
-        self._screen_width = 0
+        self._wanted, self._in_past = True, False
+        self._no_room = ""
         self._board: Board | None = None
         self._palette: Palette | None = None
         self._lines: list[Strip] = []
@@ -47,20 +43,39 @@ class SidePanel(Widget, can_focus=False):
 
     # -- what the application calls -----------------------------------------------------------------------
 
-    def apply(self, event: Event) -> None:
-        """Take an event in; it is seen with the next frame."""
+    def apply(self, event: Event, at: float | None = None) -> None:
+        """Take an event in; it is seen with the next frame. `at` is when it happened, if it is of the past."""
+        if self._opened_board().apply(event, at) and not self._in_past:
+            self._appear()
+            self._want_frame()
+
+    def begin_past(self) -> None:
+        """What is applied from now on is told from a record; nothing of it is drawn before `end_past`."""
+        self._opened_board().begin_past()
+        self._in_past = True
+
+    def end_past(self) -> None:
+        """The record is told."""
+        self._opened_board().end_past()
+        self._in_past = False
+        self._appear()
+        self._want_frame()
+
+    def forget(self) -> None:
+        """Empty the panel for another session."""
+        self._board, self._lines = None, []
+        self._appear()
+
+    def _opened_board(self) -> Board:
         if self._board is None:
             from tui.panel.board import Board
 
             self._board = Board()
-        if self._board.apply(event):
-            self._appear()
-            self._want_frame()
+        return self._board
 
-    def fit(self, screen_width: int) -> None:
-        """The screen has this width, in cells."""
-        self._screen_width = screen_width
-        self.styles.width = max(_LEAST, min(int(screen_width * _SHARE), _MOST))
+    def fit(self, arrangement: Arrangement) -> None:
+        """The screen is arranged like this; where the panel stands is the stylesheet's."""
+        self._no_room = arrangement.no_panel
         self._appear()
 
     def toggle(self) -> str:
@@ -69,9 +84,7 @@ class SidePanel(Widget, can_focus=False):
         self._appear()
         if not self._wanted or self.display:
             return ""
-        if self._screen_width < ROOMY:
-            return f"the side panel needs {ROOMY} columns; here are {self._screen_width}"
-        return "the side panel appears with the first calls"
+        return self._no_room or "the side panel appears with the first calls"
 
     # -- frames -------------------------------------------------------------------------------------------
 
@@ -98,7 +111,7 @@ class SidePanel(Widget, can_focus=False):
 
     def _appear(self) -> None:
         is_empty = self._board is None or self._board.is_empty
-        self.display = self._wanted and not is_empty and self._screen_width >= ROOMY
+        self.display = self._wanted and not is_empty and not self._no_room
 
     def _want_frame(self) -> None:
         if self._pace is not None and self.display:

@@ -33,7 +33,7 @@ def counts_of(batch: Batch) -> str:
 
 def timeline(batch: Batch, width: int, palette: Palette, now: float) -> list[Row]:
     """A row for each call, in the model's order; the lanes of all share one span of time."""
-    columns = _Columns(batch.calls, width, palette, now)
+    columns = _Columns(batch.calls, width, palette, now, has_lanes=not batch.untimed)
     span = span_of(batch, now)
     return [
         Row(2 if call.progress.updates else 1, not call.is_open, partial(columns.row, call, span))
@@ -44,8 +44,10 @@ def timeline(batch: Batch, width: int, palette: Palette, now: float) -> list[Row
 class _Columns:
     """The places of index, name, lane and state in a row, such that they stand below each other."""
 
-    def __init__(self, calls: Sequence[Call], width: int, palette: Palette, now: float) -> None:
-        self._width, self._palette, self._now = width, palette, now
+    def __init__(
+        self, calls: Sequence[Call], width: int, palette: Palette, now: float, *, has_lanes: bool
+    ) -> None:
+        self._calls, self._width, self._palette, self._now = calls, width, palette, now
         self._index = max(len(str(call.index)) for call in calls)
         longest = max(cell_len(_name(call)) for call in calls)
         states = max(cell_len(f"{self._state_text(call)} {time_of(call, now)}".rstrip()) for call in calls)
@@ -53,7 +55,7 @@ class _Columns:
         self._state = min(states, room // 2)
         self._name = min(longest, _NAME_CELLS, room - self._state - 2)
         lane_room = room - self._name - self._state - 3
-        self._lane = min(lane_room, _MOST_LANE) if lane_room >= _LEAST_LANE else 0
+        self._lane = min(lane_room, _MOST_LANE) if has_lanes and lane_room >= _LEAST_LANE else 0
 
     def row(self, call: Call, span: tuple[float, float]) -> list[Strip]:
         """The lines of one call."""
@@ -62,7 +64,7 @@ class _Columns:
             (f"{call.index:>{self._index}} ", palette.muted),
             (padded(fitted(_name(call), self._name), self._name) + " ", Style(bold=call.is_open)),
         ]
-        bar = lane(call, span, self._now, self._lane, palette) if self._lane else []
+        bar = lane(call, span, self._now, self._lane, palette, others=self._calls) if self._lane else []
         strips = [strip_of(*left, *bar, (" " * (2 if bar else 1), Style()), *self._states(call))]
         if call.progress.updates:
             strips.append(self._progress(call))

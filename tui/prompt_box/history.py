@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 _TAIL_BYTES = 1_000_000
@@ -21,10 +22,14 @@ def history_path(cwd: Path) -> Path:
 
 
 class History:
-    """Earlier prompts, one JSON string a line. Read at the first use; damaged lines are passed over."""
+    """Earlier prompts, one JSON string a line. Read at the first use; damaged lines are passed over.
 
-    def __init__(self, path: Path) -> None:
+    What `hide` takes out never reaches the file: by default what looks like a secret. It may be set later.
+    """
+
+    def __init__(self, path: Path, hide: Callable[[str], str] | None = None) -> None:
         self._path = path
+        self.hide = hide or _without_secrets
         self._entries: list[str] | None = None
 
     @property
@@ -44,7 +49,13 @@ class History:
             return
         entries.append(prompt)
         if len(prompt) <= _LONGEST_KEPT:
-            _append(self._path, prompt)
+            _append(self._path, self.hide(prompt))
+
+
+def _without_secrets(prompt: str) -> str:
+    from domain.masking import SecretMask
+
+    return SecretMask().text(prompt)
 
 
 def _read(path: Path) -> list[str]:

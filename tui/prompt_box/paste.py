@@ -8,6 +8,7 @@ from tui.transcript.printable import printable
 
 _MOST_LINES = 10
 _MOST_BYTES = 2_000
+_LABEL = re.compile(r"\[image [^\[\]\n]+ \d+×\d+\]\Z")
 
 
 def harmless(text: str) -> str:
@@ -41,6 +42,13 @@ class Folds:
             return text
         names = re.compile("|".join(re.escape(name) for name in self._texts))
         return names.sub(lambda match: self._texts[match[0]], text)
+
+    def at_end_of(self, before: str) -> str:
+        """The name, or the label of an image, that this text ends with; else empty. Of such a one a part is
+        worth nothing."""
+        if label := _LABEL.search(before):
+            return label[0]
+        return next((name for name in self._texts if before.endswith(name)), "")
 
     def clear(self) -> None:
         """Forget all of them; the count goes on, so that no name ever means two things."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.binding import Binding, BindingType
 from textual.keys import Keys
 from textual.message import Message
-from textual.widgets import TextArea
 
+from tui.prompt_box.completing import CompletingPrompt
 from tui.prompt_box.paste import Folds, harmless
+
+if TYPE_CHECKING:
+    from tui.completion.offers import Known
+    from tui.prompt_box.recall import Recall
 
 # Terminals without an extended keyboard protocol send Alt+Enter as Escape, Return, which would read as Enter.
 # The table is a plain dict that its parser looks up; it is only typed as if it were not.
@@ -20,33 +24,39 @@ cast("dict[str, object]", ANSI_SEQUENCES_KEYS)["\x1b\r"] = (Keys.ControlJ,)
 _NEW_LINE_KEYS = frozenset({"ctrl+j", "shift+enter", "alt+enter", "shift+\r", "alt+\r"})
 
 
-class Memory(Protocol):
-    """Where Up and Down find what to show."""
+class Prompt(CompletingPrompt):
+    """A text area in which Enter sends. Posts `Submitted`; long pastes are folded and expanded on sending.
 
-    def older(self, present: str) -> str | None:
-        """What came before; `present` is what the prompt holds now."""
-        ...
-
-    def newer(self) -> str | None:
-        """What came after."""
-        ...
-
-    def forget_place(self) -> None:
-        """What was typed has been sent."""
-        ...
-
-
-class Prompt(TextArea):
-    """A text area in which Enter sends. Posts `Submitted`; long pastes are folded and expanded on sending."""
+    `memory` is where Up, Down and the search find what came before, `known` where the menu learns of files and
+    words; the menu stands above the prompt, where the screen composes it.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "submit", "Send", show=False),
-        Binding("ctrl+j,shift+enter,alt+enter", "new_line", "New line (or \\ and Enter)", show=False),
-        Binding("up", "older", "Up; from the first line: earlier prompts", show=False),
-        Binding("down", "newer", "Down; from the last line: later prompts", show=False),
-        Binding("ctrl+d", "delete_or_leave", "Delete; in an empty prompt: quit", show=False),
-        Binding("ctrl+underscore", "undo", "Undo", show=False),
-        Binding("ctrl+z", "app.suspend_process", "Suspend", show=False),
+        Binding("enter", "submit", "Send", show=False, id="prompt_submit"),
+        Binding(
+            "ctrl+j,shift+enter,alt+enter",
+            "new_line",
+            "New line (or \\ and Enter)",
+            show=False,
+            id="prompt_new_line",
+        ),
+        Binding("up", "older", "Up; from the first line: earlier prompts", show=False, id="prompt_older"),
+        Binding("down", "newer", "Down; from the last line: later prompts", show=False, id="prompt_newer"),
+        Binding(
+            "ctrl+d",
+            "delete_or_leave",
+            "Delete; in an empty prompt: quit",
+            show=False,
+            id="prompt_delete_or_leave",
+        ),
+        Binding("ctrl+underscore", "undo", "Undo", show=False, id="prompt_undo"),
+        Binding("tab", "complete", "Complete what the menu offers (also →)", show=False, id="prompt_complete"),
+        Binding("ctrl+r", "search_history", "Search earlier prompts", show=False, id="prompt_search_history"),
+        Binding("ctrl+g", "edit_outside", "Edit in $VISUAL or $EDITOR", show=False, id="prompt_edit_outside"),
+        Binding(
+            "ctrl+x", "begin_chord", "Cut; ctrl+e after it: as ctrl+g", show=False, id="prompt_begin_chord"
+        ),
+        Binding("ctrl+z", "app.suspend_process", "Suspend", show=False, id="suspend"),
     ]
 
     class Submitted(Message):
@@ -56,36 +66,122 @@ class Prompt(TextArea):
             super().__init__()
             self.text = text
 
-    def __init__(self, memory: Memory, *, placeholder: str, id: str | None = None) -> None:
-        super().__init__(
-            id=id, placeholder=placeholder, compact=True, highlight_cursor_line=False, show_line_numbers=False
-        )
+    class SentNothing(Message):
+        """The person pressed Enter where nothing is typed."""
+
+    class ImageDropped(Message):
+        """A text was pasted that is the path of an image's file. Nothing was put into the prompt for it."""
+
+        def __init__(self, path: str, pasted: str) -> None:
+            super().__init__()
+            self.path, self.pasted = path, pasted
+
+    def __init__(self, memory: Recall, known: Known, *, placeholder: str, id: str | None = None) -> None:
+        super().__init__(known, placeholder=placeholder, id=id)
         self.cursor_blink = False  # a blinking cursor would wake an idle program twice a second
         self._memory = memory
         self._folds = Folds()
+        self._chord = False
+        self._held: list[events.Key] | None = None
+
+    @property
+    def whole_text(self) -> str:
+        """What is typed, folded pastes at their full length; empty where it is blank."""
+        text = self._folds.expand(self.text)
+        return text if text.strip() else ""
 
     def put(self, text: str) -> None:
-        """Show this text instead of what was typed, with the cursor at its end."""
-        self._replace_all(harmless(text))
+        """Show this text instead of what was typed, with the cursor at its end. It can be undone."""
+        self.end_search(take=False)
+        self.replace_all(harmless(text))
+        self.offer_nothing()
 
-    def _replace_all(self, text: str) -> None:
-        self.load_text(text)
-        self.move_cursor(self.document.end)
+    def hold_keys(self) -> None:
+        """Let keys wait from now on: the text is being written elsewhere."""
+        self._held = []
+
+    @property
+    def holds_keys(self) -> bool:
+        """Whether keys wait."""
+        return self._held is not None
+
+    async def take_up_keys(self) -> None:
+        """Let those keys act that waited."""
+        held, self._held = self._held or [], None
+        for event in held:
+            await self._on_key(event)
+
+    # -- keys -------------------------------------------------------------------------------------------------
 
     async def _on_key(self, event: events.Key) -> None:
+        if self._held is not None:
+            event.prevent_default().stop()
+            self._held.append(event)
+            return
+        await super()._on_key(event)
+        self.offer()
+
+    async def takes(self, event: events.Key) -> bool:
+        """Do what the key is for here: in the search, in the menu, and in the prompt itself."""
+        if self.is_searching:
+            return await super().takes(event)
+        chord, self._chord = self._chord, False
+        if chord and event.key == "ctrl+e":
+            await self.action_edit_outside()
+            return True
+        if self.menu_takes(event.key):
+            return True
         if event.key in _NEW_LINE_KEYS:
-            event.prevent_default().stop()
             self.action_new_line()
-        elif event.key == "enter":
-            event.prevent_default().stop()
-            self.action_submit()
-        elif event.key == "question_mark" and not self.text:
-            event.prevent_default().stop()
+            return True
+        if event.key == "question_mark" and not self.text:
             await self.run_action("app.show_help")
+            return True
+        return await super().takes(event)
+
+    # -- what else keys do ------------------------------------------------------------------------------------
+
+    def action_search_history(self) -> None:
+        """Look for an earlier prompt."""
+        self.offer_nothing()
+        self.begin_search(self._memory.everything())
+
+    async def action_edit_outside(self) -> None:
+        """Edit all of it in the person's own editor."""
+        await self.run_action("screen.edit_outside")
+
+    def action_begin_chord(self) -> None:
+        """Cut what is selected. With Ctrl+E after it the prompt is edited outside, as in shells."""
+        self._chord = True
+        if self.selected_text:
+            self.action_cut()
+
+    def send(self) -> None:
+        """Send what is typed."""
+        self.action_submit()
+
+    def on_unmount(self) -> None:
+        """What was not sent is remembered."""
+        self.end_search(take=False)
+        if text := self.whole_text:
+            self._memory.keep(text)
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default().stop()
-        if result := self._replace_via_keyboard(self._folds.fold(harmless(event.text)), *self.selection):
+        if self.is_searching:
+            self.search_for_more(harmless(event.text))
+            return
+        from tui.images.mentions import dropped_image
+
+        if (path := dropped_image(event.text)) is not None:
+            self.post_message(self.ImageDropped(path, event.text))
+        else:
+            self.insert_pasted(self.known.mentions_of(event.text) or event.text)
+        self.offer()
+
+    def insert_pasted(self, text: str) -> None:
+        """Put a pasted text where the cursor is; a long one is folded."""
+        if result := self._replace_via_keyboard(self._folds.fold(harmless(text)), *self.selection):
             self.move_cursor(result.end_location)
 
     def action_submit(self) -> None:
@@ -94,18 +190,28 @@ class Prompt(TextArea):
         if column and self.document[row][column - 1] == "\\":
             self.replace("\n", (row, column - 1), (row, column))
             return
-        text = self._folds.expand(self.text)
-        if not text.strip():
+        if not (text := self.whole_text):
+            self.post_message(self.SentNothing())
             return
         self._folds.clear()
         self._memory.forget_place()
-        self._replace_all("")
+        self.load_text("")
+        self.offer()
         self.post_message(self.Submitted(text))
 
     def action_new_line(self) -> None:
         """Begin a new line."""
         if result := self._replace_via_keyboard("\n", *self.selection):
             self.move_cursor(result.end_location)
+
+    def action_delete_left(self) -> None:
+        """Delete the character before the cursor, or what stands there for a long paste or an image."""
+        row, column = self.cursor_location
+        name = self._folds.at_end_of(self.document[row][:column]) if self.selection.is_empty else ""
+        if name:
+            self._delete_via_keyboard((row, column - len(name)), (row, column))
+        else:
+            super().action_delete_left()
 
     def action_older(self) -> None:
         """Go up a line, or at the first one to an earlier prompt."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,3 +57,13 @@ class Recall:
     def forget_place(self) -> None:
         """Begin at the end again: what was typed has been sent."""
         self._place, self._draft = None, ""
+
+    def everything(self) -> Sequence[str]:
+        """All prompts that are remembered, oldest first."""
+        return self.history.entries
+
+    def keep(self, draft: str) -> None:
+        """Remember a prompt that was never sent, so that Up finds it the next time; nobody is left to be told
+        that it cannot be written."""
+        with suppress(OSError):
+            self.history.add(draft)

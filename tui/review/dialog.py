@@ -27,6 +27,7 @@ from domain.review import (
 )
 from tui.closing import ClosesItself
 from tui.review.card import ReviewCard
+from tui.review.cramped import Cramped, fit, is_cramped
 from tui.review.earlier import NOTHING, Earlier
 from tui.review.edit import NotEditable, editable, edited
 from tui.review.keyboard_guard import Guarded, KeyboardGuard
@@ -77,9 +78,15 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
         self._edits_command = False
         self._card = ReviewCard(request, desk, earlier)
 
+    @property
+    def request(self) -> ReviewRequest:
+        """What is asked."""
+        return self._request
+
     def compose(self) -> ComposeResult:
         """The card, at the bottom."""
         yield self._card
+        yield Cramped()
 
     async def on_mount(self) -> None:
         """Show the choices; keys come alive a while after all of it is on the screen."""
@@ -90,15 +97,17 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
     def _begin(self) -> None:
         if self._card.hides_objection:
             self._card.go_to_objection()
-        self._restart_guard()
+        self.arm()
 
     def on_unmount(self) -> None:
         """Votes that come later are not for it."""
         self._stop_watching()
 
     def on_resize(self) -> None:
-        """Fold everything to the new size."""
+        """Fold everything to the new size; what has only now come into sight has to be read first."""
         self._card.lay_out()
+        if fit(self):
+            self.arm()
 
     @on(ReviewCard.Covered)
     def _tell_height(self, message: ReviewCard.Covered) -> None:
@@ -116,8 +125,10 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
 
     def admits(self, event: events.Key) -> bool:
         """Whether a key may act now; the app asks before anything else sees it."""
-        if event.key in _ALWAYS or self._card.stage in _TYPING:
+        if event.key in _ALWAYS or (self._card.stage in _TYPING and not is_cramped(self)):
             return True
+        if is_cramped(self):
+            return False
         if self._card.stage == "ruling" and event.key != "enter":
             self._guard.restart(event.time)  # what Enter would save is another rule now, and has to be read
             self._show_dead()
@@ -132,7 +143,8 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
         """Whether the dialog has been painted and counts down to taking keys, or takes them."""
         return self._guard.is_started
 
-    def _restart_guard(self) -> None:
+    def arm(self) -> None:
+        """Have the dead time begin anew: the choices are seen from now on."""
         self._guard.restart(self._clock())
         self._show_dead()
 
@@ -197,12 +209,12 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
             )
             return
         await self._card.enter("listing")
-        self._restart_guard()
+        self.arm()
 
     async def action_rule(self) -> None:
         """Propose a rule that lets this call and its like run."""
         await self._card.enter("ruling")
-        self._restart_guard()
+        self.arm()
 
     def action_turn_rule(self, step: int) -> None:
         """Offer another proposal."""
@@ -239,7 +251,7 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
             self.dismiss(RejectAndInterrupt())
             return
         await self._card.enter("choosing")
-        self._restart_guard()
+        self.arm()
 
     def action_digest(self) -> None:
         """Show the whole digest, or hide it again."""

@@ -43,3 +43,12 @@ class Guarded:
     @abstractmethod
     def admits(self, event: events.Key) -> bool:
         """Whether this key may act now."""
+
+    @property
+    @abstractmethod
+    def is_awake(self) -> bool:
+        """Whether it has been seen and counts down to taking keys, or takes them."""
+
+    @abstractmethod
+    def arm(self) -> None:
+        """What is asked comes into sight again: begin the dead time anew."""

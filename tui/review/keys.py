@@ -11,27 +11,27 @@ Stage: TypeAlias = Literal["choosing", "listing", "polling", "reasoning", "editi
 edit, a rule."""
 
 KEYS: list[BindingType] = [
-    Binding("y", "approve", "Approve: run exactly this"),
-    Binding("n", "reject", "Reject"),
-    Binding("r", "reason", "Reject with a reason for the model"),
-    Binding("e", "edit", "Edit, then be asked again"),
-    Binding("ctrl+s,ctrl+enter", "submit_edit", "Send what was edited"),
-    Binding("a", "rule", "Always: a rule that lets this call and its like run"),
-    Binding("up", "turn_rule(-1)", "The rule proposed before", show=False),
-    Binding("down", "turn_rule(1)", "The rule proposed next", show=False),
-    Binding("tab", "widen_rule(1)", "How far the rule holds", show=False),
-    Binding("shift+tab", "widen_rule(-1)", "How far the rule holds", show=False),
-    Binding("A", "list_rest", "Approve this and the listed calls"),
-    Binding("v", "poll", "Show all votes with their reasons"),
-    Binding("o", "go_to_objection", "Go to what is objected to"),
-    Binding("d", "digest", "Show the packet's whole digest"),
-    Binding("escape", "back", "Back, or reject and interrupt"),
-    Binding("up", "scroll(-1)", "Scroll up", show=False),
-    Binding("down", "scroll(1)", "Scroll down", show=False),
-    Binding("ctrl+up,shift+up", "scroll(-10)", "Scroll up by ten lines", show=False),
-    Binding("ctrl+down,shift+down", "scroll(10)", "Scroll down by ten lines", show=False),
-    Binding("left,shift+tab", "mark(-1)", "Choice to the left", show=False),
-    Binding("right,tab", "mark(1)", "Choice to the right", show=False),
+    Binding("y", "approve", "Approve: run exactly this", id="review_approve"),
+    Binding("n", "reject", "Reject", id="review_reject"),
+    Binding("r", "reason", "Reject with a reason for the model", id="review_reason"),
+    Binding("e", "edit", "Edit, then be asked again", id="review_edit"),
+    Binding("ctrl+s,ctrl+enter", "submit_edit", "Send what was edited", id="review_submit_edit"),
+    Binding("a", "rule", "Always: a rule that lets this call and its like run", id="review_rule"),
+    Binding("up", "turn_rule(-1)", "The rule proposed before", show=False, id="review_rule_before"),
+    Binding("down", "turn_rule(1)", "The rule proposed next", show=False, id="review_rule_after"),
+    Binding("tab", "widen_rule(1)", "How far the rule holds", show=False, id="review_widen"),
+    Binding("shift+tab", "widen_rule(-1)", "How far the rule holds", show=False, id="review_narrow"),
+    Binding("A", "list_rest", "Approve this and the listed calls", id="review_list_rest"),
+    Binding("v", "poll", "Show all votes with their reasons", id="review_votes"),
+    Binding("o", "go_to_objection", "Go to what is objected to", id="review_objection"),
+    Binding("d", "digest", "Show the packet's whole digest", id="review_digest"),
+    Binding("escape", "back", "Back, or reject and interrupt", id="review_back"),
+    Binding("up", "scroll(-1)", "Scroll up", show=False, id="review_up"),
+    Binding("down", "scroll(1)", "Scroll down", show=False, id="review_down"),
+    Binding("ctrl+up,shift+up", "scroll(-10)", "Scroll up by ten lines", show=False, id="review_far_up"),
+    Binding("ctrl+down,shift+down", "scroll(10)", "Scroll down by ten lines", show=False, id="review_far_down"),
+    Binding("left,shift+tab", "mark(-1)", "Choice to the left", show=False, id="review_left"),
+    Binding("right,tab", "mark(1)", "Choice to the right", show=False, id="review_right"),
 ]
 
 _READING = frozenset({"back", "scroll", "mark"})
@@ -51,12 +51,17 @@ STAGED = frozenset[str]().union(*ACTIONS.values())
 
 
 class Offer(NamedTuple):
-    """A choice: its key, what it does, the action behind it, and what it is called where room is scarce."""
+    """A choice: its key, what it does, the action behind it, and what it is called where room is scarce.
+
+    On a screen of fewer columns than `named_from` its key alone stands for it, so that the last choice, to
+    approve, stays in sight.
+    """
 
     key: str
     label: str
     action: str
     short: str = ""
+    named_from: int = 0
 
 
 _BACK = Offer("esc", "back", "back")
@@ -64,7 +69,7 @@ _BACK = Offer("esc", "back", "back")
 
 def choices_in(stage: Stage, *, following: int, can_rule: bool) -> list[Offer]:
     """What can be done in a stage, the most careful first."""
-    rest = Offer("A", f"approve these {1 + following}", "list_rest")
+    rest = Offer("A", f"approve these {1 + following}", "list_rest", named_from=76)
     match stage:
         case "reasoning":
             return [Offer("enter", "reject with this reason", "send_reason"), _BACK]
@@ -79,9 +84,9 @@ def choices_in(stage: Stage, *, following: int, can_rule: bool) -> list[Offer]:
         case "choosing":
             return [
                 Offer("n", "reject", "reject"),
-                Offer("r", "reject with a reason", "reason", "reason"),
-                Offer("e", "edit", "edit"),
-                *([Offer("a", "always…", "rule")] if can_rule else []),
+                Offer("r", "reject with a reason", "reason", "reason", 50),
+                Offer("e", "edit", "edit", named_from=50),
+                *([Offer("a", "always…", "rule", named_from=62)] if can_rule else []),
                 *([rest] if following else []),
                 Offer("y", "approve", "approve"),
             ]

@@ -16,7 +16,7 @@ from tui.review.text.rows import Kind, Line, Part, Row, fold, shown
 from tui.review.widgets import Rows, TypedLine
 from tui.transcript.lines import amount, fitted
 
-_SCOPES = {
+SCOPES = {
     RuleScope.SESSION: "this session",
     RuleScope.PROJECT: "this project",
     RuleScope.USER: "everywhere",
@@ -89,7 +89,7 @@ class RuleForm(VerticalGroup):
 
     def widen(self, step: int) -> None:
         """Choose the next scope, or the one before."""
-        scopes = list(_SCOPES)
+        scopes = list(SCOPES)
         self.scope = scopes[(scopes.index(self.scope) + step) % len(scopes)]
         self._tell()
 
@@ -119,7 +119,7 @@ class RuleForm(VerticalGroup):
         several = f" · {self._place + 1} of {len(self._texts)}, ↑ and ↓ choose" if len(self._texts) > 1 else ""
         head = (Part("always let run", Kind.STRONG), Part(several, Kind.QUIET))
         self.query_one("#rule_head", Rows).show([head], height=1)
-        scopes = "  ".join(f"({'•' if scope is self.scope else ' '}) {word}" for scope, word in _SCOPES.items())
+        scopes = "  ".join(f"({'•' if scope is self.scope else ' '}) {word}" for scope, word in SCOPES.items())
         self.query_one("#scopes", Rows).show([(Part(scopes, Kind.PLAIN), Part("  tab", Kind.QUIET))], height=1)
         rows = _preview_rows(self._preview_of(self.text), width, self._lines)
         self.query_one("#preview", Rows).show(rows, height=self._lines)
@@ -136,17 +136,24 @@ def _preview_rows(preview: RulePreview, width: int, height: int) -> list[Row]:
         kept = len(preview.must_match) + len(preview.must_not_match)
         checked = f" · {amount(kept, 'example')} checked whenever it is loaded" if kept else ""
         rows = [(Part("✓ covers this call", Kind.GOOD), Part(fitted(checked, width - 18), Kind.QUIET))]
-        rows += _covered(preview.covers, width, height - 1)
+        rows += covered_rows(preview.covers, width, height - 1)
     rows = rows[:height]
     return rows + [()] * (height - len(rows))
 
 
-def _covered(covers: Sequence[str], width: int, room: int) -> list[Row]:
+def covered_rows(
+    covers: Sequence[str],
+    width: int,
+    room: int,
+    *,
+    head: str = "  would also let run  ",
+    nothing: str = "  nothing else that is known of would run by it",
+) -> list[Row]:
+    """What a rule covers, in at most so many rows, `head` before the first; what does not fit is counted."""
     if not covers:
-        return [(Part("  nothing else that is known of would run by it", Kind.QUIET),)]
+        return [(Part(nothing, Kind.QUIET),)]
     fitting = len(covers) if len(covers) <= room else room - 1
     rows: list[Row] = []
-    head = "  would also let run  "
     for call in covers[:fitting]:
         rows.append((Part(head, Kind.QUIET), Part(fitted(shown(call), width - len(head)), Kind.PLAIN)))
         head = " " * len(head)

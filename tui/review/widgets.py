@@ -152,7 +152,9 @@ class CallEditor(TextArea):
 class Choice(Widget, can_focus=True):
     """One answer: its key, what it does, and the dialog's action behind it. The focused one is in brackets."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Take the marked choice", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "choose", "Take the marked choice", show=False, id="review_choose")
+    ]
     DEFAULT_CSS = """
     Choice {
         width: auto;
@@ -169,16 +171,28 @@ class Choice(Widget, can_focus=True):
             self.action = action
             self.clicked_at = time
 
-    def __init__(self, key: str, label: str, action: str, short: str = "") -> None:
+    def __init__(self, key: str, label: str, action: str, short: str = "", named_from: int = 0) -> None:
         super().__init__()
         self._key, self._label, self._action = key, label, action
-        self._short = short or label
+        self._short, self._named_from = short or label, named_from
 
     def render(self) -> Content:
         """`[n reject]` where the focus is, the same without brackets elsewhere."""
         opening, closing = "[]" if self.has_focus else "  "
-        label = self._short if self.app.size.width < _TIGHT_BELOW else self._label
-        return Content.assemble(opening, (self._key, "bold $text-accent"), f" {label}", closing)
+        width = self.app.size.width
+        label = self._short if width < _TIGHT_BELOW else self._label
+        named = self.has_focus or width >= self._named_from
+        return Content.assemble(
+            opening, (self._key, "bold $text-accent"), f" {label}" if named else "", closing
+        )
+
+    def on_focus(self) -> None:
+        """It may be called by its name now."""
+        self.refresh(layout=True)
+
+    def on_blur(self) -> None:
+        """It may be its key alone again."""
+        self.refresh(layout=True)
 
     def action_choose(self) -> None:
         """Take this choice."""

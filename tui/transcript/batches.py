@@ -11,9 +11,13 @@ from tui.transcript.entries import Batch, Call, Entry, Kept, Phase, Remark, Stor
 
 
 class Batches:
-    """Keeps the batches of the present turn up to date, and adds new ones to the entries it is given."""
+    """Keeps the batches of the present turn up to date, and adds new ones to the entries it is given.
+
+    `untimed`: what comes is told from a record that does not say when it happened.
+    """
 
     def __init__(self, entries: list[Entry], clock: Callable[[], float]) -> None:
+        self.untimed = False
         self._entries = entries
         self._clock = clock
         self._composed: Batch | None = None
@@ -23,6 +27,13 @@ class Batches:
     def running(self) -> list[Batch]:
         """Batches with a call that runs at this moment."""
         return [batch for batch in self._known.values() if batch.is_running]
+
+    def take_over(self, others: Batches) -> None:
+        """Go on with what others kept up to date; what is still open of it is an entry here as well."""
+        self._known, self._composed = dict(others._known), others._composed
+        self._entries += [batch for batch in self._known.values() if batch.is_open]
+        if self._composed is not None:
+            self._entries.append(self._composed)
 
     def compose(self, event: ev.ToolCallDelta) -> None:
         """A piece of a call arrived: show that it is being written."""
@@ -46,7 +57,7 @@ class Batches:
             self._composed.version += 1
             self._composed = None
 
-    def plan(self, event: ev.BatchPlanned) -> None:
+    def plan(self, event: ev.BatchPlanned) -> Batch:
         """The batch is known; it takes the place of the calls that were being written."""
         now = self._clock()
         batch = self._batch(event.batch_id)
@@ -56,18 +67,21 @@ class Batches:
         self._known = {key: known for key, known in self._known.items() if known.is_open}
         self._known[event.batch_id] = batch
         batch.version += 1
+        batch.untimed = self.untimed
         batch.calls = [
             Call(
                 index=lane.context.call_index,
                 tool=lane.tool,
                 arguments=lane.arguments,
                 risk=lane.risk,
+                follows=lane.follows,
                 waiting_for=lane.follows or None,
                 remarks=remarks.get(lane.context.call_index, ()),
                 since=[(now, Phase.QUEUED)],
             )
             for lane in event.lanes
         ]
+        return batch
 
     def _batch(self, batch_id: str) -> Batch:
         """The batch of this id: a known one, the one being written, or a new one."""
@@ -124,14 +138,14 @@ class Batches:
         call.tool = event.tool
         call.outcome, call.decision = event.outcome, event.decision
         call.output = Kept.of(event.output)
-        call.duration = event.duration_secs if any(p is Phase.RUNNING for _, p in call.since) else None
+        call.duration = event.duration_secs if call.has_run else None
         call.waiting_for = None
         call.enter(Phase.FINISHED, self._clock())
 
     def progress(self, event: ev.CallProgressed) -> None:
         """A running call showed something."""
         _, call = self._call(event.context)
-        call.progress.add(event.text)
+        call.progress.show(event.text)
 
     def vote(self, event: ev.VoteCast) -> None:
         """A reviewer answered."""
@@ -176,13 +190,17 @@ class Batches:
 
     def close(self) -> None:
         """The turn is over: nothing more will come for calls that are still open."""
+        self.rest()
+        self._known.clear()
+
+    def rest(self) -> None:
+        """The turn broke off: nothing runs or waits any more, until a later turn tells of these calls."""
         self.abandon_composed()
         for batch in self._known.values():
             for call in batch.calls:
                 if call.is_open:
                     call.enter(Phase.ABANDONED, self._clock())
             batch.version += 1
-        self._known.clear()
 
 
 def _vote(verdict: str) -> Vote:

@@ -10,15 +10,19 @@ from rich.style import Style
 from textual.strip import Strip
 
 from tui.transcript.cards import Drawing, Target, draw_batch
-from tui.transcript.entries import Answer, Batch, Entry, Notice, Prompt
+from tui.transcript.entries import Answer, Batch, Entry, Notice, Prompt, Restoration
 from tui.transcript.lines import fitted, padded, strip_of, words
 from tui.transcript.markdown import MarkdownLines
+from tui.transcript.marks import ASIDE
 from tui.transcript.palette import Palette
 from tui.transcript.printable import printable
+from tui.transcript.receipts import restored
 from tui.transcript.remarks import signed_lines
 
 _INDENT = "  "
-_MARGIN = Segment(" ")
+_MARGIN = Segment(" ", ASIDE)
+UNDONE = "┊"
+"""What stands in the margin of an entry that was taken back."""
 
 
 class Pen:
@@ -32,6 +36,10 @@ class Pen:
 
     def draw(self, entry: Entry, now: float) -> Drawing:
         """All lines of an entry, the first being the empty one above it, with a margin of one column."""
+        if self.palette.spoken:
+            from tui.transcript.spoken import spoken
+
+            return spoken(entry, self.width)
         drawing = Drawing()
         match entry:
             case Prompt():
@@ -42,6 +50,8 @@ class Pen:
                 drawing = draw_batch(entry, self._room, self.palette, now)
             case Notice():
                 drawing.add(self._notice(entry, now))
+            case Restoration():
+                drawing.add(restored(entry, self._room, self.palette), Target(0))
             case _:
                 assert_never(entry)
         with_margin = Drawing([Strip([])], [None])
@@ -50,14 +60,21 @@ class Pen:
         if isinstance(entry, Answer):
             # These have their margin already: what is drawn of a growing answer must stay the same strips.
             with_margin.add(self._answer(entry))
+        if entry.undone:
+            with_margin.strips[1:] = [self._undone(strip) for strip in with_margin.strips[1:]]
         return with_margin
+
+    def _undone(self, strip: Strip) -> Strip:
+        """Dim, and with a mark in the margin: it does not count any more."""
+        dim = self.palette.muted
+        return Strip([Segment(UNDONE, dim + ASIDE), *strip.crop(1).apply_style(Style(dim=True))])
 
     def _prompt(self, entry: Prompt) -> list[Strip]:
         palette, room = self.palette, self._room - 2
-        strips, mark = [], "› "
+        strips, mark = [], "↪ " if entry.steers else "› "
         for line in words(printable(entry.text), room):
             text = padded(line, room)
-            strips.append(strip_of((mark, palette.prompt + palette.accent), (text, palette.prompt)))
+            strips.append(strip_of((mark, palette.prompt + palette.accent + ASIDE), (text, palette.prompt)))
             mark = _INDENT
         return strips
 
@@ -68,11 +85,11 @@ class Pen:
         text = printable("".join(entry.reasoning).strip())
         style = self.palette.muted + Style(italic=True)
         if entry.expanded:
-            strips = [strip_of((_INDENT + line, style)) for line in words(text, self._room - 2)]
-            return [strip_of(("▾ thought", self.palette.muted)), *strips]
+            strips = [strip_of((_INDENT, ASIDE), (line, style)) for line in words(text, self._room - 2)]
+            return [strip_of(("▾ ", self.palette.muted + ASIDE), ("thought", self.palette.muted)), *strips]
         last = text.rpartition("\n")[2]
         said = "thought" if entry.finished or entry.pieces else f"thinking: {last}"
-        return [strip_of(("▸ " + fitted(said, self._room - 2), style))]
+        return [strip_of(("▸ ", style + ASIDE), (fitted(said, self._room - 2), style))]
 
     def _answer(self, entry: Answer) -> list[Strip]:
         """What was drawn of a growing answer is kept, and only what came since is given to the Markdown."""

@@ -1,34 +1,35 @@
 """What the transcript consists of: prompts, answers, batches of calls, notices. Drawing is elsewhere.
 
-Each entry's `version` changes whenever its drawing would.
+Each entry's `version` changes whenever its drawing would; `undone`: it belongs to a turn that was taken back.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
 from domain.ballot import Ballot
-from domain.effects import Effects
+from domain.effects import Effects, FileChange
 from domain.execution import Outcome, WaitingFor
 from domain.json_value import JsonObject
 from domain.review import DecisionLabel
 from domain.tool import RiskLevel
 
 _PROGRESS_LINES = 20
-_LINE_KEPT = 4_000
+_PROGRESS_KEPT = 16_000
 _HEAD_KEPT = 150_000
 _TAIL_KEPT = 50_000
 
 
 @dataclass(slots=True)
 class Prompt:
-    """What the person said."""
+    """What the person said; `steers`: into a turn that was running."""
 
     text: str
+    steers: bool = False
     version: int = 0
+    undone: bool = False
 
 
 @dataclass(slots=True)
@@ -41,6 +42,7 @@ class Answer:
     expanded: bool = False
     edition: int = 0
     version: int = 0
+    undone: bool = False
 
     @property
     def text(self) -> str:
@@ -64,6 +66,18 @@ class Notice:
     text: str
     until: float | None = None
     version: int = 0
+    undone: bool = False
+
+
+@dataclass(slots=True)
+class Restoration:
+    """Files that were given back as they had been. Paths are told from `cwd`."""
+
+    changes: tuple[FileChange, ...]
+    cwd: str = ""
+    expanded: bool = False
+    version: int = 0
+    undone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,46 +129,39 @@ class StoredOutput:
 
 @dataclass(slots=True)
 class Progress:
-    """The last lines a running call showed; a carriage return starts a line anew, as on a terminal.
+    """What a running call shows at this moment; each report takes the place of the one before.
 
     `updates` counts how often it showed something.
     """
 
-    lines: deque[str] = field(default_factory=lambda: deque([""], maxlen=_PROGRESS_LINES))
+    text: str = ""
     updates: int = 0
 
-    def add(self, text: str) -> None:
-        """Append to the last line, and begin new ones at line feeds."""
+    def show(self, text: str) -> None:
+        """Take a report."""
         self.updates += 1
-        first, *further = text.split("\n")
-        self.lines[-1] = _continued(self.lines[-1], first)
-        self.lines.extend(_continued("", line) for line in further[-_PROGRESS_LINES:])
+        self.text = text[-_PROGRESS_KEPT:]
 
     def shown(self) -> list[str]:
-        """The lines, without an empty last one."""
-        lines = [line.rstrip("\r") for line in self.lines]
-        return lines if lines[-1] else lines[:-1]
-
-
-def _continued(line: str, more: str) -> str:
-    """The line with more of it; a return at its very end takes effect with what comes next."""
-    whole = line + more
-    last = whole.rstrip("\r").rpartition("\r")[2][-_LINE_KEPT:]
-    return last + "\r" if whole.endswith("\r") else last
+        """Its last lines, without empty ones at the end."""
+        lines = self.text.rstrip("\r\n").split("\n")[-_PROGRESS_LINES:]
+        return lines if lines != [""] else []
 
 
 @dataclass(slots=True, kw_only=True)
 class Call:
     """One call of a batch as the person sees it. Times are the clock's, in seconds.
 
-    The strongest objection is the first of `votes`, and `voted_on` the digest they are about; `is_decided`: a
-    review of the call has ended; `effects` is what really changed, told from `cwd`.
+    `follows` are the calls it had to wait for, by their places. The strongest objection is the first of
+    `votes`, and `voted_on` the digest they are about; `is_decided`: a review of the call has ended; `effects`
+    is what really changed, told from `cwd`; `toggled` are the folds in its output that the person changed.
     """
 
     index: int
     tool: str
     arguments: JsonObject = field(default_factory=dict)
     risk: RiskLevel = RiskLevel.LOW
+    follows: tuple[int, ...] = ()
     phase: Phase = Phase.QUEUED
     waiting_for: WaitingFor = None
     composed_chars: int = 0
@@ -176,12 +183,23 @@ class Call:
     duration: float | None = None
     since: list[tuple[float, Phase]] = field(default_factory=list)
     expanded: bool = False
+    toggled: set[str] = field(default_factory=set)
 
     def enter(self, phase: Phase, now: float) -> None:
         """Begin a phase; the moments of all phases are kept for the lane."""
         self.phase = phase
         if not self.since or self.since[-1][1] is not phase:
             self.since.append((now, phase))
+
+    def stretches(self, phase: Phase, now: float) -> list[tuple[float, float]]:
+        """When it was in a phase, from moment to moment; a phase it is in still lasts."""
+        stops = [moment for moment, _ in self.since[1:]] + [now]
+        return [(begin, end) for (begin, kind), end in zip(self.since, stops, strict=False) if kind is phase]
+
+    @property
+    def has_run(self) -> bool:
+        """Whether it began to run."""
+        return any(phase is Phase.RUNNING for _, phase in self.since)
 
     @property
     def is_voted_on(self) -> bool:
@@ -196,11 +214,18 @@ class Call:
 
 @dataclass(slots=True)
 class Batch:
-    """The calls of one answer. `batch_id` is None until the batch was planned."""
+    """The calls of one answer. `batch_id` is None until the batch was planned.
+
+    `untimed`: it is told from a record that does not say when its calls waited and ran. `is_own`: it is a
+    command that the person ran themselves.
+    """
 
     batch_id: str | None
     calls: list[Call] = field(default_factory=list)
+    untimed: bool = False
+    is_own: bool = False
     version: int = 0
+    undone: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -213,4 +238,4 @@ class Batch:
         return any(call.phase is Phase.RUNNING for call in self.calls)
 
 
-Entry: TypeAlias = Prompt | Answer | Batch | Notice
+Entry: TypeAlias = Prompt | Answer | Batch | Notice | Restoration

@@ -9,6 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from tui.transcript.marks import Continued, going_on
 from tui.transcript.printable import printable
 
 _WORD = re.compile(r"\s*\S+\s*")
@@ -23,42 +24,74 @@ def fitted(text: str, width: int) -> str:
 
 def padded(text: str, width: int) -> str:
     """The text filled up with spaces to `width` cells."""
-    return text + " " * (width - cell_len(text))
+    filled = text + " " * (width - cell_len(text))
+    return Continued.of(filled, text.joint) if isinstance(text, Continued) else filled
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """The lines of a text, broken hard wherever they are wider than `width` cells; never empty."""
-    width = max(width, 2)
+    """The lines of a text, broken hard wherever they are wider than `width` cells; never empty.
+
+    A line that goes on with the one before it is `Continued`.
+    """
     lines: list[str] = []
     for line in text.split("\n"):
-        if not line:
-            lines.append("")
-        elif line.isascii():
-            lines += [line[at : at + width] for at in range(0, len(line), width)]
-        else:
-            lines += [line] if cell_len(line) <= width else chop_cells(line, width)
+        first, *rest = _chopped(line, width)
+        lines.append(first)
+        for part in rest:
+            lines.append(Continued.of(part, _trailing(first)))
+            first = part
     return lines
+
+
+def _chopped(line: str, width: int) -> list[str]:
+    width = max(width, 2)
+    if line.isascii():
+        return [line[at : at + width] for at in range(0, len(line), width)] or [""]
+    return [line] if cell_len(line) <= width else chop_cells(line, width)
+
+
+def _trailing(text: str) -> str:
+    """The spaces at the end, which a line's end hides."""
+    return text[len(text.rstrip()) :]
 
 
 def words(text: str, width: int) -> list[str]:
-    """The lines of a text, broken between words where that is possible; never empty."""
+    """The lines of a text, broken between words where that is possible; never empty.
+
+    A line that goes on with the one before it is `Continued`.
+    """
     width = max(width, 2)
     lines: list[str] = []
     for line in text.split("\n"):
-        whole = ""
-        for word in _WORD.findall(line):
-            if whole and cell_len(whole + word.rstrip()) > width:
-                lines.append(whole.rstrip())
-                whole = ""
-            *broken, whole = wrapped(whole + word, width) if cell_len(word.rstrip()) > width else [whole + word]
-            lines += broken
-        lines.append(whole.rstrip())
+        first, *rest = _between_words(line, width)
+        lines.append(first.rstrip())
+        for part in rest:
+            lines.append(Continued.of(part.rstrip(), _trailing(first)))
+            first = part
     return lines
 
 
+def _between_words(line: str, width: int) -> list[str]:
+    parts: list[str] = []
+    whole = ""
+    for word in _WORD.findall(line):
+        if whole and cell_len(whole + word.rstrip()) > width:
+            parts.append(whole)
+            whole = ""
+        whole += word
+        if cell_len(whole.rstrip()) > width:
+            *broken, whole = _chopped(whole, width)
+            parts += broken
+    return [*parts, whole]
+
+
 def strip_of(*parts: tuple[str, Style]) -> Strip:
-    """One line of styled parts; empty parts are left out."""
-    return Strip([Segment(text, style) for text, style in parts if text])
+    """One line of styled parts; empty parts are left out. A `Continued` part marks the line as such."""
+    return Strip([Segment(text, _marked(text, style)) for text, style in parts if text])
+
+
+def _marked(text: str, style: Style) -> Style:
+    return style + going_on(text.joint) if isinstance(text, Continued) else style
 
 
 def amount(count: int, noun: str) -> str:
@@ -75,6 +108,15 @@ def size(count: int) -> str:
         number /= 1_000
         units.pop(0)
     return f"{number:.1f} {units[0]}" if number < 9.95 else f"{number:,.0f} {units[0]}"
+
+
+def tokens(count: int) -> str:
+    """A number of tokens: `950`, `12.3k`, `1.25M`."""
+    if count < 1_000:
+        return str(count)
+    if count < 999_500:
+        return f"{count / 1_000:.1f}k" if count < 99_950 else f"{count / 1_000:.0f}k"
+    return f"{count / 1_000_000:.2f}M"
 
 
 def duration(seconds: float) -> str:

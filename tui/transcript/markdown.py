@@ -6,6 +6,7 @@ from rich.segment import Segment
 from textual.strip import Strip
 
 from tui.transcript.blocks import Block, Kind, Splitter
+from tui.transcript.marks import ASIDE
 from tui.transcript.palette import Palette
 from tui.transcript.printable import printable
 
@@ -19,7 +20,7 @@ class MarkdownLines:
 
         self._painter = Painter.shared(palette)
         self._width = max(width - indent, 8)
-        self._indent = [Segment(" " * indent)] if indent else []
+        self._indent = [Segment(" " * indent, ASIDE)] if indent else []
         self._splitter = Splitter()
         self._lines: list[Strip] = []
         self._finished = 0

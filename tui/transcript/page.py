@@ -6,33 +6,40 @@ scrolled to moves along with them, so that what the person reads stays where it 
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from dataclasses import dataclass
-from itertools import islice
 from typing import assert_never
 
-from rich.cells import cell_len
-from textual.geometry import Offset
 from textual.selection import Selection
 from textual.strip import Strip
 
 from domain.events import Event
 from tui.transcript.cards import Drawing
 from tui.transcript.drawing import Pen
-from tui.transcript.entries import Answer, Batch, Call, Entry, Notice, Prompt
+from tui.transcript.entries import Answer, Batch, Entry, Notice, Prompt, Restoration
+from tui.transcript.flow import Flow
 from tui.transcript.heights import Heights
 from tui.transcript.model import Transcript
 from tui.transcript.palette import Palette
 
 _LINES_KEPT = 20_000
-_INDENT = re.compile("^ {1,3}")
+_ABOVE = -1
 
 
 @dataclass(slots=True)
 class _Drawn:
     version: int
     drawing: Drawing
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A line as the person knows it: its entry, the part of that, the line in it, and its way from the top."""
+
+    entry: int
+    part: int | None
+    rank: int
+    below_top: int
 
 
 class Page:
@@ -47,19 +54,25 @@ class Page:
         self._drawn: OrderedDict[int, _Drawn] = OrderedDict()
         self._lines_kept = 0
         self._pen: Pen | None = None
-        self._expanded = False
+        self.unfolded = False
 
     @property
     def lines(self) -> int:
         """How many lines there are, as far as known."""
         return self._heights.total
 
-    def apply(self, event: Event) -> None:
-        """Take an event in; nothing is drawn."""
-        self.transcript.apply(event)
+    def apply(self, event: Event, at: float | None = None) -> None:
+        """Take an event in; nothing is drawn. `at` is when it happened by the clock, if it is of the past."""
+        self.transcript.apply(event, at)
+
+    def successor(self) -> Page:
+        """An empty page that goes on with the same session."""
+        return Page(self.transcript.successor())
 
     def age(self) -> bool:
         """Have everything drawn anew that changes with time; answers whether there is any such thing."""
+        if self._pen is not None and self._pen.palette.spoken:
+            return False  # a reader would be told of each tick
         live = self.transcript.live
         for entry in live:
             entry.version += 1
@@ -97,70 +110,66 @@ class Page:
 
     def strips(self, height: int) -> list[Strip]:
         """The lines in sight after `settle`; fewer than `height` where the transcript is shorter."""
+        return self.between(self.scroll, self.scroll + height)
+
+    def text(self, selection: Selection) -> str:
+        """The selected text, without decoration and as it was before it was broken to fit.
+
+        Only the lines selected are drawn for it.
+        """
+        first = selection.start.y if selection.start else 0
+        last = selection.end.y if selection.end else self.lines - 1
+        return Flow(self.between(first, last + 1), first, selection.get_span).text
+
+    def between(self, first: int, end: int) -> list[Strip]:
+        """The lines from `first` up to, not including, `end`, as far as there are such lines."""
         strips: list[Strip] = []
-        if self.scroll >= self.lines:
+        if not 0 <= first < self.lines:
             return strips
-        entry, offset = self._heights.at(self.scroll)
-        while entry < len(self._heights) and len(strips) < height:
-            strips += self._draw(entry).strips[offset : offset + height - len(strips)]
+        entry, offset = self._heights.at(first)
+        while entry < len(self._heights) and len(strips) < end - first:
+            strips += self._draw(entry).strips[offset : offset + end - first - len(strips)]
             entry, offset = entry + 1, 0
         return strips
 
-    def text(self, selection: Selection) -> str:
-        """The selected text, without the indentation of the transcript; only its own lines are drawn for it."""
-        if not self.lines:
-            return ""
-        first = min(selection.start.y, self.lines - 1) if selection.start else 0
-        last = selection.end.y if selection.end else self.lines - 1
-        lines: list[str] = []
-        place, offset = self._heights.at(first)
-        while place < len(self._heights) and len(lines) < last - first + 1:
-            lines += [strip.text.rstrip() for strip in self._draw(place).strips[offset:]]
-            place, offset = place + 1, 0
-        start = selection.start and Offset(selection.start.x, 0)
-        end = selection.end and Offset(selection.end.x, last - first)
-        chosen = Selection(start, end).extract("\n".join(lines[: last - first + 1]))
-        return "\n".join(_INDENT.sub("", line) for line in chosen.split("\n"))
+    def place_of(self, line: int) -> tuple[int, int]:
+        """The entry of a line, and the line's number within that. Raises IndexError beyond the end."""
+        return self._heights.at(line)
 
-    def toggle_at(self, line: int) -> bool:
-        """Fold or unfold what the line belongs to; answers whether it belongs to anything of the kind."""
-        if not 0 <= line < self.lines:
-            return False
-        place, offset = self._heights.at(line)
-        target = self._draw(place).targets[offset]
-        entry = self.transcript.entries[place]
-        if target is None or not isinstance(entry, Batch | Answer):
-            return False
-        foldable = entry.calls[target.place] if isinstance(entry, Batch) else entry
-        foldable.expanded = not foldable.expanded
-        entry.version += 1
-        return True
+    def line_of(self, entry: int, offset: int = 0) -> int:
+        """The line at which an entry begins, and so many below it, as far as heights are known."""
+        return self._heights.before(entry) + offset
 
-    def output_at(self, line: int) -> Call | None:
-        """The call whose whole output a click on this line is meant to open, if it is such a line."""
-        if not 0 <= line < self.lines:
-            return None
-        place, offset = self._heights.at(line)
-        target = self._draw(place).targets[offset]
-        entry = self.transcript.entries[place]
-        return entry.calls[target.place] if isinstance(entry, Batch) and target and target.opens else None
+    def drawing_of(self, entry: int) -> Drawing:
+        """An entry as it is drawn."""
+        return self._draw(entry)
 
-    def stored_output(self, nth: int) -> Call | None:
-        """The call with the nth latest stored output (1: the latest), or None where there are fewer."""
-        batches = (entry for entry in reversed(self.transcript.entries) if isinstance(entry, Batch))
-        stored = (call for batch in batches for call in reversed(batch.calls) if call.stored is not None)
-        return next(islice(stored, nth - 1, None), None)
+    def spot_at(self, line: int) -> Spot:
+        """What stands at a line. Raises IndexError beyond the end."""
+        return self.spot_of(*self._heights.at(line), line - self.scroll)
 
-    def toggle_all(self) -> None:
-        """Unfold everything, or fold everything where that was done last."""
-        self._expanded = not self._expanded
-        for entry in self.transcript.entries:
-            if isinstance(entry, Answer):
-                entry.expanded = self._expanded
-            elif isinstance(entry, Batch):
-                for call in entry.calls:
-                    call.expanded = self._expanded
-            entry.version += 1
+    def spot_of(self, entry: int, offset: int, below_top: int) -> Spot:
+        """A line of an entry, wanted so far below the top."""
+        parts = self._parts(entry)
+        return Spot(entry, parts[offset], offset - parts.index(parts[offset]), below_top)
+
+    def hold(self, spot: Spot) -> None:
+        """Go to where this spot stands as far below the top as it did, whatever was folded since."""
+        self._admit()
+        parts, first = self._parts(spot.entry), self.first_line(spot.entry, spot.part)
+        offset = first + min(spot.rank, max(parts.count(spot.part) - 1, 0))
+        self.scroll = max(0, self.line_of(spot.entry, offset) - max(spot.below_top, 0))
+        self._anchor = spot.entry
+
+    def first_line(self, entry: int, part: int | None) -> int:
+        """The first line of a part of an entry, counted from the entry's; 0 where there is no such part."""
+        parts = self._parts(entry)
+        return parts.index(part) if part in parts else 0
+
+    def _parts(self, entry: int) -> list[int | None]:
+        """For each line of an entry, the part of it that the line belongs to; the first is the one above it."""
+        targets = self._draw(entry).targets
+        return [_ABOVE, *(target.place if target is not None else None for target in targets[1:])]
 
     def to_start(self) -> None:
         """Go to the first line, giving up the place read so far."""
@@ -222,6 +231,9 @@ def _estimated_height(entry: Entry, width: int) -> int:
             text = entry.text
         case Batch():
             return 2 + len(entry.calls)
+        case Restoration():
+            return 2
         case _:
             assert_never(entry)
-    return 1 + sum(1 + cell_len(line) // max(width, 1) for line in text[:10_000].split("\n"))
+    # Cells are not counted: a long record is told all at once, and what is seen is measured anyway.
+    return 2 + text.count("\n", 0, 10_000) + min(len(text), 10_000) // max(width, 1)

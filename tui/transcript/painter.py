@@ -1,4 +1,6 @@
-"""Draws one block of Markdown or code with Rich, restrained: left-aligned headings, no boxes, no hyperlinks.
+"""Draws one block of Markdown or code with Rich, restrained: left-aligned headings, no boxes.
+
+A link is drawn with its target behind it, unless it reads as its target.
 
 Importing this module loads Rich's Markdown and Pygments, which takes about a tenth of a second.
 """
@@ -6,16 +8,14 @@ Importing this module loads Rich's Markdown and Pygments, which takes about a te
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
 from functools import cache
-from itertools import pairwise
 
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from pygments.lexers import get_lexer_by_name
 from pygments.lexers.special import TextLexer
 from pygments.util import ClassNotFound
 from rich import markdown as rich_markdown
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment
 from rich.style import Style
@@ -24,8 +24,10 @@ from rich.text import Text
 from rich.theme import Theme
 from textual.strip import Strip
 
+from tui.transcript.lines import wrapped
+from tui.transcript.marks import ASIDE, Continued, going_on
 from tui.transcript.palette import Palette
-from tui.transcript.printable import printable
+from tui.transcript.tokens import safe_tokens
 
 _MOST_HIGHLIGHTED = 60_000
 
@@ -58,16 +60,25 @@ class Painter:
         """Lines of code on the code background, one column in from its edges, broken where too wide."""
         inner = width - 2
         base = self._palette.code
-        edge = Segment(" ", base)
+        edge = Segment(" ", base + ASIDE)
         strips: list[Strip] = []
         for line in self._highlighted(text, language).split("\n", allow_blank=True):
             segments = Segment.apply_style((s for s in line.render(self._console, end="") if s.text), base)
             strip = Strip(segments)
-            cuts = [*range(0, strip.cell_length, inner), strip.cell_length] if strip.cell_length else [0, 0]
-            for start, end in pairwise(cuts):
-                part = strip.crop(start, end).adjust_cell_length(inner, base)
-                strips.append(Strip([edge, *part, edge], width))
+            at = 0
+            for text in wrapped(strip.text, inner):
+                part = strip.crop(at, at + cell_len(text))
+                at += cell_len(text)
+                strips.append(Strip([edge, *self._filled(part, text, inner), edge], width))
         return strips
+
+    def _filled(self, part: Strip, text: str, width: int) -> list[Segment]:
+        """A part of a line of code, which says this text, on its background."""
+        segments = list(part.adjust_cell_length(width, self._palette.code))
+        if isinstance(text, Continued):
+            first, style, _ = segments[0]
+            segments[0] = Segment(first, (style or Style()) + going_on(text.joint))
+        return segments
 
     def _highlighted(self, text: str, language: str) -> Text:
         if not language or len(text) > _MOST_HIGHLIGHTED:
@@ -80,6 +91,21 @@ class Painter:
         if highlighted.plain.endswith("\n") and not text.endswith("\n"):
             highlighted.right_crop(1)
         return highlighted if highlighted.plain == text else Text(text)
+
+
+def _flowing(text: Text, console: Console, options: ConsoleOptions) -> RenderResult:
+    """The text broken between words, its further lines marked to go on with those above them."""
+    lines = text.wrap(console, options.max_width, justify="default", overflow="fold")
+    whole, at = text.plain, 0
+    for number, line in enumerate(lines):
+        if not (shown := line.plain.strip()):
+            continue
+        found = whole.find(shown, at)
+        between = whole[at:found]
+        if number and found >= at and "\n" not in between:
+            line.stylize(going_on(between), len(line.plain) - len(line.plain.lstrip()))
+        at = max(found, at) + len(shown)
+    yield from Text("\n").join(lines).render(console, end="\n")
 
 
 def _syntax(language: str, *, dark: bool) -> Syntax:
@@ -106,8 +132,7 @@ def _theme(palette: Palette) -> Theme:
             "markdown.item.bullet": palette.accent,
             "markdown.item.number": palette.accent,
             "markdown.hr": palette.muted,
-            "markdown.link": Style(underline=True),
-            "markdown.link_url": palette.muted,
+            "markdown.link_url": Style(underline=True),
             "markdown.table.border": palette.muted,
             "markdown.table.header": Style(bold=True),
         }
@@ -119,9 +144,15 @@ class _Paragraph(rich_markdown.Paragraph):
     def create(cls, markdown: rich_markdown.Markdown, token: Token) -> _Paragraph:
         return cls("default")  # "left" would fill every line with spaces
 
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from _flowing(self.text, console, options)
+
 
 class _Heading(rich_markdown.Heading):
     LEVEL_ALIGN = {f"h{level}": "default" for level in range(1, 7)}  # noqa: RUF012 - as the base declares it
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from _flowing(self.text, console, options)
 
 
 class _Code(rich_markdown.CodeBlock):
@@ -191,28 +222,9 @@ class _Markdown(rich_markdown.Markdown):
         # The base would make a parser for each block, which costs more than drawing it.
         self.markup = markup
         self.painter = painter
-        self.parsed = list(_safe(_parser().parse(markup)))
-        self.hyperlinks = False
+        self.parsed = safe_tokens(markup)
+        self.hyperlinks = True
         self.justify = None
         self.style = "none"
         self.code_theme = self.inline_code_theme = "ansi_dark"
         self.inline_code_lexer = None
-
-
-@cache
-def _parser() -> MarkdownIt:
-    return MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
-
-
-def _safe(tokens: Iterable[Token]) -> Iterable[Token]:
-    """The tokens with safe texts (entities may decode to any character), bare addresses being plain text."""
-    for token in tokens:
-        if token.markup == "autolink":
-            continue
-        token.content = printable(token.content)
-        for name in ("href", "src"):
-            if name in token.attrs:
-                token.attrs[name] = printable(str(token.attrs[name]), newlines=False)
-        if token.children:
-            token.children = list(_safe(token.children))
-        yield token

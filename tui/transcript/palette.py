@@ -10,6 +10,9 @@ from rich.style import Style
 if TYPE_CHECKING:
     from textual.widget import Widget
 
+READER = "-reader"
+"""The class of the app while it is made for a screen reader."""
+
 # What a transcript is drawn on.
 GROUND = """
 TranscriptView {
@@ -51,7 +54,9 @@ def role_styles(widget: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Palette:
-    """One style for each role; `dark` says whether the ground they are drawn on is."""
+    """One style for each role; `dark` says whether the ground they are drawn on is; `spoken`: whether words are
+    wanted in the place of signs, lanes and colours, for a screen reader.
+    """
 
     muted: Style
     accent: Style
@@ -65,11 +70,12 @@ class Palette:
     inline_code: Style
     heading: Style
     dark: bool = True
+    spoken: bool = False
 
     @classmethod
     def roles(cls) -> tuple[str, ...]:
         """The names of all styles."""
-        return tuple(f.name for f in fields(cls) if f.name != "dark")
+        return tuple(f.name for f in fields(cls) if f.name not in ("dark", "spoken"))
 
 
 def palette_of(widget: Widget) -> Palette:
@@ -77,7 +83,7 @@ def palette_of(widget: Widget) -> Palette:
     styles = {
         role: widget.get_component_rich_style(component_class(role), partial=True) for role in Palette.roles()
     }
-    return Palette(**styles, dark=widget.app.current_theme.dark)
+    return Palette(**styles, dark=widget.app.current_theme.dark, spoken=widget.app.has_class(READER))
 
 
 TERMINAL = Palette(

@@ -7,10 +7,11 @@ import re
 _TAB_STOP = 4
 _MARKS_KEPT = 4
 
-# Sequences end on the line they begin on: what is unfinished is shown, not swallowed.
-_SEQUENCE = re.compile(
+# Sequences end on the line they begin on, and before another begins: what is unfinished is shown, not
+# swallowed, and a line of nothing but beginnings is looked through once.
+SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
-    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)"
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n\x90\x98\x9d-\x9f]*(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]+[0-~]"
     r"|\x1b[0-Z\\^-~]"
 )
@@ -39,7 +40,7 @@ def printable(text: str, *, newlines: bool = True, strip_ansi: bool = False) -> 
     if _is_plain(text, newlines):
         return text
     if strip_ansi:
-        text = _SEQUENCE.sub("", text)
+        text = SEQUENCE.sub("", text)
     text = text.replace("\r\n", "\n")
     if strip_ansi:
         text = text.replace("\r", "\n")

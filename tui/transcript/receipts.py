@@ -1,11 +1,12 @@
-"""The receipt of a risky call: the files that really changed, those first that nobody had declared."""
+"""Files that changed: those of a risky call, and those that were given back as they had been."""
 
 from __future__ import annotations
 
 from textual.strip import Strip
 
 from domain.effects import ChangeKind, Effects, FileChange
-from tui.transcript.lines import fitted, strip_of
+from tui.transcript.entries import Restoration
+from tui.transcript.lines import amount, fitted, strip_of
 from tui.transcript.palette import Palette
 from tui.transcript.printable import printable
 
@@ -37,6 +38,18 @@ def receipt(effects: Effects, cwd: str, width: int, palette: Palette) -> list[St
     return strips if effects.complete else [*strips, _incomplete(width, palette)]
 
 
+def restored(entry: Restoration, width: int, palette: Palette) -> list[Strip]:
+    """The files that were given back: in one line while folded, else one line each."""
+    names = [printable(_named(change, entry.cwd), newlines=False) for change in entry.changes]
+    head = f"gave back {amount(len(names), 'file')}"
+    if not entry.expanded:
+        return [
+            strip_of(("▸ ", palette.muted), (fitted(f"{head}: {', '.join(names)}", width - 2), palette.accent))
+        ]
+    lines = [strip_of(("  " + fitted(name, width - 2), palette.muted)) for name in names]
+    return [strip_of(("▾ ", palette.muted), (fitted(head, width - 2), palette.accent)), *lines]
+
+
 def _worded(change: FileChange, cwd: str) -> str:
     declared = "declared" if change.declared else "not declared"
     return f"{_named(change, cwd)} · {change.kind}, {declared}"
@@ -44,7 +57,7 @@ def _worded(change: FileChange, cwd: str) -> str:
 
 def _named(change: FileChange, cwd: str) -> str:
     root = cwd.rstrip("/") + "/"
-    return f"{_SIGNS[change.kind]}{change.path.removeprefix(root)}"
+    return f"{_SIGNS[change.kind]} {change.path.removeprefix(root)}"
 
 
 def _incomplete(width: int, palette: Palette) -> Strip:

@@ -9,6 +9,7 @@ from textual.strip import Strip
 
 from tui.transcript.entries import NoticeKind, Remark
 from tui.transcript.lines import strip_of, words
+from tui.transcript.marks import ASIDE
 from tui.transcript.palette import Palette
 from tui.transcript.printable import printable
 
@@ -31,4 +32,5 @@ def signed_lines(kind: NoticeKind, text: str, width: int, palette: Palette) -> l
     """One remark; its further lines stand below its first word."""
     sign, style = sign_of(kind, palette)
     lines = words(printable(text), width - 2)
-    return [strip_of((f"{sign if n == 0 else ' '} ", style), (line, style)) for n, line in enumerate(lines)]
+    signs = [sign, *(" " for _ in lines[1:])]
+    return [strip_of((f"{s} ", style + ASIDE), (line, style)) for s, line in zip(signs, lines, strict=True)]

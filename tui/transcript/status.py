@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from rich.style import Style
@@ -12,6 +13,8 @@ from domain.json_value import JsonValue
 from domain.review import DecisionLabel
 from tui.transcript.ballots import voting
 from tui.transcript.entries import Batch, Call, Phase
+from tui.transcript.kinds.kind import Kind, kind_of, view_of
+from tui.transcript.kinds.terminal import exit_of
 from tui.transcript.lines import amount, duration
 from tui.transcript.palette import Palette
 from tui.transcript.printable import printable
@@ -24,10 +27,15 @@ _LONG = 60
 def arguments_in_short(call: Call) -> tuple[str, str]:
     """The arguments on one line: the telling ones bare, the others as `name=value`, long ones as their size.
 
-    Beside a diff the others are left out: it says what they say.
+    What is told below the row is left out, and beside a diff all others are: it says what they say.
     """
+    told = view_of(call).TELLS if call.output is not None or call.diff is not None else frozenset()
     telling = [_bare(name, call.arguments[name]) for name in _TELLING if name in call.arguments]
-    others = [f"{name}={_short(value)}" for name, value in call.arguments.items() if name not in _TELLING]
+    others = [
+        f"{name}={_short(value)}"
+        for name, value in call.arguments.items()
+        if name not in _TELLING and name not in told
+    ]
     shown = others if call.diff is None or not telling else []
     return printable(" ".join(telling), newlines=False), printable(" ".join(shown), newlines=False)
 
@@ -45,8 +53,11 @@ def _short(value: JsonValue) -> str:
         if "\n" in value:
             return f"‹{amount(value.rstrip(chr(10)).count(chr(10)) + 1, 'line')}›"
         return value if 0 < len(value) <= _LONG else f"‹{amount(len(value), 'character')}›"
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONG else text[: _LONG - 1] + "…"
+    if isinstance(value, Mapping | Sequence):
+        text = json.dumps(value, ensure_ascii=False) if len(value) <= _LONG else ""
+        noun = "key" if isinstance(value, Mapping) else "value"
+        return text if 0 < len(text) <= _LONG else f"‹{amount(len(value), noun)}›"
+    return json.dumps(value)
 
 
 def state_of(call: Call, palette: Palette) -> list[tuple[str, Style]]:
@@ -55,7 +66,7 @@ def state_of(call: Call, palette: Palette) -> list[tuple[str, Style]]:
         case Phase.COMPOSED:
             return [("is written", palette.accent), (f" · {call.composed_chars:,} characters", palette.muted)]
         case Phase.ABANDONED:
-            return [("not run" if call.duration is None else "no result", palette.warning)]
+            return [("no result" if call.has_run else "not run", palette.warning)]
         case Phase.REVIEWED:
             return [("waits for you", palette.warning + Style(bold=True))]
         case Phase.QUEUED if call.is_voted_on:
@@ -82,21 +93,19 @@ def _ended(call: Call, palette: Palette) -> list[tuple[str, Style]]:
         style = palette.ok
     else:
         style = palette.error if outcome is Outcome.ERROR else palette.warning
-    parts = [(outcome.value.replace("_", " "), style)]
+    word = outcome.value.replace("_", " ")
+    summary = ""
+    if outcome is Outcome.OK and call.output is not None:
+        summary = view_of(call).summary(call, call.output)
+        if kind_of(call) is Kind.TERMINAL and (exited := exit_of(call.output)) not in ("", "exit 0"):
+            # That it ran is no news: what counts is how it exited.
+            word, style = exited, palette.warning
+    parts = [(word, style)]
     if call.decision in (DecisionLabel.EDITED, DecisionLabel.DENIED, DecisionLabel.NEEDS_APPROVAL):
         parts.append((f" · {call.decision.value.replace('_', ' ')}", palette.muted))
-    if outcome is Outcome.OK and call.diff is not None:
-        added, removed = changed_lines(call.diff)
-        parts.append((f" · +{added} −{removed}", palette.muted))
-    elif outcome is Outcome.OK and call.output is not None and call.output.lines:
-        parts.append((f" · {amount(call.output.lines, 'line')}", palette.muted))
+    if summary:
+        parts.append((f" · {summary}", palette.muted))
     return parts
-
-
-def changed_lines(diff: str) -> tuple[int, int]:
-    """How many lines a unified diff adds and removes."""
-    lines = [line for line in diff.split("\n") if not line.startswith(("+++", "---"))]
-    return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
 
 
 def time_of(call: Call, now: float) -> str:
@@ -113,7 +122,7 @@ def batch_in_short(batch: Batch, span: tuple[float, float]) -> str:
         word = _word(call)
         words[word] = words.get(word, 0) + 1
     counts = [f"{count} {word}" for word, count in words.items()]
-    took = [] if batch.is_open else [duration(span[1] - span[0])]
+    took = [] if batch.is_open or batch.untimed else [duration(span[1] - span[0])]
     return " · ".join([amount(len(batch.calls), "call"), *counts, *took])
 
 
@@ -127,7 +136,9 @@ def _word(call: Call) -> str:
             return "being written"
         case Phase.QUEUED:
             return "being voted on" if call.is_voted_on else "waiting"
-        case Phase.RUNNING | Phase.ABANDONED:
-            return "running" if call.phase is Phase.RUNNING else "not run"
+        case Phase.RUNNING:
+            return "running"
+        case Phase.ABANDONED:
+            return "no result" if call.has_run else "not run"
         case _:
             assert_never(call.phase)

@@ -1,42 +1,46 @@
-"""The widget that shows a transcript line by line: what is out of sight costs nothing.
+"""The transcript of a session: what happens is fed to it, and the mouse folds, selects and follows links in it.
 
 It is loaded before the first frame, so the model and all drawing are imported with the first event.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
-from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
-from textual.selection import Selection
-from textual.strip import Strip
 from textual.timer import Timer
-from textual.widget import Widget
 
-from tui.transcript.pace import Pace
-from tui.transcript.palette import GROUND, Palette, component_class, palette_of, role_styles
-from tui.transcript.surface import Surface
+from tui.transcript.links import target_of
+from tui.transcript.palette import GROUND, Palette, component_class, role_styles
+from tui.transcript.pane import Pane
 
 if TYPE_CHECKING:
     from domain.events import Event
-    from tui.transcript.entries import Call
+    from tui.transcript.entries import Call, Entry
+    from tui.transcript.model import Transcript
     from tui.transcript.page import Page
+    from tui.transcript.selected import Place
 
-_LIVE_SECS = 1 / 4
+_DRAG_SECS = 1 / 20
+_HITS = """
+TranscriptView > .transcript--hit { text-style: underline; background: $warning-muted; color: $text; }
+TranscriptView > .transcript--present-hit { text-style: bold reverse; }
+"""
 
 
-class TranscriptView(ScrollView, can_focus=False):
-    """Shows what happened in a session. Feed it with `apply`; it draws at most 25 times a second."""
+class TranscriptView(Pane):
+    """Shows what happened in a session. Feed it with `apply`."""
 
-    DEFAULT_CSS = GROUND + role_styles("TranscriptView")
-    COMPONENT_CLASSES: ClassVar[set[str]] = {component_class(role) for role in Palette.roles()}
-
-    class NewBelow(Message):
-        """What `new_below` says has changed."""
+    DEFAULT_CSS = GROUND + role_styles("TranscriptView") + _HITS
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        *(component_class(role) for role in Palette.roles()),
+        "transcript--hit",
+        "transcript--present-hit",
+    }
+    ALLOW_SELECT = False  # Textual selects by widgets on the screen; here it goes by lines, in sight or not
 
     class OutputWanted(Message):
         """The person wants to read the whole output of a call."""
@@ -45,16 +49,19 @@ class TranscriptView(ScrollView, can_focus=False):
             super().__init__()
             self.call = call
 
+    class LinkPressed(Message):
+        """The person clicked on something that leads to this target."""
+
+        def __init__(self, target: str) -> None:
+            super().__init__()
+            self.target = target
+
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self._page: Page | None = None
-        self._palette: Palette | None = None
-        self._surface: Surface | None = None
-        self._pace: Pace | None = None
-        self._live: Timer | None = None
-        self._news = self._unseen = self._settling = False
-        self._pinned = True
-        self._shown: list[Strip] = []
+        self._pressed: Place | None = None
+        self._dragged = False
+        self._mouse = (0, 0)
+        self._dragging: Timer | None = None
 
     @staticmethod
     def warm_up() -> None:
@@ -64,211 +71,177 @@ class TranscriptView(ScrollView, can_focus=False):
 
     # -- what the application calls ----------------------------------------------------------------------
 
-    def apply(self, event: Event) -> None:
-        """Take an event in; it is seen with the next frame."""
+    def apply(self, event: Event, at: float | None = None) -> None:
+        """Take an event in; it is seen with the next frame. `at` is when it happened, if it is of the past."""
+        self._opened_page().apply(event, at)
+        self._news = True
+        self._want_frame()
+
+    def begin_past(self) -> None:
+        """What is applied from now on is told from a record; nothing of it is drawn before `end_past`."""
+        self._opened_page().transcript.begin_past()
+        self._in_past = True
+
+    def end_past(self, cut: str) -> None:
+        """The record is told, the end of it is in sight. A turn without an end is told to be `cut`."""
+        self._opened_page().transcript.end_past(cut)
+        self._in_past = False
+        self._want_frame()
+
+    def _opened_page(self) -> Page:
         if self._page is None:
             from tui.transcript.page import Page
 
             self._page = Page()
-        self._page.apply(event)
-        self._news = True
-        self._want_frame()
+        return self._page
 
     def clear(self) -> None:
-        """Forget everything shown so far."""
-        self._page, self._shown, self._pinned = None, [], True
-        self._tell_unseen(False)
-        self._place(0, 0)
-        self.refresh()
+        """Empty the screen; the session goes on."""
+        self._show_page(self._page.successor() if self._page is not None else None)
+
+    def forget(self) -> None:
+        """Empty the screen for another session."""
+        self._show_page(None)
 
     def toggle_fold_all(self) -> None:
-        """Unfold all cards and thoughts, or fold them again."""
-        if self._page is not None:
-            self._page.toggle_all()
-            self._want_frame()
+        """Unfold all cards and thoughts, or fold them again; what stands at the top stays there."""
+        if (page := self._page) is None:
+            return
+        from tui.transcript.folds import set_all_open
+
+        spot = page.spot_at(page.scroll) if page.scroll < page.lines else None
+        page.unfolded = not page.unfolded
+        set_all_open(self.entries, page.unfolded)
+        if spot is not None and not self._pinned:
+            page.hold(spot)
+        self._want_frame()
 
     def stored_output(self, nth: int) -> Call | None:
         """The call with the nth latest stored output (1: the latest), or None where there are fewer."""
-        return self._page.stored_output(nth) if self._page is not None else None
+        from tui.transcript.folds import stored_output
+
+        return stored_output(self.entries, nth)
 
     @property
-    def new_below(self) -> str:
-        """What a status bar may say while something new stands below what is in sight; else empty."""
-        return "↓ new" if self._unseen else ""
+    def entries(self) -> Sequence[Entry]:
+        """What it consists of, oldest first."""
+        return self._page.transcript.entries if self._page is not None else ()
 
     @property
-    def is_at_end(self) -> bool:
-        """Whether the end is in sight and stays so as the transcript grows."""
-        return self._pinned
+    def page(self) -> Page | None:
+        """The lines, once there are any."""
+        return self._page
 
-    def action_page_up(self) -> None:
-        """Scroll back by a page, keeping two lines in sight."""
-        self.scroll_to(y=self.scroll_y + 2 - self.size.height, animate=False)
+    @property
+    def told(self) -> Transcript:
+        """What it shows, as data."""
+        return self._opened_page().transcript
 
-    def action_page_down(self) -> None:
-        """Scroll on by a page, keeping two lines in sight."""
-        self.scroll_to(y=self.scroll_y - 2 + self.size.height, animate=False)
+    def reveal(self, entry: Entry, call: Call | None = None) -> bool:
+        """Have an entry in sight, and the call unfolded; whether it is there: `clear` takes entries away."""
+        from tui.transcript.folds import unfold
 
-    def action_scroll_home(self) -> None:
-        """Show the beginning."""
-        if self._page is not None:
-            self._pinned = False
-            self._page.to_start()
-            self.flush()
-            self._sync_scrollbar()
+        place = next((n for n, each in enumerate(self.entries) if each is entry), None)
+        if place is None or self._page is None:
+            return False
+        self.go_to(place, 1)
+        if call is not None:
+            self.go_to(place, unfold(self._page, place, call))
+        return True
 
-    def action_scroll_end(self) -> None:
-        """Show the end, and keep showing it as it grows."""
-        self._pinned = True
-        self.flush()
-        self._sync_scrollbar()
-
-    # -- frames ------------------------------------------------------------------------------------------
-
-    def on_mount(self) -> None:
-        """Both timers sleep until there is something to draw."""
-        self._pace = Pace(self, self.flush, self._sync_scrollbar)
-        self._live = self.set_interval(_LIVE_SECS, self._age, pause=True)
-        self._want_frame()
-
-    def flush(self) -> None:
-        """Bring the lines up to date now; the frame timer does it otherwise."""
+    def go_to(self, entry: int, offset: int) -> None:
+        """Have a line of an entry in sight, a third of the way down if it was not."""
         page, height = self._page, self.size.height
-        if page is None or not height or self._pace is None:
+        if page is None or not height:
             return
-        self._pace.satisfied()
         page.use(self.size.width, self._current_palette())
         page.settle(height, pinned=self._pinned)
-        self._place(page.scroll, page.lines)
-        self._tell_unseen(not self._pinned and (self._unseen or self._news))
-        self._news = False
-        self._repaint_changed()
-        if self._live is not None and page.transcript.live:
-            self._live.resume()
-
-    def _want_frame(self) -> None:
-        if self._pace is not None:
-            self._pace.want()
-
-    def _age(self) -> None:
-        """Time passed for a running call or a countdown."""
-        if self._page is not None and self._page.age():
-            self._want_frame()
-        elif self._live is not None:
-            self._live.pause()
-
-    def _place(self, scroll: int, lines: int) -> None:
-        """Move to a line of so many. A change of the virtual size needs no new layout of the screen."""
-        self._settling = True
-        size = Size(self.size.width, lines)
-        if size != self.virtual_size:
-            self.set_reactive(Widget.virtual_size, size)
-        if scroll != self.scroll_y:
-            self.scroll_to(y=scroll, animate=False, force=True)
-        self._settling = False
-
-    def _pin_at_end(self) -> None:
-        if self.scroll_y >= self.max_scroll_y:
-            self._pinned = True
-            self._tell_unseen(False)
-        self._sync_scrollbar()
-
-    def _sync_scrollbar(self) -> None:
-        """Painting the scrollbar costs as much as all the text, so a stream moves it only now and then."""
-        self.vertical_scrollbar.window_virtual_size = self.virtual_size.height
-        self.vertical_scrollbar.position = self.scroll_y
-
-    def _repaint_changed(self) -> None:
-        before, self._shown = self._shown, self._finished_lines()
-        if len(before) != len(self._shown):
-            self.refresh()
-            return
-        changed = [y for y, strip in enumerate(self._shown) if strip is not before[y]]
-        if changed:
-            self.refresh(Region(0, changed[0], self.size.width, changed[-1] + 1 - changed[0]))
-
-    def _tell_unseen(self, unseen: bool) -> None:
-        if unseen != self._unseen:
-            self._unseen = unseen
-            self.post_message(self.NewBelow())
-
-    # -- what Textual calls ------------------------------------------------------------------------------
-
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """The person scrolled, unless it is we who do."""
-        if self._settling or self._page is None:
-            return
-        self._page.scroll = round(new_value)
-        # At the end of what was drawn last: the person went there, or a grown view was pulled back to it.
-        self._pinned = new_value >= self.max_scroll_y
+        if not page.scroll <= page.line_of(entry, offset) < page.scroll + height:
+            self._pinned = False
+            page.hold(page.spot_of(entry, offset, height // 3))
         self.flush()
         self._pin_at_end()
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Lines are drawn for the new width in the same frame."""
-        self.flush()
+    # -- the mouse ---------------------------------------------------------------------------------------
 
-    def notify_style_update(self) -> None:
-        """Another theme: other styles."""
-        super().notify_style_update()
-        self._palette = self._surface = None
-        if self._page is not None:
-            self._want_frame()
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Where a selection begins, should the mouse be moved."""
+        self._dragged = False
+        self._pressed = self._place_at(event.x, event.y) if event.button == 1 else None
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Select from where the button was pressed; beyond the edges, scroll."""
+        if self._pressed is None:
+            return
+        if not event.button:  # it was let go where nobody told us
+            self._end_drag()
+            return
+        self._mouse = (event.x, event.y)
+        if not self._dragged:
+            self._dragged = True
+            self.capture_mouse()
+            self._dragging = self.set_interval(_DRAG_SECS, self._scroll_while_dragging)
+        self._select_to_mouse()
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """The selection is made."""
+        self._end_drag()
+
+    def _end_drag(self) -> None:
+        self._pressed = None
+        self.release_mouse()
+        if self._dragging is not None:
+            self._dragging.stop()
+            self._dragging = None
+
+    def _scroll_while_dragging(self) -> None:
+        y, last = self._mouse[1], self.size.height - 1
+        beyond = y - 1 if y <= 0 else max(y - last + 1, 0)  # on the outermost lines it scrolls by one
+        if beyond and self._pressed is not None:
+            self.scroll_to(y=self.scroll_y + beyond, animate=False)
+            self._select_to_mouse()
+
+    def _select_to_mouse(self) -> None:
+        from tui.transcript.selected import Ends
+
+        x, y = self._mouse
+        place = self._place_at(x, max(0, min(y, self.size.height - 1)))
+        if self._pressed is not None and place is not None:
+            self.select(Ends.between(self._pressed, place))
+
+    def _place_at(self, x: int, y: int) -> Place | None:
+        from tui.transcript.selected import Place, column_at
+
+        if self._page is None:
+            return None
+        return Place.at(self._page, self._page.scroll + y, column_at(self.render_line(y), max(x, 0)))
 
     def on_click(self, event: events.Click) -> None:
-        """A click on a card folds or unfolds it, or opens its output, unless it ended a selection."""
+        """Once: fold or unfold, open an output, follow a link. Twice selects a word, three times a line."""
+        from tui.transcript.folds import output_at, toggle_at
+
+        event.prevent_default()
         page = self._page
-        if page is None or self.text_selection:
+        if page is None or self._dragged:
             return
-        if (call := page.output_at(page.scroll + event.y)) is not None:
+        line = page.scroll + event.y
+        if event.chain > 1:
+            self._select_at(page, event)
+        elif target := target_of(event.style):
+            self.post_message(self.LinkPressed(target))
+        elif (call := output_at(page, line)) is not None:
             self.post_message(self.OutputWanted(call))
-        elif page.toggle_at(page.scroll + event.y):
+        elif toggle_at(page, line):
             self._pinned = False  # the row clicked on stays under the mouse
             self.flush()
             self._pin_at_end()
 
-    def selection_updated(self, selection: Selection | None) -> None:
-        """What is selected is drawn selected."""
-        self._repaint_changed()
+    def _select_at(self, page: Page, event: events.Click) -> None:
+        from tui.transcript.selected import line_at, word_at
 
-    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The selected text; only the lines selected are drawn for it."""
-        return (self._page.text(selection), "\n") if self._page is not None else None
-
-    def render_line(self, y: int) -> Strip:
-        """The line at `y` cells from the top of what is in sight."""
-        return self._in_sight()[y]
-
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """The lines of a region. They are finished strips, so that what was drawn before is not drawn again."""
-        strips = self._in_sight()[crop.y : crop.bottom]
-        if crop.height == 1 and self._page is not None:
-            # Textual looks at single lines to learn which character the mouse is on.
-            strips = [strip.apply_offsets(0, self._page.scroll + crop.y) for strip in strips]
-        if crop.column_span != (0, self.size.width):
-            strips = [strip.crop(*crop.column_span) for strip in strips]
-        return strips
-
-    def _in_sight(self) -> list[Strip]:
-        """The strips last put on the screen, or those of a size that no frame was made for yet."""
-        if len(self._shown) != self.size.height:
-            self._shown = self._finished_lines()
-        return self._shown
-
-    def _finished_lines(self) -> list[Strip]:
-        if self._surface is None or self._surface.size != self.size:
-            self._surface = Surface(
-                size=self.size,
-                style=self.rich_style,
-                background=self.background_colors[1],
-                filters=self.get_line_filters(),
-                selected=self.screen.get_component_rich_style("screen--selection"),
+        line = page.scroll + event.y
+        if line < page.lines:
+            place = self._place_at(event.x, event.y)
+            self.select(
+                word_at(page, line, place.column) if event.chain == 2 and place else line_at(page, line)
             )
-        strips = self._page.strips(self.size.height) if self._page is not None else []
-        first = self._page.scroll if self._page is not None else 0
-        return self._surface.finished(strips, first, self.text_selection)
-
-    def _current_palette(self) -> Palette:
-        if self._palette is None:
-            self._palette = palette_of(self)
-        return self._palette

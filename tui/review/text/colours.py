@@ -4,58 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from tui.review.text.rows import Span, Tone
+from tui.transcript.languages import language_of, lexer_of
 
 if TYPE_CHECKING:
-    from pygments.lexer import Lexer
     from pygments.token import _TokenType
 
 # Beyond these it is drawn plain: lexers work by regular expressions, and the text is anybody's.
 MOST_CHARACTERS = 20_000
 _LONGEST_LINE = 1_000
-# By the ends of names, and for the rest whole names. Asking Pygments would try some thousand patterns.
-_LANGUAGES = {
-    name: language
-    for language, names in {
-        "bash": ".sh .bash .zsh .bashrc .profile",
-        "c": ".c .h",
-        "cpp": ".cc .cpp .cxx .hpp .hh",
-        "csharp": ".cs",
-        "css": ".css",
-        "docker": "Dockerfile",
-        "go": ".go",
-        "html": ".html .htm",
-        "ini": ".ini .cfg .conf .editorconfig .gitconfig",
-        "java": ".java",
-        "javascript": ".js .mjs .cjs .jsx",
-        "json": ".json",
-        "kotlin": ".kt .kts",
-        "lua": ".lua",
-        "make": ".mk Makefile",
-        "php": ".php",
-        "python": ".py .pyi",
-        "ruby": ".rb Gemfile Rakefile",
-        "rust": ".rs",
-        "scss": ".scss",
-        "sql": ".sql",
-        "swift": ".swift",
-        "terraform": ".tf",
-        "toml": ".toml",
-        "typescript": ".ts .mts .cts .tsx",
-        "xml": ".xml .svg",
-        "yaml": ".yaml .yml",
-    }.items()
-    for name in names.split()
-}
 
 
 def coloured(lines: Sequence[str], path: str) -> list[tuple[Span, ...]] | None:
     """For each of successive lines of a file of that name, its spans; None where its language is not known."""
-    name = PurePosixPath(path)
-    language = _LANGUAGES.get(name.name) or _LANGUAGES.get(name.suffix.lower() or name.name.lower())
+    language = language_of(path)
     if language is None:
         return None
     if sum(map(len, lines)) > MOST_CHARACTERS or max(map(len, lines), default=0) > _LONGEST_LINE:
@@ -63,7 +27,7 @@ def coloured(lines: Sequence[str], path: str) -> list[tuple[Span, ...]] | None:
     spans: list[list[Span]] = [[Span(0, len(line), Tone.CODE)] for line in lines]
     number = begin = 0
     text = "\n".join(lines)
-    for start, kind, value in _lexer(language).get_tokens_unprocessed(text):
+    for start, kind, value in lexer_of(language).get_tokens_unprocessed(text):
         tone = _tone(kind)
         for offset, piece in _pieces(value):
             while number + 1 < len(lines) and start + offset > begin + len(lines[number]):
@@ -81,13 +45,6 @@ def _pieces(value: str) -> list[tuple[int, str]]:
         pieces.append((offset, piece))
         offset += len(piece) + 1
     return pieces
-
-
-@cache
-def _lexer(language: str) -> Lexer:
-    from pygments.lexers import get_lexer_by_name
-
-    return get_lexer_by_name(language)
 
 
 @cache

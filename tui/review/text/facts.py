@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from domain.masking import MaskedPacket
 from domain.packet import ReviewPacket
 from domain.review import ReviewRequest
 from tui.review.earlier import Earlier
@@ -16,6 +17,7 @@ from tui.review.text.substance import command_of, substance
 
 _SAID_BY_DIFF = frozenset({"path", "content", "old_text", "new_text"})
 _LABEL_CELLS = 14
+_HIDDEN = "secrets are drawn as [secret:NAME]; what runs, and its digest, hold them as they are"
 
 
 class Facts(NamedTuple):
@@ -37,6 +39,8 @@ def facts(request: ReviewRequest, earlier: Earlier, *, full_digest: bool = False
     packet, seal = request.packet, request.packet.seal
     pressing = [*_asked_again(request, earlier)]
     pressing += [_Fact("asks because", reason) for reason in request.reasons]
+    if isinstance(packet, MaskedPacket):
+        pressing.append(_Fact("hidden", _HIDDEN, Kind.WARNING))
     if seal.unsealed:
         pressing.append(_Fact("not sealed", seal.unsealed, Kind.WARNING))
     others = [_Fact("with", text, spans=in_lines(quotes, [text])[0]) for text in _other_arguments(packet)]

@@ -1,0 +1,1 @@
+"""What commands and keys do, by what they act on."""

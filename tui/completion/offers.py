@@ -1,0 +1,90 @@
+"""What the menu offers for what is typed, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+from domain.found_file import FoundFile
+from domain.fuzzy import fit
+from tui.commands import Command
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One row. `insert` takes the place of what was typed; `label` is what is shown for it, and `hits` are the
+    places in it that the typed letters hit.
+
+    `ready`: with it the prompt is whole and can be sent. `path` is the file or folder that is meant, or empty.
+    """
+
+    insert: str
+    label: str
+    hits: tuple[int, ...] = ()
+    does: str = ""
+    ready: bool = False
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """The rows, best first. `typed` is what they would replace; `hint` is told where there are none.
+
+    `insists`: Enter takes the first row even if the person has not moved in the menu, because what is typed
+    means nothing as it stands.
+    """
+
+    typed: str
+    rows: tuple[Offer, ...] = ()
+    hint: str = ""
+    insists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileWish:
+    """Files are to be found. As a `mention` their sign and their quotes are put before and around them."""
+
+    typed: str
+    query: str
+    mention: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class WordWish:
+    """The words are wanted that a command may take; `query` is what is typed of one."""
+
+    typed: str
+    query: str
+    command: Command = field(compare=False)
+
+
+Wish: TypeAlias = FileWish | WordWish
+"""What must be asked for before there is anything to offer."""
+
+
+class Known(Protocol):
+    """Where files and words come from."""
+
+    async def find_files(self, query: str, limit: int) -> Sequence[FoundFile]:
+        """The files of the project that fit, best first."""
+        ...
+
+    async def words_of(self, command: Command) -> Sequence[str]:
+        """The words that a command may take, where they are known."""
+        ...
+
+    def note_file_used(self, path: str) -> None:
+        """The person took this file from the menu."""
+        ...
+
+    def mentions_of(self, pasted: str) -> str:
+        """The mentions of the files whose paths were pasted or dropped; empty where it is anything else."""
+        ...
+
+
+def word_offers(typed: str, words: Iterable[str], *, insists: bool) -> tuple[Offer, ...]:
+    """The words that fit what is typed of one, best first; in their own order where nothing is typed."""
+    fits = [(found.score if typed else 0, word, found.hits) for word in words if (found := fit(typed, word))]
+    ranked = sorted(fits, key=lambda each: -each[0])
+    return tuple(Offer(word, word, hits, ready=insists or word != typed) for _, word, hits in ranked)

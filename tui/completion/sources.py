@@ -1,0 +1,96 @@
+"""What is being typed at the cursor: a mention of a file, a command, or what a command takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from domain.found_file import FoundFile
+from domain.fuzzy import fit
+from domain.mention import as_mention, begun_mention
+from tui.commands import COMMANDS, Command, is_command
+from tui.completion.offers import FileWish, Offer, Offers, Wish, WordWish, word_offers
+from tui.transcript.printable import printable
+
+_TAKE_FILES = frozenset({"export", "image"})
+
+
+def offers_for(text: str, before: str) -> Offers | Wish | None:
+    """What can be offered for a prompt and the line of it before the cursor; None where nothing is begun."""
+    if text.startswith("!"):
+        return None
+    if (begun := begun_mention(before)) is not None:
+        start, query = begun
+        return FileWish(before[start:], query)
+    if before != text or not before.startswith("/") or not is_command(text):
+        return None
+    name, space, argument = before[1:].partition(" ")
+    if not space:
+        return _commands(before, name)
+    command = next((each for each in COMMANDS if each.name == name), None)
+    return _arguments(command, argument.lstrip(" ")) if command is not None else None
+
+
+def needs_argument(command: Command) -> bool:
+    """Whether the command means nothing without what it takes."""
+    return command.takes is not None
+
+
+def found_offers(wish: FileWish, found: Sequence[FoundFile]) -> Offers:
+    """The files that were found, as rows. What is a whole path already leaves Enter alone."""
+    rows = tuple(_file_offer(file, mention=wish.mention) for file in found if file.path != wish.query)
+    is_whole = any(file.path.rstrip("/") == wish.query.rstrip("/") for file in found)
+    insists = wish.mention and bool(wish.query) and bool(rows) and not is_whole
+    return Offers(wish.typed, rows, insists=insists)
+
+
+def word_offers_for(wish: WordWish, words: Sequence[str]) -> Offers:
+    """The words that fit. What is typed may be another one than all of them, so that Enter is left alone."""
+    rows = word_offers(wish.query, words, insists=False)
+    return Offers(wish.typed, rows, hint="" if rows else _hint(wish.command))
+
+
+def _commands(typed: str, name: str) -> Offers:
+    ranked = sorted(
+        ((found, place, each) for place, each in enumerate(COMMANDS) if (found := fit(name, each.name))),
+        key=lambda each: (not each[2].name.startswith(name), -each[0].score if name else 0, each[1]),
+    )
+    rows = tuple(
+        Offer(
+            insert=f"/{command.name}" + (" " if command.usage != f"/{command.name}" else ""),
+            label=command.usage,
+            hits=tuple(hit + 1 for hit in found.hits),
+            does=command.does,
+            ready=not needs_argument(command),
+        )
+        for found, _, command in ranked
+    )
+    is_whole = any(each.name == name and not needs_argument(each) for each in COMMANDS)
+    return Offers(typed, rows, insists=bool(rows) and not is_whole)
+
+
+def _arguments(command: Command, argument: str) -> Offers | Wish:
+    if command.takes is not None:
+        words = command.takes[1]
+        rows = word_offers(argument, words, insists=True)
+        return Offers(argument, rows, _hint(command), insists=bool(rows) and argument not in words)
+    if command.name in _TAKE_FILES:
+        return FileWish(argument, argument, mention=False)
+    if command.names:
+        return WordWish(argument, argument, command)
+    return Offers(argument, hint=_hint(command))
+
+
+def _hint(command: Command) -> str:
+    return f"{command.usage}   {command.does}"
+
+
+def _file_offer(file: FoundFile, *, mention: bool) -> Offer:
+    path = file.path
+    label = printable(path, newlines=False)
+    hits = file.hits if len(label) == len(path) else ()  # stand-ins are longer than what they stand for
+    if not mention:
+        return Offer(path, label, hits, ready=not file.is_folder, path=path)
+    insert = as_mention(path)
+    if file.is_folder:  # what is in it may be meant: the quotes stay open
+        return Offer(insert.removesuffix('"'), label, hits, path=path)
+    return Offer(f"{insert} ", label, hits, path=path)

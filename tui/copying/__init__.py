@@ -1,0 +1,1 @@
+"""Copying what the transcript holds, as it was written."""

@@ -1,0 +1,66 @@
+"""What can be copied as a whole: answers, blocks of code in them, outputs and prompts, the latest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from tui.transcript.entries import Answer, Batch, Call, Entry, Kept, Prompt
+from tui.transcript.lines import amount
+from tui.transcript.status import arguments_in_short
+from tui.transcript.tokens import parser
+
+KINDS = ("answer", "code", "output", "prompt")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A text, and in a few words what it is. Of an output that is stored, the call knows where all of it is."""
+
+    text: str
+    what: str
+    call: Call | None = None
+
+
+def pieces(entries: Sequence[Entry], kind: str) -> Iterator[Piece]:
+    """All pieces of one of the KINDS, the latest first."""
+    for entry in reversed(entries):
+        match entry, kind:
+            case Answer(), "answer" if text := entry.text.strip("\n"):
+                yield Piece(text, "the answer")
+            case Answer(), "code":
+                yield from reversed(code_of(entry.text))
+            case Batch(), "output":
+                yield from (output_of(call) for call in reversed(entry.calls) if call.output is not None)
+            case Prompt(), "prompt":
+                yield Piece(entry.text, "the prompt")
+
+
+def piece(entries: Sequence[Entry], kind: str, nth: int) -> Piece | None:
+    """The nth latest piece of a kind (1: the latest), or None where there are fewer."""
+    return next(islice(pieces(entries, kind), nth - 1, None), None)
+
+
+def code_of(text: str) -> list[Piece]:
+    """The blocks of code in Markdown, also those inside lists, without the indentation of these."""
+    if "```" not in text and "~~~" not in text and "    " not in text:
+        return []
+    blocks = (token for token in parser().parse(text) if token.type in ("fence", "code_block"))
+    return [
+        Piece(block.content.removesuffix("\n"), block.info.strip().partition(" ")[0] or "code")
+        for block in blocks
+        if block.content.strip()
+    ]
+
+
+def output_of(call: Call) -> Piece:
+    return Piece(_kept(call.output), f"the output of {call.tool} {arguments_in_short(call)[0]}".strip(), call)
+
+
+def _kept(output: Kept | None) -> str:
+    if output is None:
+        return ""
+    if not output.tail:
+        return output.head
+    return f"{output.head}\n… {amount(output.left_out_lines, 'line')} not kept here …\n{output.tail}"

@@ -1,0 +1,150 @@
+"""The line below the transcript while the person goes through it by keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import Static
+
+from tui.copying.pieces import Piece
+from tui.copying.stops import Stop, call_at, code_at, following, last_stop, piece_at
+from tui.transcript.folds import set_open
+from tui.transcript.page import Page
+from tui.transcript.surface import Patch
+from tui.transcript.view import TranscriptView
+
+_KEYS = "↑↓ move · enter folds · c copies"
+
+
+class StopBar(Static, can_focus=True):
+    """Marks one part of the transcript and acts on it. What is typed otherwise ends it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(True)", "Marked part: the one above", id="marked_above"),
+        Binding("down,j", "move(False)", "Marked part: the one below", id="marked_below"),
+        Binding("enter,space", "fold", "Marked part: unfold or fold", id="marked_fold"),
+        Binding("c,y", "copy(0)", "Marked part: copy", id="marked_copy"),
+        Binding("o", "open", "Marked part: its whole output", id="marked_open"),
+        Binding("escape", "close", "Marked part: back to the prompt", id="marked_close"),
+        *(
+            Binding(
+                str(n), f"copy({n})", f"Marked part: copy block {n} of its code", show=False, id=f"marked_{n}"
+            )
+            for n in range(1, 10)
+        ),
+    ]
+    DEFAULT_CSS = """
+    StopBar {
+        height: 1;
+        padding: 0 1;
+        background: $surface;
+        color: $text-muted;
+    }
+    """
+
+    class Closed(Message):
+        """The person is done, and typed this, if anything."""
+
+        def __init__(self, typed: str = "") -> None:
+            super().__init__()
+            self.typed = typed
+
+    class Wanted(Message):
+        """The person wants this piece copied."""
+
+        def __init__(self, piece: Piece) -> None:
+            super().__init__()
+            self.piece = piece
+
+    def __init__(self, view: TranscriptView) -> None:
+        super().__init__(id="stop", markup=False)
+        self._view = view
+        self._style = view.get_component_rich_style("transcript--present-hit", partial=True)
+        self._page = view.page
+        self._stop = last_stop(view.entries)
+
+    def on_mount(self) -> None:
+        """The latest part is marked at first."""
+        self.focus()
+        self._show()
+
+    # -- keys ---------------------------------------------------------------------------------------------
+
+    def action_move(self, backwards: bool) -> None:
+        """To the next part, or the one before."""
+        if (stop := self._present()) is not None:
+            self._stop = following(self._view.entries, stop, backwards=backwards) or stop
+            self._show()
+
+    def action_fold(self) -> None:
+        """Unfold the part, or fold it."""
+        if (stop := self._present()) is not None:
+            entry = self._view.entries[stop.entry]
+            if not set_open(entry, stop.part, True):
+                set_open(entry, stop.part, False)
+            self._show()
+
+    def action_copy(self, block: int) -> None:
+        """Copy the part, or one of the blocks of code in it, counted from 1 on."""
+        if (stop := self._present()) is None:
+            return
+        blocks = code_at(self._view.entries, stop)
+        piece = piece_at(self._view.entries, stop) if not block else None
+        if 0 < block <= len(blocks):
+            piece = blocks[block - 1]
+        if piece is not None:
+            self.post_message(self.Wanted(piece))
+
+    def action_open(self) -> None:
+        """Read the whole output of the call."""
+        stop = self._present()
+        call = call_at(self._view.entries, stop) if stop is not None else None
+        if call is not None and call.output is not None:
+            self._view.post_message(TranscriptView.OutputWanted(call))
+
+    def action_close(self) -> None:
+        """Back to the prompt; the transcript stays where it is."""
+        self._close("")
+
+    def on_key(self, event: events.Key) -> None:
+        """Whoever types something else wants to write."""
+        if event.is_printable and event.character and not self._is_bound(event):
+            event.stop()
+            self._close(event.character)
+
+    def _is_bound(self, event: events.Key) -> bool:
+        return event.key in self._bindings.key_to_bindings
+
+    def _close(self, typed: str) -> None:
+        self._view.show_patched(None)
+        self.post_message(self.Closed(typed))
+
+    # -- what is shown ------------------------------------------------------------------------------------
+
+    def _present(self) -> Stop | None:
+        """The marked part, unless it is gone with its page."""
+        return self._stop if self._page is self._view.page else None
+
+    def _show(self) -> None:
+        stop = self._present()
+        if stop is None or self._page is None:
+            self.update("nothing to go to yet · esc closes")
+            return
+        self._view.go_to(stop.entry, self._row(self._page, stop))
+        self._view.show_patched(self._patches)
+        blocks = len(code_at(self._view.entries, stop))
+        code = f" · 1–{min(blocks, 9)} its code" if blocks > 1 else " · 1 its code" if blocks else ""
+        output = " · o opens" if call_at(self._view.entries, stop) is not None else ""
+        self.update(f"{_KEYS}{code}{output} · esc back")
+
+    def _row(self, page: Page, stop: Stop) -> int:
+        return max(page.first_line(stop.entry, stop.part), 1)
+
+    def _patches(self, page: Page, height: int) -> Iterator[tuple[int, Patch]]:
+        """The first line of the marked part stands out."""
+        if (stop := self._present()) is not None and page is self._page:
+            yield page.line_of(stop.entry, self._row(page, stop)), Patch(0, -1, self._style)

@@ -1,0 +1,82 @@
+"""What the person can go to in the transcript by keys: prompts, thoughts, answers and calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tui.copying.pieces import Piece, code_of, output_of
+from tui.transcript.entries import Answer, Batch, Call, Entry, Prompt, Restoration
+
+
+class Stop(NamedTuple):
+    """A part of an entry, as `Target.place` names it; None: what no click folds."""
+
+    entry: int
+    part: int | None
+
+
+def stops_of(entry: Entry, place: int) -> list[Stop]:
+    """The stops within the entry at a place, from top to bottom."""
+    match entry:
+        case Prompt():
+            return [Stop(place, None)]
+        case Answer():
+            thought = [Stop(place, 0)] if entry.reasoning else []
+            return thought + ([Stop(place, None)] if entry.text.strip() else [])
+        case Batch():
+            return [Stop(place, part) for part in range(len(entry.calls))]
+        case Restoration():
+            return [Stop(place, 0)]
+        case _:
+            return []
+
+
+def following(entries: Sequence[Entry], stop: Stop, *, backwards: bool) -> Stop | None:
+    """The stop after this one, or before it; None where there is none."""
+    ways = range(stop.entry, -1, -1) if backwards else range(stop.entry, len(entries))
+    for place in ways:
+        stops = stops_of(entries[place], place)
+        if place == stop.entry and stop in stops:
+            at = stops.index(stop)
+            stops = stops[:at] if backwards else stops[at + 1 :]
+        elif place == stop.entry:
+            continue
+        if stops:
+            return stops[-1 if backwards else 0]
+    return None
+
+
+def last_stop(entries: Sequence[Entry]) -> Stop | None:
+    """The latest one."""
+    places = range(len(entries) - 1, -1, -1)
+    return next((stops[-1] for place in places if (stops := stops_of(entries[place], place))), None)
+
+
+def call_at(entries: Sequence[Entry], stop: Stop) -> Call | None:
+    """The call that is stopped at, if it is one."""
+    entry = entries[stop.entry]
+    return entry.calls[stop.part] if isinstance(entry, Batch) and stop.part is not None else None
+
+
+def piece_at(entries: Sequence[Entry], stop: Stop) -> Piece | None:
+    """What is copied of it; None where there is nothing yet."""
+    match entry := entries[stop.entry]:
+        case Prompt():
+            return Piece(entry.text, "the prompt")
+        case Answer() if stop.part is None:
+            return Piece(entry.text.strip("\n"), "the answer")
+        case Answer():
+            return Piece("".join(entry.reasoning).strip("\n"), "the thought")
+        case Batch() if (call := call_at(entries, stop)) is not None and call.output is not None:
+            return output_of(call)
+        case Restoration():
+            return Piece("\n".join(change.path for change in entry.changes), "the files given back")
+        case _:
+            return None
+
+
+def code_at(entries: Sequence[Entry], stop: Stop) -> list[Piece]:
+    """The blocks of code in what is stopped at."""
+    entry = entries[stop.entry]
+    return code_of(entry.text) if isinstance(entry, Answer) and stop.part is None else []

@@ -1,0 +1,90 @@
+"""An app that listens: its socket taken before anything is shown, its token handed over, both given back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from signal import SIGHUP, SIGINT, SIGTERM
+from typing import TYPE_CHECKING, Any
+
+from domain.errors import ConfigError
+from infrastructure.remote.approval_token import hand_over
+from infrastructure.remote.place import Place
+from infrastructure.remote.server import Server
+from tui.command_line import Options
+from tui.entry.complaints import UsageError, complain
+
+if TYPE_CHECKING:
+    from domain.masking import SecretMask
+    from tui.app import QuorumApp
+    from tui.remote.listening_app import ListeningApp
+    from tui.remote.settings import Setting
+
+
+class Listening:
+    """The socket of an app, from before its first frame to after its last. Raises UsageError."""
+
+    def __init__(self, options: Options, root: Path) -> None:
+        assert options.listen.socket is not None
+        self._options, self._root = options, root
+        self._app: ListeningApp
+        try:
+            self._place = Place(options.listen.socket)
+        except ConfigError as error:
+            raise UsageError(str(error)) from error
+        try:
+            self._token = hand_over(options.listen.approve) if options.listen.approve is not None else None
+        except ConfigError as error:
+            self._place.leave()
+            raise UsageError(str(error)) from error
+        if options.listen.headless and not options.quiet:
+            complain(
+                [f"listens at {self._place.path}; quorum rpc --socket {self._place.path} state.get asks it"]
+            )
+
+    @property
+    def path(self) -> Path:
+        """The socket's path: quorum's own, and so hidden from commands."""
+        return self._place.path
+
+    def teach(self, mask: SecretMask) -> None:
+        """Have the token hidden wherever anything is shown or kept, should it ever get there."""
+        if self._token is not None:
+            mask.learn("listen-approve", self._token)
+
+    def app(self, *args: Any, **options: Any) -> QuorumApp:
+        """The app, as QuorumApp is made, which listens as soon as it runs."""
+        from tui.remote.approval import Approval
+        from tui.remote.listening_app import ListeningApp
+
+        self._app = ListeningApp(
+            *args, serve=self._serve, approval=Approval(self._token), load_settings=self._settings, **options
+        )
+        return self._app
+
+    def close(self) -> None:
+        """Listen no more; the socket is gone."""
+        self._place.leave()
+
+    async def _serve(self, answer: Callable[[bytes], Awaitable[bytes | None]]) -> None:
+        from tui.remote.json_rpc import complaint
+
+        if self._options.listen.headless:
+            self._end_on_signals()
+        await Server(self._place.socket, answer, complaint).run()
+
+    def _end_on_signals(self) -> None:
+        """Without a terminal nothing but a signal or a client ends the app. One that is closed takes nothing
+        away from it: it ends then as when it is told to.
+        """
+        loop = asyncio.get_running_loop()
+        for number, code in ((SIGINT, SIGINT), (SIGTERM, SIGTERM), (SIGHUP, SIGTERM)):
+            loop.add_signal_handler(number, self._app.leave, 128 + code)
+
+    def _settings(self) -> Sequence[Setting]:
+        from infrastructure.config.report import setting_texts
+        from tui.entry.settings import load
+        from tui.remote.settings import Setting
+
+        return [Setting(*texts) for texts in setting_texts(load(self._options, self._root))]

@@ -1,0 +1,157 @@
+"""Where the needle is in a transcript, found piece by piece so that nothing waits for it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from tui.finding.needle import Needle
+from tui.finding.passages import passages_of
+from tui.transcript.entries import Entry
+
+_AT_ONCE = 100_000
+_LONGEST_HIT = 2_000
+_NOT_YET = -1
+
+
+class Hit(NamedTuple):
+    """The how manieth time the needle is in the how manieth passage of which entry, each from 0 on."""
+
+    entry: int
+    passage: int
+    nth: int
+
+
+class Search:
+    """Counts of a needle in entries, which may grow and change meanwhile: `work` takes that in.
+
+    It begins with the entry `start` and goes to the last one, then from there back to the first.
+    """
+
+    def __init__(self, entries: Sequence[Entry], needle: Needle, start: int) -> None:
+        self._entries = entries
+        self._needle = needle
+        self._start = start
+        self._counts: list[list[int]] = []
+        self._sums: list[int] = []
+        self._versions: list[int] = []
+        self._drawn: dict[tuple[int, int], tuple[int, int]] = {}
+        self._way = self._walk()
+        self.total = 0
+
+    def work(self, secs: float) -> bool:
+        """Go on for about so many seconds; whether all has been looked at as it is now."""
+        until = time.perf_counter() + secs
+        for _ in self._way:
+            if time.perf_counter() >= until:
+                return False
+        self._way = self._walk()
+        return True
+
+    def _walk(self) -> Iterator[None]:
+        for entry in self._stale():
+            yield from self._look_at(entry)
+
+    def _stale(self) -> Iterator[int]:
+        """Entries not yet looked at as they are."""
+        missing = len(self._entries) - len(self._counts)
+        self._counts += [[] for _ in range(missing)]
+        self._sums += [0] * missing
+        self._versions += [_NOT_YET] * missing
+        behind = min(self._start, len(self._counts))
+        places = chain(range(self._start, len(self._counts)), range(behind - 1, -1, -1))
+        return (place for place in places if self._versions[place] != self._entries[place].version)
+
+    def _look_at(self, entry: int) -> Iterator[None]:
+        """Stops for others to have their turn; what changes meanwhile is looked at again another time."""
+        self._versions[entry] = self._entries[entry].version
+        counts: list[int] = []
+        for place, passage in enumerate(passages_of(self._entries[entry])):
+            pattern = self._needle.written if passage.is_written else self._needle.shown
+            count = 0
+            for found in _counted(pattern, passage.text):
+                count += found
+                yield
+            before, drawn = self._drawn.get((entry, place), (_NOT_YET, 0))
+            counts.append(drawn if before == count else count)
+        self._take(entry, counts)
+
+    def _take(self, entry: int, counts: list[int]) -> None:
+        self._counts[entry] = counts
+        self.total += sum(counts) - self._sums[entry]
+        self._sums[entry] = sum(counts)
+
+    def has_hits(self, entry: int) -> bool:
+        """Whether anything was found in an entry."""
+        return entry < len(self._sums) and self._sums[entry] > 0
+
+    def count(self, hit: Hit) -> int:
+        """How often the needle is in the hit's passage."""
+        return self._counts[hit.entry][hit.passage]
+
+    def correct(self, hit: Hit, drawn: int) -> None:
+        """So often it is seen in the hit's passage, which markup and cuts may have hidden."""
+        counts = list(self._counts[hit.entry])
+        if counts[hit.passage] != drawn:
+            self._drawn[hit.entry, hit.passage] = (counts[hit.passage], drawn)
+            counts[hit.passage] = drawn
+            self._take(hit.entry, counts)
+
+    def ordinal(self, hit: Hit) -> int:
+        """The how manieth of all it is, from 1 on."""
+        before = sum(self._sums[: hit.entry]) + sum(self._counts[hit.entry][: hit.passage])
+        return before + hit.nth + 1
+
+    def nearest(self) -> Hit | None:
+        """The first hit from where the search began; the last one before it where there is none."""
+        return self._first_in(range(self._start, len(self._sums))) or self._last_in(
+            range(min(self._start, len(self._sums)) - 1, -1, -1)
+        )
+
+    def after(self, hit: Hit) -> Hit | None:
+        """The next hit; after the last one the first."""
+        if hit.nth + 1 < self.count(hit):
+            return hit._replace(nth=hit.nth + 1)
+        for passage in range(hit.passage + 1, len(self._counts[hit.entry])):
+            if self._counts[hit.entry][passage]:
+                return Hit(hit.entry, passage, 0)
+        return self._first_in(chain(range(hit.entry + 1, len(self._sums)), range(hit.entry + 1)))
+
+    def before(self, hit: Hit) -> Hit | None:
+        """The hit before; before the first one the last."""
+        if hit.nth > 0:
+            return hit._replace(nth=min(hit.nth, self.count(hit)) - 1)
+        for passage in range(hit.passage - 1, -1, -1):
+            if count := self._counts[hit.entry][passage]:
+                return Hit(hit.entry, passage, count - 1)
+        return self._last_in(chain(range(hit.entry - 1, -1, -1), range(len(self._sums) - 1, hit.entry - 1, -1)))
+
+    def _first_in(self, entries: Iterator[int] | range) -> Hit | None:
+        entry = next((place for place in entries if self._sums[place]), None)
+        if entry is None:
+            return None
+        return Hit(entry, next(p for p, count in enumerate(self._counts[entry]) if count), 0)
+
+    def _last_in(self, entries: Iterator[int] | range) -> Hit | None:
+        entry = next((place for place in entries if self._sums[place]), None)
+        if entry is None:
+            return None
+        counts = self._counts[entry]
+        passage = next(p for p in range(len(counts) - 1, -1, -1) if counts[p])
+        return Hit(entry, passage, counts[passage] - 1)
+
+
+def _counted(pattern: re.Pattern[str], text: str) -> Iterator[int]:
+    """How often the pattern is in the text, one piece of it after the other."""
+    at = 0
+    while at < len(text):
+        end, count = min(at + _AT_ONCE, len(text)), 0
+        for match in pattern.finditer(text, at, end + _LONGEST_HIT):
+            if match.start() >= end:
+                break
+            count, at = count + 1, match.end()
+        at = max(at, end)
+        yield count

@@ -1,0 +1,1 @@
+"""Images that the person mentions, drops or pastes."""

@@ -1,0 +1,60 @@
+"""Files of images as the person names them: mentioned in a prompt, or dropped into it as a path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from domain.mention import mentioned
+
+# A first guess from the name; what a file holds is told by its bytes, when it is attached.
+_NAMED = re.compile(r"\.(png|jpe?g|gif|webp)\Z", re.IGNORECASE)
+_LONGEST_PATH = 4096
+
+
+def looks_like_image(path: str) -> bool:
+    """Whether a path is named as files of images are."""
+    return _NAMED.search(path) is not None
+
+
+def dropped_image(pasted: str) -> str | None:
+    """The whole path of the image whose file was dropped into the terminal, or pasted as its path; else None.
+
+    Terminals drop a path in quotes, with backslashes before its blanks, or as a `file:` address. One that is
+    relative starts where the program was started.
+    """
+    text = pasted.strip()
+    if not text or "\n" in text or len(text) > _LONGEST_PATH or not looks_like_image(text.strip("'\"")):
+        return None
+    if text[0] in "'\"" and text[-1] == text[0]:
+        candidates = [text[1:-1]]
+    elif text.startswith("file://"):
+        candidates = [unquote(urlsplit(text).path)]
+    else:
+        candidates = [text, re.sub(r"\\(.)", r"\1", text)]
+    here = Path.cwd()
+    return next((str(here / Path(path).expanduser()) for path in candidates if _is_file(path, here)), None)
+
+
+def mentioned_images(text: str, cwd: Path) -> tuple[str, ...]:
+    """The paths of the images that a prompt mentions, each once, in order.
+
+    What is no file is left out: it may be a wish that one be made.
+    """
+    paths = dict.fromkeys(path for path in mentioned(text) if looks_like_image(path))
+    return tuple(path for path in paths if _is_file(path, cwd))
+
+
+def with_labels(text: str, labels: Iterable[str]) -> str:
+    """The prompt with these labels below it, but for those that stand in it already."""
+    missing = [label for label in dict.fromkeys(labels) if label not in text]
+    return "\n".join([text, *missing])
+
+
+def _is_file(path: str, cwd: Path) -> bool:
+    try:
+        return (cwd / Path(path).expanduser()).is_file()
+    except (OSError, RuntimeError, ValueError):  # a name too long, a home not known, a NUL
+        return False

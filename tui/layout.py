@@ -1,0 +1,67 @@
+"""Layouts: which parts of the chat are there and where they stand, by the room there is.
+
+This module decides; the stylesheet does the rest by the classes it names.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from textual.geometry import Size
+
+LAYOUTS = ("auto", "default", "wide", "stacked", "minimal")
+"""What may be asked for. `auto` goes by the size of the screen."""
+
+ROOMY = 110
+"""The least width of a screen, in cells, that has room for the panel beside the transcript."""
+
+WIDE = 160
+"""The width, in cells, from which the panel gets more of it."""
+
+TALL = 45
+"""The height, in lines, from which the panel finds room below the transcript by itself."""
+
+_LEAST_STACKED = 20
+_LEAST_WIDTH, _LEAST_HEIGHT = 60, 14
+_SMALLEST = Size(20, 5)
+
+CLASSES = ("-default", "-wide", "-stacked", "-minimal")
+
+
+class Arrangement(NamedTuple):
+    """What fits. `name` is one of the layouts but `auto`; `no_panel` says why there is no side panel, if there
+    is none; `too_small`: not even the prompt has the room it needs.
+    """
+
+    name: str
+    no_panel: str = ""
+    too_small: bool = False
+
+    @property
+    def screen_class(self) -> str:
+        """The class by which the stylesheet knows it."""
+        return f"-{self.name}"
+
+
+def arrange(wish: str, size: Size, *, plain: bool = False) -> Arrangement:
+    """The arrangement for a screen of this size. `plain`: one column from top to bottom and nothing else."""
+    too_small = size.width < _SMALLEST.width or size.height < _SMALLEST.height
+    if plain:
+        return Arrangement("minimal", "a screen reader reads one column: no side panel", too_small)
+    name = _fitting(size) if wish == "auto" else wish
+    if name == "minimal":
+        why = f"the minimal layout, used at {size.width}x{size.height}, has no side panel"
+        return Arrangement(name, why if wish == "auto" else "the minimal layout has no side panel", too_small)
+    if name == "stacked":
+        few = f"the side panel needs {_LEAST_STACKED} lines; here are {size.height}"
+        return Arrangement(name, few if size.height < _LEAST_STACKED else "", too_small)
+    narrow = f"the side panel needs {ROOMY} columns; here are {size.width}"
+    return Arrangement(name, narrow if size.width < ROOMY else "", too_small)
+
+
+def _fitting(size: Size) -> str:
+    if size.width < _LEAST_WIDTH or size.height < _LEAST_HEIGHT:
+        return "minimal"
+    if size.width >= WIDE:
+        return "wide"
+    return "stacked" if size.width < ROOMY and size.height >= TALL else "default"

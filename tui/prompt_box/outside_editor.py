@@ -1,0 +1,130 @@
+"""Editing the prompt in the person's own editor, to which the terminal is lent meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from textual.app import App, SuspendNotSupported
+
+from tui.own_programs import found_program
+from tui.review.keyboard_guard import Guarded
+
+_LAST_SECS = 2.0
+_USUAL = ("sensible-editor", "editor", "nano", "vim", "vi")
+
+
+class EditorFailed(Exception):
+    """Nothing came back from the editor; the text says why, for the status bar."""
+
+
+def editor_command(environ: Mapping[str, str], workspace: Path) -> list[str]:
+    """The words that start the editor: of $VISUAL, else of $EDITOR, else a usual one. Raises EditorFailed.
+
+    One that is named without its folder is none of the workspace.
+    """
+    for name in ("VISUAL", "EDITOR"):
+        if text := environ.get(name, "").strip():
+            try:
+                first, *rest = shlex.split(text)
+            except ValueError as error:
+                raise EditorFailed(f"${name} cannot be understood: {str(error).lower()}") from error
+            if os.path.dirname(first):
+                return [first, *rest]
+            if (found := found_program(first, environ, workspace)) is None:
+                raise EditorFailed(f"{first}, of ${name}, was not found on PATH outside this folder")
+            return [found, *rest]
+    found = next((path for name in _USUAL if (path := found_program(name, environ, workspace))), None)
+    if found is None:
+        raise EditorFailed("no editor was found; name yours in $VISUAL or $EDITOR")
+    return [found]
+
+
+async def edited_outside(
+    app: App[None], text: str, *, workspace: Path, environ: Mapping[str, str] = os.environ
+) -> str:
+    """The text as the person leaves it in their editor. Raises EditorFailed where nothing came back.
+
+    The app goes on meanwhile but draws nothing. What the editor wrote but cannot be read is kept where it says.
+    """
+    command = editor_command(environ, workspace)
+    name = os.path.basename(command[0])
+    folder = Path(tempfile.mkdtemp(prefix="quorum-"))  # the editor's own copies are as private as the file
+    file = folder / "prompt.md"
+    keep = False
+    try:
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as draft:
+            draft.write(text.encode("utf-8", "surrogatepass"))
+        with _terminal_lent(app):
+            status = await _run([*command, str(file)])
+        if status:
+            raise EditorFailed(f"{name} ended with {_told(status)}; the draft is as it was")
+        try:
+            edited = file.read_bytes().decode("utf-8")
+        except UnicodeDecodeError as error:
+            keep = True
+            raise EditorFailed(f"what was written is no UTF-8 text; it is kept in {file}") from error
+        except OSError as error:
+            raise EditorFailed("the editor left no file; the draft is as it was") from error
+    except OSError as error:
+        raise EditorFailed(f"{name} could not be used: {error.strerror or error}") from error
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    return edited.removesuffix("\n") if not text.endswith("\n") else edited
+
+
+def _told(status: int) -> str:
+    return f"status {status}" if status > 0 else f"signal {-status}"
+
+
+async def _run(command: list[str]) -> int:
+    """The exit status of a command that has the terminal. It does not outlive whoever waits for it."""
+    process = await asyncio.create_subprocess_exec(*command)
+    try:
+        return await process.wait()
+    finally:
+        for end in (process.terminate, process.kill):
+            if process.returncode is None:
+                with suppress(ProcessLookupError, TimeoutError):
+                    end()
+                    async with asyncio.timeout(_LAST_SECS):
+                        await process.wait()
+
+
+@contextmanager
+def _terminal_lent(app: App[None]) -> Iterator[None]:
+    """Nothing of the app reaches the terminal in here, and an interruption there means the editor alone."""
+    try:
+        with app.suspend(), _silent(app):
+            former = signal.signal(signal.SIGINT, lambda *_: None)
+            try:
+                yield
+            finally:
+                signal.signal(signal.SIGINT, former)
+    except SuspendNotSupported as error:
+        raise EditorFailed("there is no terminal here to lend to an editor") from error
+    if isinstance(app.screen, Guarded):  # what is asked may have come up unseen
+        app.screen.arm()
+
+
+@contextmanager
+def _silent(app: App[None]) -> Iterator[None]:
+    """The app goes on drawing as ever, to nobody: all of it is drawn anew afterwards."""
+    driver = app._driver
+    if driver is None:
+        yield
+        return
+    former = driver.write
+    driver.write = lambda data: None  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        driver.write = former  # type: ignore[method-assign]

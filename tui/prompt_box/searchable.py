@@ -1,0 +1,141 @@
+"""A prompt in whose place the history is searched: what is found stands where the draft was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from textual import events
+from textual.content import Content
+from textual.document._history import EditHistory
+from textual.widgets.text_area import Selection
+
+from tui.completion.menu import CompletionMenu
+from tui.prompt_box.in_order import OrderedKeys
+from tui.prompt_box.paste import harmless
+from tui.transcript.printable import printable
+
+if TYPE_CHECKING:
+    from tui.prompt_box.past_search import PastSearch
+
+_KEYS = "ctrl+r older · ctrl+s newer · enter takes · esc back"
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """What was being written, with what was done to it so far, so that it can be undone as before."""
+
+    text: str
+    selection: Selection
+    history: EditHistory
+
+
+class SearchablePrompt(OrderedKeys):
+    """Takes all keys for the search while there is one; then the draft is back, or what was found."""
+
+    menu: CompletionMenu
+    _search: PastSearch | None = None
+    _draft: _Draft
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether the history is being searched."""
+        return self._search is not None
+
+    def begin_search(self, entries: Sequence[str]) -> None:
+        """Search these, the oldest first. What is being written is put aside."""
+        from tui.prompt_box.past_search import PastSearch
+
+        self._draft = _Draft(self.text, self.selection, self.history)
+        self.history = replace(self.history)
+        self._search = PastSearch(entries)
+        self._show_search()
+
+    def end_search(self, *, take: bool) -> None:
+        """Bring the draft back; or take what was found, which can be undone like anything typed."""
+        if self._search is None:
+            return
+        found, self._search = self._search.present, None
+        self.load_text(self._draft.text)
+        self.history = self._draft.history
+        self.selection = self._draft.selection
+        self.menu.close()
+        if take and found is not None:
+            self.replace_all(harmless(found))
+
+    def replace_all(self, text: str) -> None:
+        """Put this in the place of everything, with the cursor at its end. It can be undone."""
+        if text != self.text:
+            self.history.checkpoint()
+            self.replace(text, (0, 0), self.document.end, maintain_selection_offset=False)
+            self.history.checkpoint()
+        self.move_cursor(self.document.end)
+
+    async def takes(self, event: events.Key) -> bool:
+        """All keys, while the history is searched: those that have no meaning in it end it and act then."""
+        search = self._search
+        if search is None:
+            return await super().takes(event)
+        match event.key:
+            case "escape" | "ctrl+g" | "ctrl+c":
+                self.end_search(take=False)
+                return True
+            case "enter" | "tab":
+                self.end_search(take=True)
+                return True
+            case "ctrl+r" | "up":
+                self._show_search(at_end="no older one" if not search.older() else "")
+            case "ctrl+s" | "down":
+                self._show_search(at_end="no newer one" if not search.newer() else "")
+            case "backspace" | "ctrl+h":
+                self._look_for(search.query[:-1])
+            case "ctrl+u" | "ctrl+w":
+                self._look_for("")
+            case _ if event.is_printable and event.character is not None:
+                self._look_for(search.query + event.character)
+            case _:
+                self.end_search(take=True)
+                return await super().takes(event)
+        return True
+
+    def search_for_more(self, text: str) -> None:
+        """Add a pasted text to what is looked for."""
+        if self._search is not None:
+            self._look_for(self._search.query + text.strip("\n"))
+
+    def _look_for(self, query: str) -> None:
+        assert self._search is not None
+        self._search.look_for(query)
+        self._show_search()
+
+    def _show_search(self, at_end: str = "") -> None:
+        search = self._search
+        assert search is not None
+        shown = self._draft.text if search.present is None else harmless(search.present)
+        if shown != self.text:
+            self.load_text(shown)
+        start = shown.lower().rfind(search.query.lower()) if search.present is not None else -1
+        if start >= 0:
+            self.selection = Selection(_place(shown, start), _place(shown, start + len(search.query)))
+        self.menu.tell(_bar(search, at_end))
+
+
+def _bar(search: PastSearch, at_end: str) -> Content:
+    place, count = search.count
+    query = printable(search.query, newlines=False)
+    state = at_end or (f"{place} of {count}" if place else "nothing found" if query else "type a part")
+    style = "$text-warning" if at_end or (query and not count) else ""
+    return Content.assemble(
+        ("search: ", "bold"),
+        (f"{query}▏", "bold $text-accent"),
+        ("  ", ""),
+        (state, style),
+        f" · {_KEYS}",
+    )
+
+
+def _place(text: str, index: int) -> tuple[int, int]:
+    """The row and column of a character."""
+    before = text[:index]
+    return before.count("\n"), index - (before.rfind("\n") + 1)

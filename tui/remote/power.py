@@ -1,0 +1,63 @@
+"""Which actions of the app loosen reviews, and so take approval, and which never come over the socket.
+
+An action that is not named here takes approval: it has to be thought about first.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Literal, TypeAlias
+
+from textual.binding import Binding
+from textual.containers import VerticalScroll
+from textual.widgets import Input, OptionList, TextArea
+
+Power: TypeAlias = Literal["free", "approval", "never"]
+
+SUPPRESSED = frozenset({"suspend_process", "edit_outside", "begin_chord"})
+"""They hand the terminal to another program, which the client would neither see nor be able to leave."""
+
+CAREFUL_MODES = frozenset({"ask", "read-only"})
+"""The modes in which nothing risky runs that no person has approved, but for what rules allow."""
+
+_FREE = frozenset(
+    (
+        # commands
+        *("show_help", "go_on", "steer", "new_session", "resume_session", "fork_session", "undo", "rewind"),
+        *("attach_image", "compact", "export", "show_cost", "show_context", "show_permissions", "show_config"),
+        *("ask", "new_tab", "close_tab", "find", "copy", "clear_transcript", "toggle_fold", "open_output"),
+        *("change_theme", "set_theme", "set_layout", "choose_model", "quit", "show_timeline", "open_timeline"),
+        # keys of the app and of its chat
+        *("turn_tab", "go_to_tab", "copy_or_stop", "scroll_transcript", "redraw", "interrupt", "toggle_panel"),
+        *("paste_image", "end_of_input", "close", "help_quit"),
+        # keys of the prompt; what is sent is looked at as well
+        *("submit", "new_line", "older", "newer", "delete_or_leave", "complete", "search_history"),
+    )
+)
+_MOVING = frozenset(
+    binding.action
+    for widget in (Input, TextArea, OptionList, VerticalScroll)
+    for binding in Binding.make_bindings(widget.BINDINGS)
+)
+_ACTION = re.compile(r"(?:[a-z_]+\.)?(?P<name>\w+)(?P<given>\(.*\))?", re.DOTALL)
+
+
+def power_of(action: str) -> Power:
+    """What an action takes, as bindings and commands write it: `name`, `app.name` or `name(arguments)`."""
+    found = _ACTION.fullmatch(action)
+    if found is None:
+        return "approval"
+    name = found["name"]
+    if name in SUPPRESSED:
+        return "never"
+    if name == "set_mode":
+        return "free" if _only_word(found["given"]) in CAREFUL_MODES else "approval"
+    return "free" if name in _FREE or action in _MOVING else "approval"
+
+
+def _only_word(given: str | None) -> object:
+    try:
+        return ast.literal_eval(given) if given else None
+    except (ValueError, SyntaxError):
+        return None

@@ -1,0 +1,1 @@
+"""Taking back turns: which one, what that would change, and how much of it."""

@@ -1,0 +1,1 @@
+"""The session picker: every session there is, filtered by what is typed."""

@@ -1,0 +1,1 @@
+"""The screen on which settings are looked at and changed."""

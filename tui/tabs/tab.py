@@ -1,0 +1,46 @@
+"""One tab: a chat, and what opens sessions for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from textual.worker import Worker
+
+if TYPE_CHECKING:
+    from tui.chat_screen import ChatScreen
+    from tui.session_host import SessionHost
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Tab:
+    """A session in front of the person, or waiting behind another.
+
+    `mode` is the name of its stack of screens in Textual; `opener` is the tab it was opened from, None for the
+    first one; `serving` runs its sessions.
+    """
+
+    mode: str
+    chat: ChatScreen
+    host: SessionHost
+    opener: Tab | None = None
+    serving: Worker[None] | None = None
+
+    @property
+    def mark(self) -> str:
+        """What is to be known of it from afar: `!` an answer is needed, `●` it is at work; else empty."""
+        if self.chat.asking:
+            return "!"
+        return "●" if self.chat.turns.running else ""
+
+    @property
+    def title(self) -> str:
+        """What it is about, in a word or some."""
+        session = self.chat.last_session
+        return session.facts.title if session is not None else "starting"
+
+    @property
+    def session_id(self) -> str:
+        """The id of the session in it; empty while there is none."""
+        session = self.chat.session
+        return session.agent.session_id if session is not None else ""

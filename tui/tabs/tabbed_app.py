@@ -1,0 +1,158 @@
+"""An app that shows sessions in tabs: what keys, commands and clicks do with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import App
+from textual.binding import Binding, BindingType
+
+from tui.actions.base import ChatActions
+from tui.chat_screen import ChatScreen
+from tui.tab_bar import TabBar
+from tui.tabs.tab import Tab
+from tui.tabs.tabs import Tabs, mode_name
+
+if TYPE_CHECKING:
+    from domain.errors import QuorumError
+    from domain.form import Form
+    from domain.past_session import SessionChoice
+
+PATIENCE_SECS = 3.0
+_PLACES = 9
+
+
+class TabbedApp(App[None]):
+    """Every tab has a chat with a session; one of them is in front."""
+
+    DEFAULT_MODE = mode_name(1)
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+t", "new_tab", "Another session in a tab of its own", priority=True, id="new_tab"),
+        Binding("alt+right", "turn_tab(1)", "To the next tab", priority=True, id="next_tab"),
+        Binding("alt+left", "turn_tab(-1)", "To the tab before", priority=True, id="previous_tab"),
+        *(
+            Binding(f"alt+{n}", f"go_to_tab({n})", f"To tab {n}", priority=True, id=f"tab_{n}")
+            for n in range(1, _PLACES + 1)
+        ),
+    ]
+
+    tabs: Tabs
+
+    @property
+    def chat(self) -> ChatScreen:
+        """The chat in front."""
+        return self.tabs.front.chat
+
+    def fail(self, error: QuorumError) -> None:
+        """The first session of all could not be opened."""
+        raise NotImplementedError
+
+    # -- life -------------------------------------------------------------------------------------------------
+
+    def begin_tab(self, tab: Tab, choose: Callable[[], SessionChoice]) -> None:
+        """Open the session chosen, and run its turns and further sessions until the tab is closed."""
+        tab.serving = self.run_worker(self._serve(tab, choose), name="agent")
+
+    async def _serve(self, tab: Tab, choose: Callable[[], SessionChoice]) -> None:
+        from domain.errors import QuorumError
+
+        try:
+            await tab.host.run(choose)
+        except QuorumError as error:
+            if tab.opener is None:
+                self.fail(error)
+            else:
+                self.run_worker(self._give_up(tab, error), name="close")
+
+    async def _give_up(self, tab: Tab, error: QuorumError) -> None:
+        """Nothing can be done in it: what was typed there goes on where it was opened from."""
+        if self.tabs.all == [tab]:
+            self.fail(error)
+            return
+        draft = tab.chat.prompt.whole_text
+        await self.tabs.close(tab, PATIENCE_SECS)
+        self.chat.tell(f"the tab could not be opened: {error}")
+        if draft:
+            self.chat.give_back(draft)
+
+    async def _open_tab(self, form: Form, question: str = "") -> None:
+        from domain.past_session import NewSession
+
+        tab = await self.tabs.open()
+        if question:
+            tab.chat.submit(question)
+        self.begin_tab(tab, lambda: NewSession(form))
+
+    # -- keys and commands ------------------------------------------------------------------------------------
+
+    async def action_new_tab(self) -> None:
+        """Open a tab with a session of its own."""
+        from domain.form import Form
+
+        await self._open_tab(Form.AGENT)
+
+    async def action_ask(self, question: str = "") -> None:
+        """Open a tab whose model has tools that only look."""
+        from domain.form import Form
+
+        await self._open_tab(Form.ASK, question)
+
+    async def action_turn_tab(self, step: int) -> None:
+        """Go to the tab so many places on; after the last comes the first."""
+        place = self.tabs.all.index(self.tabs.front)
+        await self.tabs.go_to(self.tabs.all[(place + step) % len(self.tabs.all)])
+
+    async def action_go_to_tab(self, number: int) -> None:
+        """Go to the tab of this number, counted from 1."""
+        if number <= len(self.tabs.all):
+            await self.tabs.go_to(self.tabs.all[number - 1])
+        else:
+            self.chat.say(f"there is no tab {number}")
+
+    def action_close_tab(self) -> None:
+        """Close the tab in front; its session can be resumed."""
+        tab = self.tabs.front
+        if busy := tab.chat.turns.busy:
+            tab.chat.say(busy)
+        elif len(self.tabs.all) == 1:
+            tab.chat.say("this is the only tab; /quit leaves")
+        else:
+            self.run_worker(self._close(tab), name="close")
+
+    async def _close(self, tab: Tab) -> None:
+        if tab not in self.tabs.all or len(self.tabs.all) == 1:
+            return  # it was closed, or became the only one, since
+        session = tab.session_id
+        outlives = tab.chat.session is not None and tab.chat.session.agent.outlives
+        await self.tabs.close(tab, PATIENCE_SECS)
+        if tab.host.trouble:
+            self.chat.tell(tab.host.trouble)
+        elif outlives:
+            self.chat.say(f"closed; /resume finds it: {session}")
+
+    # -- what arrives -----------------------------------------------------------------------------------------
+
+    @on(ChatActions.SessionWanted)
+    async def _open_another(self, message: ChatActions.SessionWanted) -> None:
+        from domain.past_session import NamedSession
+
+        if (tab := self.tabs.of(message.chat)) is None:
+            return
+        there = None
+        if isinstance(message.wanted, NamedSession):
+            there = self.tabs.with_session(message.wanted.id)
+        if there is not None and there is not tab:
+            await self.tabs.go_to(there)
+        else:
+            tab.host.want(message.wanted)
+
+    @on(ChatScreen.MarkChanged)
+    def _show_marks(self) -> None:
+        self.tabs.show()
+
+    @on(TabBar.Chosen)
+    async def _go_to_chosen(self, message: TabBar.Chosen) -> None:
+        if message.place < len(self.tabs.all):
+            await self.tabs.go_to(self.tabs.all[message.place])

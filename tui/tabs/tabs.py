@@ -1,0 +1,111 @@
+"""The tabs of an app: opening, choosing and closing them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from textual.app import App
+from textual.message_pump import MessagePump
+
+from tui.review.keyboard_guard import Guarded
+from tui.tab_bar import Label
+from tui.tabs.tab import Tab
+
+if TYPE_CHECKING:
+    from tui.actions.base import ChatActions
+
+
+class Tabs:
+    """All tabs in the order they stand in, at least one, and which of them is in front.
+
+    Each is a stack of screens of its own, a mode in Textual's words, so that what is open over one session
+    stays there. `make` builds a tab that is opened from another.
+    """
+
+    def __init__(self, app: App[None], make: Callable[[str, Tab | None], Tab]) -> None:
+        self._app, self._make = app, make
+        self._opened = 0
+        self.all: list[Tab] = []
+        self.front = self._made(None)
+        self.front.chat.come_to_front()
+
+    def _made(self, opener: Tab | None) -> Tab:
+        self._opened += 1
+        tab = self._make(mode_name(self._opened), opener)
+        self._app.add_mode(tab.mode, lambda: tab.chat)
+        self.all.append(tab)
+        return tab
+
+    def of(self, chat: ChatActions) -> Tab | None:
+        """The tab of a chat; None where it has been closed."""
+        return next((tab for tab in self.all if tab.chat is chat), None)
+
+    def with_session(self, session_id: str) -> Tab | None:
+        """The tab that has this session open."""
+        return next((tab for tab in self.all if tab.session_id == session_id), None)
+
+    async def open(self) -> Tab:
+        """Open another tab behind all others, and go there."""
+        tab = self._made(self.front)
+        await self.go_to(tab)
+        return tab
+
+    async def go_to(self, tab: Tab) -> None:
+        """Bring a tab to the front. A question open there is seen anew, so that no key answers it yet."""
+        if tab is self.front:
+            return
+        self.front.chat.go_behind()
+        self.front = tab
+        mounted = self._app.switch_mode(tab.mode)
+        self._arm()
+        await mounted
+        self._app.call_after_refresh(self._arm)
+        tab.chat.come_to_front()
+        self.show()
+
+    def _arm(self) -> None:
+        screen = self._app.screen
+        if isinstance(screen, Guarded) and screen.is_awake:
+            screen.arm()
+
+    async def close(self, tab: Tab, patience: float) -> None:
+        """End a tab's turn and let go of its session; not the last one. Who looked at it sees its neighbour."""
+        place = self.all.index(tab)
+        self.all.remove(tab)
+        if tab is self.front:
+            await self.go_to(tab.opener if tab.opener in self.all else self.all[max(0, place - 1)])
+        await tab.chat.turns.close(patience)
+        if tab.serving is not None:
+            tab.serving.cancel()
+        await tab.host.close()
+        await self._app.remove_mode(tab.mode)
+        _let_go_of_closed(self._app)
+        self.show()
+
+    async def close_turns(self, patience: float) -> None:
+        """Stop what runs in any of them, and wait for its end, at most `patience` seconds."""
+        await asyncio.gather(*(tab.chat.turns.close(patience) for tab in self.all))
+
+    async def close_sessions(self) -> None:
+        """Let go of all sessions."""
+        await asyncio.gather(*(tab.host.close() for tab in self.all))
+
+    def show(self) -> None:
+        """Name all tabs in the one in front."""
+        labels = [Label(tab.title, tab.mark) for tab in self.all]
+        self.front.chat.tab_bar.show(labels, self.all.index(self.front))
+
+
+def _let_go_of_closed(app: App[None]) -> None:
+    """Textual drops who watches an attribute of the app only at its next change. Each prompt watches the theme,
+    which may never change: all of a closed tab would stay in memory."""
+    watchers: dict[str, list[tuple[MessagePump, object]]] = getattr(app, "__watchers", {})
+    for watching in watchers.values():
+        watching[:] = [each for each in watching if not each[0]._closing]
+
+
+def mode_name(number: int) -> str:
+    """What Textual calls the stack of the tab opened as the nth, counted from 1."""
+    return f"tab-{number}"

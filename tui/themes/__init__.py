@@ -1,0 +1,1 @@
+"""The colours of the app, and how it looks without any."""

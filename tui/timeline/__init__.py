@@ -1,0 +1,1 @@
+"""The timeline of a session: what happened when, on a screen of its own."""

@@ -1,0 +1,116 @@
+"""What an edit does to a file: numbered lines with signs, what changed within them emphasised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from rich.style import Style
+from textual.strip import Strip
+
+from tui.transcript.entries import Call, Kept
+from tui.transcript.kinds import plain
+from tui.transcript.kinds.code import coloured
+from tui.transcript.kinds.hunks import DiffLine, Hunk, parsed
+from tui.transcript.kinds.part import MOST_LINES, Part, Run, wrapped_runs
+from tui.transcript.lines import amount, strip_of
+from tui.transcript.marks import ASIDE
+from tui.transcript.palette import Palette
+from tui.transcript.printable import printable
+
+TELLS = frozenset({"old_text", "new_text", "content"})
+
+_FOLDED = 12
+_EMPHASIS = Style(bold=True, underline=True)
+
+
+def summary(call: Call, output: Kept) -> str:
+    """How many lines are added and removed."""
+    if call.diff is None:
+        return plain.summary(call, output)
+    added, removed = parsed(call.diff).counts
+    return f"+{added} −{removed}"
+
+
+def folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+    """Nothing: the diff says it."""
+    return Part()
+
+
+def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+    """What the tool says of it."""
+    return plain.unfolded(call, output, width, palette)
+
+
+def diff_lines(diff: str, width: int, palette: Palette, *, most: int | None = None) -> list[Strip]:
+    """The hunks of a diff on at most so many lines; the names of the files are left to whoever draws it."""
+    whole = parsed(diff)
+    part = Part(room=most if most is not None else MOST_LINES * 100)
+    digits = max((len(str(line.number)) for hunk in whole.hunks for line in hunk.lines), default=1)
+    for place, hunk in enumerate(whole.hunks):
+        if place:
+            part.add([strip_of((" " * digits + " ⋯", palette.muted + ASIDE))])
+        for line, runs in zip(hunk.lines, _coloured(hunk, whole.path, palette), strict=True):
+            part.add(_drawn(line, runs, digits, width, palette))
+            if part.is_full:
+                return part.strips
+    return part.strips
+
+
+def folded_diff(diff: str, width: int, palette: Palette) -> list[Strip]:
+    """The beginning of a diff, and how much more of it there is."""
+    whole = parsed(diff)
+    lines = sum(len(hunk.lines) for hunk in whole.hunks)
+    strips = diff_lines(diff, width, palette, most=_FOLDED + 2)
+    # A fold that hides a single line would take that line's place itself.
+    if len(strips) <= _FOLDED + 1:
+        return strips
+    strips = strips[:_FOLDED]
+    left = max(lines - _FOLDED, 1)
+    hunks = f" · {len(whole.hunks)} places in all" if len(whole.hunks) > 1 else ""
+    return [*strips, strip_of((f"… {amount(left, 'line')} more{hunks}", palette.muted))]
+
+
+def _coloured(hunk: Hunk, path: str, palette: Palette) -> Iterator[Sequence[Run] | None]:
+    """For each line its runs in the colours of its language, where those are to be had."""
+    texts = [printable(line.text, newlines=False) for line in hunk.lines]
+    sides = {}
+    for sign in "-+":
+        side = [place for place, line in enumerate(hunk.lines) if line.sign in (sign, " ")]
+        runs = coloured([texts[place] for place in side], path, dark=palette.dark)
+        sides[sign] = dict(zip(side, runs, strict=True)) if runs is not None else {}
+    for place, line in enumerate(hunk.lines):
+        yield sides["-" if line.sign == "-" else "+"].get(place)
+
+
+def _drawn(
+    line: DiffLine, runs: Sequence[Run] | None, digits: int, width: int, palette: Palette
+) -> Iterator[Strip]:
+    if line.sign == "\\":
+        yield from wrapped_runs(
+            [(printable(line.text, newlines=False), palette.muted)], width, [(" " * (digits + 3), Style())]
+        )
+        return
+    base = {"+": palette.added, "-": palette.removed}.get(line.sign, Style())
+    text = printable(line.text, newlines=False)
+    runs = [(piece, base + style) for piece, style in runs] if runs is not None else [(text, base)]
+    if line.changed and text == line.text:  # else places in the one are not places in the other
+        runs = _emphasised(runs, line.changed)
+    lead, sign = f"{line.number:>{digits}} ", line.sign
+    for strip in wrapped_runs(runs, width - digits - 3):
+        body = Strip([*strip_of((f"{sign} ", base)), *strip])
+        fill = strip_of((" " * (width - digits - 1 - body.cell_length), base))
+        yield Strip([*strip_of((lead, palette.muted + ASIDE)), *body, *fill])
+        lead, sign = " " * (digits + 1), " " if sign == " " else sign
+
+
+def _emphasised(runs: Sequence[Run], spans: Sequence[tuple[int, int]]) -> list[Run]:
+    result: list[Run] = []
+    place = 0
+    for text, style in runs:
+        cuts = sorted({0, len(text), *(min(max(cut - place, 0), len(text)) for span in spans for cut in span)})
+        for start, end in pairwise(cuts):
+            inside = any(low <= place + start < high for low, high in spans)
+            result.append((text[start:end], style + _EMPHASIS if inside else style))
+        place += len(text)
+    return result

@@ -1,0 +1,174 @@
+"""JSON as a tree: objects and arrays can be folded one by one, and deep ones are at first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
+
+from rich.style import Style
+
+from domain.json_value import JsonValue
+from tui.transcript.entries import Call, Kept
+from tui.transcript.kinds import plain
+from tui.transcript.kinds.part import Part, Run, wrapped_runs
+from tui.transcript.lines import amount, fitted, strip_of
+from tui.transcript.palette import TERMINAL, Palette
+from tui.transcript.printable import printable
+
+TELLS: frozenset[str] = frozenset()
+
+_OPEN_AT_FIRST = 60
+_DEEPEST = 64
+_MOST_ENTRIES = 400
+_LONGEST_STRING = 600
+_HEAD = 2_000
+_PREVIEW = 60
+
+
+def value_in(text: str) -> tuple[str, JsonValue] | None:
+    """What stands before the JSON of an output, and its object or array; None where there is none."""
+    head, rest = "", text.lstrip()
+    if rest[:1] not in ("{", "["):
+        # Answers of the web have lines about them above what was got.
+        head, gap, rest = text[:_HEAD].partition("\n\n")
+        rest = text[len(head) + len(gap) :].lstrip() if gap else ""
+        if rest[:1] not in ("{", "["):
+            return None
+    value = _decoded(rest)
+    return None if value is None else (head, value)
+
+
+@lru_cache(maxsize=4)
+def _decoded(text: str) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def summary(call: Call, output: Kept) -> str:
+    """How much there is at the top."""
+    found = _found(output)
+    return _extent(found[1]) if found is not None else plain.summary(call, output)
+
+
+def folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+    """The beginning on one line."""
+    part = Part()
+    if (found := _found(output)) is not None:
+        part.add(
+            [strip_of((fitted(printable(_in_short(found[1], width), newlines=False), width), palette.muted))]
+        )
+    return part
+
+
+def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+    """The tree, down to where it becomes too much; a click on a line with a mark opens or folds it."""
+    found = _found(output)
+    if found is None:
+        return plain.unfolded(call, output, width, palette)
+    head, value = found
+    part = Part()
+    for line in head.split("\n") if head else ():
+        part.add(wrapped_runs([(printable(line, newlines=False), palette.muted)], width))
+    depth = _depth_for(value, _OPEN_AT_FIRST)
+    rows = _rows(value, "$", "", 0, depth, call.toggled, palette)
+    if not all(part.add(wrapped_runs(runs, width, lead, hang), key) for lead, hang, runs, key in rows):
+        part.rest = "more of it"
+    return part
+
+
+def _found(output: Kept) -> tuple[str, JsonValue] | None:
+    return value_in(output.head) if not output.tail else None
+
+
+_Row = tuple[list[Run], str, list[Run], str | None]
+
+
+def _rows(
+    value: JsonValue, key: str, name: str, level: int, depth: int, toggled: AbstractSet[str], palette: Palette
+) -> Iterator[_Row]:
+    """A value and what it holds. `key` is its place, from the top; a toggled one is not as its depth says."""
+    label: list[Run] = [(f"{printable(name, newlines=False)}: ", palette.accent)] if name else []
+    indent = "  " * min(level, 12)
+    children = _children(value)
+    if not children:
+        text, style = _scalar(value, palette)
+        yield [(f"{indent}  ", Style())], f"{indent}  ", [*label, (text, style)], None
+        return
+    is_open = (level < depth) != (key in toggled) and level < _DEEPEST
+    mark: list[Run] = [(f"{indent}{'▾' if is_open else '▸'} ", palette.muted)]
+    told = (
+        _extent(value) if is_open else fitted(printable(_in_short(value, _PREVIEW), newlines=False), _PREVIEW)
+    )
+    yield mark, f"{indent}  ", [*label, (told, palette.muted)], key
+    if not is_open:
+        return
+    for child_name, child in children[:_MOST_ENTRIES]:
+        yield from _rows(child, f"{key}.{child_name}", child_name, level + 1, depth, toggled, palette)
+    if (left := len(children) - _MOST_ENTRIES) > 0:
+        yield [(f"{indent}    ", Style())], f"{indent}    ", [(f"… {left:,} more", palette.muted)], None
+
+
+def _children(value: JsonValue) -> Sequence[tuple[str, JsonValue]]:
+    if isinstance(value, Mapping):
+        return list(value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [(str(place), child) for place, child in enumerate(value)]
+    return ()
+
+
+def _depth_for(value: JsonValue, lines: int) -> int:
+    """How many levels can be open such that about so many lines are drawn; at least one."""
+    level, count, depth = [value], 0, 0
+    while level and depth < _DEEPEST:
+        below = [child for each in level for _, child in _children(each)[: lines + 1]]
+        count += len(below)
+        if depth and count > lines:
+            break
+        level, depth = below, depth + 1
+    return depth
+
+
+def _scalar(value: JsonValue, palette: Palette) -> tuple[str, Style]:
+    match value:
+        case str():
+            text = printable(json.dumps(value[:_LONGEST_STRING], ensure_ascii=False), newlines=False)
+            left = len(value) - _LONGEST_STRING
+            return (f"{text}… {amount(left, 'character')} more" if left > 0 else text), palette.ok
+        case bool() | None:
+            return json.dumps(value), palette.warning
+        case int() | float():
+            return fitted(_number(value), _LONGEST_STRING), palette.inline_code
+        case _:
+            return ("{}" if isinstance(value, Mapping) else "[]"), palette.muted
+
+
+def _number(value: float) -> str:
+    try:
+        return json.dumps(value)
+    except ValueError:  # more digits than Python writes
+        return "a very long number"
+
+
+def _extent(value: JsonValue) -> str:
+    if isinstance(value, Mapping):
+        return "{" + amount(len(value), "key") + "}"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"[{len(value):,} entr{'y' if len(value) == 1 else 'ies'}]"
+    return ""
+
+
+def _in_short(value: JsonValue, room: int) -> str:
+    """The keys of an object, the first entry of an array."""
+    brackets = 0
+    while not isinstance(value, Mapping | str) and (children := _children(value)) and brackets < _DEEPEST:
+        value, brackets = children[0][1], brackets + 1
+    if isinstance(value, Mapping):
+        told = "{ " + ", ".join(key[:room] for key in list(value)[:room]) + " }"
+    else:
+        told = _scalar(value[:room] if isinstance(value, str) else value, TERMINAL)[0] if brackets else ""
+    return "[" * brackets + told + "]" * brackets

@@ -1,0 +1,105 @@
+"""The kinds of outputs, and how each is looked at: the one place that chooses."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Protocol, assert_never
+
+from domain.execution import Outcome
+from tui.transcript.entries import Call, Kept
+from tui.transcript.kinds import changes, json_tree, matches, plain, plan, source, terminal, tree
+from tui.transcript.kinds.part import Part
+from tui.transcript.palette import Palette
+
+
+class Kind(Enum):
+    """What an output is, as far as looking at it is concerned."""
+
+    CHANGES = auto()
+    TERMINAL = auto()
+    MATCHES = auto()
+    TREE = auto()
+    SOURCE = auto()
+    JSON = auto()
+    PLAN = auto()
+    PLAIN = auto()
+
+
+# Tools of ours say what they answer. What others answer is told by its shape.
+BY_TOOL = {
+    "edit_file": Kind.CHANGES,
+    "write_file": Kind.CHANGES,
+    "run_command": Kind.TERMINAL,
+    "grep_search": Kind.MATCHES,
+    "glob_search": Kind.TREE,
+    "list_directory": Kind.TREE,
+    "read_file": Kind.SOURCE,
+    "inspect": Kind.SOURCE,
+    "update_plan": Kind.PLAN,
+}
+_LOOKED_AT = 4_000
+
+
+class View(Protocol):
+    """A way to look at a call and its output. What it cannot make out it shows as plain text."""
+
+    @property
+    def TELLS(self) -> frozenset[str]:
+        """The names of the arguments that it tells itself."""
+        ...
+
+    def summary(self, call: Call, output: Kept) -> str:
+        """The output in a few words, for the row of the call."""
+        ...
+
+    def folded(self, call: Call, output: Kept, width: int, palette: Palette) -> Part:
+        """The few lines that matter."""
+        ...
+
+    def unfolded(self, call: Call, output: Kept, width: int, palette: Palette) -> Part:
+        """As much of it as a card holds."""
+        ...
+
+
+def kind_of(call: Call) -> Kind:
+    """The kind of a call: by its tool, by what it changes, and else by the shape of its output."""
+    known = BY_TOOL.get(call.tool)
+    if known is Kind.TERMINAL or (known is None and isinstance(call.arguments.get("command"), str)):
+        return Kind.TERMINAL
+    if call.outcome not in (None, Outcome.OK):
+        return Kind.PLAIN  # a sentence about what went wrong
+    if known is not None:
+        return known
+    if call.diff is not None:
+        return Kind.CHANGES
+    return _by_shape(call.output) if call.output is not None else Kind.PLAIN
+
+
+def _by_shape(output: Kept) -> Kind:
+    if not output.tail and json_tree.value_in(output.head) is not None:
+        return Kind.JSON
+    beginning = output.head[:_LOOKED_AT]
+    return Kind.TERMINAL if "\x1b[" in beginning or "\r" in beginning.replace("\r\n", "") else Kind.PLAIN
+
+
+def view_of(call: Call) -> View:
+    """How a call is looked at."""
+    match kind := kind_of(call):
+        case Kind.CHANGES:
+            return changes
+        case Kind.TERMINAL:
+            return terminal
+        case Kind.MATCHES:
+            return matches
+        case Kind.TREE:
+            return tree
+        case Kind.SOURCE:
+            return source
+        case Kind.JSON:
+            return json_tree
+        case Kind.PLAN:
+            return plan
+        case Kind.PLAIN:
+            return plain
+        case _:
+            assert_never(kind)

@@ -1,0 +1,187 @@
+"""The matches of a search: grouped by file, each with its line, what matched emphasised."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, islice
+
+from rich.cells import cell_len
+from rich.style import Style
+from textual.strip import Strip
+
+from domain.json_value import JsonObject
+from tui.transcript.entries import Call, Kept
+from tui.transcript.kinds import plain
+from tui.transcript.kinds.part import Part, Run, wrapped_runs
+from tui.transcript.kinds.source import sentence
+from tui.transcript.lines import amount, fitted, strip_of
+from tui.transcript.palette import Palette
+from tui.transcript.printable import printable
+
+TELLS: frozenset[str] = frozenset()
+
+_MATCH = re.compile(r"(.+?):(\d{1,12}):(.*)")
+_AROUND = re.compile(r"-(\d{1,12})-")
+_COUNTED = re.compile(r"\[(\d+ match(?:es)?) in (\d+) of ")
+_FIRST = re.compile(r"\[the first (\d+) matches")
+_NONE = re.compile(r"\[no match in \d+ files?\]")
+_NOTES = 4
+_LONGEST_NAME = 40
+_LONGEST_PATTERN = 400
+_MOST_LINES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One line of a file; `matches` says whether it is a match or stands beside one."""
+
+    path: str
+    number: int
+    text: str
+    matches: bool
+
+
+def summary(call: Call, output: Kept) -> str:
+    """How many matches in how many files."""
+    for line in plain.last_lines(output, _NOTES):
+        if counted := _COUNTED.match(line):
+            return f"{counted[1]} · {amount(int(counted[2]), 'file')}"
+        if first := _FIRST.match(line):
+            return f"the first {first[1]} matches"
+        if _NONE.match(line):
+            return "no match"
+    return plain.summary(call, output)
+
+
+def folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+    """The files on one line, each with its number of matches."""
+    part = Part()
+    counts = _counts(_parsed(output.head))
+    if not counts:
+        return part if summary(call, output) == "no match" else sentence(output, width, palette)
+    told, left = "", len(counts)
+    for path, count in counts.items():
+        name = fitted(printable(path, newlines=False), _LONGEST_NAME)
+        further = f"{told} · {name} {count}" if told else f"{name} {count}"
+        if told and cell_len(further) > width - len(f" · … {left} more"):
+            told += f" · … {left} more"
+            break
+        told, left = further, left - 1
+    part.add([strip_of((fitted(told, width), palette.muted))])
+    return part
+
+
+def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+    """A heading for each file, and below it its lines with their numbers."""
+    part = Part()
+    hits = _parsed(output.head)
+    counts = _counts(hits)
+    if not counts:
+        return plain.unfolded(call, output, width, palette)
+    spots = _spotter(call.arguments)
+    digits = max(len(str(hit.number)) for hit in hits if isinstance(hit, Hit))
+    path, drawn = "", 0
+    for hit in hits:
+        strips: Iterable[Strip]
+        if isinstance(hit, str):
+            strips = wrapped_runs([(printable(hit, newlines=False), palette.muted)], width)
+        else:
+            strips = _line(hit, digits, width, palette, spots)
+            if hit.path != path:
+                path = hit.path
+                strips = chain(_heading(path, counts[path], width, palette), strips)
+        if not part.add(strips):
+            break
+        drawn += 1
+    if drawn < len(hits) or output.tail:
+        part.rest = f"{amount(max(output.lines - drawn, 1), 'line')} more"
+    return part
+
+
+def _heading(path: str, count: int, width: int, palette: Palette) -> Iterator[Strip]:
+    told = f"  {count:,} match" + ("" if count == 1 else "es")
+    name: Run = (printable(path, newlines=False), palette.accent + Style(bold=True))
+    return wrapped_runs([name, (told, palette.muted)], width)
+
+
+def _line(
+    hit: Hit, digits: int, width: int, palette: Palette, spots: Callable[[str], Sequence[tuple[int, int]]]
+) -> Iterator[Strip]:
+    sign = ":" if hit.matches else "-"
+    lead: list[Run] = [(f"{hit.number:>{digits + 2}}{sign} ", palette.muted)]
+    text = printable(hit.text, newlines=False)
+    if not hit.matches:
+        return wrapped_runs([(text, palette.muted)], width, lead, " " * (digits + 4))
+    runs: list[Run] = []
+    place = 0
+    for start, end in spots(text):
+        runs += [
+            (text[place:start], Style()),
+            (text[start:end], palette.accent + Style(bold=True, underline=True)),
+        ]
+        place = end
+    runs.append((text[place:], Style()))
+    return wrapped_runs([run for run in runs if run[0]] or [("", Style())], width, lead, " " * (digits + 4))
+
+
+def _counts(hits: Iterable[Hit | str]) -> Counter[str]:
+    return Counter(hit.path for hit in hits if isinstance(hit, Hit) and hit.matches)
+
+
+@lru_cache(maxsize=16)
+def _parsed(text: str) -> tuple[Hit | str, ...]:
+    """The lines as `path:line:text`, those around them as `path-line-text`, and all others as they are.
+
+    Either may look like the other: a line belongs to the file that others belong to as well.
+    """
+    lines = list(islice(plain.lines_of(text), _MOST_LINES))
+    found = [_MATCH.fullmatch(line) for line in lines]
+    paths = {match[1] for match in found if match is not None}
+    hits: list[Hit | str] = []
+    path = ""
+    for line, match in zip(lines, found, strict=True):
+        hit = _beside(line, path, paths) or (
+            Hit(match[1], int(match[2]), match[3], True) if match is not None else line
+        )
+        if isinstance(hit, Hit):
+            path = hit.path
+        if hit != "--":
+            hits.append(hit)
+    return tuple(hits)
+
+
+def _beside(line: str, path: str, paths: Collection[str]) -> Hit | None:
+    """The line as one that stands beside a match, of the file before it or of one that has matches."""
+    for around in _AROUND.finditer(line):
+        name = line[: around.start()]
+        if name in paths and not line.startswith(f"{path}:"):
+            return Hit(name, int(around[1]), line[around.end() :], False)
+    return None
+
+
+def _spotter(arguments: JsonObject) -> Callable[[str], Sequence[tuple[int, int]]]:
+    """Finds where a line matches; nowhere where the pattern is none.
+
+    The engine is that of the search: with another one a pattern could take for ever.
+    """
+    pattern = arguments.get("pattern")
+    if not isinstance(pattern, str) or not 0 < len(pattern) <= _LONGEST_PATTERN:
+        return lambda _text: ()
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    options.case_sensitive = arguments.get("case_insensitive") is not True
+    try:
+        compiled = re2.compile(pattern, options)
+    except re2.error:
+        return lambda _text: ()
+
+    def spots(text: str) -> Sequence[tuple[int, int]]:
+        return [match.span() for match in compiled.finditer(text) if match.end() > match.start()]
+
+    return spots

@@ -1,0 +1,77 @@
+"""Text as it is: what any output is shown as that is nothing better, or is damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.style import Style
+
+from domain.tool import RiskLevel
+from tui.transcript.entries import Call, Kept
+from tui.transcript.kinds.part import Part
+from tui.transcript.lines import amount, fitted, program_text, strip_of, wrapped
+from tui.transcript.palette import Palette
+
+TELLS: frozenset[str] = frozenset()
+
+_FOLDED = 6
+_TAIL_LOOKED_AT = 8_000
+
+
+def summary(call: Call, output: Kept) -> str:
+    """How many lines there are."""
+    return amount(output.lines, "line") if output.lines else ""
+
+
+def folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+    """The last lines of what changed something; of a call that only looked, nothing."""
+    part = Part()
+    if call.risk is RiskLevel.HIGH and call.diff is None:
+        shown = last_lines(output, _FOLDED)
+        part.add(strip_of((fitted(line, width), palette.muted)) for line in shown)
+        part.above = output.lines - len(shown)
+    return part
+
+
+def last_lines(output: Kept, count: int) -> list[str]:
+    """The last lines of an output, safe to draw, but for the empty ones at its end. Not all is looked at."""
+    text = program_text((output.tail or output.head)[-_TAIL_LOOKED_AT:]).strip("\n")
+    return text.split("\n")[-count:] if text else []
+
+
+def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+    """The lines from the first on."""
+    part = Part()
+    fill(part, output, width)
+    return part
+
+
+def fill(part: Part, output: Kept, width: int) -> None:
+    """Add the lines of an output to a part until it is full, and say there what is left out."""
+    drawn = 0
+    for line in lines_of(output.head):
+        # A line is cut before it is looked at: one may be as long as the whole output.
+        reach = (part.room - len(part.strips) + 1) * width
+        pieces = wrapped(program_text(line[:reach]), width)
+        if not part.add(strip_of((piece, Style())) for piece in pieces) or len(line) > reach:
+            part.rest = _rest(output, drawn)
+            return
+        drawn += 1
+    if output.tail:
+        part.rest = _rest(output, drawn)
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """The lines of a text one by one, without the empty ones at its end."""
+    text = text.rstrip("\n")
+    place = 0
+    while text and place <= len(text):
+        end = text.find("\n", place)
+        end = len(text) if end < 0 else end
+        yield text[place:end].removesuffix("\r")
+        place = end + 1
+
+
+def _rest(output: Kept, drawn: int) -> str:
+    left = output.lines - drawn
+    return f"{amount(left, 'line')} more" if left > 1 or output.lines > 1 else "the rest of a long line"

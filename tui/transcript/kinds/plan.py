@@ -1,0 +1,34 @@
+"""A plan: its steps, as the model keeps them."""
+
+from __future__ import annotations
+
+from tui.transcript.entries import Call, Kept
+from tui.transcript.kinds import plain
+from tui.transcript.kinds.part import Part, more
+from tui.transcript.lines import amount, fitted, strip_of
+from tui.transcript.palette import Palette
+
+TELLS = frozenset({"items"})
+
+_FOLDED = 8
+
+
+def summary(call: Call, output: Kept) -> str:
+    """How many steps there are."""
+    return amount(output.lines, "step")
+
+
+def folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+    """The first steps."""
+    part = Part()
+    lines = plain.last_lines(output, output.lines)
+    shown = lines if len(lines) <= _FOLDED + 1 else lines[:_FOLDED]
+    part.add(strip_of((fitted(line, width), palette.muted)) for line in shown)
+    if len(shown) < len(lines):
+        part.add([more(len(lines) - len(shown), "more", palette)])
+    return part
+
+
+def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+    """All steps."""
+    return plain.unfolded(call, output, width, palette)

@@ -1,0 +1,75 @@
+"""A page of a file: numbered lines, in the colours of its language."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from rich.style import Style
+
+from tui.transcript.entries import Call, Kept
+from tui.transcript.kinds import plain
+from tui.transcript.kinds.code import coloured
+from tui.transcript.kinds.part import Part, Run, wrapped_runs
+from tui.transcript.lines import amount
+from tui.transcript.palette import Palette
+from tui.transcript.printable import printable
+
+TELLS: frozenset[str] = frozenset()
+
+_NUMBERED = re.compile(r" {0,5}(\d{1,12})\t(.*)")
+_PAGE = re.compile(r"\[lines (\d+)-(\d+) of (\d+)[;\]]")
+
+
+def summary(call: Call, output: Kept) -> str:
+    """How many lines, or which of how many."""
+    last = plain.last_lines(output, 3)
+    for line in last:
+        if page := _PAGE.match(line):
+            return f"lines {page[1]}–{page[2]} of {page[3]}"
+    if not _NUMBERED.match(output.head):
+        return plain.summary(call, output)
+    return amount(output.lines - sum(line.startswith("[") for line in last), "line")
+
+
+def folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+    """Nothing: the row says it all, but for a sentence in place of a page."""
+    return sentence(output, width, palette) if not _NUMBERED.match(output.head) else Part()
+
+
+def sentence(output: Kept, width: int, palette: Palette) -> Part:
+    """An output of one line, such as that there is nothing; of a longer one, nothing."""
+    part = Part()
+    if output.lines == 1:
+        part.add(wrapped_runs([(printable(output.head.strip("\n"), newlines=False), palette.muted)], width))
+    return part
+
+
+def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+    """The lines with their numbers; what has none stands as it is."""
+    if not _NUMBERED.match(output.head):
+        return plain.unfolded(call, output, width, palette)
+    part = Part()
+    lines = list(islice(plain.lines_of(output.head), part.room))
+    parsed = [_NUMBERED.fullmatch(line) for line in lines]
+    digits = max(len(match[1]) for match in parsed if match is not None)
+    texts = [printable(match[2], newlines=False) for match in parsed if match is not None]
+    path = call.arguments.get("path")
+    runs = iter(coloured(texts, path, dark=palette.dark) or () if isinstance(path, str) else ())
+    plainly = iter(texts)
+    hang = " " * (digits + 2)
+    for drawn, (line, match) in enumerate(zip(lines, parsed, strict=True)):
+        if match is None:
+            note: list[Run] = [(printable(line, newlines=False), palette.muted)]
+            strips = wrapped_runs(note, width)
+        else:
+            text = next(plainly)
+            strips = wrapped_runs(
+                next(runs, ((text, Style()),)), width, [(f"{match[1]:>{digits}}  ", palette.muted)], hang
+            )
+        if not part.add(strips):
+            part.rest = f"{amount(output.lines - drawn, 'line')} more"
+            return part
+    if output.lines > len(lines):
+        part.rest = f"{amount(output.lines - len(lines), 'line')} more"
+    return part

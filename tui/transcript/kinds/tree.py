@@ -1,0 +1,132 @@
+"""Names of files as a tree: what a folder holds, and what a pattern found below it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from rich.style import Style
+
+from tui.transcript.entries import Call, Kept
+from tui.transcript.kinds import plain
+from tui.transcript.kinds.part import Part, Run, wrapped_runs
+from tui.transcript.kinds.source import sentence
+from tui.transcript.lines import amount, size
+from tui.transcript.palette import Palette
+from tui.transcript.printable import printable
+
+TELLS: frozenset[str] = frozenset()
+
+_SIZED = re.compile(r"(.+)  (\d{1,15})")
+_LINKED = re.compile(r"(.+) -> (.+)")
+_REMARK = re.compile(r"\[.*\]")
+_DEEPEST = 24
+
+
+@dataclass(slots=True)
+class _Node:
+    """A name; `told` is what is said of it, `names` what it holds where it is a folder."""
+
+    told: str = ""
+    is_folder: bool = False
+    names: dict[str, _Node] = field(default_factory=dict)
+
+
+def summary(call: Call, output: Kept) -> str:
+    """How many folders and files there are."""
+    remarks = sum(_REMARK.fullmatch(line) is not None for line in plain.last_lines(output, 2))
+    count = output.lines - remarks
+    if (
+        output.lines == 1
+        and " " in output.head
+        and not _SIZED.fullmatch(output.head)
+        and not _LINKED.match(output.head)
+    ):
+        return ""  # a sentence, which the card shows
+    folders = output.head.count("/\n") + output.head.rstrip("\n").endswith("/")
+    parts = [amount(folders, "folder")] if folders else []
+    return " · ".join([*parts, *([amount(count - folders, "file")] if count > folders else [])])
+
+
+def folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+    """Nothing: the row counts them. A sentence in place of names is shown."""
+    return Part() if summary(call, output) else sentence(output, width, palette)
+
+
+def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+    """Folders with what is in them below."""
+    if not summary(call, output):
+        return plain.unfolded(call, output, width, palette)
+    part = Part()
+    # Every line is at least one line of the tree: more of them could not be drawn anyway.
+    lines = list(islice(plain.lines_of(output.head), part.room))
+    remarks = [line for line in lines if _REMARK.fullmatch(line)]
+    root = _Node(is_folder=True)
+    for line in lines:
+        if not _REMARK.fullmatch(line):
+            _plant(root, line)
+    whole = all(part.add(wrapped_runs(runs, width, lead, hang)) for lead, hang, runs in _rows(root, palette))
+    if not whole or output.lines > len(lines):
+        part.rest = f"{amount(max(output.lines - part.room, 1), 'line')} more"
+    for line in remarks:
+        part.add(wrapped_runs([(printable(line, newlines=False), palette.muted)], width))
+    return part
+
+
+def _plant(root: _Node, line: str) -> None:
+    told = ""
+    if sized := _SIZED.fullmatch(line):
+        line, told = sized[1], size(int(sized[2]))
+    elif linked := _LINKED.fullmatch(line):
+        line, told = linked[1], f"→ {linked[2]}"
+    is_folder = line.endswith("/")
+    *folders, name = line.rstrip("/").split("/", _DEEPEST)
+    node = root
+    for folder in folders:
+        node = node.names.setdefault(folder, _Node(is_folder=True))
+        node.is_folder = True
+    leaf = node.names.setdefault(name, _Node())
+    leaf.told, leaf.is_folder = told, leaf.is_folder or is_folder
+
+
+def _rows(root: _Node, palette: Palette) -> Iterator[tuple[list[Run], str, list[Run]]]:
+    """What stands before a row, what before the next ones of the same name, and the row."""
+    stack = [(iter(_joined(root)), "")]
+    while stack:
+        names, indent = stack[-1]
+        entry = next(names, None)
+        if entry is None:
+            stack.pop()
+            continue
+        name, node, is_last = entry
+        lead: list[Run] = [(indent + ("└─ " if is_last else "├─ "), palette.muted)]
+        below = indent + ("   " if is_last else "│  ")
+        runs: list[Run] = [(printable(name, newlines=False), _style(node, palette))]
+        told = node.told or (_counted(len(node.names)) if node.names else "")
+        if told:
+            runs.append((f"  {printable(told, newlines=False)}", palette.muted))
+        yield lead, below, runs
+        if node.names:
+            stack.append((iter(_joined(node)), below))
+
+
+def _joined(node: _Node) -> Iterator[tuple[str, _Node, bool]]:
+    """The names of a folder, a folder with nothing but another folder in it joined to that one."""
+    last = len(node.names) - 1
+    for place, (name, child) in enumerate(node.names.items()):
+        while len(child.names) == 1 and not child.told:
+            ((only, grandchild),) = child.names.items()
+            if not grandchild.is_folder:
+                break
+            name, child = f"{name}/{only}", grandchild
+        yield (f"{name}/" if child.is_folder else name), child, place == last
+
+
+def _style(node: _Node, palette: Palette) -> Style:
+    return palette.accent if node.is_folder else Style()
+
+
+def _counted(count: int) -> str:
+    return f"{count:,} entr" + ("y" if count == 1 else "ies")

@@ -1,0 +1,1 @@
+"""The question whether to trust what a folder brings along."""
