@@ -14,11 +14,17 @@ from pathlib import Path
 
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
 
+from textual.pilot import Pilot
+
+from application.agent_session import AgentSession
 from application.ports import Observer, Person
-from application.run_agent import RunAgent
+from domain.masking import SecretMask
+from domain.past_session import SessionChoice
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
+from infrastructure.ledger.recording import unrecorded
 from tui.app import QuorumApp
+from tui.review.dialog import ReviewDialog
 
 IMAGES = Path(__file__).parent / "images"
 RETRY = '''\
@@ -46,7 +52,7 @@ PROMPT = (
 
 
 def compose_in(root: Path) -> Callable[[Person, Observer], object]:
-    async def compose(person: Person, observer: Observer) -> RunAgent:
+    async def compose(person: Person, observer: Observer, choice: SessionChoice) -> AgentSession:
         loaded = load_settings(cwd=root, environ={"HOME": str(root)})
         container = Container(
             settings=loaded.settings,
@@ -55,8 +61,10 @@ def compose_in(root: Path) -> Callable[[Person, Observer], object]:
             environ={},
             person=person,
             observer=observer,
+            record=unrecorded(),
+            mask=SecretMask(),
         )
-        agent: RunAgent = container.run_agent()
+        agent: AgentSession = container.agent()
         await agent.open()
         return agent
 
@@ -70,15 +78,43 @@ def save(app: QuorumApp, name: str) -> None:
     (IMAGES / name).write_text(re.sub(r"[ \t]+$", "", svg, flags=re.MULTILINE), encoding="utf-8")
 
 
+async def until(pilot: Pilot[None], holds: Callable[[], object]) -> None:
+    """Until something holds, and all of it is painted."""
+    async with asyncio.timeout(30):
+        while not holds():
+            await pilot.pause(0.05)
+    await pilot.pause(0.4)
+
+
 async def take(root: Path) -> None:
+    """The pictures, in the order of a session."""
     app = QuorumApp(compose_in(root), cwd=root, clock=lambda: 0.0)
     async with app.run_test(size=(120, 40)) as pilot:
         app.chat.submit(PROMPT)
-        async with asyncio.timeout(20):
-            while len(app.screen_stack) < 2:
-                await pilot.pause(0.05)
-        await pilot.pause(0.3)
+        await until(pilot, lambda: isinstance(app.screen, ReviewDialog))
         save(app, "review.svg")
+        for _ in range(2):
+            asked = app.screen
+            await pilot.press("y")
+            await until(pilot, lambda asked=asked: app.screen is not asked)
+        await until(pilot, lambda: not app.chat.turns.running)
+        await pilot.press("pageup")
+        await pilot.pause(0.3)
+        save(app, "cards.svg")
+        await pilot.press("ctrl+end", *"fix the test in @ret")
+        await until(pilot, lambda: app.chat.prompt.menu.display)
+        save(app, "files.svg")
+        await pilot.press("escape", "ctrl+u", "ctrl+s")
+        await until(pilot, lambda: app.screen is not app.chat)
+        save(app, "timeline.svg")
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat)
+        await app.run_action("app.ask('find sleep in src')")
+        await until(pilot, lambda: app.chat.session is not None and not app.chat.turns.running)
+        save(app, "tabs.svg")
+        await app.run_action("screen.show_permissions")
+        await until(pilot, lambda: app.screen is not app.chat)
+        save(app, "permissions.svg")
         app.exit()
 
 

@@ -1,0 +1,35 @@
+"""The keys in `docs/keys.md`, as they really are: `.venv/bin/python docs/keys.py` writes them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tui.key_names import shown_key
+from tui.keymap import by_room, is_remappable
+
+PAGE = Path(__file__).parent / "keys.md"
+BEGIN, END = "<!-- keys: begin -->", "<!-- keys: end -->"
+
+
+def render(page: str) -> str:
+    """The page with the tables of all rooms between the two marks."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    tables = "\n".join(_tables())
+    return f"{before}{BEGIN}\n{tables}\n{END}{after}"
+
+
+def _tables() -> Iterator[str]:
+    for title, rows in by_room({}):
+        yield f"\n### {title}\n"
+        yield "| name | keys | |"
+        yield "|---|---|---|"
+        for deed, keys in rows:
+            name = f"`{deed.name}`" if is_remappable(deed.name) else f"`{deed.name}` (fixed)"
+            yield f"| {name} | {' '.join(f'`{shown_key(key)}`' for key in keys)} | {deed.does} |"
+    yield ""
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
