@@ -1,7 +1,8 @@
 """What the transcript costs. Run `python benchmarks/transcript.py`; it starts itself in a pseudo-terminal.
 
 Prints CPU seconds for streams of Markdown at full speed and paced, the cost of one frame and one key press
-beside transcripts of several lengths, and of a resize. `--one CASE…` runs a single case in this terminal.
+beside transcripts of several lengths, of a resize, and of finding. `--one CASE…` runs a single case in this
+terminal.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pexpect
+from rich.style import Style
 from textual import events
 from textual.app import App, ComposeResult
 from textual.widgets import TextArea
@@ -86,13 +88,7 @@ async def stream(app: Bench, pieces: int, pause: float) -> dict[str, float]:
 
 async def beside(app: Bench, entries: int) -> dict[str, float]:
     """Beside so many entries: a frame, a key press until it is painted, a resize, idling for a second."""
-    for number in range(entries // 2):
-        app.view.apply(ev.TurnStarted(prompt=f"prompt {number}"))
-        app.view.apply(
-            ev.ResponseCompleted(turn_index=number, response=LlmResponse.from_text(_SECTION * (1 + number % 3)))
-        )
-    app.view.flush()
-    await asyncio.sleep(0.3)
+    await _filled(app, entries)
     key = await _each(50, lambda: app.query_one(TextArea).insert("x"))
     frame = await _each(50, lambda: (app.view.apply(ev.TextDelta(text="word ")), app.view.flush()))
     width = app.size.width
@@ -115,6 +111,35 @@ async def beside(app: Bench, entries: int) -> dict[str, float]:
     }
 
 
+async def found(app: Bench, entries: int) -> dict[str, float]:
+    """Finding in so many entries: a step of the search, all of it, and going to the next place."""
+    from tui.finding.finder import Finder
+
+    await _filled(app, entries)
+    finder = Finder(app.view, Style(underline=True), Style(reverse=True))
+    steps: list[float] = []
+    finder.look_for("some bold")
+    complete = False
+    while not complete:
+        begun = time.process_time()
+        complete = finder.work()
+        steps.append(time.process_time() - begun)
+        await asyncio.sleep(0)
+    following = await _each(50, lambda: finder.go_on(backwards=False))
+    finder.close()
+    return {"step ms": max(steps[1:]) * 1000, "all ms": sum(steps) * 1000, "next ms": following * 1000}
+
+
+async def _filled(app: Bench, entries: int) -> None:
+    for number in range(entries // 2):
+        app.view.apply(ev.TurnStarted(prompt=f"prompt {number}"))
+        app.view.apply(
+            ev.ResponseCompleted(turn_index=number, response=LlmResponse.from_text(_SECTION * (1 + number % 3)))
+        )
+    app.view.flush()
+    await asyncio.sleep(0.3)
+
+
 async def _each(times: int, act: Callable[[], object]) -> float:
     """Median CPU seconds of an act and the painting that follows from it."""
     costs = []
@@ -134,6 +159,7 @@ CASES: dict[str, Callable[[Bench], Awaitable[dict[str, float]]]] = {
     "beside 10 entries": lambda app: beside(app, 10),
     "beside 1,000 entries": lambda app: beside(app, 1_000),
     "beside 10,000 entries": lambda app: beside(app, 10_000),
+    "found in 10,000 entries": lambda app: found(app, 10_000),
 }
 
 
