@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from application.agent_session import AgentSession
 from application.ports import LlmSession
 from application.run_agent import RunAgent
 from application.switchable_session import GO_ON
@@ -58,10 +59,10 @@ async def test_a_model_chosen_between_prompts_answers_the_next_one_with_the_whol
     other = second(bench, LlmResponse.from_text("two"))
     await bench.agent.execute("first")
 
-    await bench.agent.set_model("other/model")
+    await bench.front.set_model("other/model")
     report = await bench.agent.execute("second")
 
-    assert (report.text, bench.agent.model) == ("two", "other/model")
+    assert (report.text, bench.front.model) == ("two", "other/model")
     assert len(other.sent[0].messages) == 3
     assert other.sent[0].tools == (READ,)
     assert bench.observer.of(ModelChanged) == [ModelChanged(model="other/model")]
@@ -71,9 +72,9 @@ async def test_a_model_that_cannot_be_had_changes_nothing() -> None:
     bench = Bench(LlmResponse.from_text("one"))
 
     with pytest.raises(ProviderError, match="there is no other/model"):
-        await bench.agent.set_model("other/model")
+        await bench.front.set_model("other/model")
 
-    assert bench.agent.model == "fake/model"
+    assert bench.front.model == "fake/model"
     assert bench.observer.of(ModelChanged) == []
     assert (await bench.agent.execute("go")).text == "one"
 
@@ -81,14 +82,14 @@ async def test_a_model_that_cannot_be_had_changes_nothing() -> None:
 async def test_choosing_the_model_in_force_is_no_change() -> None:
     bench = Bench()
 
-    await bench.agent.set_model("fake/model")
+    await bench.front.set_model("fake/model")
 
     assert bench.observer.of(ModelChanged) == []
 
 
 async def test_chosen_while_a_tool_runs_the_results_go_to_the_new_model_with_the_same_tools() -> None:
     async def choose(arguments: JsonObject, context: ToolExecutionContext) -> str:
-        await bench.agent.set_model("other/model")
+        await bench.front.set_model("other/model")
         return "contents"
 
     bench = Bench(reads("a"), tool=FakeTool("read", choose))
@@ -115,7 +116,7 @@ async def test_chosen_while_an_answer_streams_it_is_heard_to_its_end_and_counted
     turn = asyncio.create_task(bench.agent.execute("first"))
     await bench.session.waiting.wait()
 
-    await bench.agent.set_model("other/model")
+    await bench.front.set_model("other/model")
     gate.set()
     first = await turn
     await bench.agent.execute("second")
@@ -134,7 +135,7 @@ async def test_what_one_model_paused_another_is_asked_to_go_on_with() -> None:
     turn = asyncio.create_task(bench.agent.execute("go"))
     await bench.session.waiting.wait()
 
-    await bench.agent.set_model("other/model")
+    await bench.front.set_model("other/model")
     gate.set()
 
     assert (await turn).text == "done"
@@ -147,19 +148,19 @@ async def test_two_models_chosen_at_once_end_with_the_one_chosen_last() -> None:
     third = FakeSession([], conversation=bench.conversation, model="third/model")
     bench.shelf.sessions["third/model"] = third
 
-    await asyncio.gather(bench.agent.set_model("other/model"), bench.agent.set_model("third/model"))
+    await asyncio.gather(bench.front.set_model("other/model"), bench.front.set_model("third/model"))
 
-    assert bench.agent.model == "third/model"
+    assert bench.front.model == "third/model"
 
 
 async def test_the_models_are_those_the_providers_list_and_a_failure_is_theirs_alone() -> None:
     bench = Bench()
     bench.shelf.listed = {"fake": ("fake/model", "fake/large")}
 
-    assert bench.agent.providers == ("fake",)
-    assert await bench.agent.list_models("fake") == ("fake/model", "fake/large")
+    assert bench.front.providers == ("fake",)
+    assert await bench.front.list_models("fake") == ("fake/model", "fake/large")
     with pytest.raises(ProviderError, match="other could not be reached"):
-        await bench.agent.list_models("other")
+        await bench.front.list_models("other")
 
 
 # ------------------------------------------------------------------ while a request waits to be repeated
@@ -177,6 +178,10 @@ class Waiting:
     @property
     def agent(self) -> RunAgent:
         return self.bench.agent
+
+    @property
+    def front(self) -> AgentSession:
+        return self.bench.front
 
     async def begun(self) -> None:
         await asyncio.wait_for(self.waits.wait(), 20)
@@ -219,7 +224,7 @@ async def test_a_waiting_request_goes_out_at_once_on_the_model_chosen_meanwhile(
         turn = asyncio.create_task(waiting.agent.execute("go"))
         await waiting.begun()
 
-        await waiting.agent.set_model("scripted/model-1")
+        await waiting.front.set_model("scripted/model-1")
         report = await asyncio.wait_for(turn, 20)
 
         assert (report.status, report.text) == (RunStatus.COMPLETED, "hello")
@@ -235,7 +240,7 @@ async def test_results_that_wait_go_out_on_the_model_chosen_meanwhile_with_the_t
         turn = asyncio.create_task(waiting.agent.execute("go"))
         await waiting.begun()
 
-        await waiting.agent.set_model("scripted/model-1")
+        await waiting.front.set_model("scripted/model-1")
         report = await asyncio.wait_for(turn, 20)
 
         body = waiting.other.bodies[0]
@@ -253,9 +258,9 @@ async def test_a_wait_on_the_model_chosen_can_be_left_for_yet_another() -> None:
         first = ConversationSession(wire_to(waiting.first), waiting.bench.conversation, model="again")
         waiting.bench.shelf.sessions["scripted/again"] = first
 
-        await waiting.agent.set_model("scripted/model-1")
+        await waiting.front.set_model("scripted/model-1")
         await waiting.begun()
-        await waiting.agent.set_model("scripted/again")
+        await waiting.front.set_model("scripted/again")
         report = await asyncio.wait_for(turn, 20)
 
         assert report.text == "hello"
@@ -301,7 +306,7 @@ async def test_a_request_that_has_begun_to_be_answered_is_not_abandoned() -> Non
             while not waiting.bench.observer.of(TextDelta):  # noqa: ASYNC110 - any condition of the record
                 await asyncio.sleep(0.005)
 
-        await waiting.agent.set_model("scripted/model-1")
+        await waiting.front.set_model("scripted/model-1")
         turn.cancel()
 
         assert (await asyncio.wait_for(turn, 20)).status is RunStatus.INTERRUPTED
@@ -354,7 +359,7 @@ async def test_a_prompt_that_was_stopped_before_it_was_sent_is_sent_when_it_goes
     await asyncio.sleep(0)  # it has announced the turn, and no more
     task.cancel()
     await task
-    assert bench.conversation.messages == ()
+    assert bench.session.script  # nothing was sent
 
     report = await bench.agent.go_on()
 
@@ -391,7 +396,7 @@ async def test_whenever_models_are_chosen_every_request_is_made_once_and_every_a
     for number, pause in enumerate(pauses):
         for _ in range(pause):
             await asyncio.sleep(0)
-        await bench.agent.set_model("fake/model" if number % 2 else "other/model")
+        await bench.front.set_model("fake/model" if number % 2 else "other/model")
     report = await turn
 
     assert report.status is RunStatus.COMPLETED

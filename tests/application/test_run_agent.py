@@ -4,17 +4,23 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from application.agent_session import AgentSession
+from application.attachments import Attachments
+from application.dialogue import Dialogue
 from application.event_stream import EventStream
 from application.hook_chain import HookChain
 from application.hooks import HookRegistration
 from application.outputs import Outputs
+from application.person_commands import PersonCommands
 from application.ports import LlmSession, Observer
 from application.run_agent import AgentLimits, RunAgent
+from application.steering import Words
 from application.switchable_session import SwitchableSession
 from application.tool_runtime import ToolRuntime
 from domain.conversation import AssistantMessage, Conversation, ToolResults, UserMessage
@@ -32,6 +38,7 @@ from domain.events import (
 from domain.execution import Outcome, ToolExecutionContext
 from domain.json_value import JsonObject
 from domain.output import OutputLimits
+from domain.past_session import LedgerRecord
 from domain.plan import Planner, serializable
 from domain.report import RunReport, RunStatus
 from domain.response import (
@@ -50,12 +57,25 @@ from domain.response import (
 from domain.review import DecisionLabel, NobodyThere, Reject, RejectAndInterrupt
 from infrastructure.json_schema import JsonSchema
 from tests.support.builders import a_call, calls_response
-from tests.support.fake_ports import FakePerson, FakeTool, FakeWriter, RecordingObserver, World
+from tests.support.fake_ledger import FakeLedger
+from tests.support.fake_ports import (
+    FakeFiles,
+    FakePerson,
+    FakeShell,
+    FakeSurvivors,
+    FakeTool,
+    FakeWriter,
+    RecordingObserver,
+    World,
+)
+from tests.support.fake_rules import FakeRules
 from tests.support.fake_session import FakeSession, Step
 from tests.support.model_shelf import ModelShelf
+from tests.support.records import no_record
 from tests.support.reviews import a_review
 
 READ: JsonObject = {"name": "read", "description": "Reads a cell.", "input_schema": {"type": "object"}}
+NOT_NEEDED: Any = None
 DOWN = ProviderError("the provider is down", kind=ProviderErrorKind.SERVER)
 
 
@@ -64,6 +84,10 @@ class SlowEventStream(EventStream):
 
     async def record(self, event: Event) -> None:
         await super().record(event)
+        await asyncio.sleep(0)
+
+    async def announce(self, event: Event, *, urgent: bool = False) -> None:
+        await super().announce(event, urgent=urgent)
         await asyncio.sleep(0)
 
 
@@ -79,11 +103,15 @@ class Bench:
         hooks: Sequence[HookRegistration] = (),
         opens: Callable[[Conversation], LlmSession] | None = None,
         observers: Sequence[Observer] = (),
+        ledger: FakeLedger | None = None,
+        past: Sequence[LedgerRecord] = (),
     ) -> None:
         self.world = World()
+        self.survivors = FakeSurvivors()
         self.observer = RecordingObserver()
-        self.conversation = Conversation()
-        events = SlowEventStream([self.observer, *observers])
+        self.ledger = ledger or FakeLedger()
+        events = SlowEventStream([self.observer, *observers], ledger=ledger, past=past)
+        self.conversation = Conversation(events.state.messages)
         chain = HookChain(hooks, events)
         self.shelf = ModelShelf(self.conversation)
         self.session = FakeSession(
@@ -97,10 +125,13 @@ class Bench:
         )
         tools = {t.definition.name: t for t in (tool or FakeTool("read", _ok), FakeWriter(self.world))}
         review = a_review(person=person or FakePerson(), events=events)
+        words = Words()
+        self.shell = FakeShell()
         self.agent = RunAgent(
             session_id="session-1",
-            cwd="/ws",
-            session=self.way,
+            dialogue=Dialogue(
+                session=self.way, schemas=[READ], events=events, prices=PriceTable(prices or {}), words=words
+            ),
             hooks=chain,
             runtime=ToolRuntime(
                 hooks=chain,
@@ -113,10 +144,26 @@ class Bench:
                 cwd="/ws",
             ),
             review=review,
-            schemas=[READ],
             events=events,
             limits=limits or AgentLimits(),
-            prices=PriceTable(prices or {}),
+            attachments=Attachments(NOT_NEEDED, NOT_NEEDED, hide=str),
+        )
+        self.front = AgentSession(
+            self.agent,
+            cwd="/ws",
+            session=self.way,
+            review=review,
+            outputs=Outputs(None, OutputLimits()),
+            events=events,
+            record=no_record(),
+            rewind=NOT_NEEDED,
+            care=NOT_NEEDED,
+            survivors=self.survivors,
+            files=FakeFiles(),
+            rules=FakeRules(),
+            commands=PersonCommands(
+                shell=self.shell, events=events, outputs=Outputs(None, OutputLimits()), words=words
+            ),
         )
 
     def paired(self) -> bool:

@@ -35,6 +35,18 @@ def test_the_app_paints_before_anything_of_ours_but_the_front_end_is_loaded() ->
     assert not loaded & (HEAVY | OURS | {"rich.markdown", "pygments", "markdown_it"})
 
 
+def test_nothing_of_the_remote_control_is_loaded_where_nobody_listens() -> None:
+    loaded = loaded_by("import tui.__main__, tui.command_line, tui.entry.full_screen, tui.entry.composition")
+
+    assert not {name for name in loaded if name.startswith(("tui.remote", "infrastructure.remote"))}
+
+
+def test_asking_a_quorum_that_listens_loads_no_screen_and_nothing_heavy() -> None:
+    loaded = loaded_by("import tui.__main__, tui.command_line, tui.entry.rpc")
+
+    assert not loaded & (HEAVY | {"textual", "rich", "asyncio", "sqlalchemy", "application"})
+
+
 def test_composing_a_session_loads_no_sdk() -> None:
     loaded = loaded_by("import infrastructure.container")
 

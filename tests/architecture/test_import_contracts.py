@@ -21,6 +21,8 @@ PLANTED = {
     "One importer of openai": ("infrastructure/planted.py", "def late():\n    import openai"),
     "One room for tree-sitter": ("infrastructure/planted.py", "def late():\n    import tree_sitter"),
     "One importer of copilot": ("infrastructure/planted.py", "def late():\n    import copilot"),
+    "One room for SQLAlchemy": ("infrastructure/planted.py", "def late():\n    import sqlalchemy"),
+    "One room for keyring": ("infrastructure/planted.py", "def late():\n    import keyring"),
     "One importer of dependency_injector": ("tui/planted.py", "import dependency_injector"),
     "Infrastructure draws nothing": ("infrastructure/planted.py", "import rich"),
     "No package imports in circles": ("domain/json_value.py", "import domain.tool"),

@@ -113,3 +113,69 @@ def test_a_guard_that_is_switched_off_says_nothing() -> None:
     off = GuardSettings(path=False, destructive=False, size=False, max_bytes=0)
     access = Access.of(writes=["/etc/passwd"])
     assert objections({"command": "rm -rf /"}, access, "rm -rf /", paths=_PATHS, settings=off) == ()
+
+
+def _against_secrets(arguments: dict[str, object], access: Access, command: str | None = None) -> list[str]:
+    found = objections(arguments, access, command, paths=_PATHS, settings=GuardSettings(destructive=False))  # type: ignore[arg-type]
+    return [objection.reason for objection in found if objection.guard == "secret"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"path": "/w/.env", "content": "A_TOKEN=[secret:A_TOKEN]\n"},
+        {"path": "/w/[secret:A_TOKEN].txt"},
+        {"edits": [{"old": "x", "new": {"deep": "[secret:A_TOKEN]"}}]},
+        {"headers": {"[secret:A_TOKEN]": 1}},
+    ],
+)
+def test_a_word_that_stood_for_a_secret_is_objected_to_where_a_call_would_use_it(
+    arguments: dict[str, object],
+) -> None:
+    (reason,) = _against_secrets(arguments, Access(writes=frozenset({"/w/x"})))
+
+    assert reason.startswith("it holds [secret:A_TOKEN]: such a word stands in a record where a secret was")
+
+
+def test_several_such_words_are_counted_and_a_command_is_looked_at_as_well() -> None:
+    text = "echo [secret:B] [secret:A] [secret:B]"
+
+    (reason,) = _against_secrets({"command": text}, Access(exclusive=True), text)
+
+    assert reason.startswith("it holds [secret:A] and 1 more: ")
+
+
+def test_to_look_for_such_a_word_harms_nobody_and_other_brackets_are_none() -> None:
+    looked = Access(reads=frozenset({"/w"}))
+
+    assert _against_secrets({"pattern": "[secret:A_TOKEN]", "path": "."}, looked) == []
+    assert _against_secrets({"content": "[secret] [secret:]"}, Access(writes=frozenset({"/w/x"}))) == []
+
+
+def test_the_guard_of_secrets_can_be_switched_off() -> None:
+    found = objections(
+        {"content": "[secret:A]"},
+        Access(writes=frozenset({"/w/x"})),
+        None,
+        paths=_PATHS,
+        settings=GuardSettings(secret=False),
+    )
+
+    assert found == ()
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["X=/home/me/.state/quorum; echo >> $X/trust.toml", "python3 -c 'open(\"/home/me/.state/quorum/x\")'"],
+)
+def test_a_command_that_names_what_is_quorums_own_is_objected_to(command: str) -> None:
+    paths = PathPolicy(roots=("/w",), own=("/home/me/.state/quorum",))
+    arguments = {"command": command}
+
+    found = objections(arguments, Access(exclusive=True), command, paths=paths, settings=GuardSettings())
+    without = objections(
+        arguments, Access(exclusive=True), command, paths=paths, settings=GuardSettings(path=False)
+    )
+
+    assert found == (Objection("path", "it names /home/me/.state/quorum, which is quorum's own"),)
+    assert without == ()

@@ -77,3 +77,35 @@ def test_what_an_allowing_pattern_fits_a_forbidding_one_of_the_same_text_fits_to
 ) -> None:
     if matches_path(pattern, path, _ROOTS, strict=True):
         assert matches_path(pattern, path, _ROOTS, strict=False)
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("*a" * 40 + "b", "/w/" + "a" * 250),
+        ("**/a/" * 20 + "b", "/w/" + "a/" * 1500 + "c"),
+        ("**/*a*a*a*/" * 10 + "b", "/w/" + "aaaa/" * 800 + "c"),
+    ],
+)
+def test_a_folder_that_brings_a_rule_and_a_name_for_it_keeps_nobody_waiting(
+    pattern: str, path: str, strict: bool
+) -> None:
+    assert not matches_path(pattern, path, ("/w",), strict=strict)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "fits"),
+    [
+        ("a*b*c", "abbbcc", True),
+        ("*ab*ab", "abab", True),
+        ("*ab*ab", "ab", False),
+        ("**/a/**/b", "a/a/x/b", True),
+        ("**/a/b/**/a/c", "a/b/a/b/x/a/c", True),
+        ("x/**/*a*/**/y", "x/bab/y", True),
+        ("x/**/*a*/**/y", "x/bb/y", False),
+        ("**/**/a", "b/a", True),
+    ],
+)
+def test_several_wildcards_find_what_they_can(pattern: str, name: str, fits: bool) -> None:
+    assert matches_path(pattern, f"/w/{name}", ("/w",), strict=True) is fits

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
-from decimal import Decimal
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +14,7 @@ from jsonschema import Draft202012Validator
 
 from domain.event_json import event_to_json, report_to_json
 from domain.events import Event, SessionFinished
+from tests.support.any_event import of_type
 from tests.support.headless_run import Ended, configure_for, environment, run
 from tests.support.sse_server import Refuse, Say, ScriptedCall, SseServer
 from tui.stream_schema import stream_schema
@@ -64,40 +62,6 @@ def problems(line: Mapping[str, Any]) -> list[str]:
 
 
 # ------------------------------------------------------------------ any event at all
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
-    max_leaves=4,
-)
-
-
-class AnyObject:
-    """Stands for the recursive alias JsonObject, which does not resolve."""
-
-
-def of_type(hint: Any) -> st.SearchStrategy[Any]:
-    if hint is AnyObject:
-        return st.dictionaries(st.text(max_size=3), JSON, max_size=2)
-    if hint is float:
-        return st.floats(allow_nan=False, allow_infinity=False)
-    if hint is Decimal:
-        return st.decimals(min_value=0, max_value=10**6, allow_nan=False, allow_infinity=False)
-    if is_dataclass(hint):
-        assert isinstance(hint, type)
-        hints = get_type_hints(hint, localns={"JsonObject": AnyObject})
-        return st.builds(hint, **{f.name: of_type(hints[f.name]) for f in fields(hint) if f.compare})
-    match get_origin(hint), get_args(hint):
-        case (origin, members) if origin in (Union, UnionType):
-            return st.one_of(*map(of_type, members))
-        case (origin, values) if origin is Literal:
-            return st.sampled_from(values)
-        case (origin, (item, *_)) if origin is tuple:
-            return st.lists(of_type(item), max_size=2).map(tuple)
-        case (origin, (_, value)) if origin is Mapping:
-            return st.dictionaries(st.text(max_size=3), of_type(value), max_size=2)
-        case _:
-            return st.from_type(hint)
 
 
 @pytest.mark.parametrize("kind", get_args(Event), ids=lambda kind: kind.__name__)

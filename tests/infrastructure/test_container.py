@@ -6,18 +6,24 @@ import pytest
 from dependency_injector import providers
 
 from domain.errors import ConfigError
+from domain.form import Form
+from domain.masking import SecretMask
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
 from tests.support.fake_ports import FakePerson, RecordingObserver
+from tests.support.records import no_record
 
 
-def a_container(root: Path, **overrides: object) -> Container:
+def a_container(root: Path, form: Form = Form.AGENT, **overrides: object) -> Container:
     loaded = load_settings(
         cwd=root,
         environ={"HOME": str(root)},
         overrides={key.replace("__", "."): value for key, value in overrides.items()},
     )
     return Container(
+        record=no_record(form=form),
+        form=form,
+        mask=SecretMask(),
         settings=loaded.settings,
         model="offline/offline",
         root=root,
@@ -27,19 +33,22 @@ def a_container(root: Path, **overrides: object) -> Container:
     )
 
 
+NOT_THERE_BY_ITSELF = {"ledger", "contents"}
+
+
 def test_every_provider_can_be_called(tmp_path: Path) -> None:
     container = a_container(tmp_path)
     container.check_dependencies()
 
-    for provider in container.providers.values():
+    for name, provider in container.providers.items():
         assert isinstance(provider, providers.Provider)
-        assert provider() is not None
+        assert (provider() is not None) or name in NOT_THERE_BY_ITSELF
 
 
 def test_the_agent_is_one_object_and_so_is_its_conversation(tmp_path: Path) -> None:
     container = a_container(tmp_path)
 
-    assert container.run_agent() is container.run_agent()
+    assert container.agent() is container.agent()
     assert container.conversation() is container.conversation()
 
 
@@ -61,6 +70,22 @@ def test_the_tools_are_those_of_the_settings(tmp_path: Path) -> None:
     assert set(few.tools()) == {"read_file"}
 
 
+def test_who_only_asks_has_tools_that_look_and_is_told_so(tmp_path: Path) -> None:
+    asked = a_container(tmp_path, form=Form.ASK)
+
+    tools = {"read_file", "list_directory", "glob_search", "grep_search", "update_plan", "inspect"}
+    assert set(asked.tools()) == tools
+    assert {tool["name"] for tool in asked.schemas()} == tools
+    assert "change nothing" in asked.system()
+    assert "change nothing" not in a_container(tmp_path).system()
+
+
+def test_who_only_asks_is_given_no_more_by_the_settings(tmp_path: Path) -> None:
+    asked = a_container(tmp_path, form=Form.ASK, tools__enabled=["read_file", "run_command"])
+
+    assert set(asked.tools()) == {"read_file"}
+
+
 def test_D11_inspect_is_there_exactly_where_there_is_a_store(tmp_path: Path) -> None:
     assert "inspect" in a_container(tmp_path).tools()
     assert "inspect" not in a_container(tmp_path, tools__output__store=False).tools()
@@ -71,3 +96,16 @@ def test_a_tool_that_does_not_exist_is_an_error_with_the_nearest_name(tmp_path: 
 
     with pytest.raises(ConfigError, match=r"run_comand.*did you mean run_command"):
         container.tools()
+
+
+def test_settings_that_were_named_in_the_workspace_are_protected_there(tmp_path: Path) -> None:
+    container = a_container(tmp_path)
+    named = tmp_path / "ci" / "agent[1].toml"
+    container.config_files.override((named, Path("/elsewhere/quorum.toml")))
+
+    paths = container.paths()
+
+    assert paths.is_protected(str(named))
+    assert not paths.is_sensitive(str(named))
+    assert not paths.is_protected(str(tmp_path / "ci" / "agent1.toml"))
+    assert not paths.is_protected(str(tmp_path / "agent.toml"))

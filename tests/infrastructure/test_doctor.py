@@ -61,7 +61,7 @@ async def test_a_missing_key_fails_with_its_remedy(machine: Machine):
         "provider",
         FAIL,
         "openai: OPENAI_API_KEY is not set",
-        "export OPENAI_API_KEY=… with your key for openai",
+        "export OPENAI_API_KEY=… with your key for openai, or `quorum keys set openai`",
     )
 
 
@@ -77,7 +77,7 @@ async def test_what_a_provider_lacks_that_nothing_uses_is_no_fault(machine: Mach
     assert openai.state is OK
     assert openai.text == (
         "openai (no role uses it): OPENAI_API_KEY is not set; to use it: "
-        "export OPENAI_API_KEY=… with your key for openai"
+        "export OPENAI_API_KEY=… with your key for openai, or `quorum keys set openai`"
     )
 
 
@@ -87,7 +87,10 @@ async def test_what_a_provider_lacks_that_someone_set_up_is_to_be_known(machine:
 
     work = _provider(await diagnose(machine.load(), machine.environ), "work")
 
-    assert (work.state, work.remedy) == (WARN, "export WORK_KEY=… with your key for work")
+    assert (work.state, work.remedy) == (
+        WARN,
+        "export WORK_KEY=… with your key for work, or `quorum keys set work`",
+    )
 
 
 async def test_a_server_on_this_machine_wants_no_key(machine: Machine):

@@ -12,12 +12,12 @@ from tests.infrastructure.test_container import a_container
 async def test_another_model_takes_over_the_same_conversation(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("alpha\n")
     container = a_container(tmp_path)
-    agent = container.run_agent()
-    await agent.execute("read a.txt")
+    agent = container.agent()
+    await agent.run.execute("read a.txt")
     first = container.session()._session
 
     await agent.set_model("offline/other")
-    await agent.execute("read a.txt")
+    await agent.run.execute("read a.txt")
 
     assert agent.model == "offline/other"
     assert container.session()._session is not first
@@ -26,7 +26,7 @@ async def test_another_model_takes_over_the_same_conversation(tmp_path: Path) ->
 
 
 async def test_a_provider_that_is_not_there_leaves_the_model_as_it_was(tmp_path: Path) -> None:
-    agent = a_container(tmp_path).run_agent()
+    agent = a_container(tmp_path).agent()
 
     with pytest.raises(ProviderError, match='there is no provider "nowhere"') as caught:
         await agent.set_model("nowhere/model")
@@ -36,7 +36,7 @@ async def test_a_provider_that_is_not_there_leaves_the_model_as_it_was(tmp_path:
 
 
 async def test_all_configured_providers_can_be_asked_and_one_without_a_key_says_so(tmp_path: Path) -> None:
-    agent = a_container(tmp_path).run_agent()
+    agent = a_container(tmp_path).agent()
 
     assert {"anthropic", "openai", "offline"} <= set(agent.providers)
     assert await agent.list_models("offline") == ("offline/offline",)

@@ -5,11 +5,13 @@ from typing import get_args
 
 import pytest
 
+from domain.masking import SecretMask
 from domain.plan import PLANNERS
 from infrastructure.config.loading import load_settings
 from infrastructure.config.schema import PlannerName
 from infrastructure.container import Container
 from tests.support.fake_ports import FakePerson, RecordingObserver
+from tests.support.records import no_record
 
 
 def test_the_settings_name_exactly_the_planners_there_are() -> None:
@@ -20,6 +22,8 @@ def test_the_settings_name_exactly_the_planners_there_are() -> None:
 def test_the_chosen_planner_is_the_one_that_plans(name: str, tmp_path: Path) -> None:
     loaded = load_settings(cwd=tmp_path, environ={"HOME": str(tmp_path)}, overrides={"tools.planner": name})
     container = Container(
+        record=no_record(),
+        mask=SecretMask(),
         settings=loaded.settings,
         model="offline/offline",
         root=tmp_path,

@@ -236,4 +236,4 @@ def test_a_price_that_only_a_project_sets_does_not_count(machine: Machine):
     loaded = machine.load()
 
     assert loaded.settings.prices == {}
-    assert 'sets prices."anthropic/claude-sonnet-5-5".input' in loaded.warnings[0]
+    assert 'prices."anthropic/claude-sonnet-5-5".input' in loaded.warnings[0]

@@ -13,7 +13,9 @@ from rich.console import Console
 from textual import events
 from textual.pilot import Pilot
 
+from domain.past_session import SessionChoice
 from tests.support.fake_agent import ComposeFake, FakeAgent, Scene, composing
+from tui.agent import OpenArchive
 from tui.app import QuorumApp
 from tui.prompt_box.prompt import Prompt
 from tui.review.dialog import ReviewDialog
@@ -42,6 +44,11 @@ class Stage:
     def agent(self) -> FakeAgent:
         """The agent; there once the app is ready."""
         return self._box[-1]
+
+    @property
+    def agents(self) -> list[FakeAgent]:
+        """Those of all sessions opened so far."""
+        return self._box
 
     @property
     def prompt(self) -> Prompt:
@@ -116,11 +123,21 @@ async def on_stage(
     compose: ComposeFake | None = None,
     ready: bool = True,
     initial_prompt: str | None = None,
+    prepare: Callable[[FakeAgent], object] | None = None,
+    choose: Callable[[], SessionChoice] | None = None,
+    open_archive: OpenArchive | None = None,
 ) -> AsyncIterator[Stage]:
     """Run the app in `cwd`; by default until its agent is there."""
     box: list[FakeAgent] = []
-    composed = compose or composing(box, *scenes, model=model)
-    app = QuorumApp(composed, cwd=cwd, clock=clock or Clock(), initial_prompt=initial_prompt)
+    composed = compose or composing(box, *scenes, model=model, prepare=prepare)
+    app = QuorumApp(
+        composed,
+        cwd=cwd,
+        choose=choose,
+        open_archive=open_archive,
+        clock=clock or Clock(),
+        initial_prompt=initial_prompt,
+    )
     async with app.run_test(size=size) as pilot:
         stage = Stage(app, pilot, box)
         if ready:

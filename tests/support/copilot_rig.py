@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from application.ports import LlmSession, MessageShaper
+from application.ports import ContentStore, LlmSession, MessageShaper
 from domain.conversation import Conversation
 from infrastructure.providers.copilot.backend import CopilotBackend
 from infrastructure.providers.wire import ProviderSettings
@@ -98,7 +98,11 @@ class CopilotRig:
 
 @asynccontextmanager
 async def copilot_rig(
-    folder: Path, *, config: Mapping[str, Any] | None = None, **settings: Any
+    folder: Path,
+    *,
+    config: Mapping[str, Any] | None = None,
+    contents: ContentStore | None = None,
+    **settings: Any,
 ) -> AsyncIterator[CopilotRig]:
     """A rig whose CLI keeps its script and log in this folder."""
     known = {"protocol": 3, "version": "1.0.102", "models": None, "deaf": False, **(config or {})}
@@ -108,7 +112,7 @@ async def copilot_rig(
     given = ProviderSettings(
         type="copilot", **{"program": program, "base_url": "http://localhost:1/v1", **settings}
     )
-    backend = CopilotBackend("scripted", given, environ)
+    backend = CopilotBackend("scripted", given, environ, contents)
     conversation = Conversation()
     session = backend.session("a-model", conversation, "Be brief.", None)
     yield CopilotRig(folder, backend, conversation, session)

@@ -4,30 +4,46 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from application.ports import LineSource, Observer, Person, ReviewDesk
-from domain.errors import BlobError, ProviderError, ProviderErrorKind, QuorumError
+from domain.context_account import ContextAccount
+from domain.conversation import UserMessage
+from domain.errors import BlobError, ImageError, ProviderError, ProviderErrorKind, QuorumError
 from domain.events import (
     ErrorOccurred,
     Event,
+    MessageAdded,
     ModeChanged,
     ModelChanged,
+    OwnCommandFinished,
+    OwnCommandProgressed,
+    OwnCommandStarted,
     ResponseCompleted,
     RetryScheduled,
+    SessionRewound,
     TextDelta,
     TurnFinished,
     TurnStarted,
     UsageCounted,
 )
-from domain.execution import ToolExecutionContext
+from domain.execution import Outcome, ToolExecutionContext
+from domain.form import Form
+from domain.found_file import FoundFile
+from domain.fuzzy import fit
 from domain.mode import Mode
 from domain.packet import ReviewPacket
+from domain.past_session import NewSession, SessionChoice
 from domain.report import RunReport, RunStatus
 from domain.response import LlmResponse, StopKind, StopReason, TextBlock, Usage
+from domain.restoration import RestorePlan, RestoreStep
 from domain.review import RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from domain.seal import Seal, SealedFile
+from domain.session_state import PastTurn
 from domain.tool import ToolCall
 from tests.support.desks import a_desk
+from tests.support.fake_archive import FakeArchive
+from tests.support.fake_rules import FakeRules
 
 
 class FakeAgent:
@@ -43,6 +59,7 @@ class FakeAgent:
         mode: Mode = Mode.ASK,
     ) -> None:
         self.session_id = "session-1"
+        self.form = Form.AGENT
         self.model = model
         self.mode = mode
         self.prompts: list[str] = []
@@ -54,8 +71,38 @@ class FakeAgent:
         self.may_list = asyncio.Event()
         self.may_list.set()
         self.refused: set[str] = set()
+        self.attached: list[str] = []
         self.reached = asyncio.Event()
         self.put_away = asyncio.Event()
+        self.choice: SessionChoice = NewSession()
+        self.past: tuple[Event, ...] = ()
+        self.past_at: tuple[int, ...] = ()
+        self.in_use = ""
+        self.has_pending = False
+        self.context = (0, 0)
+        self.context_account = ContextAccount(tokens=0, window=0, limit=0, freed=0, shares=(), largest=())
+        self.rules = FakeRules()
+        self.archive = FakeArchive()
+        self.turns: tuple[PastTurn, ...] = ()
+        self.plans: dict[int, RestorePlan | QuorumError] = {}
+        self.diffs: dict[str, str] = {}
+        self.rewound: list[tuple[int, bool, RestorePlan | None, frozenset[str]]] = []
+        self.may_rewind = asyncio.Event()
+        self.may_rewind.set()
+        self.rewind_fails: QuorumError | None = None
+        self.compaction: Scene | None = None
+        self.focuses: list[str] = []
+        self.steered: list[str] = []
+        self.commands: list[tuple[str, bool]] = []
+        self.may_end = asyncio.Event()
+        self.may_end.set()
+        self.closing_fails: QuorumError | None = None
+        self.closed = False
+        self.files: Sequence[str] = ()
+        self.queries: list[str] = []
+        self.used_files: list[str] = []
+        self.may_find = asyncio.Event()
+        self.may_find.set()
         self._person, self._observer = person, observer
         self._scenes = list(scenes)
 
@@ -100,6 +147,122 @@ class FakeAgent:
         if blob_id not in self.outputs:
             raise BlobError(f"there is no stored output {blob_id}")
         return self.outputs[blob_id]
+
+    @property
+    def run(self) -> FakeAgent:
+        """It carries its turns itself."""
+        return self
+
+    def steer(self, text: str) -> None:
+        """Take note; a scene may deliver it."""
+        self.steered.append(text)
+
+    @property
+    def unsaid(self) -> tuple[str, ...]:
+        """What no scene has delivered yet."""
+        return tuple(self.steered)
+
+    def take_back(self) -> str | None:
+        """The last of it."""
+        return self.steered.pop() if self.steered else None
+
+    def deliver(self) -> None:
+        """Tell that the model reads what was said into the turn."""
+        while self.steered:
+            self.tell(MessageAdded(message=UserMessage(self.steered.pop(0)), steers=True))
+
+    async def run_command(self, command: str, *, told: bool) -> None:
+        """Print a line, and end when it may, or when it is cancelled."""
+        self.commands.append((command, told))
+        id_ = f"command-{len(self.commands)}"
+        self.tell(OwnCommandStarted(command_id=id_, command=command, told=told))
+        self.tell(OwnCommandProgressed(command_id=id_, text="so far so good"))
+        outcome, code = Outcome.OK, 0
+        try:
+            await self.may_end.wait()
+        except asyncio.CancelledError:
+            outcome, code = Outcome.CANCELLED, -15
+        self.tell(
+            OwnCommandFinished(
+                command_id=id_,
+                outcome=outcome,
+                exit_code=code,
+                output=f"output of {command}\n",
+                duration_secs=0.25,
+            )
+        )
+
+    async def take_up(self) -> RunReport:
+        """Play the next scene without a prompt; nothing is pending then."""
+        self.has_pending = False
+        return await self.execute("")
+
+    async def attach_image(self, path: str) -> str:
+        """Take note; a label, unless it is one of `refused`."""
+        if path in self.refused:
+            raise ImageError(f"{path} is no image")
+        self.attached.append(path)
+        return f"[image {path.rpartition('/')[2]} 4×3]"
+
+    async def paste_image(self) -> str:
+        """The label of what is in the clipboard."""
+        return await self.attach_image("clipboard.png")
+
+    async def compact(self, focus: str) -> str:
+        """Play the scene of a compaction, if there is one."""
+        self.focuses.append(focus)
+        if self.compaction is not None:
+            await self.compaction(self)
+        return "compacted"
+
+    async def plan_restore(self, turn: int) -> RestorePlan:
+        """The plan of that turn among `plans`, or one that changes nothing."""
+        plan = self.plans.get(turn, RestorePlan(turn=turn))
+        if isinstance(plan, QuorumError):
+            raise plan
+        return plan
+
+    async def restore_diff(self, step: RestoreStep) -> str:
+        """The diff of that path among `diffs`."""
+        return self.diffs.get(step.path, "")
+
+    async def rewind(
+        self, turn: int, *, conversation: bool, plan: RestorePlan | None, overwrite: frozenset[str]
+    ) -> None:
+        """Take note, and tell, once that may be done."""
+        await self.may_rewind.wait()
+        if self.rewind_fails is not None:
+            raise self.rewind_fails
+        self.rewound.append((turn, conversation, plan, overwrite))
+        if conversation:
+            self.turns = tuple(replace(t, undone=t.undone or t.number >= turn) for t in self.turns)
+        self.tell(SessionRewound(turn=turn, conversation=conversation, files=plan is not None))
+
+    async def find_files(self, query: str, limit: int) -> tuple[FoundFile, ...]:
+        """Those of `files` that fit, once they may be told."""
+        self.queries.append(query)
+        await self.may_find.wait()
+        found = [(fits.score, FoundFile(path, fits.hits)) for path in self.files if (fits := fit(query, path))]
+        return tuple(file for _, file in sorted(found, key=lambda each: -each[0]))[:limit]
+
+    def note_file_used(self, path: str) -> None:
+        """Take note."""
+        self.used_files.append(path)
+
+    outlives = True
+
+    def hide(self, text: str) -> str:
+        return text.replace("hunter2-hunter2", "[secret:X]")
+
+    async def fork(self) -> str:
+        """The id of a copy that nobody made."""
+        return f"{self.session_id}-copy"
+
+    async def aclose(self) -> None:
+        """Take note."""
+        self.closed = True
+        if self.closing_fails is not None:
+            raise self.closing_fails
 
     async def go_on(self) -> RunReport:
         """Play the next scene without a prompt."""
@@ -218,12 +381,21 @@ def review(*requests: ReviewRequest) -> Scene:
     return scene
 
 
-def composing(agent_box: list[FakeAgent], *scenes: Scene, model: str = "fake/model-1") -> ComposeFake:
-    """What the app composes its agent with; the agent is put into the box."""
+def composing(
+    agent_box: list[FakeAgent],
+    *scenes: Scene,
+    model: str = "fake/model-1",
+    prepare: Callable[[FakeAgent], object] | None = None,
+) -> ComposeFake:
+    """What the app composes its agents with; each is prepared and put into the box."""
 
-    async def compose(person: Person, observer: Observer) -> FakeAgent:
-        agent_box.append(FakeAgent(person, observer, scenes, model=model))
-        return agent_box[-1]
+    async def compose(person: Person, observer: Observer, choice: SessionChoice) -> FakeAgent:
+        agent = FakeAgent(person, observer, scenes, model=model)
+        agent.choice = choice
+        if prepare is not None:
+            prepare(agent)
+        agent_box.append(agent)
+        return agent
 
     return compose
 
@@ -231,13 +403,13 @@ def composing(agent_box: list[FakeAgent], *scenes: Scene, model: str = "fake/mod
 def failing(error: QuorumError) -> ComposeFake:
     """A composition that fails."""
 
-    async def compose(person: Person, observer: Observer) -> FakeAgent:
+    async def compose(person: Person, observer: Observer, choice: SessionChoice) -> FakeAgent:
         raise error
 
     return compose
 
 
-ComposeFake = Callable[[Person, Observer], Awaitable[FakeAgent]]
+ComposeFake = Callable[[Person, Observer, SessionChoice], Awaitable[FakeAgent]]
 
 
 def a_packet(tool: str, arguments: dict[str, object], seal: Seal, *, index: int = 0) -> ReviewPacket:

@@ -10,12 +10,15 @@ from application.ports import ReviewDesk
 from domain.access import Access
 from domain.errors import StaleSeal
 from domain.events import Event
-from domain.execution import ToolExecutionContext
+from domain.execution import Survivor, ToolExecutionContext
+from domain.found_file import FoundFile
 from domain.json_value import JsonObject
 from domain.output import ToolOutput
+from domain.own_command import CommandRun
 from domain.review import Approve, ReviewAnswer, ReviewRequest
 from domain.seal import Seal, SealedFile
 from domain.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.trust import TrustQuestion
 
 
 class RecordingObserver:
@@ -29,13 +32,59 @@ class RecordingObserver:
         return [event for event in self.events if isinstance(event, kinds)]
 
 
+class FakeSurvivors:
+    """Knows which processes of which batch run on."""
+
+    def __init__(self) -> None:
+        self.alive: dict[str, tuple[Survivor, ...]] = {}
+
+    async def of_batch(self, batch_id: str) -> tuple[Survivor, ...]:
+        return self.alive.get(batch_id, ())
+
+
+class FakeFiles:
+    """Knows no file."""
+
+    async def find(self, query: str, limit: int) -> tuple[FoundFile, ...]:
+        return ()
+
+    def note_used(self, path: str) -> None:
+        pass
+
+    async def aclose(self) -> None:
+        pass
+
+
+class FakeShell:
+    """Prints and ends as it is told to, once it may; cancelled, it ends at once."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+        self.ends = CommandRun(output="printed\n", exit_code=0)
+        self.began = asyncio.Event()
+        self.may_end = asyncio.Event()
+        self.may_end.set()
+
+    async def run(self, command: str, *, owner: str, report: Callable[[str], None]) -> CommandRun:
+        self.ran.append(command)
+        report("so far")
+        self.began.set()
+        try:
+            await self.may_end.wait()
+        except asyncio.CancelledError:
+            return CommandRun(output="so far", cancelled=True)
+        return self.ends
+
+
 Answerer = Callable[[ReviewRequest], ReviewAnswer | Awaitable[ReviewAnswer]]
 
 
 class FakePerson:
-    """Answers each question with `answer`; approves what it is asked when none is given."""
+    """Answers each question with `answer`; approves what it is asked when none is given. Trusts if `trusts`."""
 
-    def __init__(self, answer: Answerer | None = None) -> None:
+    def __init__(self, answer: Answerer | None = None, *, trusts: bool = False) -> None:
+        self.trusts = trusts
+        self.trust_questions: list[TrustQuestion] = []
         self.requests: list[ReviewRequest] = []
         self.desks: list[ReviewDesk] = []
         self.asking = 0
@@ -55,6 +104,10 @@ class FakePerson:
             return await answer if isinstance(answer, Awaitable) else answer
         finally:
             self.asking -= 1
+
+    async def trust(self, question: TrustQuestion) -> bool:
+        self.trust_questions.append(question)
+        return self.trusts
 
 
 @dataclass

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from application.ports import MessageShaper, OnStreamEvent, ToolChoice
-from domain.conversation import Conversation, Message
+from domain.conversation import Conversation, Message, UserMessage
 from domain.errors import ConversationError, ProviderError
 from domain.json_value import JsonObject
 from domain.response import LlmResponse, ReasoningBlock, StopKind, StopReason, TextBlock, ToolUseBlock
@@ -62,7 +62,7 @@ class FakeSession:
 
     async def send_with_tools(
         self,
-        content: str | None,
+        content: str | UserMessage | None,
         tools: Sequence[JsonObject],
         *,
         tool_choice: ToolChoice = "auto",

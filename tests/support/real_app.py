@@ -7,10 +7,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from application.agent_session import AgentSession
 from application.ports import Observer, Person
-from application.run_agent import RunAgent
 from domain.events import Event, TurnFinished
+from domain.masking import SecretMask
 from domain.mode import Mode
+from domain.past_session import SessionChoice
 from domain.report import RunReport
 from infrastructure.config.loading import load_settings
 from infrastructure.config.model_choice import decision_model
@@ -18,6 +20,7 @@ from infrastructure.container import Container
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_ports import RecordingObserver
 from tests.support.headless_run import environment
+from tests.support.records import no_record
 from tui.app import QuorumApp
 from tui.review.dialog import ReviewDialog
 
@@ -38,6 +41,8 @@ def real_container(
         cwd=project, environ=environ, config_file=None, overrides={"review.mode": mode.value}
     )
     return Container(
+        record=no_record(),
+        mask=SecretMask(),
         settings=loaded.settings,
         model=decision_model(loaded, environ),
         root=project,
@@ -106,11 +111,11 @@ async def real_app(
     heard = RecordingObserver()
     containers: list[Container] = []
 
-    async def compose(person: Person, observer: Observer) -> RunAgent:
+    async def compose(person: Person, observer: Observer, choice: SessionChoice) -> AgentSession:
         asked = person_for(person)
         container = real_container(project, home, person=asked, observer=_Both(heard, observer), mode=mode)
         containers.append(container)
-        agent: RunAgent = await asyncio.to_thread(container.run_agent)
+        agent: AgentSession = await asyncio.to_thread(container.agent)
         await agent.open()
         return agent
 

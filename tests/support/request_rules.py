@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _LONGEST_ID = 64
+_DATA_URL = re.compile(r"data:(image/[a-z]+);base64,([A-Za-z0-9+/=]+)")
 _THINKING = ("thinking", "redacted_thinking")
 _LOOKS_UP = ("server_tool_use", "mcp_tool_use")
 
 Said: TypeAlias = tuple[Any, ...]
-"""("user", text), ("text", text), ("call", number, name, input), ("result", number, output, failed) or
-("kept", payload). Calls are numbered as they come; `failed` is None where the API cannot tell."""
+"""("user", text), ("image", media type, content), ("text", text), ("call", number, name, input),
+("result", number, output, failed) or ("kept", payload). Calls are numbered as they come; `failed` is None where
+the API cannot tell."""
 
 
 def as_sent(body: dict[str, Any]) -> dict[str, Any]:
@@ -93,6 +96,10 @@ def _check_assistant_blocks(
 def _user_block(block: dict[str, Any], numbers: dict[str, int]) -> Said:
     if block["type"] == "text":
         return ("user", block["text"])
+    if block["type"] == "image":
+        source = block["source"]
+        assert set(source) == {"type", "media_type", "data"}, "source: Input tag must be base64, url or file"
+        return ("image", source["media_type"], b64decode(source["data"], validate=True))
     assert block["content"].strip(), "content cannot be empty if `is_error` is true"
     return ("result", numbers[block["tool_use_id"]], block["content"], block.get("is_error", False))
 
@@ -128,8 +135,7 @@ def read_chat(body: dict[str, Any]) -> list[Said]:
         if role == "system":
             assert position == 0
         elif role == "user":
-            assert message["content"].strip(), "a message must have content"
-            said.append(("user", message["content"]))
+            said += _parts(message["content"], text="text", image="image_url")
         else:
             assert role == "assistant"
             assert message.get("tool_calls") != [], "[] is too short - 'messages.0.tool_calls'"
@@ -161,8 +167,11 @@ def read_responses(body: dict[str, Any]) -> list[Said]:
         match item.get("type", "message"):
             case "message":
                 assert item["role"] in ("user", "assistant")
-                assert item["content"].strip(), "a message must have content"
-                said.append(("user" if item["role"] == "user" else "text", item["content"]))
+                if item["role"] == "user":
+                    said += _parts(item["content"], text="input_text", image="input_image")
+                else:
+                    assert item["content"].strip(), "a message must have content"
+                    said.append(("text", item["content"]))
                 if "phase" in item:
                     assert item["role"] == "assistant"
                     said.append(("kept", item["phase"]))
@@ -185,6 +194,24 @@ def read_responses(body: dict[str, Any]) -> list[Said]:
             case _:
                 said.append(("kept", item))
     assert set(numbers) == answered, "No tool output found for function call"
+    return said
+
+
+def _parts(content: Any, *, text: str, image: str) -> list[Said]:
+    """What the person said: a text, or parts of these types."""
+    parts = [{"type": text, "text": content}] if isinstance(content, str) else content
+    assert parts, "a message must have content"
+    said: list[Said] = []
+    for part in parts:
+        if part["type"] == text:
+            assert part["text"].strip(), "a message must have content"
+            said.append(("user", part["text"]))
+            continue
+        assert part["type"] == image, "Invalid value"
+        url = part["image_url"]["url"] if image == "image_url" else part["image_url"]
+        found = _DATA_URL.fullmatch(url)
+        assert found, "Invalid image_url: expected a base64-encoded data URL"
+        said.append(("image", found[1], b64decode(found[2], validate=True)))
     return said
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Protocol
 
-from application.ports import LlmSession
+from application.ports import ContentStore, LlmSession
 from domain.conversation import Conversation, ToolResults
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock
@@ -247,7 +247,9 @@ def wire_to(server: SseServer, **settings: Any) -> Wire:
 
 
 @asynccontextmanager
-async def server_rig(dialect: Dialect, *, max_retries: int = 2, **settings: Any) -> AsyncIterator[ServerRig]:
+async def server_rig(
+    dialect: Dialect, *, max_retries: int = 2, contents: ContentStore | None = None, **settings: Any
+) -> AsyncIterator[ServerRig]:
     """A rig over a server of this dialect. Repetitions wait for nothing but what the server asks for."""
     conversation = Conversation()
     async with SseServer(dialect) as server:
@@ -259,6 +261,7 @@ async def server_rig(dialect: Dialect, *, max_retries: int = 2, **settings: Any)
             system="Be brief.",
             max_retries=max_retries,
             backoff=lambda _attempt: 0.0,
+            contents=contents,
         )
         yield ServerRig(server, session, conversation, wire)
         await wire.aclose()

@@ -8,11 +8,15 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ConfigError
+from domain.trust import Standing
 from infrastructure.config.loading import LoadedSettings, load_settings
 
 
 class Machine:
-    """A person's machine: a home folder, a repository in it, and the environment of a shell."""
+    """A person's machine: a home folder, a repository beside it, and the environment of a shell.
+
+    `standing` is what is answered when the repository's file is read.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.home = folder / "home"
@@ -22,6 +26,7 @@ class Machine:
         self.user_file = self.home / ".config/quorum/quorum.toml"
         self.project_file = self.repository / "quorum.toml"
         self.environ: dict[str, str] = {"HOME": str(self.home)}
+        self.standing = Standing.UNKNOWN
 
     def user(self, text: str) -> None:
         """Write the person's own file."""
@@ -44,6 +49,7 @@ class Machine:
             environ=self.environ,
             config_file=config_file,
             overrides=overrides or {},
+            standing=lambda _place, _digest: self.standing,
         )
 
     def refusal(self, *, config_file: Path | None = None, overrides: Mapping[str, object] | None = None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -22,14 +22,26 @@ ESCAPE, CTRL_C, ENTER = "\x1b", "\x03", "\r"
 
 
 class Terminal:
-    """One running app. `painted` is all text that was ever painted, sequences removed."""
+    """One running app. `painted` is all text that was ever painted, sequences removed.
 
-    def __init__(self, cwd: Path, home: Path, *, rows: int, columns: int, arguments: list[str]) -> None:
+    `variables` are set in its environment besides the usual ones.
+    """
+
+    def __init__(
+        self,
+        cwd: Path,
+        home: Path,
+        *,
+        rows: int,
+        columns: int,
+        arguments: list[str],
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self.process = pexpect.spawn(
             str(QUORUM),
             arguments,
             cwd=str(cwd),
-            env=environment(home, TERM="xterm-256color", COLORTERM="truecolor"),
+            env=environment(home, **{"TERM": "xterm-256color", "COLORTERM": "truecolor", **(variables or {})}),
             dimensions=(rows, columns),
             encoding="utf-8",
             codec_errors="replace",
@@ -88,7 +100,7 @@ class Terminal:
                 return
         raise AssertionError(f"{text!r} was never painted; the last was:\n{self.painted[-3000:]}")
 
-    def press_when_awake(self, key: str, expected: str) -> None:
+    def press_when_awake(self, key: str, expected: str, *, within: float = 1) -> None:
         """Press a key of a dialog until its guard has let it through and what it leads to is painted."""
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
@@ -96,7 +108,7 @@ class Terminal:
             with self.fresh():
                 self.type(key)
                 try:
-                    self.wait_for(expected, timeout=1)
+                    self.wait_for(expected, timeout=within)
                 except AssertionError:
                     continue
                 return

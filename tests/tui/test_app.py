@@ -4,7 +4,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from textual.app import App
 
 from domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from domain.events import CallFinished, CallStarted, SandboxChecked, TextDelta
@@ -16,7 +15,6 @@ from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, composing, failing, hold, say
 from tui.app import QuorumApp
 from tui.header import branch_of
-from tui.terminal_title import TerminalTitle
 
 
 @pytest.fixture(autouse=True)
@@ -87,9 +85,9 @@ async def test_a_prompt_sent_before_the_agent_is_there_waits_for_it(tmp_path):
     gate, box = asyncio.Event(), []
     inner = composing(box, say("late answer"))
 
-    async def compose(person, observer):
+    async def compose(person, observer, choice):
         await gate.wait()
-        return await inner(person, observer)
+        return await inner(person, observer, choice)
 
     async with on_stage(tmp_path, compose=compose, ready=False) as stage:
         await stage.pilot.press(*"early", "enter")
@@ -202,7 +200,7 @@ async def test_clear_empties_the_screen_and_quit_leaves(tmp_path):
 
 @pytest.mark.parametrize("key", ["f1", "question_mark"])
 async def test_help_lists_commands_and_the_real_keys_of_prompt_and_review(tmp_path, key):
-    async with on_stage(tmp_path, size=(80, 70)) as stage:
+    async with on_stage(tmp_path, size=(80, 240)) as stage:
         await stage.pilot.press(key)
         await stage.shows("In a review")
         shown = stage.text()
@@ -237,7 +235,13 @@ async def test_the_palette_offers_every_command_and_key_and_runs_what_is_chosen(
         await stage.until(lambda: stage.agent.mode is Mode.READ_ONLY)
 
     assert len(offered) == len(set(offered))
-    assert {"/mode auto", "/theme", "/quit", "Interrupt the turn", "Draw the screen again"} <= set(offered)
+    assert {
+        "/mode auto",
+        "/theme",
+        "/quit",
+        "Interrupt the turn; twice: clear or rewind",
+        "Draw the screen again",
+    } <= set(offered)
 
 
 async def test_markup_and_control_characters_of_a_tool_do_nothing_to_the_screen(tmp_path):
@@ -302,6 +306,45 @@ async def test_page_keys_scroll_the_transcript_while_the_prompt_keeps_the_focus(
         assert stage.prompt.text == "x"
 
 
+@pytest.mark.parametrize("typed", ["hello again", "!true"])
+async def test_what_is_sent_is_in_sight_wherever_one_read_before(tmp_path, typed):
+    long = "\n\n".join(f"paragraph {n}" for n in range(100))
+    async with on_stage(tmp_path, say(long), say("and more")) as stage:
+        await stage.send("hello")
+        await stage.shows("paragraph 99")
+        await stage.until(lambda: not stage.app.chat.turns.running)
+        await stage.pilot.press("ctrl+home")
+        await stage.shows("paragraph 0")
+        await stage.send(typed)
+        await stage.until(lambda: stage.app.chat.transcript.is_at_end)
+
+        await stage.shows("paragraph 99")
+
+
+async def test_what_waits_for_its_turn_leaves_the_place_where_one_reads(tmp_path):
+    long = "\n\n".join(f"paragraph {n}" for n in range(100))
+    async with on_stage(tmp_path, say(long), hold()) as stage:
+        await stage.send("hello")
+        await stage.shows("paragraph 99")
+        await stage.send("go on")
+        await stage.until(lambda: stage.app.chat.turns.running)
+        await stage.pilot.press("ctrl+home")
+        await stage.send("and then")
+        await stage.shows("⧗ waits: and then")
+
+        assert not stage.app.chat.transcript.is_at_end
+
+
+async def test_what_fails_out_of_sight_is_told_in_passing_too(tmp_path):
+    async with on_stage(tmp_path, say("\n\n".join(f"paragraph {n}" for n in range(100)))) as stage:
+        await stage.send("hello")
+        await stage.shows("paragraph 99")
+        await stage.pilot.press("ctrl+home")
+        stage.app.chat.tell("that is no image")
+
+        await stage.shows("that is no image")
+
+
 async def test_redrawing_keeps_what_is_there(tmp_path):
     async with on_stage(tmp_path, say("still here")) as stage:
         await stage.send("hello")
@@ -354,10 +397,10 @@ async def test_ctrl_d_quits_only_when_nothing_is_typed(tmp_path):
 
 
 def test_the_directory_is_cut_from_its_left_where_there_is_no_room():
-    from tui.header import _cut_left
+    from tui.header import cut_left
 
-    assert _cut_left("/a/very/long/path", 8) == "…ng/path"
-    assert _cut_left("/a", 8) == "/a"
+    assert cut_left("/a/very/long/path", 8) == "…ng/path"
+    assert cut_left("/a", 8) == "/a"
 
 
 def test_the_history_of_a_project_has_its_own_file(tmp_path):
@@ -390,36 +433,3 @@ def test_settings_that_come_after_the_first_frame_are_taken_over(tmp_path):
     assert app.theme == "quorum-light"
     with pytest.raises(ConfigError, match="no theme 'pink'"):
         app.adopt(theme="pink", notifications=True)
-
-
-class Driver:
-    def __init__(self) -> None:
-        self.written: list[str] = []
-
-    def write(self, text: str) -> None:
-        self.written.append(text)
-
-
-class Ringing(App[None]):
-    is_headless = False
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._driver = Driver()
-
-
-def test_the_title_asks_for_attention_names_nothing_harmful_and_is_given_back():
-    app = Ringing()
-    title = TerminalTitle(app, Path("/x/pro\x1bject\x07"))
-
-    title.begin()
-    title.mark(answer_needed=True)
-    title.rings = False
-    title.mark(answer_needed=True)
-    title.end()
-
-    written = "".join(app._driver.written)
-    assert written.startswith("\x1b[22;2t\x1b]2;quorum · pro␛ject␇\x07")
-    assert written.count("● answer needed") == 2
-    assert app._driver.written.count("\x07") == 1
-    assert written.endswith("\x1b[23;2t")

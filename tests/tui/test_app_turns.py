@@ -143,7 +143,7 @@ async def test_quitting_with_a_dialog_open_stops_the_turn_behind_it(tmp_path):
 
 
 async def test_an_agent_that_does_not_stop_does_not_keep_the_app_from_ending(tmp_path, monkeypatch):
-    monkeypatch.setattr("tui.app._PATIENCE_SECS", 0.05)
+    monkeypatch.setattr("tui.app.PATIENCE_SECS", 0.05)
     released = asyncio.Event()
 
     async def stubborn(agent: FakeAgent) -> None:

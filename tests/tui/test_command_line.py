@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tui.command_line import parse
+from domain.past_session import LatestSession, NamedSession, NewSession, PickedSession, SessionChoice
+from tui.command_line import SessionsOptions, parse
 
 
 def test_without_words_the_app_opens() -> None:
@@ -101,3 +102,126 @@ def test_words_that_do_not_fit_an_action_of_permissions_are_refused(words: list[
         parse(["permissions", *words])
 
     assert ended.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("argv", "choice", "prompt"),
+    [
+        ([], NewSession(), None),
+        (["--continue"], LatestSession(), None),
+        (["--continue", "fix it"], LatestSession(), "fix it"),
+        (["--resume"], PickedSession(), None),
+        (["--resume", "--", "fix it"], PickedSession(), "fix it"),
+        (["--resume", "0199ab", "fix it"], NamedSession("0199ab"), "fix it"),
+        (["fix it", "--resume", "0199ab"], NamedSession("0199ab"), "fix it"),
+        (["--resume=0199ab", "fix it"], NamedSession("0199ab"), "fix it"),
+        (["--resume", "latest"], LatestSession(), None),
+        (["run", "--continue", "fix it"], LatestSession(), "fix it"),
+        (["run", "fix it", "--continue"], LatestSession(), "fix it"),
+        (["run", "--resume", "0199ab", "fix it"], NamedSession("0199ab"), "fix it"),
+        (["--resume", "0199ab", "run", "fix it"], NamedSession("0199ab"), "fix it"),
+        (["--continue", "run", "--", "--resume"], LatestSession(), "--resume"),
+        (["--", "--resume"], NewSession(), "--resume"),
+        (["sessions", "resume", "0199ab"], NamedSession("0199ab"), None),
+        (["sessions", "resume", "0199ab", "fix it"], NamedSession("0199ab"), "fix it"),
+        (["sessions", "resume", "latest"], LatestSession(), None),
+    ],
+)
+def test_a_session_is_begun_or_gone_on_with(argv: list[str], choice: SessionChoice, prompt: str | None) -> None:
+    options = parse(argv)
+
+    assert (options.session, options.prompt) == (choice, prompt)
+    assert options.command == ("run" if "run" in argv else "app")
+    assert not options.fork
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["--continue", "--fork"],
+        ["--fork", "--resume", "0199ab"],
+        ["run", "--resume", "0199ab", "--fork", "hi"],
+        ["sessions", "resume", "0199ab", "--fork"],
+    ],
+)
+def test_a_copy_of_a_session_can_be_gone_on_with(argv: list[str]) -> None:
+    assert parse(argv).fork
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["--fork"], "--fork goes with --continue or --resume"),
+        (["run", "hi", "--fork"], "--fork goes with --continue or --resume"),
+        (["--demo", "--continue"], "--demo is a tour of its own"),
+        (["--demo", "do it"], "--demo is a tour of its own"),
+        (["--demo", "-m", "openai/x"], "--demo is a tour of its own"),
+        (["--continue", "--resume", "0199ab"], "not allowed with"),
+        (["--resume", "fix the test"], "is not the id of a session"),
+        (["run", "--resume", "0199ab"], "prompt"),
+        (["run", "--resume", "", "hi"], "is not the id of a session"),
+        (["run", "hi", "--resume"], "expected one argument"),
+        (["sessions"], "action"),
+        (["sessions", "eat"], "eat"),
+        (["sessions", "show"], "ID"),
+        (["sessions", "show", "a", "b"], "b"),
+        (["sessions", "export", "a", "--format", "pdf"], "pdf"),
+        (["sessions", "verify", "a", "--all"], "not both"),
+        (["sessions", "fork", "a", "--before", "0"], "0"),
+        (["sessions", "prune", "--keep", "-1"], "-1"),
+        (["sessions", "list", "--yes"], "--yes"),
+        (["keys"], "action"),
+        (["keys", "set"], "set takes PROVIDER"),
+        (["keys", "list", "openai"], "list takes nothing more"),
+    ],
+)
+def test_what_does_not_go_together_is_a_usage_error(
+    argv: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(argv)
+
+    captured = capsys.readouterr()
+    assert (ended.value.code, captured.out) == (2, "")
+    assert told in captured.err
+
+
+@pytest.mark.parametrize(
+    ("argv", "action", "wanted"),
+    [
+        (["sessions", "list"], "list", SessionsOptions()),
+        (["sessions", "-n", "3", "list", "--all"], "list", SessionsOptions(limit=3, all=True)),
+        (["sessions", "list", "--json"], "list", SessionsOptions(json=True)),
+        (["sessions", "show", "list"], "show", SessionsOptions(session="list")),
+        (["-C", "/", "sessions", "export", "a"], "export", SessionsOptions(session="a")),
+        (
+            ["sessions", "export", "--format", "html", "a", "-o", "x.html"],
+            "export",
+            SessionsOptions(session="a", format="html", file=Path("x.html")),
+        ),
+        (["sessions", "fork", "a", "--before", "3"], "fork", SessionsOptions(session="a", before=3)),
+        (["sessions", "verify"], "verify", SessionsOptions()),
+        (["sessions", "verify", "--all"], "verify", SessionsOptions(all=True)),
+        (
+            ["sessions", "prune", "--older-than", "30", "--keep", "0", "--dry-run", "--yes"],
+            "prune",
+            SessionsOptions(older_than=30, keep=0, dry_run=True, yes=True),
+        ),
+        (["sessions", "redact", "a", "-"], "redact", SessionsOptions(session="a", text="-")),
+    ],
+)
+def test_recorded_sessions_are_looked_after(argv: list[str], action: str, wanted: SessionsOptions) -> None:
+    options = parse(argv)
+
+    assert (options.command, options.action, options.sessions) == ("sessions", action, wanted)
+
+
+def test_a_key_is_set_for_a_provider() -> None:
+    options = parse(["keys", "set", "openai"])
+
+    assert (options.command, options.action, options.provider) == ("keys", "set", "openai")
+
+
+@pytest.mark.parametrize("action", ["trust", "untrust"])
+def test_the_configuration_of_a_project_is_trusted_or_no_longer(action: str) -> None:
+    assert parse(["config", action]).action == action

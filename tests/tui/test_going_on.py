@@ -12,8 +12,9 @@ from domain.mode import Mode
 from domain.response import Usage
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, break_off, hold, say, wait_for_retry
-from tui.accounts.book import Book, cost_of, dollars, in_short, tokens
+from tui.accounts.book import Book, cost_of, dollars, in_short
 from tui.session_facts import SessionFacts
+from tui.transcript.lines import tokens
 
 
 @pytest.fixture(autouse=True)
@@ -210,6 +211,19 @@ async def test_cost_lists_turns_and_models_and_says_which_has_no_price(tmp_path)
         await stage.unasked()
 
 
+async def test_a_narrow_window_has_fewer_columns_of_costs_and_no_broken_lines(tmp_path):
+    async with on_stage(tmp_path, spends(counted("a/priced", USED, "0.25")), size=(60, 20)) as stage:
+        await stage.send("one")
+        await stage.until(lambda: stage.agent.reports)
+        await stage.send("/cost")
+        await stage.shows("Tokens and cost")
+        await stage.shows("1 a/priced")
+        lines = [line.split("│")[1].split() for line in stage.text().splitlines() if line.count("│") >= 2]
+
+        assert ["in", "out", "cost"] in lines
+        assert ["1", "a/priced", "1.2k", "1.1k", "$0.25"] in lines
+
+
 async def test_cost_opens_while_a_turn_runs_and_before_anything_was_used(tmp_path):
     async with on_stage(tmp_path, hold()) as stage:
         await stage.send("go")
@@ -220,7 +234,7 @@ async def test_cost_opens_while_a_turn_runs_and_before_anything_was_used(tmp_pat
 
 
 async def test_before_there_is_an_agent_commands_about_the_session_say_so(tmp_path):
-    async def compose(person, observer):
+    async def compose(person, observer, choice):
         await asyncio.Event().wait()
 
     async with on_stage(tmp_path, compose=compose, ready=False) as stage:

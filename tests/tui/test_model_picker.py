@@ -278,13 +278,14 @@ async def test_keys_typed_right_after_the_command_break_nothing(tmp_path):
         stage.prompt.put("/model")
         for key in ("enter", "down", "enter", "escape", "escape"):
             stage.hit(key)
+        await stage.pilot.pause()  # else the last of them would be pressed over what is typed next
         await stage.unasked()
         await stage.send("go")
         await stage.shows("fine")
 
 
 async def test_before_there_is_an_agent_the_command_says_so(tmp_path):
-    async def compose(person, observer):
+    async def compose(person, observer, choice):
         await asyncio.Event().wait()
 
     async with on_stage(tmp_path, compose=compose, ready=False) as stage:

@@ -329,7 +329,9 @@ async def test_a_question_of_a_review_comes_up_over_the_pager(tmp_path):
         assert isinstance(stage.app.screen, PagerScreen)
 
 
-@pytest.mark.parametrize("typed", ["/output x", "/output 0", "/output -1", "/output 1 2"])
+@pytest.mark.parametrize(
+    "typed", ["/output x", "/output 0", "/output -1", "/output 1 2", f"/output {'9' * 5000}"]
+)
 def test_the_command_takes_nothing_but_a_number(typed):
     with pytest.raises(NotACommand, match="takes a number from 1 on"):
         action_for(typed)

@@ -121,6 +121,21 @@ async def test_a_long_paste_is_folded_and_sent_in_full(tmp_path):
         assert stage.agent.prompts == ["see " + pasted]
 
 
+@pytest.mark.parametrize("image", ["", "[image my shot.png 40×30]"])
+async def test_backspace_deletes_all_of_what_stands_for_a_paste_or_an_image(tmp_path, image):
+    async with on_stage(tmp_path) as stage:
+        await stage.pilot.press(*"see ")
+        if image:
+            stage.prompt.insert(image)
+        else:
+            await paste(stage, "line\n" * 120)
+        await stage.pilot.press("space", "backspace", "backspace")
+        assert stage.prompt.text == "see "
+        await stage.pilot.press("backspace")
+
+        assert stage.prompt.text == "see"
+
+
 async def test_a_short_paste_stands_as_it_is_and_is_not_sent_by_its_line_ends(tmp_path):
     async with on_stage(tmp_path) as stage:
         await paste(stage, "a\r\nb\r")
@@ -186,6 +201,18 @@ def test_the_history_file_is_only_for_its_owner_and_holds_one_prompt_a_line(tmp_
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
+def test_a_secret_in_a_prompt_is_remembered_here_and_not_in_the_file(tmp_path):
+    shaped = "ghp" + "_a1B2c3D4e5F6g7H8i9J0k1L2m3"
+    history = History(tmp_path / "h.jsonl")
+
+    history.add(f"push with {shaped}")
+    history.hide = lambda text: text.replace("swordfish", "[secret:PASS]")
+    history.add("try swordfish")
+
+    assert history.entries == [f"push with {shaped}", "try swordfish"]
+    assert History(tmp_path / "h.jsonl").entries == ["push with [secret:github-token]", "try [secret:PASS]"]
+
+
 def test_damaged_lines_are_passed_over_and_a_torn_end_spoils_nothing_new(tmp_path):
     path = tmp_path / "h.jsonl"
     path.write_bytes(b'"good"\n\xff\xfe\n{"a": 1}\n\n"torn')
@@ -213,3 +240,48 @@ def test_an_enormous_prompt_is_remembered_but_not_written(tmp_path):
 
     assert history.entries == ["x" * 100_001]
     assert not path.exists()
+
+
+async def test_keys_that_arrive_together_act_in_the_order_they_were_pressed(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        for key in (*"gone", "ctrl+u", *"kept", "backspace", "home", "x", "ctrl+e", "!", "ctrl+a", "y"):
+            stage.hit(key)
+        await stage.until(lambda: stage.prompt.text == "yxkep!")
+
+
+@pytest.mark.parametrize(
+    ("keys", "left"),
+    [
+        (("ctrl+u",), "one\n"),
+        (("ctrl+w",), "one\ntwo "),
+        (("ctrl+a", "ctrl+k"), "one\n"),
+        (("ctrl+a", "x", "ctrl+e", "y"), "one\nxtwo threey"),
+        (("home", "x", "end", "y"), "one\nxtwo threey"),
+        (("up", "end", "x"), "onex\ntwo three"),
+    ],
+)
+async def test_the_keys_of_shells_edit_a_line_of_several(tmp_path, keys, left):
+    async with on_stage(tmp_path) as stage:
+        stage.prompt.put("one\ntwo three")
+        await stage.pilot.press(*keys)
+
+        assert stage.prompt.text == left
+
+
+async def test_a_prompt_that_was_cleared_or_replaced_comes_back_by_undo(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.pilot.press(*"draft", "ctrl+c")
+        assert stage.prompt.text == ""
+        await stage.pilot.press("ctrl+underscore")
+
+        assert stage.prompt.text == "draft"
+
+
+async def test_what_was_never_sent_is_the_newest_of_the_history_the_next_time(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.pilot.press(*"unsent")
+
+    async with on_stage(tmp_path) as stage:
+        await stage.pilot.press("up")
+
+        assert stage.prompt.text == "unsent"

@@ -15,7 +15,7 @@ def _texts(strips) -> list[str]:
 def test_what_went_as_declared_needs_no_line_on_a_folded_card():
     effects = _effects(("/w/a.py", ChangeKind.MODIFIED, True))
     assert receipt_line(effects, "/w", 60, TERMINAL) == []
-    assert _texts(receipt(effects, "/w", 60, TERMINAL)) == ["~a.py · modified, declared"]
+    assert _texts(receipt(effects, "/w", 60, TERMINAL)) == ["~ a.py · modified, declared"]
 
 
 def test_what_nobody_declared_is_told_even_on_a_folded_card():
@@ -25,7 +25,7 @@ def test_what_nobody_declared_is_told_even_on_a_folded_card():
         ("/w/a.py", ChangeKind.MODIFIED, True),
     )
     (line,) = _texts(receipt_line(effects, "/w", 80, TERMINAL))
-    assert line == "2 files changed, not declared: +built.txt, −/elsewhere/x"
+    assert line == "2 files changed, not declared: + built.txt, − /elsewhere/x"
 
 
 def test_many_changes_stay_on_one_line():

@@ -287,6 +287,19 @@ async def test_the_careful_choice_of_the_list_goes_back(tmp_path):
         assert stage.agent.answers == []
 
 
+@pytest.mark.parametrize("size", [(60, 20), (40, 16)])
+async def test_in_a_narrow_window_the_answer_that_approves_is_in_sight(tmp_path, size):
+    request = a_request(MAKE, a_command("make two"), a_command("make three"))
+    async with on_stage(tmp_path, review(request), size=size) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.shows("[n reject]")
+
+        assert "y approve" in stage.text()
+        await stage.pilot.press("right")
+        await stage.shows("[r reason]")
+
+
 async def test_without_following_calls_there_is_no_rest_to_approve(tmp_path):
     async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
         await stage.send("go")

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from domain.ballot import Vote
+from domain.masking import SecretMask
 from domain.review import ApproveRest, Edit
 from domain.seal import Seal, SealedFile
 from tests.support.desks import a_ballot
@@ -41,6 +42,23 @@ def test_control_and_bidi_characters_of_a_diff_are_drawn_escaped():
 
     assert not {"\x1b", "\x07", "\u202e", "\u200b"} & set(text)
     assert "⟨U+202E⟩" in text
+
+
+def test_a_command_of_which_something_is_hidden_says_so_and_keeps_its_digest():
+    mask = SecretMask()
+    mask.learn("THE_KEY", "q7Zrt9vX2m4kP")
+    packet = a_command("curl -H 'x: q7Zrt9vX2m4kP' h")
+    shown = a_request(mask.packet(packet))
+
+    known = facts(shown, NOTHING, full_digest=True)
+
+    assert plain(substance(shown.packet, 80)) == ["$ curl -H 'x: [secret:THE_KEY]' h"]
+    told = plain(fold([*known.pressing, *known.others], 200))
+    assert any(line.startswith("hidden        secrets are drawn as [secret:NAME]; what runs") for line in told)
+    assert any(packet.digest in line for line in told)
+    assert not any(
+        line.startswith("hidden") for line in plain(fold(facts(a_request(packet), NOTHING).pressing, 200))
+    )
 
 
 def test_every_line_of_a_command_is_there_under_its_first():

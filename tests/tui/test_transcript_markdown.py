@@ -85,11 +85,31 @@ def test_html_and_console_markup_are_shown_literally():
     assert drawn("<b>x</b> [red]y[/red] [/foo]") == ["<b>x</b> [red]y[/red] [/foo]"]
 
 
-def test_a_link_shows_its_address_and_is_no_hyperlink():
-    lines = MarkdownLines(60, TERMINAL)
-    lines.feed("see [the docs](https://example.org/) and <https://example.net/>")
-    assert [s.text for s in lines.lines] == ["see the docs (https://example.org/) and https://example.net/"]
-    assert not any(segment.style and segment.style.link for strip in lines.lines for segment in strip)
+def test_a_link_shows_its_address_unless_it_reads_like_it_and_leads_there():
+    lines = MarkdownLines(80, TERMINAL)
+    lines.feed("see [the **docs**](https://example.org/) and <https://example.net/>, <me@example.net>")
+    [strip] = lines.lines
+    linked = [(text, style.link) for text, style, _ in strip if style and style.link]
+    assert strip.text == "see the docs (https://example.org/) and https://example.net/, me@example.net"
+    assert linked == [
+        ("the ", "https://example.org/"),
+        ("docs", "https://example.org/"),
+        ("https://example.org/", "https://example.org/"),
+        ("https://example.net/", "https://example.net/"),
+        ("me@example.net", "mailto:me@example.net"),
+    ]
+
+
+def test_a_link_that_reads_like_another_address_tells_its_own():
+    assert drawn("[https://good.example](https://evil.example/)", 80) == [
+        "https://good.example (https://evil.example/)"
+    ]
+
+
+def test_code_with_wide_characters_is_broken_between_them():
+    shown = drawn("```\n" + "漢" * 7 + "x\n```", 11)
+    assert [line.strip() for line in shown] == ["漢漢漢漢", "漢漢漢x"]
+    assert {cell_len(line) for line in shown} == {11}
 
 
 def test_headings_stand_at_the_left():

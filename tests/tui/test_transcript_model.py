@@ -283,14 +283,30 @@ def test_long_output_is_kept_as_head_and_tail_with_a_count_of_the_rest():
     assert abs(shown + kept.left_out_lines - 100_000) <= 1
 
 
-def test_progress_keeps_the_last_lines_and_what_a_carriage_return_left(transcript):
+def test_each_report_takes_the_place_of_the_one_before(transcript):
     apply(transcript, planned(READ), started("read_file", {"path": "a"}))
-    for number in range(50):
-        transcript.apply(ev.CallProgressed(context=context(), text=f"line {number}\n"))
-    for percent in (10, 20, 30):
-        transcript.apply(ev.CallProgressed(context=context(), text=f"{percent} %\r"))
-    shown = only(transcript, Batch).calls[0].progress.shown()
-    assert shown == [*(f"line {number}" for number in range(31, 50)), "30 %"]
+    for text in ("10 of 90 files", "one\ntwo\n", "one\ntwo\nthree\n"):
+        transcript.apply(ev.CallProgressed(context=context(), text=text))
+    progress = only(transcript, Batch).calls[0].progress
+    assert progress.shown() == ["one", "two", "three"]
+    assert progress.updates == 3
+
+
+def test_of_a_long_report_the_last_lines_are_kept(transcript):
+    apply(transcript, planned(READ), started("read_file", {"path": "a"}))
+    transcript.apply(ev.CallProgressed(context=context(), text="\n".join(map(str, range(90_000)))))
+    assert only(transcript, Batch).calls[0].progress.shown()[-2:] == ["89998", "89999"]
+    assert len(only(transcript, Batch).calls[0].progress.shown()) == 20
+
+
+def test_a_cleared_screen_goes_on_with_the_batch_that_is_under_way(transcript):
+    apply(transcript, planned(READ, READ), finished("read_file", "a", 0))
+    apply(transcript, started("read_file", {"path": "b"}, 1))
+    cleared = transcript.successor()
+    cleared.apply(finished("read_file", "b", 1))
+    calls = only(cleared, Batch).calls
+    assert [call.phase for call in calls] == [Phase.FINISHED, Phase.FINISHED]
+    assert calls is only(transcript, Batch).calls
 
 
 def test_a_change_of_model_is_noted_and_ends_the_wait_for_the_other(transcript):

@@ -77,6 +77,15 @@ def test_an_unfinished_sequence_is_shown_instead_of_swallowing_what_follows():
     assert printable("\x1b]52;c;secret\nnext line", strip_ansi=True) == "␛]52;c;secret\nnext line"
 
 
+def test_a_sequence_ends_where_another_begins():
+    assert printable("\x9dan end\x90is missing\x9c", strip_ansi=True) == "\\x9dan end"
+
+
+def test_a_line_of_a_million_beginnings_is_looked_through_once():
+    text = printable("\x90" * 1_000_000, strip_ansi=True)  # looked through for each of them it takes hours
+    assert text == "\\x90" * 1_000_000
+
+
 def test_a_carriage_return_of_a_program_hides_nothing():
     assert printable("10 %\r20 %", strip_ansi=True) == "10 %\n20 %"
 

@@ -190,7 +190,10 @@ def test_the_card_tells_what_a_command_really_changed():
     changes = (FileChange(path="/w/built.txt", kind=ChangeKind.CREATED, declared=False),)
     effects = ev.EffectsObserved(context=context(), effects=Effects(changes=changes, complete=True))
     opened = ev.SessionStarted(session_id="s", model="p/m", mode=Mode.ASK, cwd="/w")
-    for expanded, told in ((False, "1 file changed, not declared: +built.txt"), (True, "+built.txt · created")):
+    for expanded, told in (
+        (False, "1 file changed, not declared: + built.txt"),
+        (True, "+ built.txt · created"),
+    ):
         lines = card(
             opened, started("run_command", MAKE), effects, finished("run_command", "done"), expanded=expanded
         )

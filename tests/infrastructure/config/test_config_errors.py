@@ -191,3 +191,41 @@ def test_a_link_in_a_circle_is_an_error(machine: Machine):
     machine.project_file.symlink_to(machine.project_file)
 
     assert f"{machine.project_file} cannot be read: Too many levels of symbolic links" in machine.refusal()
+
+
+# ------------------------------------------------------------------ files that were made to keep us busy
+
+# Each of these would take minutes, or all the memory there is.
+KEEPS_BUSY = {
+    "a dotted key": (f"{'a.' * 100_000}a = 1", "nested too deeply"),
+    "a quoted one": (f"""{'"a" . ' * 100_000}a = 1""", "nested too deeply"),
+    "one in a table": (f"x = {{ {'a.' * 100_000}a = 1 }}", "nested too deeply"),
+    "a header": (f"[{'a.' * 100_000}a]", "nested too deeply"),
+    "many wrong tables": ('[[hooks]]\nevent = "on_turn_end"\n' * 20_000, ":1: hooks[0] needs either"),
+    "many long statements": (
+        "".join(f'k{n} = """' + "x\n" * 150 + '"""\n' for n in range(2_500)),
+        ":1: there is no setting k0",
+    ),
+    "many patterns": (
+        "[review]\nsensitive = [" + ", ".join(f"'*{n}*a*'" for n in range(50_000)) + "]",
+        ":2: review.sensitive: 50,000 patterns are too many; at most 500",
+    ),
+    "a long pattern": (f"[review]\nprotected = ['{'*a' * 300}']", "a pattern has more than 200 characters"),
+    "many rules": (
+        "[permissions]\ndeny = [" + "'run_command(a*)', " * 50_000 + "]",
+        ":2: permissions.deny: 50,000 rules are too many",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "sentence"), KEEPS_BUSY.values(), ids=KEEPS_BUSY)
+def test_a_strange_file_cannot_keep_the_start_waiting(text: str, sentence: str, machine: Machine):
+    machine.project(text)
+
+    assert sentence in machine.refusal()
+
+
+def test_what_looks_deep_in_a_text_or_a_comment_is_read(machine: Machine):
+    machine.user("# a.b.c.d.e.f.g.h\n[review]\nprotected = ['" + "a.b/" * 40 + "']\n")
+
+    assert machine.load().settings.review.protected == ("a.b/" * 40,)

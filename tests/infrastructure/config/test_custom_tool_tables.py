@@ -124,4 +124,4 @@ def test_a_tool_that_only_a_project_declares_does_not_exist(machine: Machine):
     loaded = machine.load()
 
     assert loaded.settings.tools.custom == {}
-    assert "sets tools.custom.evil.description, tools.custom.evil.command" in loaded.warnings[0]
+    assert "sets of tools.custom.evil.description, tools.custom.evil.command" in loaded.warnings[0]

@@ -73,7 +73,11 @@ def test_a_table_changes_only_what_it_names_of_one_guard(machine: Machine):
 @pytest.mark.parametrize(
     ("text", "line", "sentence"),
     [
-        ('[[guards]]\nname = "sizes"', 2, 'guards[0].name must be one of path, destructive, size, not "sizes"'),
+        (
+            '[[guards]]\nname = "sizes"',
+            2,
+            'guards[0].name must be one of path, destructive, size, secret, not "sizes"',
+        ),
         ('[[guards]]\nname = "path"\nmax_bytes = 1', 1, 'has max_bytes, which only the guard "size" takes'),
         ("[[guards]]\nenabled = false", 1, "guards[0].name is missing"),
         ('[[guards]]\nname = "path"\n[[guards]]\nname = "path"', 1, 'the guard "path" has 2 tables'),

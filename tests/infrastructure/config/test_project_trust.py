@@ -1,9 +1,12 @@
+import hashlib
 import json
+from pathlib import Path
 
 import pytest
 
+from domain.trust import Standing
 from infrastructure.config.about import ProjectRule
-from infrastructure.config.keys import Key, all_keys
+from infrastructure.config.keys import all_keys
 from tests.support.settings_machine import Machine
 
 # What a project file tries, over what the person's own file says, and what must come of it.
@@ -30,6 +33,12 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "prices.*.output": (2.0, 0.0, 2.0),
     "prices.*.cache_read": (2.0, 0.0, 2.0),
     "prices.*.cache_write": (2.0, 0.0, 2.0),
+    "context_budget.compact_at": (0.8, 0.1, 0.8),
+    "context_budget.recent_full_count": (3, 0, 3),
+    "context_budget.max_entry_bytes": (20_000, 1_000, 20_000),
+    "context_budget.max_total_bytes": (60_000, 1_000, 60_000),
+    "context_budget.window_tokens": (128_000, 1_000, 128_000),
+    "context_budget.models.*.window": (32_768, 1_000, 32_768),
     "agent.max_tool_turns": (10, 11, 10),
     "agent.max_turn_end_retries": (3, 4, 3),
     "review.mode": ("ask", "auto", "ask"),
@@ -54,6 +63,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "tools.output.summary_bytes": (400, 100, 400),
     "tools.output.head_lines": (5, 1, 5),
     "tools.output.tail_lines": (3, 1, 3),
+    "storage.url": ("sqlite:////mine", "sqlite:////theirs", "sqlite:////mine"),
     "storage.blobs": ("/mine", "/theirs", "/mine"),
     "tools.run_command.timeout_secs": (60, 61, 60),
     "tools.run_command.max_output_bytes": (2048, 2049, 2048),
@@ -77,7 +87,11 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "tools.custom.*.parameters.*.required": (True, False, True),
     "tools.custom.*.parameters.*.allow_dash": (False, True, False),
     "tui.theme": ("nord", "dracula", "dracula"),
+    "tui.layout": ("stacked", "minimal", "minimal"),
     "tui.notifications": (False, True, True),
+    "tui.notify_by": ("bell", "desktop", "desktop"),
+    "tui.screen_reader": (False, True, True),
+    "tui.keys.*": ("f3", "f4", "f3"),
     "hooks.*.event": ("before_tool_call", "on_turn_end", "before_tool_call"),
     "hooks.*.command": (["own"], ["evil"], ["own"]),
     "hooks.*.python": ("own:Hook", "evil:Hook", "own:Hook"),
@@ -104,11 +118,14 @@ _TIGHTER: dict[str, tuple[object, object, object]] = {
 }
 # An array of tables is set whole: what is tried with it is tried with the keys of its tables.
 _SINGLE_KEYS = [key for key in all_keys() if key.element is None]
+_PATTERNS = [".".join(key.path) for key in _SINGLE_KEYS]
+_RULES = dict(zip(_PATTERNS, (key.project for key in _SINGLE_KEYS), strict=True))
 
 
 def _outcome(machine: Machine, pattern: str, own: object, wanted: object) -> tuple[object, tuple[str, ...]]:
     """What a key becomes when both files set it, and the warnings."""
     path = pattern.replace("providers.*", "providers.local").replace("headers.*", "headers.X-Key")
+    path = path.replace("keys.*", "keys.find")
     declared = "providers.local.type = 'openai-chat'\n" if "local" in path and "type" not in path else ""
     machine.user(f"{declared}{path} = {json.dumps(own)}")
     machine.project(f"{path} = {json.dumps(wanted)}")
@@ -152,6 +169,7 @@ def _outcome_for_a_custom_tool(
 ) -> tuple[object, tuple[str, ...]]:
     """The same for a key of a custom tool, which the person's own file declares whole."""
     path = pattern.replace("parameters.*", "parameters.p").replace("custom.*", "custom.mine")
+    pattern = pattern.replace("keys.*", "keys.find")
     whole = {"description": "own", "command": ["own", "{p}"], "parameters.p.description": "own"}
     given = {f"tools.custom.mine.{key}": value for key, value in whole.items()} | {path: own}
     machine.user("\n".join(f"{key} = {json.dumps(value)}" for key, value in given.items()))
@@ -172,29 +190,94 @@ def _outcome_for_a_price(
     return getattr(loaded.settings.prices["a/b:1.5"], key), loaded.warnings
 
 
+def _outcome_for_a_window(
+    machine: Machine, pattern: str, own: object, wanted: object
+) -> tuple[object, tuple[str, ...]]:
+    """The same for the window of a model, which has a name in quotes."""
+    path = pattern.replace("*", '"a/b:1.5"')
+    machine.user(f"{path} = {own}")
+    machine.project(f"{path} = {wanted}")
+    loaded = machine.load()
+    return loaded.settings.context_budget.models["a/b:1.5"].window, loaded.warnings
+
+
 def _plain_value(value: object, path: str) -> object:
     for name in path.split("."):
         value = value[name] if isinstance(value, dict) else getattr(value, name)
     return list(value) if isinstance(value, tuple) else value
 
 
-@pytest.mark.parametrize("key", _SINGLE_KEYS, ids=lambda key: ".".join(key.path))
-def test_a_project_file_gets_no_further_than_the_rule_of_each_key(machine: Machine, key: Key):
-    pattern = ".".join(key.path)
-    own, wanted, expected = _ATTEMPTS[pattern]
-
+def _tried(machine: Machine, pattern: str) -> tuple[object, tuple[str, ...]]:
+    """What becomes of the attempt on a key."""
+    own, wanted, _ = _ATTEMPTS[pattern]
     special = {
         "hooks": _outcome_for_a_hook,
         "guards": _outcome_for_a_guard,
         "tools.custom": _outcome_for_a_custom_tool,
         "prices": _outcome_for_a_price,
+        "context_budget.models": _outcome_for_a_window,
     }
     outcome = next((way for table, way in special.items() if pattern.startswith(f"{table}.")), _outcome)
-    value, warnings = outcome(machine, pattern, own, wanted)
+    return outcome(machine, pattern, own, wanted)
 
-    assert value == expected
-    harmless = key.project in (ProjectRule.FREE, ProjectRule.ADD)
-    assert bool(warnings) is not harmless
+
+def _name(pattern: str) -> str:
+    """What the key of an attempt is called. An array of tables is set, and refused, as a whole."""
+    table = next((table for table in ("hooks", "guards") if pattern.startswith(f"{table}.")), "")
+    pattern = pattern.replace("models.*", 'models."a/b:1.5"')
+    names = ("prices.*", 'prices."a/b:1.5"'), ("parameters.*", "parameters.p"), ("custom.*", "custom.mine")
+    pattern = pattern.replace("keys.*", "keys.find")
+    for free, own in (("providers.*", "providers.local"), ("headers.*", "headers.X-Key"), *names):
+        pattern = pattern.replace(free, own)
+    return table or pattern
+
+
+@pytest.mark.parametrize("pattern", _PATTERNS)
+def test_an_untrusted_project_file_gets_no_further_than_the_rule_of_each_key(machine: Machine, pattern: str):
+    value, warnings = _tried(machine, pattern)
+
+    assert value == _ATTEMPTS[pattern][2]
+    harmless = _RULES[pattern] in (ProjectRule.FREE, ProjectRule.ADD)
+    assert [_name(pattern) in warning for warning in warnings] == ([] if harmless else [True])
+
+
+@pytest.mark.parametrize("pattern", _PATTERNS)
+def test_what_an_untrusted_project_file_would_gain_by_trust_is_asked_about_key_by_key(
+    machine: Machine, pattern: str
+):
+    _tried(machine, pattern)
+
+    question = machine.load().question
+
+    wanted = json.dumps(_ATTEMPTS[pattern][1])
+    if _RULES[pattern] in (ProjectRule.FREE, ProjectRule.ADD, ProjectRule.OWN):
+        assert question is None
+        return
+    assert question is not None
+    key = pattern.removesuffix(".*").rpartition(".")[2]
+    (want,) = (want for want in question.wants if want.startswith(_name(pattern)) and f"{key} = " in want)
+    assert wanted in want.partition(" = ")[2]
+
+
+@pytest.mark.parametrize("pattern", _PATTERNS)
+def test_a_trusted_project_file_counts_like_the_persons_own_but_for_what_is_only_theirs(
+    machine: Machine, pattern: str
+):
+    machine.standing = Standing.TRUSTED
+
+    value, warnings = _tried(machine, pattern)
+
+    _, wanted, untrusted = _ATTEMPTS[pattern]
+    limited = _RULES[pattern] in (ProjectRule.ADD, ProjectRule.OWN)
+    assert value == (untrusted if limited else wanted)
+    assert bool(warnings) is (_RULES[pattern] is ProjectRule.OWN)
+
+
+def test_no_project_file_says_where_things_are_kept_or_holds_a_secret():
+    own = {pattern for pattern, rule in _RULES.items() if rule is ProjectRule.OWN}
+
+    assert own >= {pattern for pattern in _PATTERNS if pattern.startswith("storage.")}
+    assert own >= {".".join(key.path) for key in _SINGLE_KEYS if key.about.secret}
 
 
 @pytest.mark.parametrize("path", _TIGHTER)
@@ -218,9 +301,105 @@ def test_what_a_project_file_may_not_set_is_told_with_the_remedy(machine: Machin
     machine.project('models.decision = "evil/model"')
 
     assert machine.load().warnings == (
-        f"{machine.project_file} sets models.decision; a project file may not, so it is ignored "
-        f"(put it in {machine.user_file} or name the file with --config)",
+        f"{machine.project_file} is not trusted, so what it sets of models.decision is ignored "
+        "(`quorum config trust` shows what it wants, and trusts it)",
     )
+
+
+def test_what_no_project_file_may_set_is_told_with_the_remedy_even_if_it_is_trusted(machine: Machine):
+    machine.project('storage.blobs = "x"')
+    machine.standing = Standing.TRUSTED
+
+    assert machine.load().warnings == (
+        f"{machine.project_file} sets storage.blobs; no project's file may, so it is ignored "
+        f"(put it in {machine.user_file}, or name the file with --config)",
+    )
+
+
+def test_a_file_that_changed_since_it_was_trusted_is_told_as_such(machine: Machine):
+    machine.project('models.decision = "evil/model"\nreview.mode = "auto"')
+    machine.standing = Standing.CHANGED
+
+    loaded = machine.load()
+
+    assert "has changed since you trusted it" in loaded.warnings[0]
+    assert loaded.question is not None
+    assert loaded.question.changed
+
+
+def test_the_question_is_about_the_bytes_that_were_parsed_and_the_folder_they_were_found_in(
+    machine: Machine, tmp_path: Path
+):
+    content = b'\xef\xbb\xbfmodels.decision = "evil/model"\r\n'
+    machine.project_file.write_bytes(content)
+    (tmp_path / "link").symlink_to(machine.repository)
+
+    question = machine.load(cwd=tmp_path / "link").question
+
+    assert question is not None
+    assert question.folder == str(machine.repository)
+    assert question.file == str(machine.project_file)
+    assert question.digest == hashlib.sha256(content).hexdigest()
+
+
+def test_a_link_to_a_file_that_is_trusted_elsewhere_is_judged_where_it_stands(machine: Machine, tmp_path: Path):
+    elsewhere = tmp_path / "elsewhere.toml"
+    elsewhere.write_text('models.decision = "evil/model"')
+    machine.project_file.symlink_to(elsewhere)
+
+    question = machine.load().question
+
+    assert question is not None
+    assert question.file == str(machine.project_file)
+
+
+def test_nothing_is_asked_where_a_file_is_named_in_place_of_the_projects(machine: Machine):
+    machine.project('models.decision = "evil/model"')
+    machine.environ["QUORUM_CONFIG"] = str(machine.project_file)
+
+    loaded = machine.load()
+
+    assert (loaded.standing, loaded.question) == (None, None)
+    assert loaded.settings.models.decision == "evil/model"
+
+
+def test_a_question_shows_no_secret_and_says_how_much_of_a_long_value_it_leaves_out(machine: Machine):
+    command = json.dumps(["sh", "-c", "x" * 5000])
+    machine.project(
+        '[providers.local]\ntype = "openai-chat"\nbase_url = "http://me:hunter2@h"\n'
+        'headers = { A = "hunter2" }\n'
+        f'[[hooks]]\nevent = "on_turn_end"\ncommand = {command}\n'
+    )
+
+    question = machine.load().question
+
+    assert question is not None
+    assert not any("hunter2" in want for want in question.wants)
+    assert question.wants[:2] == (
+        'providers.local.type = "openai-chat"',
+        'providers.local.base_url = "http://…@h"',
+    )
+    assert question.wants[2] == 'hooks[0].event = "on_turn_end"'
+    assert question.wants[3].endswith("… and 1,016 more characters")
+
+
+def test_a_trusted_project_file_holds_no_password_in_an_address(machine: Machine):
+    machine.project('[providers.local]\ntype = "openai-chat"\nbase_url = "http://me:hunter2@h"\n')
+    machine.standing = Standing.TRUSTED
+
+    refusal = machine.refusal()
+
+    assert refusal.startswith(
+        f"{machine.project_file}:3: providers.local.base_url holds a user name and password"
+    )
+    assert "hunter2" not in refusal
+
+
+def test_a_provider_of_a_trusted_project_file_exists(machine: Machine):
+    machine.project('[providers.local]\ntype = "openai-chat"\n')
+    machine.standing = Standing.TRUSTED
+
+    assert "local" in machine.load().settings.providers
 
 
 def test_a_provider_that_only_a_project_declares_does_not_exist(machine: Machine):
@@ -278,4 +457,4 @@ def test_a_project_that_declares_hooks_gets_none_of_them(machine: Machine):
     loaded = machine.load()
 
     assert loaded.settings.hooks == ()
-    assert "sets hooks; a project file may not, so it is ignored" in loaded.warnings[0]
+    assert "is not trusted, so what it sets of hooks is ignored" in loaded.warnings[0]

@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from domain.mode import Mode
 from infrastructure.config.schema import Settings
 from tests.support.settings_machine import Machine
@@ -59,6 +61,17 @@ def test_a_file_can_be_named_by_the_environment_but_the_flag_is_stronger(machine
 
     assert by_environment.settings.agent.max_tool_turns == 1
     assert by_flag.settings.agent.max_tool_turns == 2
+
+
+@pytest.mark.parametrize("path", ["quorum.toml", "./ci/quorum.toml", "../quorum.toml"])
+def test_a_variable_that_names_another_file_in_every_folder_is_refused(path: str, machine: Machine):
+    machine.project("review.mode = 'auto'")
+    machine.environ["QUORUM_CONFIG"] = path
+
+    assert machine.refusal() == (
+        f"QUORUM_CONFIG is {path}, which names another file in every folder; give its absolute path, or one "
+        "that begins with ~/"
+    )
 
 
 def test_the_project_file_nearest_to_the_working_directory_is_read(machine: Machine):

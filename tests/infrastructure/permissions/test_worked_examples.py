@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from domain.masking import SecretMask
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
 from infrastructure.permissions.trial import try_call
 from tests.support.fake_ports import FakePerson, RecordingObserver
+from tests.support.records import no_record
 
 _PAGE = Path(__file__).parents[3] / "docs" / "permissions.md"
 _BLOCK = re.compile(r"^(\d+)\. .*?```rules\n(.*?)```", re.MULTILINE | re.DOTALL)
@@ -56,6 +58,8 @@ def _container(root: Path, home: Path, example: _Example) -> Container:
         },
     )
     return Container(
+        record=no_record(),
+        mask=SecretMask(),
         settings=loaded.settings,
         model="",
         root=root,

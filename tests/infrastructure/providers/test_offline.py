@@ -142,6 +142,7 @@ def steps(*texts: str) -> tuple[str, JsonObject]:
 
 UNDERSTOOD: dict[str, list[tuple[str, JsonObject]]] = {
     "read a.py and b.py": [read("a.py"), read("b.py")],
+    'read @a.py, @"my notes.md" and @src/b.py.': [read("a.py"), read("my notes.md"), read("src/b.py")],
     "Please read the file a.py.": [read("a.py")],
     "show me the contents of src/a.py": [read("src/a.py")],
     "read 'my file.txt' and “b c”": [read("my file.txt"), read("b c")],

@@ -448,7 +448,7 @@ async def test_an_answer_in_one_piece_is_told_like_a_stream() -> None:
 @pytest.mark.parametrize(
     ("code", "kind", "retryable"),
     [
-        ("context_length_exceeded", ProviderErrorKind.BAD_REQUEST, False),
+        ("context_length_exceeded", ProviderErrorKind.TOO_LONG, False),
         ("invalid_prompt", ProviderErrorKind.BAD_REQUEST, False),
         ("model_not_found", ProviderErrorKind.NOT_FOUND, False),
         ("insufficient_quota", ProviderErrorKind.RATE_LIMIT, False),

@@ -10,6 +10,7 @@ from domain.errors import HookFailure, StaleSeal, ToolError
 from domain.hook import Skip
 from domain.mode import Mode
 from domain.seal import Seal
+from infrastructure.building_blocks import own_paths
 from infrastructure.building_blocks import sandbox as sandbox_of
 from infrastructure.commands.environment import command_environment
 from infrastructure.commands.run_command import RunCommand
@@ -29,7 +30,8 @@ _IN_SANDBOX = "in a sandbox: writes in the workspace only; network"
 def a_tool(household: Household, review: Review, **table: object) -> RunCommand:
     """A command's tool as a session with these settings has it."""
     settings = Settings(tools=ToolsTable(run_command=RunCommandTable(**table)))  # type: ignore[arg-type]
-    sandbox = sandbox_of(settings, household.policy(), household.environ, (), review)
+    own = own_paths(settings, [household.root], household.environ, ())
+    sandbox = sandbox_of(settings, household.policy(), household.environ, own, review)
     return tool_in(household.root, inherited=household.environ, sandbox=sandbox)
 
 

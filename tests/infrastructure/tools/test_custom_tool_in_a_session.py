@@ -7,11 +7,13 @@ import pytest
 from application.tool_runtime import BatchResult, ToolBatch
 from domain.events import CallProgressed
 from domain.json_value import JsonValue
+from domain.masking import SecretMask
 from domain.review import Reject
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
 from tests.support.builders import a_call, a_context
 from tests.support.fake_ports import FakePerson, RecordingObserver
+from tests.support.records import no_record
 
 _SETTINGS = """
 [tools.custom.append]
@@ -34,6 +36,8 @@ class Session:
         (root / "append.sh").write_text('echo working >&2\necho "$2" >> "$1"\ncat "$1"\n')
         self.observer = RecordingObserver()
         self.container = Container(
+            record=no_record(),
+            mask=SecretMask(),
             settings=load_settings(
                 cwd=root, environ={"HOME": str(root)}, config_file=root / "own.toml"
             ).settings,

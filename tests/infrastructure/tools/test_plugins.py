@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ConfigError
+from domain.masking import SecretMask
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
 from infrastructure.tools.plugins import plugin_tools
 from infrastructure.tools.registration import checked
 from tests.support.builders import a_context
 from tests.support.fake_ports import FakePerson, RecordingObserver
+from tests.support.records import no_record
 
 _HELLO = """
 from domain.tool import RiskLevel, ToolDefinition, ToolParameter
@@ -97,6 +99,8 @@ def a_container(root: Path, text: str = "") -> Container:
     (root / "own.toml").write_text(text)
     loaded = load_settings(cwd=root, environ={"HOME": str(root)}, config_file=root / "own.toml")
     return Container(
+        record=no_record(),
+        mask=SecretMask(),
         settings=loaded.settings,
         model="offline/offline",
         root=root,

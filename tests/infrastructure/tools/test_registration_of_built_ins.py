@@ -9,12 +9,14 @@ import pytest
 from application.ports import SealingTool
 from domain.errors import ToolError
 from domain.json_value import JsonObject
+from domain.masking import SecretMask
 from domain.output import Inline, Stored
 from domain.tool import RiskLevel
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
 from tests.support.builders import a_context
 from tests.support.fake_ports import FakePerson, RecordingObserver
+from tests.support.records import no_record
 
 # A call of each built-in in a folder with the file a.txt, which says "one".
 _CALLS: Mapping[str, JsonObject] = {
@@ -43,6 +45,8 @@ def a_container(root: Path) -> Container:
     overrides = {f"tools.web.{key}": value for key, value in on.items()}
     environ = {"HOME": str(root), "XDG_STATE_HOME": str(root / "state")}
     return Container(
+        record=no_record(),
+        mask=SecretMask(),
         settings=load_settings(cwd=root, environ=environ, overrides=overrides).settings,
         model="offline/offline",
         root=root,

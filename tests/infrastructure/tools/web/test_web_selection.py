@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ConfigError
+from domain.masking import SecretMask
 from infrastructure.config.loading import load_settings
 from infrastructure.config.web_table import WebTable
 from infrastructure.container import Container
 from tests.support.fake_ports import FakePerson, RecordingObserver
+from tests.support.records import no_record
 
 OFF = {"web_fetch", "web_search"}
 
@@ -18,6 +20,8 @@ def a_container(root: Path, environ: Mapping[str, str] | None = None, **web: obj
     overrides: dict[str, object] = {f"tools.{key.replace('__', '.')}": value for key, value in web.items()}
     loaded = load_settings(cwd=root, environ={"HOME": str(root)}, overrides=overrides)
     return Container(
+        record=no_record(),
+        mask=SecretMask(),
         settings=loaded.settings,
         model="offline/offline",
         root=root,

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from domain.effects import ChangeKind, effects_between
-from infrastructure.effects.watch import WorkspaceWatch
+from infrastructure.snapshots.watch import WorkspaceWatch
 
 
 async def test_every_way_of_changing_a_file_is_seen(tmp_path: Path) -> None:
@@ -61,6 +61,18 @@ async def test_what_git_keeps_for_itself_is_left_out_and_its_settings_are_not(tm
         ".git/hooks/pre-commit",
         ".git/config",
     }
+
+
+async def test_our_own_files_are_passed_over_though_somebody_names_them(tmp_path: Path) -> None:
+    for name in ("state/quorum/sessions.db", "state/quorum-notes", "a", "ledger.sqlite"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    own = str(tmp_path / "state" / "quorum")
+    watch = WorkspaceWatch([str(tmp_path)], passed_over=[own, str(tmp_path / "ledger.sqlite")])
+    look = await watch.look()
+    assert {str(Path(path).relative_to(tmp_path)) for path in look.marks} == {"state/quorum-notes", "a"}
+    assert (await watch.look([f"{own}/sessions.db", own])).marks == {}
 
 
 async def test_a_look_that_had_to_stop_early_says_so(tmp_path: Path) -> None:

@@ -1,0 +1,102 @@
+from dataclasses import replace
+
+import pytest
+
+from application.attachments import Attachments
+from domain.conversation import UserMessage
+from domain.errors import ImageError
+from domain.events import MessageAdded
+from tests.support.fake_contents import FakeContents
+from tests.support.pictures import an_image, png
+
+
+class Files:
+    """Holds images by path; the clipboard holds the one called so."""
+
+    def __init__(self, **contents):
+        self.contents = {name.replace("_", "."): content for name, content in contents.items()}
+
+    async def read(self, path):
+        if path not in self.contents:
+            raise ImageError(f"{path} cannot be read")
+        return an_image(self.contents[path], path), self.contents[path]
+
+    async def from_clipboard(self):
+        return await self.read("clipboard.png")
+
+
+def attachments(files, contents=None, **more):
+    return Attachments(files, contents or FakeContents(), hide=lambda text: text, **more)
+
+
+async def test_an_attached_image_is_stored_and_then_said_where_its_label_stands():
+    contents = FakeContents()
+    known = attachments(Files(a_png=png(1, 1), b_png=png(2, 2)), contents)
+    first, second = await known.attach("a.png"), await known.attach("b.png")
+
+    assert set(contents.contents) == {first.sha256, second.sha256}
+    assert known.said(f"first {second.label}, then {first.label}").images == (second, first)
+
+
+async def test_a_label_that_was_deleted_shows_nothing():
+    known = attachments(Files(a_png=png()))
+    image = await known.attach("a.png")
+
+    assert known.said(f"see {image.label[:-1]}") == UserMessage(f"see {image.label[:-1]}")
+    assert known.said("see") == UserMessage("see")
+
+
+async def test_a_label_that_nobody_attached_is_a_text():
+    assert attachments(Files()).said("see [image a.png 1×1]").images == ()
+
+
+async def test_of_a_prompt_that_another_process_kept_an_image_that_is_not_known_is_told_as_lost():
+    known = attachments(Files(shot_png=png()))
+    image = await known.attach("shot.png")
+    said = known.said_before(f"compare {image.label} with [image other.png 9×9]")
+    lost = "[image other.png 9×9: quorum ended before it was shown; it has to be attached again]"
+    assert said == UserMessage(f"compare {image.label} with {lost}", (image,))
+
+
+async def test_another_image_of_the_same_name_is_told_apart_and_the_same_image_is_not_doubled():
+    files = Files(a_png=png(shade=1))
+    known = attachments(files)
+    first, again = await known.attach("a.png"), await known.attach("a.png")
+    files.contents["a.png"] = png(shade=2)
+    other = await known.attach("a.png")
+
+    assert first == again
+    assert other.label == "[image a.png #2 4×3]"
+    assert known.said(f"{first.label} {other.label}").images == (first, other)
+
+
+async def test_what_cannot_be_stored_is_not_attached():
+    contents = FakeContents()
+    contents.full = True
+    known = attachments(Files(a_png=png()), contents)
+
+    with pytest.raises(ImageError, match=r"a\.png cannot be attached: the disk is full"):
+        await known.attach("a.png")
+
+    assert known.said("[image a.png 4×3]").images == ()
+
+
+async def test_the_images_of_a_session_taken_up_again_can_be_said_again():
+    image = an_image(png(), "old.png")
+    known = attachments(Files(), past=[MessageAdded(message=UserMessage(image.label, (image,)))])
+
+    assert known.said(f"once more {image.label}").images == (image,)
+
+
+async def test_a_secret_in_a_name_is_hidden_before_the_name_is_shown():
+    known = Attachments(
+        Files(hunter2_png=png()), FakeContents(), hide=lambda text: text.replace("hunter2", "[secret:X]")
+    )
+
+    assert (await known.attach("hunter2.png")).label == "[image [secret:X].png 4×3]"
+
+
+async def test_the_image_of_the_clipboard_is_attached_like_a_file():
+    known = attachments(Files(**{"clipboard_png": png()}))
+
+    assert await known.paste() == replace(an_image(png()), name="clipboard.png")

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from application.masked_person import MaskedPerson
+from application.review_desk import OpenDesk
+from domain.ballot import Vote
+from domain.json_value import JsonValue
+from domain.masking import MaskedPacket, SecretMask
+from domain.packet import ReviewPacket
+from domain.review import Approve, Edit, Reject, ReviewAnswer, ReviewRequest
+from domain.seal import Seal
+from tests.support.builders import a_call, a_context
+from tests.support.desks import a_ballot, a_desk, voted
+from tests.support.fake_ports import FakePerson
+
+KEY, OTHER = "q7Zrt9vX2m4kPwd3Ls8Y", "zzTop4ever-and-ever"
+A, B = "ghp" + "_a1B2c3D4e5F6g7H8i9J0k1L2m3", "ghp" + "_Z9y8X7w6V5u4T3s2R1q0P9o8N7"
+
+
+def a_request(arguments: Mapping[str, JsonValue], *, diff: str | None = None) -> ReviewRequest:
+    packet = ReviewPacket(
+        call=a_call("run_command", arguments), context=a_context(), seal=Seal(cwd="/ws", diff=diff)
+    )
+    return ReviewRequest(
+        packet=packet,
+        reasons=(f"it says {KEY}",),
+        batch_size=1,
+        proposals=(f"run_command(echo {KEY})", "run_command(echo *)"),
+    )
+
+
+async def asked(
+    request: ReviewRequest, answer: ReviewAnswer | None = None, desk: OpenDesk | None = None
+) -> tuple[FakePerson, ReviewAnswer]:
+    mask = SecretMask()
+    mask.learn("KEY", KEY)
+    mask.learn("OTHER", OTHER)
+    person = FakePerson(lambda shown: answer or Approve(shown.packet.digest))
+    return person, await MaskedPerson(person, mask).review(request, desk or a_desk())
+
+
+async def test_the_person_sees_no_secret_and_approves_the_real_bytes() -> None:
+    request = a_request({"command": f"curl -H 'x: {KEY}' h"})
+
+    person, answer = await asked(request)
+
+    (shown,) = person.requests
+    assert shown.packet.call.arguments == {"command": "curl -H 'x: [secret:KEY]' h"}
+    assert isinstance(shown.packet, MaskedPacket)
+    assert answer == Approve(request.packet.digest)
+    assert (shown.reasons, shown.proposals) == (("it says [secret:KEY]",), ("run_command(echo *)",))
+
+
+async def test_a_packet_without_a_secret_is_shown_as_it_is() -> None:
+    request = a_request({"command": "ls"})
+
+    person, _ = await asked(request)
+
+    assert person.requests[0].packet is request.packet
+
+
+async def test_what_reviewers_quote_is_hidden_too() -> None:
+    desk = a_desk(voted(a_ballot("r", Vote.REJECT, f"prints {KEY}", objection=KEY)))
+
+    person, _ = await asked(a_request({"command": "ls"}), desk=desk)
+
+    (ballot,) = person.desks[0].ballots
+    assert (ballot.reason, ballot.objection) == ("prints [secret:KEY]", "[secret:KEY]")
+
+
+async def test_an_edit_gets_back_what_was_hidden() -> None:
+    request = a_request({"command": f"a {KEY} b {OTHER}", "env": [{"password": "hunter22x"}]})
+
+    _, answer = await asked(
+        request,
+        Edit(
+            {"command": "[secret:OTHER] [secret:KEY] [secret:NEW]", "env": [{"password": "[secret:password]"}]}
+        ),
+    )
+
+    assert answer == Edit({"command": f"{OTHER} {KEY} [secret:NEW]", "env": [{"password": "hunter22x"}]})
+
+
+async def test_values_hidden_by_the_same_word_come_back_in_their_order_or_not_at_all() -> None:
+    request = a_request({"command": f"one {A} two {B}"})
+    word = "[secret:github-token]"
+
+    _, whole = await asked(request, Edit({"command": f"{word} and {word}"}))
+    _, cut = await asked(request, Edit({"command": f"only {word}"}))
+
+    assert whole == Edit({"command": f"{A} and {B}"})
+    assert isinstance(cut, Reject)
+    assert "which one cannot be told" in str(cut.reason)
+
+
+async def test_every_line_of_a_diff_keeps_its_sign_though_a_secret_goes_over_several() -> None:
+    body = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ"
+    lines = [f"-----BEGIN PRIVATE {'KEY'}-----", body, body, f"-----END PRIVATE {'KEY'}-----"]
+    diff = "@@ -1 +1,4 @@\n-old\n" + "".join(f"+{line}\n" for line in lines)
+
+    person, _ = await asked(a_request({}, diff=diff))
+
+    shown = person.requests[0].packet.seal.diff
+    assert shown is not None
+    assert body not in shown
+    assert [line[:1] for line in shown.splitlines()] == ["@", "-", "+", "+", "+", "+"]

@@ -1,0 +1,309 @@
+"""A session taken up from its record: the conversation as it was, open calls closed, open reviews asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from domain.conversation import ToolResults, UserMessage, unpaired_call
+from domain.errors import LedgerError
+from domain.events import (
+    CallFinished,
+    CallStarted,
+    ErrorOccurred,
+    Event,
+    ReviewRequested,
+    SessionResumed,
+    SessionStarted,
+    TurnStarted,
+)
+from domain.execution import Outcome, Survivor, ToolExecutionContext
+from domain.json_value import JsonObject
+from domain.past_session import LedgerRecord
+from domain.replay import state_of
+from domain.report import RunStatus
+from domain.response import LlmResponse
+from tests.application.test_run_agent import DOWN, Bench, reads, writes
+from tests.support.builders import a_call, calls_response
+from tests.support.fake_ledger import FakeLedger
+from tests.support.fake_ports import FakePerson, FakeTool
+
+
+class Refusing(FakeLedger):
+    """Has no room for events of one kind."""
+
+    def __init__(self, kind: type[Event]) -> None:
+        super().__init__("session-1")
+        self._kind = kind
+
+    async def append(self, event: Event, *, urgent: bool = False) -> None:
+        await super().append(event, urgent=urgent)
+        if isinstance(event, self._kind):
+            raise LedgerError("the disk is full")
+
+
+def records_of(ledger: FakeLedger) -> tuple[LedgerRecord, ...]:
+    return tuple(LedgerRecord(seq=seq, at_ms=seq, event=event) for seq, event in enumerate(ledger.events))
+
+
+def up_to(ledger: FakeLedger, wanted: type[Event], nth: int = 1) -> tuple[LedgerRecord, ...]:
+    """What was on record when the nth event of that kind had just been written: the process died then."""
+    places = [place for place, event in enumerate(ledger.events) if isinstance(event, wanted)]
+    return records_of(ledger)[: places[nth - 1] + 1]
+
+
+async def a_dead_session(*script: LlmResponse) -> FakeLedger:
+    """The record of a turn that went well, to be cut where a process died."""
+    ledger = FakeLedger("session-1")
+    bench = Bench(*script, LlmResponse.from_text("done"), ledger=ledger)
+    await bench.front.open()
+    assert (await bench.agent.execute("go")).status is RunStatus.COMPLETED
+    return ledger
+
+
+def results(bench: Bench) -> Sequence[str]:
+    (last,) = [m for m in bench.conversation.messages if isinstance(m, ToolResults)][-1:]
+    return [result.output for result in last.results]
+
+
+async def test_a_new_session_is_announced_and_one_taken_up_again_says_so_with_all_it_held() -> None:
+    ledger = await a_dead_session(reads("a"))
+    again = Bench(LlmResponse.from_text("more"), ledger=ledger, past=records_of(ledger))
+    await again.front.open()
+
+    assert isinstance(ledger.events[0], SessionStarted)
+    assert isinstance(ledger.events[-1], SessionResumed)
+    assert len(again.conversation.messages) == 4
+    report = await again.agent.execute("and now")
+    assert report.text == "more"
+    assert state_of(records_of(ledger)).messages == again.conversation.messages
+
+
+async def test_a_call_that_was_running_is_unknown_and_one_that_had_not_begun_is_not_run() -> None:
+    ledger = await a_dead_session(writes_two())
+    dead = up_to(ledger, CallStarted)
+    again = Bench(LlmResponse.from_text("I look first"), ledger=FakeLedger("session-1"), past=dead)
+    await again.front.open()
+
+    ends = [e for e in again.ledger.events if isinstance(e, CallFinished)]
+    assert [end.outcome for end in ends] == [Outcome.UNKNOWN, Outcome.NOT_RUN]
+    told = results(again)
+    assert "was running when the process died; its effect is unknown" in told[0]
+    assert "never begun" not in told[0]
+    assert "the process ended before its turn came" in told[1]
+    assert again.world.cells == {}
+    assert (await again.agent.go_on()).text == "I look first"
+
+
+@pytest.mark.parametrize("deaths", [1, 2])
+async def test_a_prompt_that_was_taken_up_and_never_said_is_said_by_whoever_goes_on(deaths: int) -> None:
+    ledger = FakeLedger("session-1")
+    bench = Bench(LlmResponse.from_text("one"), LlmResponse.from_text("two"), ledger=ledger)
+    await bench.agent.execute("first")
+    await bench.agent.execute("second")
+    dead = up_to(ledger, TurnStarted, nth=2)
+    for _ in range(deaths - 1):
+        again = Bench(LlmResponse.from_text("never"), ledger=FakeLedger("session-1"), past=dead)
+        await again.agent.go_on()
+        dead = (*dead, *up_to(again.ledger, TurnStarted))
+
+    again = Bench(LlmResponse.from_text("answer"), ledger=FakeLedger("session-1"), past=dead)
+    assert (await again.agent.go_on()).text == "answer"
+    assert again.session.sent[0].messages[-1] == UserMessage("second")
+    assert [m.text for m in again.conversation.messages if isinstance(m, UserMessage)] == ["first", "second"]
+    assert state_of((*dead, *records_of(again.ledger))).messages == again.conversation.messages
+
+
+def writes_two() -> LlmResponse:
+    return calls_response(
+        a_call("write", {"cell": "a", "text": "x"}, id_="one"),
+        a_call("write", {"cell": "b", "text": "y"}, id_="two"),
+    )
+
+
+async def test_a_review_that_was_open_is_asked_again_about_the_same_bytes_and_its_call_runs_then() -> None:
+    ledger = await a_dead_session(writes("one"))
+    dead = up_to(ledger, ReviewRequested)
+    (asked,) = [r.event for r in dead if isinstance(r.event, ReviewRequested)]
+    person = FakePerson()
+    again = Bench(LlmResponse.from_text("written"), person=person, ledger=FakeLedger("session-1"), past=dead)
+    await again.front.open()
+
+    assert again.agent.has_pending
+    report = await again.agent.take_up()
+
+    assert (report.status, report.text) == (RunStatus.COMPLETED, "written")
+    assert [request.packet.digest for request in person.requests] == [asked.digest]
+    assert not person.requests[0].stale
+    assert again.world.cells == {"a": "x"}
+
+
+async def test_where_the_world_changed_meanwhile_the_question_says_so() -> None:
+    ledger = await a_dead_session(writes("one"))
+    person = FakePerson()
+    again = Bench(
+        LlmResponse.from_text("written"),
+        person=person,
+        ledger=FakeLedger("session-1"),
+        past=up_to(ledger, ReviewRequested),
+    )
+    again.world.cells["a"] = "somebody else was here"
+    await again.front.open()
+    await again.agent.take_up()
+
+    assert person.requests[0].stale
+
+
+async def test_another_prompt_gives_an_open_review_up_and_its_call_does_not_run() -> None:
+    ledger = await a_dead_session(writes("one"))
+    again = Bench(
+        LlmResponse.from_text("fine"), ledger=FakeLedger("session-1"), past=up_to(ledger, ReviewRequested)
+    )
+    await again.front.open()
+    report = await again.agent.execute("something else")
+
+    assert report.text == "fine"
+    assert again.world.cells == {}
+    assert "nobody answered its review" in results(again)[0]
+
+
+async def test_what_a_call_returned_is_given_to_the_model_and_it_runs_no_second_time() -> None:
+    ledger = await a_dead_session(reads("a", "b"))
+    dead = up_to(ledger, CallFinished, nth=2)
+    ran: list[str] = []
+
+    async def read(arguments: JsonObject, context: ToolExecutionContext) -> str:
+        ran.append(context.call_id)
+        return "anew"
+
+    again = Bench(
+        LlmResponse.from_text("thanks"),
+        tool=FakeTool("read", read),
+        ledger=FakeLedger("session-1"),
+        past=dead,
+    )
+    await again.front.open()
+    assert (await again.agent.go_on()).text == "thanks"
+
+    assert ran == []
+    assert list(results(again)) == ["contents", "contents"]
+
+
+@given(st.integers(0, 60))
+@settings(max_examples=60, deadline=None)
+async def test_wherever_the_record_ends_the_session_goes_on_with_a_legal_history(place: int) -> None:
+    ledger = await a_dead_session(reads("a", "b"), writes("c"), writes_two())
+    again = Bench(
+        LlmResponse.from_text("here I am"), ledger=FakeLedger("session-1"), past=records_of(ledger)[:place]
+    )
+    await again.front.open()
+    if again.agent.has_pending:
+        report = await again.agent.take_up()
+    else:
+        report = await again.agent.execute("next")
+
+    assert report.status is RunStatus.COMPLETED
+    assert unpaired_call(again.conversation.messages) is None
+    whole = state_of((*records_of(ledger)[:place], *records_of(again.ledger)))
+    assert whole.messages == again.conversation.messages
+
+
+@given(st.integers(0, 80))
+@settings(max_examples=80, deadline=None)
+async def test_cancelled_at_any_step_conversation_and_record_say_the_same(steps: int) -> None:
+    ledger = FakeLedger("session-1")
+    bench = Bench(reads("a"), writes("b"), DOWN, LlmResponse.from_text("end"), ledger=ledger)
+    await bench.front.open()
+    turn = asyncio.create_task(bench.agent.execute("go"))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    turn.cancel()
+    await asyncio.wait({turn})
+
+    if not turn.cancelled():  # it had taken its first step
+        assert state_of(records_of(ledger)).messages == bench.conversation.messages
+        assert not bench.conversation.open_calls
+
+
+async def test_a_call_whose_beginning_cannot_be_recorded_does_not_begin() -> None:
+    bench = Bench(writes("one"), LlmResponse.from_text("a pity"), ledger=Refusing(CallStarted))
+    await bench.front.open()
+
+    report = await bench.agent.execute("go")
+
+    assert report.calls[0].outcome is Outcome.ERROR
+    assert results(bench)[0].startswith("not run: ")
+    assert bench.world.cells == {}
+
+
+async def test_a_prompt_that_cannot_be_recorded_is_not_sent_and_can_be_sent_later() -> None:
+    ledger = FakeLedger("session-1")
+    bench = Bench(LlmResponse.from_text("answer"), ledger=ledger)
+    await bench.front.open()
+    ledger.trouble = "the disk is full"
+
+    report = await bench.agent.execute("go")
+    assert report.status is RunStatus.FAILED
+    assert bench.session.script
+    told = [e.message for e in bench.observer.events if isinstance(e, ErrorOccurred)]
+    assert told == ["the disk is full"]
+
+    ledger.trouble = None
+    assert (await bench.agent.go_on()).text == "answer"
+    assert state_of(records_of(ledger)).messages == bench.conversation.messages
+
+
+async def test_what_happened_and_cannot_be_recorded_is_told_once() -> None:
+    bench = Bench(reads("a", "b"), LlmResponse.from_text("answer"), ledger=Refusing(CallFinished))
+    await bench.front.open()
+    report = await bench.agent.execute("go")
+
+    assert report.text == "answer"
+    told = [e.message for e in bench.observer.events if isinstance(e, ErrorOccurred)]
+    assert told == ["the disk is full"]
+
+
+async def test_what_still_runs_of_a_call_without_an_end_is_named_and_of_others_nobody_asks() -> None:
+    ledger = await a_dead_session(writes_two())
+    dead = up_to(ledger, CallStarted)
+    (context,) = [r.event.context for r in dead if isinstance(r.event, CallStarted)]
+    again = Bench(ledger=FakeLedger("session-1"), past=dead)
+    again.survivors.alive[context.batch_id] = (
+        Survivor(pid=41, command="sleep 600"),
+        Survivor(pid=42, command=""),
+    )
+    await again.front.open()
+
+    (resumed,) = [e for e in again.ledger.events if isinstance(e, SessionResumed)]
+    assert resumed.told[-1] == (
+        "still running, started by a call whose end is not known: process 41 (sleep 600), 42; quorum leaves "
+        "that to you, and this ends it: kill 41 42"
+    )
+
+    ended = Bench(ledger=FakeLedger("session-1"), past=up_to(ledger, CallFinished))
+    ended.survivors.alive = again.survivors.alive
+    await ended.front.open()
+
+    (resumed,) = [e for e in ended.ledger.events if isinstance(e, SessionResumed)]
+    assert not any("still running" in sentence for sentence in resumed.told)
+
+
+async def test_going_back_without_room_to_record_it_leaves_conversation_and_record_agreed() -> None:
+    ledger = FakeLedger("session-1")
+    bench = Bench(LlmResponse.from_text("one"), LlmResponse.from_text("two"), ledger=ledger)
+    await bench.front.open()
+    await bench.agent.execute("first")
+    await bench.agent.execute("second")
+    ledger.trouble = "the disk is full"
+    with pytest.raises(LedgerError, match="the disk is full"):
+        await bench.front.rewind(1, conversation=True, plan=None, overwrite=frozenset())
+
+    ledger.trouble = None
+    bench.session.script[:] = [LlmResponse.from_text("three")]
+    await bench.agent.execute("third")
+    assert [m.text for m in bench.conversation.messages if isinstance(m, UserMessage)] == ["first", "third"]
+    assert state_of(records_of(ledger)).messages == bench.conversation.messages

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections import defaultdict
+from collections.abc import Iterator
+from importlib import import_module
+
+from textual.binding import Binding
+from textual.dom import DOMNode
+
+import tui
+from docs.keys import PAGE, render
+from tui.key_names import key_named, shown_key
+from tui.keymap import ROOMS, deeds, nodes_of
+
+
+def _classes() -> Iterator[type[DOMNode]]:
+    """Every class of ours that has keys of its own."""
+    for module in pkgutil.walk_packages(tui.__path__, "tui."):
+        if module.name.startswith("tui.entry") or module.name.endswith("__main__"):
+            continue
+        for _, found in inspect.getmembers(import_module(module.name), inspect.isclass):
+            if found.__module__ == module.name and issubclass(found, DOMNode) and "BINDINGS" in found.__dict__:
+                yield found
+
+
+def _bindings(node: type[DOMNode]) -> list[Binding]:
+    return list(Binding.make_bindings(node.__dict__["BINDINGS"]))
+
+
+def test_every_key_that_does_something_has_a_name_to_change_it_by() -> None:
+    nameless = [
+        f"{node.__qualname__}: {binding.key} ({binding.description})"
+        for node in _classes()
+        for binding in _bindings(node)
+        if binding.description and not binding.id
+    ]
+
+    assert nameless == [], "give it an id"
+
+
+def test_every_class_with_keys_belongs_to_a_room_of_the_help() -> None:
+    known = {base for room in ROOMS for node in nodes_of(room) for base in node.__mro__}
+    homeless = [node.__qualname__ for node in _classes() if node not in known]
+
+    assert homeless == [], "give it a room in tui/keymap.py"
+
+
+def test_a_name_stands_for_one_thing() -> None:
+    meanings: defaultdict[str, set[str]] = defaultdict(set)
+    for deed in deeds():
+        meanings[deed.name].add(deed.action.removeprefix("app."))
+
+    assert {name: found for name, found in meanings.items() if len(found) > 1} == {}
+
+
+def test_every_key_is_one_that_can_be_written_as_it_is_shown() -> None:
+    assert [key for deed in deeds() for key in deed.keys if key_named(shown_key(key)) != key] == []
+
+
+def test_the_page_about_keys_lists_them_as_they_are() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+
+    assert page == render(page), "write it anew: python docs/keys.py"

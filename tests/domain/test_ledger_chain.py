@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.ledger_chain import (
+    NO_LINK,
+    ChainedRecord,
+    next_record,
+    payload_of,
+    redacted,
+    relinked,
+    verify,
+)
+
+SESSION = "0190-session"
+COLUMNS = tuple(field.name for field in fields(ChainedRecord) if field.name != "redaction")
+
+
+def chain(count: int, session: str = SESSION) -> list[ChainedRecord]:
+    linked: list[ChainedRecord] = []
+    for seq in range(count):
+        payload = payload_of({"type": "turn_started", "v": 1, "prompt": f"prompt {seq}"})
+        before = linked[-1].link if linked else NO_LINK
+        linked.append(
+            next_record(session, before, seq=seq, at_ms=1000 + seq, event_type="turn_started", payload=payload)
+        )
+    return linked
+
+
+def flipped(value: object, place: int, bit: int) -> object:
+    """A value with one bit of it changed."""
+    match value:
+        case int():
+            return value ^ 1 << (place * 8 + bit) % 63
+        case str():
+            data = bytearray(value.encode("ascii"))
+            data[place % len(data)] ^= 1 << bit
+            return bytes(data).decode("utf-8", "surrogateescape")
+        case bytes():
+            data = bytearray(value)
+            data[place % len(data)] ^= 1 << bit
+            return bytes(data)
+        case _:
+            raise AssertionError(value)
+
+
+def test_a_chain_as_it_was_written_holds_and_tells_its_head():
+    records = chain(5)
+
+    checked = verify(SESSION, records)
+
+    assert checked.holds
+    assert (checked.records, checked.redacted, checked.reason) == (5, (), "")
+    assert checked.head == records[-1].link.hex()
+
+
+def test_an_empty_chain_holds():
+    assert verify(SESSION, []).holds
+
+
+@given(
+    place=st.integers(0, 4),
+    column=st.sampled_from(COLUMNS),
+    byte=st.integers(0, 200),
+    bit=st.integers(0, 7),
+)
+def test_any_flipped_bit_of_any_record_is_named(place, column, byte, bit):
+    records = chain(5)
+    changed = flipped(getattr(records[place], column), byte, bit)
+    records[place] = replace(records[place], **{column: changed})
+
+    checked = verify(SESSION, records)
+
+    assert checked.broken_at == place
+    assert str(place) in checked.reason
+
+
+@given(place=st.integers(0, 4), column=st.sampled_from((*COLUMNS, "redaction")), byte=st.integers(0, 200))
+def test_any_flipped_bit_of_a_redacted_record_is_named(place, column, byte):
+    records = chain(5)
+    hidden = redacted(records[place], payload_of({"type": "turn_started", "v": 1, "prompt": "[redacted]"}))
+    records[place] = replace(hidden, **{column: flipped(getattr(hidden, column), byte, byte % 8)})
+
+    assert verify(SESSION, records).broken_at == place
+
+
+def test_a_redacted_record_breaks_nothing_and_is_told():
+    records = chain(4)
+    records[2] = redacted(records[2], payload_of({"type": "turn_started", "v": 1, "prompt": "[redacted]"}))
+
+    checked = verify(SESSION, records)
+
+    assert checked.holds
+    assert checked.redacted == (2,)
+
+
+def test_a_redaction_keeps_no_salt_by_which_the_old_text_could_be_guessed():
+    (record,) = chain(1)
+
+    hidden = redacted(record, b'{"type":"turn_started"}')
+
+    assert hidden.salt != record.salt
+    assert hidden.digest == record.digest
+
+
+@pytest.mark.parametrize("redaction", [b"", bytes(32), "its own"])
+def test_a_mark_of_redaction_on_a_record_that_was_not_redacted_is_named(redaction):
+    records = chain(3)
+    mark = records[1].digest if redaction == "its own" else redaction
+    records[1] = replace(records[1], redaction=mark)
+
+    assert verify(SESSION, records).broken_at == 1
+
+
+def test_a_redacted_record_that_is_passed_off_as_whole_is_named():
+    records = chain(3)
+    records[1] = replace(redacted(records[1], records[0].payload), redaction=None)
+
+    assert verify(SESSION, records).broken_at == 1
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_missing_record_is_named(place):
+    records = chain(4)
+    del records[place]
+
+    checked = verify(SESSION, records)
+
+    assert (checked.broken_at, checked.reason) == (place, f"record {place} is missing")
+
+
+def test_of_records_in_another_order_the_first_out_of_place_is_named():
+    records = chain(4)
+    records[1], records[2] = records[2], records[1]
+
+    assert verify(SESSION, records).broken_at == 1
+
+
+def test_of_renumbered_records_the_first_is_named():
+    records = chain(4)
+    swapped = [records[0], replace(records[2], seq=1), replace(records[1], seq=2), records[3]]
+
+    assert verify(SESSION, swapped).broken_at == 1
+
+
+def test_a_repeated_record_is_named():
+    records = chain(3)
+
+    checked = verify(SESSION, [*records, records[-1]])
+
+    assert (checked.broken_at, checked.reason) == (3, "record 3 has the number 2")
+
+
+def test_records_of_another_session_do_not_fit():
+    assert verify("0190-other", chain(2)).broken_at == 0
+
+
+def test_only_the_first_of_several_is_named():
+    records = chain(5)
+    for place in (3, 1):
+        records[place] = replace(records[place], payload=b"{}")
+
+    assert verify(SESSION, records).broken_at == 1
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [b"", b"no JSON", b"[]", b'{"type":"other"}', b'{"v":1}', b"\xff", b"[" * 100_000],
+    ids=lambda payload: ascii(payload[:12]),
+)
+def test_a_payload_that_is_no_event_of_its_type_is_named(payload):
+    record = next_record(SESSION, NO_LINK, seq=0, at_ms=1, event_type="turn_started", payload=payload)
+
+    assert verify(SESSION, [record]).broken_at == 0
+
+
+def test_a_cut_tail_cannot_be_seen_but_by_another_head():
+    records = chain(5)
+
+    cut = verify(SESSION, records[:3])
+
+    assert cut.holds
+    assert cut.head != verify(SESSION, records).head
+
+
+def test_a_chain_linked_for_another_session_holds_there_and_only_there():
+    before, copied = NO_LINK, []
+    for record in chain(3):
+        copied.append(relinked(record, "0190-other", before))
+        before = copied[-1].link
+
+    assert verify("0190-other", copied).holds
+    assert verify(SESSION, copied).broken_at == 0
+
+
+def test_fields_that_run_together_are_kept_apart():
+    one = next_record("ab", NO_LINK, seq=1, at_ms=11, event_type="c", payload=b"{}")
+    moved = relinked(replace(one, seq=11, at_ms=1), "ab", NO_LINK)
+    renamed = relinked(replace(one, seq=11), "a", NO_LINK), relinked(one, "a1", NO_LINK)
+
+    assert moved.link != one.link
+    assert renamed[0].link != renamed[1].link
+
+
+def test_equal_payloads_have_different_digests():
+    one, other = (
+        next_record(SESSION, NO_LINK, seq=0, at_ms=1, event_type="t", payload=b"{}") for _ in range(2)
+    )
+
+    assert one.digest != other.digest
+
+
+def test_a_payload_is_compact_keeps_the_order_of_keys_and_takes_any_text():
+    value = {"type": "t", "b": "é😀", "a": "half \ud83d"}
+
+    payload = payload_of(value)
+
+    assert payload == '{"type":"t","b":"é😀","a":"half \\ud83d"}'.encode()
+    assert json.loads(payload) == value

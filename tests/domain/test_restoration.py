@@ -1,0 +1,163 @@
+from collections.abc import Mapping
+
+import pytest
+
+from domain.effects import ChangeKind, FileChange, FileKind, FileState, KeptFiles, is_like, is_same
+from domain.restoration import plan_for_changes, plan_for_turns
+from domain.session_state import PastTurn
+
+
+def holding(text: str, mode: int = 0o644) -> FileState:
+    return FileState(kind=FileKind.FILE, mode=mode, size=len(text), sha256=f"sha of {text}")
+
+
+def leading(target: str) -> FileState:
+    return FileState(kind=FileKind.LINK, mode=0, target=target)
+
+
+def unread(why: str, size: int = 1) -> FileState:
+    return FileState(kind=FileKind.FILE, mode=0o600, size=size, unkept=why)
+
+
+def change(path: str, before: FileState | None, after: FileState | None) -> FileChange:
+    return FileChange(path=path, kind=ChangeKind.MODIFIED, declared=True, before=before, after=after)
+
+
+def turn(
+    number: int, *changes: FileChange, manifests: tuple[str, ...] = (), undone: bool = False, unseen: str = ""
+) -> PastTurn:
+    return PastTurn(
+        number=number,
+        prompt="",
+        at_ms=0,
+        messages_before=(),
+        values_before={},
+        changes=changes,
+        manifests=manifests,
+        undone=undone,
+        unseen=(unseen,) if unseen else (),
+    )
+
+
+def there(states: Mapping[str, FileState], *, complete: bool = True) -> KeptFiles:
+    return KeptFiles(roots=("/w",), states=states, complete=complete)
+
+
+def test_the_first_state_since_the_turn_is_wanted_and_earlier_turns_do_not_count() -> None:
+    a, b, c = holding("a"), holding("b"), holding("c")
+    turns = [turn(0, change("/w/x", None, a)), turn(1, change("/w/x", a, b)), turn(2, change("/w/x", b, c))]
+    plan = plan_for_turns(1, turns, last_written={"/w/x": c}, now=there({"/w/x": c}), interrupted={})
+    (step,) = plan.steps
+    assert (plan.turn, step.path, step.wanted, step.now, step.edited_since) == (1, "/w/x", a, c, False)
+
+
+def test_what_is_not_as_it_was_left_was_edited_since() -> None:
+    a, b, mine = holding("a"), holding("b"), holding("mine")
+    turns = [turn(0, change("/w/x", a, b), change("/w/y", a, b), change("/w/gone", a, None))]
+    left = {"/w/x": b, "/w/y": b, "/w/gone": None}
+    plan = plan_for_turns(0, turns, last_written=left, now=there({"/w/x": b, "/w/y": mine}), interrupted={})
+    assert {step.path: step.edited_since for step in plan.steps} == {
+        "/w/x": False,
+        "/w/y": True,
+        "/w/gone": False,
+    }
+    assert [step.path for step in plan.edited] == ["/w/y"]
+
+
+def test_a_path_whose_last_state_is_not_known_is_asked_about() -> None:
+    turns = [turn(0, change("/w/x", holding("a"), None))]
+    plan = plan_for_turns(0, turns, last_written={}, now=there({"/w/x": holding("b")}), interrupted={})
+    assert plan.steps[0].edited_since
+
+
+def test_an_unknown_content_is_never_taken_for_the_one_that_was_left() -> None:
+    after = unread("it is sensitive")
+    turns = [turn(0, change("/w/.env", None, after))]
+    plan = plan_for_turns(
+        0, turns, last_written={"/w/.env": after}, now=there({"/w/.env": after}), interrupted={}
+    )
+    (step,) = plan.steps
+    assert (step.edited_since, step.is_final, step.trouble) == (True, True, None)
+
+
+@pytest.mark.parametrize(
+    ("before", "trouble"),
+    [
+        (unread("it is sensitive"), "its former content was not kept (it is sensitive)"),
+        (
+            FileState(kind=FileKind.OTHER, mode=0o644, unkept="it is no regular file"),
+            "it was no file or link, and such a thing cannot be made again",
+        ),
+        (
+            FileState(kind=FileKind.LINK, mode=0, unkept="it holds a secret"),
+            "where it led was not kept (it holds a secret)",
+        ),
+        (leading("a"), None),
+        (holding("a"), None),
+    ],
+)
+def test_what_cannot_be_given_back_says_why(before: FileState, trouble: str | None) -> None:
+    after = holding("b")
+    turns = [turn(0, change("/w/x", before, after))]
+    plan = plan_for_turns(0, turns, last_written={"/w/x": after}, now=there({"/w/x": after}), interrupted={})
+    assert [step.trouble for step in plan.steps] == [trouble]
+
+
+def test_a_mode_can_be_given_back_though_the_content_was_not_kept() -> None:
+    before = FileState(
+        kind=FileKind.FILE, mode=0o644, size=1, sha256="s", unkept="it lies in an ignored folder"
+    )
+    after = FileState(kind=FileKind.FILE, mode=0o755, size=1, sha256="s", unkept="it lies in an ignored folder")
+    plan = plan_for_changes([change("/w/x", before, after)], there({"/w/x": after}))
+    assert [step.trouble for step in plan.steps] == [None]
+
+
+def test_what_nobody_looked_at_is_left_and_said() -> None:
+    turns = [turn(0, change("/w/x", holding("a"), None), unseen="not every file was looked at")]
+    plan = plan_for_turns(0, turns, last_written={"/w/x": None}, now=there({}, complete=False), interrupted={})
+    assert plan.steps == ()
+    assert len(plan.unseen) == 2
+
+
+def test_an_interrupted_call_is_compared_with_what_was_there_before_it() -> None:
+    a, b, c = holding("a"), holding("b"), holding("c")
+    kept = there({"/w/same": a, "/w/changed": a, "/w/gone": a, "/w/.env": unread("it is sensitive")})
+    now = there({"/w/same": a, "/w/changed": b, "/w/new": c, "/w/.env": unread("it is sensitive")})
+    plan = plan_for_turns(0, [turn(0, manifests=("m",))], last_written={}, now=now, interrupted={"m": kept})
+    assert {step.path: (step.wanted, step.now, step.edited_since) for step in plan.steps} == {
+        "/w/changed": (a, b, True),
+        "/w/gone": (a, None, True),
+        "/w/new": (None, c, True),
+    }
+    assert len(plan.unseen) == 1
+
+
+def test_an_interrupted_call_may_have_changed_again_what_another_had_left() -> None:
+    a, b = holding("a"), holding("b")
+    turns = [turn(0, change("/w/x", b, a)), turn(1, manifests=("m",))]
+    plan = plan_for_turns(
+        1, turns, last_written={"/w/x": a}, now=there({"/w/x": b}), interrupted={"m": there({"/w/x": a})}
+    )
+    assert [(step.wanted, step.edited_since) for step in plan.steps] == [(a, True)]
+
+
+def test_only_what_was_looked_at_counts_as_new_after_an_interrupted_call() -> None:
+    kept = KeptFiles(roots=("/w/a",), states={})
+    now = there({"/w/a": holding("a"), "/w/b": holding("b")})
+    plan = plan_for_turns(0, [turn(0, manifests=("m",))], last_written={}, now=now, interrupted={"m": kept})
+    assert [step.path for step in plan.steps] == ["/w/a"]
+
+
+def test_states_are_the_same_only_where_it_is_known() -> None:
+    assert is_same(None, None)
+    assert not is_same(None, holding("a"))
+    assert is_same(holding("a"), holding("a"))
+    assert not is_same(holding("a"), holding("a", 0o755))
+    assert not is_same(unread("x"), unread("x"))
+    assert is_like(unread("x"), unread("y"))
+    assert not is_like(unread("x"), unread("x", size=2))
+    assert not is_like(holding("a"), holding("b"))
+    assert is_like(FileState(kind=FileKind.FILE, mode=0o644, size=1, unkept="x"), holding("a"))
+    assert is_same(leading("a"), leading("a"))
+    assert not is_like(leading("a"), leading("b"))
+    assert not is_same(leading("a"), holding("a"))

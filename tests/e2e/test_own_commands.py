@@ -1,0 +1,113 @@
+"""Commands of the person's own, with everything real: the shell, the record, the mask, the terminal."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from domain.conversation import UserMessage
+from domain.events import MessageAdded, OwnCommandFinished
+from domain.execution import Outcome
+from tests.infrastructure.commands.command_bench import alive_with
+from tests.support.real_session import SessionStage, call
+from tests.support.terminal import ESCAPE, Terminal
+
+SECRET = "hunter2-is-a-long-password"
+
+
+def eventually(holds: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + 15
+    while not holds():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> SessionStage:
+    stage = SessionStage(tmp_path)
+    (stage.root / ".env").write_text(f"DATABASE_PASSWORD={SECRET}\n")
+    return stage
+
+
+async def test_what_it_printed_is_masked_on_record_and_for_the_model_and_outlives_the_process(
+    stage: SessionStage,
+) -> None:
+    async with stage.opened() as session:
+        await session.agent.run_command("cat .env; echo done > made.txt", told=True)
+        assert (stage.root / "made.txt").read_text() == "done\n"
+        await session.turn()
+        note = session.container.conversation().messages[0]
+        assert isinstance(note, UserMessage)
+        assert "DATABASE_PASSWORD=[secret:" in note.text
+        await session.check()
+        records = await session.agent.archive.read(session.agent.session_id)
+        assert SECRET not in "".join(repr(record.event) for record in records)
+    async with stage.opened() as again:
+        assert again.container.conversation().messages[0] == note
+        await again.goes_on()
+
+
+async def test_taking_a_turn_back_leaves_alone_what_the_person_changed_with_a_command(
+    stage: SessionStage,
+) -> None:
+    async with stage.opened() as session:
+        await session.turn(call("write_file", path="a.txt", content="model\n"))
+        await session.agent.run_command("echo mine > a.txt", told=True)
+        await session.undo()
+
+        assert (stage.root / "a.txt").read_text() == "mine\n"
+        await session.goes_on()
+
+
+async def test_a_long_output_is_stored_and_the_model_can_open_it_also_after_a_resumption(
+    stage: SessionStage,
+) -> None:
+    async with stage.opened() as session:
+        await session.turn(prompt="hello")
+        await session.agent.run_command("seq 20000", told=True)
+        (end,) = [
+            record.event
+            for record in await session.agent.archive.read(session.agent.session_id)
+            if isinstance(record.event, OwnCommandFinished)
+        ]
+        assert end.blob_id is not None
+        assert session.agent.open_output(end.blob_id).lines(19_999, 1) == ["20000"]
+    async with stage.opened() as again:
+        report = await again.turn(call("inspect", blob_id=end.blob_id, selector="lines:1-3"))
+        assert [record.outcome for record in report.calls] == [Outcome.OK]
+        told = [r.event for r in await again.agent.archive.read(again.agent.session_id)]
+        assert [e.command_id for e in told if isinstance(e, MessageAdded) and e.command_id] == [end.command_id]
+
+
+def app(project: Path, *arguments: str) -> Terminal:
+    return Terminal(project, project.parent / "home", rows=30, columns=120, arguments=list(arguments))
+
+
+def test_in_a_terminal_it_runs_is_ended_by_escape_and_is_unknown_after_a_crash(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    with app(project) as terminal:
+        terminal.wait_for("offline")
+        terminal.submit("hello")  # a session in which nothing was asked is not gone on with
+        terminal.wait_for("ctrl+j new line")
+        terminal.submit("!echo forty-$((40+2)); test -t 0 || echo no-$((1))-terminal")
+        terminal.wait_for("forty-42")
+        terminal.wait_for("no-1-terminal")
+        terminal.submit("!sleep 8.5432")
+        terminal.wait_for("esc ends your command")
+        eventually(lambda: alive_with("8.5432"), "it never ran")
+        terminal.type(ESCAPE)
+        terminal.wait_for("cancelled")
+        eventually(lambda: not alive_with("8.5432"), "it outlived its end")
+        terminal.submit("!sleep 77.7531")
+        eventually(lambda: alive_with("77.7531"), "it never ran")
+        terminal.process.kill(signal.SIGKILL)
+        eventually(lambda: not alive_with("77.7531"), "it outlived quorum")
+    with app(project, "--continue") as terminal:
+        terminal.wait_for("not run again: `sleep 77.7531`")
+        terminal.wait_for("unknown")
+        assert not alive_with("77.7531")

@@ -1,0 +1,318 @@
+"""What the terminal itself gets to see and to say: suspending, resizing, colours, its title, and poor ones."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from tests.support.headless_run import QUORUM, environment
+from tests.support.terminal import CTRL_C, ESCAPE, Terminal
+
+SUSPEND = "\x1a"
+LEFT, ENTERED = "\x1b[?1049l", "\x1b[?1049h"
+TITLE_KEPT, TITLE_BACK = "\x1b[22;2t", "\x1b[23;2t"
+_SGR = re.compile(r"\x1b\[([0-9;:]*)m")
+_COLOURS = {*range(30, 50), *range(90, 108)}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.py").write_text("first = 1\n", encoding="utf-8")
+    return folder
+
+
+def app(project: Path, *arguments: str, rows: int = 40, columns: int = 120, **variables: str) -> Terminal:
+    return Terminal(
+        project,
+        project.parent / "home",
+        rows=rows,
+        columns=columns,
+        arguments=list(arguments),
+        variables=variables,
+    )
+
+
+def eventually(holds: Callable[[], bool], *, within: float, what: str) -> None:
+    deadline = time.monotonic() + within
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {within} s: {what}"
+        os.sched_yield()
+
+
+def pid_of(terminal: Terminal) -> int:
+    assert terminal.process.pid is not None
+    return terminal.process.pid
+
+
+def is_stopped(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "T"
+
+
+def colours_in(raw: str) -> set[str]:
+    """Sequences that set a colour, the terminal's default ones too."""
+    found = {match[0] for match in _SGR.finditer(raw)}
+    return {each for each in found if any(int(part) in _COLOURS for part in each[2:-1].split(";") if part)}
+
+
+def quit_app(terminal: Terminal) -> str:
+    """Ctrl+C twice within a second; what is written then. A turn that still runs takes the first for itself."""
+    for _ in range(3):
+        terminal.type(CTRL_C)
+        time.sleep(0.1)
+        terminal.type(CTRL_C)
+        if terminal.has_ended(within=3):
+            break
+    last = str(terminal.process.before)
+    assert terminal.ended() == 0
+    return last
+
+
+def stop(terminal: Terminal, how: str) -> None:
+    """Suspend it by its key, or by a signal from outside."""
+    pid = pid_of(terminal)
+    if how == "ctrl+z":
+        terminal.type(SUSPEND)
+    else:
+        os.kill(pid, signal.Signals[how])
+
+    def has_stopped() -> bool:
+        """Reads what is written meanwhile, as every terminal does: else the app could not finish writing."""
+        assert terminal.raw is not None
+        return is_stopped(pid)
+
+    eventually(has_stopped, within=10, what="the stop")
+
+
+@pytest.mark.parametrize("how", ["ctrl+z", "SIGTSTP", "SIGSTOP"])
+def test_suspended_it_gives_the_terminal_back_and_woken_it_draws_everything_anew(
+    how: str, project: Path
+) -> None:
+    with app(project) as terminal:
+        terminal.wait_for("offline")
+        assert TITLE_KEPT in terminal.raw
+        terminal.type("a draft")
+        terminal.wait_for("draft")
+        with terminal.fresh():
+            stop(terminal, how)
+            left = terminal.raw
+        if how != "SIGSTOP":  # which leaves no program the time to do anything
+            assert LEFT in left
+            assert TITLE_BACK in left
+        with terminal.fresh():
+            os.kill(pid_of(terminal), signal.SIGCONT)
+            terminal.wait_for("a draft")
+            terminal.wait_for("enter sends")
+            assert ENTERED in terminal.raw
+            assert TITLE_KEPT in terminal.raw
+        terminal.type(" of mine")
+        terminal.wait_for("of mine")
+        taken = terminal.raw.count(TITLE_KEPT)
+        given = quit_app(terminal).count(TITLE_BACK)
+        assert (taken, given) == (1, 1)
+
+
+def test_suspended_while_a_turn_runs_and_a_question_is_open_the_question_wants_to_be_read_again(
+    project: Path,
+) -> None:
+    with app(project) as terminal:
+        terminal.wait_for("offline")
+        terminal.submit("replace first with primo in a.py")
+        terminal.wait_for("Review")
+        time.sleep(1)  # long enough for its keys to be alive
+        stop(terminal, "SIGTSTP")
+        with terminal.fresh():
+            os.kill(pid_of(terminal), signal.SIGCONT)
+            terminal.wait_for("Review")
+            terminal.type("y")  # meant for the shell, perhaps: too early to be an answer
+            time.sleep(0.3)
+        assert (project / "a.py").read_text(encoding="utf-8") == "first = 1\n"
+
+        terminal.press_when_awake("y", "ok")
+        eventually(lambda: "primo" in (project / "a.py").read_text(), within=10, what="the edit")
+        quit_app(terminal)
+
+
+def test_a_command_that_runs_goes_on_while_the_app_is_suspended_and_is_told_of_afterwards(
+    project: Path,
+) -> None:
+    with app(project, "--mode", "auto") as terminal:
+        terminal.wait_for("offline")
+        terminal.submit("run `sh -c 'sleep 2; echo it-is-over'`")
+        terminal.wait_for("running")
+        stop(terminal, "SIGTSTP")
+        with terminal.fresh():
+            os.kill(pid_of(terminal), signal.SIGCONT)
+            terminal.wait_for("it-is-over")
+        quit_app(terminal)
+
+
+def test_ended_from_outside_it_gives_the_title_and_the_screen_back(project: Path) -> None:
+    with app(project) as terminal:
+        terminal.wait_for("offline")
+        os.kill(pid_of(terminal), signal.SIGTERM)
+        eventually(lambda: LEFT in terminal.raw, within=10, what="the end")
+        assert terminal.raw.count(TITLE_BACK) == 1
+
+
+def test_the_title_says_from_afar_that_an_answer_is_needed(project: Path) -> None:
+    with app(project) as terminal:
+        terminal.wait_for("offline")
+        assert "\x1b]2;project · quorum\x07" in terminal.raw
+        terminal.submit("replace first with primo in a.py")
+        terminal.wait_for("Review")
+        eventually(lambda: "\x1b]2;! project · quorum\x07" in terminal.raw, within=10, what="the mark")
+        assert "\x1b]2;● project · quorum\x07" in terminal.raw
+        terminal.type(ESCAPE)
+        terminal.wait_for("interrupted")
+        quit_app(terminal)
+
+
+def test_a_notification_is_sent_only_while_the_terminal_is_not_looked_at(project: Path) -> None:
+    with app(project, TERM_PROGRAM="ghostty") as terminal:
+        terminal.wait_for("offline")
+        terminal.submit("replace first with primo in a.py")
+        terminal.type("\x1b[O")  # the focus is lost
+        terminal.wait_for("Review")
+        told = "\x1b]777;notify;quorum;edit_file needs your answer · project\x07"
+        eventually(lambda: told in terminal.raw, within=30, what="the notification")
+        terminal.type(ESCAPE)
+        terminal.wait_for("interrupted")
+        with terminal.fresh():
+            terminal.type("\x1b[I")  # and is back
+            terminal.submit("replace first with primo in a.py")
+            terminal.wait_for("Review")
+            terminal.type(ESCAPE)
+            terminal.wait_for("interrupted")
+            assert "]777;" not in terminal.raw
+        quit_app(terminal)
+
+
+def test_with_no_color_not_one_sequence_for_a_colour_is_sent(project: Path) -> None:
+    with app(project, NO_COLOR="1") as terminal:
+        terminal.wait_for("offline")
+        terminal.submit("replace first with primo in a.py and read a.py")
+        terminal.wait_for("Review")
+        terminal.press_when_awake("y", "ok")
+        terminal.type("\x10")  # the palette
+        terminal.wait_for("Search for commands")
+        terminal.type("wide")
+        terminal.wait_for("/layout wide")
+        terminal.type(ESCAPE)
+        terminal.type("text")
+        terminal.wait_for("text")
+
+        assert colours_in(terminal.raw) == set()
+        assert _SGR.search(terminal.raw)  # bold, dim and reverse are there
+        terminal.type(CTRL_C)
+        quit_app(terminal)
+
+
+def test_an_empty_no_color_wants_nothing(project: Path) -> None:
+    with app(project, NO_COLOR="") as terminal:
+        terminal.wait_for("offline")
+        assert colours_in(terminal.raw)
+        quit_app(terminal)
+
+
+def test_the_ansi_theme_sends_no_colour_but_the_sixteen(project: Path) -> None:
+    with app(project, QUORUM_TUI__THEME='"quorum-ansi"') as terminal:
+        terminal.wait_for("offline")
+        with terminal.fresh():
+            terminal.submit("replace first with primo in a.py and read a.py")
+            terminal.wait_for("Review")
+            terminal.press_when_awake("y", "ok")
+            colours = colours_in(terminal.raw)
+        assert colours
+        assert [each for each in colours if re.search("[34]8[;:]", each)] == []
+        quit_app(terminal)
+
+
+def test_after_a_storm_of_sizes_the_app_is_as_large_as_its_window_and_works(project: Path) -> None:
+    with app(project) as terminal:
+        terminal.wait_for("offline")
+        terminal.submit("replace first with primo in a.py")
+        terminal.wait_for("Review")
+        for n in range(100):
+            terminal.process.setwinsize(1 + (n * 37) % 60, 1 + (n * 53) % 200)
+        terminal.process.setwinsize(30, 100)
+        time.sleep(0.5)
+        with terminal.fresh():
+            terminal.process.setwinsize(31, 101)
+            terminal.wait_for("Review")
+            terminal.wait_for("primo")
+        terminal.press_when_awake("n", "rejected")
+        terminal.submit("read a.py")
+        terminal.wait_for("first = 1")
+        quit_app(terminal)
+
+
+def test_for_a_screen_reader_the_terminals_cursor_is_there_from_the_start(project: Path) -> None:
+    with app(project, "--screen-reader") as terminal:
+        terminal.wait_for("prompt:")
+        terminal.wait_for("offline")
+        assert terminal.raw.rindex("\x1b[?25h") > terminal.raw.rindex("\x1b[?25l")
+        assert not re.search("[─│╭╮╰╯]", terminal.painted)
+        quit_app(terminal)
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("--continue",), ("--resume",), ("--screen-reader",), ("sessions", "resume", "latest")]
+)
+@pytest.mark.parametrize("term", ["dumb", ""])
+def test_a_dumb_terminal_is_told_what_works_there(arguments: tuple[str, ...], term: str, project: Path) -> None:
+    with app(project, *arguments, TERM=term) as terminal:
+        terminal.wait_for("quorum run")
+        assert ENTERED not in terminal.raw
+        assert terminal.ended() == 2
+
+
+def test_a_terminal_that_has_no_utf_8_is_told_how_to_get_it(project: Path) -> None:
+    with app(project, PYTHONIOENCODING="latin-1") as terminal:
+        terminal.wait_for("LC_ALL=C.UTF-8")
+        assert terminal.ended() == 2
+
+
+@pytest.mark.parametrize("stream", ["<", ">", "2>"])
+@pytest.mark.parametrize("arguments", ["", "--continue"])
+def test_with_a_stream_that_is_no_terminal_it_refuses_in_a_sentence(
+    stream: str, arguments: str, project: Path
+) -> None:
+    elsewhere = project.parent / "elsewhere"
+    elsewhere.touch()
+    said = pexpect.spawn(
+        "/bin/sh",
+        ["-c", f'"{QUORUM}" {arguments} {stream}"{elsewhere}"; echo code $?'],
+        cwd=str(project),
+        env=environment(project.parent / "home", TERM="xterm-256color"),
+        encoding="utf-8",
+        timeout=30,
+    )
+    said.expect("code 2")
+    assert "terminal" in (said.before or "") + elsewhere.read_text(encoding="utf-8")
+    said.close(force=True)
+
+
+def test_without_any_terminal_at_all_it_refuses_too(project: Path) -> None:
+    done = subprocess.run(
+        [str(QUORUM)],
+        cwd=project,
+        env=environment(project.parent / "home"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "needs a terminal" in done.stderr

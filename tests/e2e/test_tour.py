@@ -1,0 +1,58 @@
+"""`quorum --demo`: the tour from its first step to its last, and nothing of it left behind."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.support.terminal import CTRL_C, ENTER, Terminal
+
+F2 = "\x1bOQ"
+
+
+def the_tour(folder: Path, *arguments: str) -> Terminal:
+    cwd, home = folder / "elsewhere", folder / "home"
+    cwd.mkdir()
+    home.mkdir()
+    return Terminal(
+        cwd, home, rows=40, columns=110, arguments=["--demo", *arguments], variables={"TMPDIR": str(folder)}
+    )
+
+
+def test_the_tour_goes_from_step_to_step_with_real_calls_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    with the_tour(tmp_path) as terminal:
+        terminal.wait_for("1/8")
+        terminal.wait_for("offline/offline")
+        terminal.type(ENTER)
+        terminal.wait_for("2/8")
+        terminal.wait_for("3 calls: read_file shop.py")
+        terminal.type(ENTER)
+        terminal.wait_for("3/8")
+        terminal.wait_for("y approve")
+        terminal.press_when_awake("y", "you approved")
+        terminal.wait_for("4/8")
+        terminal.type(ENTER)
+        terminal.wait_for("python3 -m unittest")
+        terminal.wait_for("sandbox")
+        terminal.press_when_awake("y", "you approved")
+        terminal.wait_for("5/8")
+        terminal.wait_for("Ran 1 test")
+        terminal.type(ENTER)
+        terminal.wait_for("6/8")
+        terminal.type(F2)
+        terminal.wait_for("7/8")
+        terminal.type(F2)
+        terminal.wait_for("8/8")
+        edited = [path.read_text() for path in tmp_path.glob("quorum-tour-*/shop/shop.py")]
+        assert len(edited) == 1
+        assert "price * quantity" in edited[0]
+        with terminal.fresh():
+            terminal.type(CTRL_C)
+            terminal.wait_for("again quits")
+            terminal.type(CTRL_C)
+            assert terminal.ended() == 0
+
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"elsewhere", "home"}
+    assert not list((tmp_path / "elsewhere").iterdir())
+    assert not [path for path in (tmp_path / "home").rglob("*") if re.search("quorum", path.name)]

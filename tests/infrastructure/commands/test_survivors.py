@@ -1,0 +1,77 @@
+"""What runs on though quorum and its warden were killed: found by whose call it was, and left alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from application.identifiers import new_id
+from infrastructure.commands.strays import SurvivingProcesses
+from tests.infrastructure.commands.command_bench import Daemon, alive_with, eventually
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what a process carries is read from /proc")
+
+# Plays quorum: runs one command as the call of a batch, until it is killed.
+_QUORUM = """
+import asyncio, os, sys
+from pathlib import Path
+from dataclasses import replace
+from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
+context = replace(context_with(RecordingControls()), batch_id=sys.argv[3])
+asyncio.run(tool_in(Path(sys.argv[1])).execute({"command": sys.argv[2]}, context))
+"""
+
+
+def another_quorum(root: Path, command: str, batch: str) -> subprocess.Popen[bytes]:
+    repository = str(Path(__file__).parents[3])
+    return subprocess.Popen(
+        [sys.executable, "-c", _QUORUM, str(root), command, batch],
+        cwd=repository,
+        env={**os.environ, "PYTHONPATH": repository},
+    )
+
+
+def warden_of(quorum: subprocess.Popen[bytes]) -> int:
+    children = Path(f"/proc/{quorum.pid}/task/{quorum.pid}/children").read_text().split()
+    (warden,) = map(int, children)
+    return warden
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path.resolve()
+
+
+async def test_what_outlived_quorum_and_its_warden_is_named_and_lives_on(root: Path) -> None:
+    daemon, batch = Daemon(root), new_id()
+    with another_quorum(root, f"{daemon.command}; exec sleep 600", batch) as quorum:
+        await eventually(lambda: daemon.ready.exists())
+        os.kill(quorum.pid, signal.SIGSTOP)  # or it would end them as soon as their warden is gone
+        os.kill(warden_of(quorum), signal.SIGKILL)
+        quorum.kill()
+        quorum.wait()
+
+    (survivor,) = await SurvivingProcesses(settle_secs=1).of_batch(batch)  # the shell is dying as well
+    try:
+        assert [survivor.pid] == alive_with(str(daemon.ready))
+        assert survivor.command.startswith(f"{sys.executable} ")
+        assert len(survivor.command) <= 80
+        assert await SurvivingProcesses(settle_secs=0).of_batch("another batch") == ()
+        assert daemon.is_alive()
+    finally:
+        os.kill(survivor.pid, signal.SIGKILL)
+
+
+async def test_what_the_warden_still_ends_is_waited_for_and_not_named(root: Path) -> None:
+    daemon, batch = Daemon(root), new_id()
+    with another_quorum(root, f"{daemon.command}; exec sleep 600", batch) as quorum:
+        await eventually(lambda: daemon.ready.exists())
+        quorum.kill()
+        quorum.wait()
+
+    assert await SurvivingProcesses(settle_secs=30).of_batch(batch) == ()

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import asyncio
+import stat
+import threading
+from contextlib import contextmanager
+from decimal import Decimal
+from types import MappingProxyType
+
+import pytest
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+
+from domain.errors import LedgerError
+from domain.events import ModelChanged, StateMerged, UsageCounted
+from domain.response import Usage
+from tests.infrastructure.ledger.ledger_bench import CWD, begun, gone_on, prompt, session_of, sqlite, started
+
+
+@contextmanager
+def statements():
+    """What connections that are opened inside are told, in order."""
+    told: list[str] = []
+
+    def listen(connection, _record):
+        connection.set_trace_callback(told.append)
+
+    event.listen(Engine, "connect", listen)
+    try:
+        yield told
+    finally:
+        event.remove(Engine, "connect", listen)
+
+
+async def test_a_session_is_listed_with_its_first_event_and_not_before(database, clock):
+    session = begun(database)
+    assert await database.archive.sessions() == ()
+
+    await session.ledger.append(started(session.session_id))
+
+    (listed,) = await database.archive.sessions()
+    assert (listed.id, listed.cwd, listed.model) == (session.session_id, CWD, "openai/m")
+    assert (listed.title, listed.turns, listed.records, listed.cost_usd) == ("", 0, 1, None)
+    assert listed.started_ms == listed.updated_ms == clock.now_ms
+    await session.ledger.aclose()
+
+
+async def test_the_title_is_the_first_prompt_with_words_on_one_line(database):
+    await session_of(database, [prompt(""), prompt(" \n"), prompt("  fix\n\tthe   " + "é" * 300), prompt("x")])
+
+    (listed,) = await database.archive.sessions()
+
+    assert listed.title == "fix the " + "é" * 192
+    assert listed.turns == 4
+
+
+async def test_the_list_adds_up_known_costs_and_names_the_last_model(database):
+    costs = [Decimal("0.1"), None, Decimal("0.2")]
+    counted = [UsageCounted(model="openai/m", usage=Usage(input=1), cost_usd=cost) for cost in costs]
+
+    await session_of(database, [*counted, ModelChanged(model="anthropic/n")])
+
+    (listed,) = await database.archive.sessions()
+    assert listed.cost_usd == Decimal("0.3")
+    assert listed.model == "anthropic/n"
+
+
+async def test_times_never_go_backwards_even_if_the_clock_does(database, clock):
+    session = begun(database)
+    for step in (0, 10, -5000, 3, 20):
+        clock.now_ms = 1_700_000_000_000 + step
+        await session.ledger.append(prompt(step))
+    await session.ledger.aclose()
+    clock.now_ms = 5
+    again = gone_on(database, session.session_id)
+    await again.ledger.append(prompt("again"))
+
+    times = [record.at_ms - 1_700_000_000_000 for record in await database.archive.read(session.session_id)]
+
+    assert times == [0, 10, 10, 10, 20, 20]
+    assert (await database.archive.verify(session.session_id)).holds
+    await again.ledger.aclose()
+
+
+async def test_a_resumed_session_goes_on_where_it_stood(database):
+    session_id = await session_of(database, [prompt("one")])
+    again = gone_on(database, session_id)
+    assert [record.event for record in again.records] == [started(session_id), prompt("one")]
+
+    await again.ledger.append(prompt("two"))
+    await again.ledger.aclose()
+
+    records = await database.archive.read(session_id)
+    assert [record.seq for record in records] == [0, 1, 2]
+    (listed,) = await database.archive.sessions()
+    assert (listed.turns, listed.records, listed.title) == (2, 3, "one")
+    assert (await database.archive.verify(session_id)).holds
+
+
+async def test_events_that_come_while_one_is_being_written_go_together_into_the_next_transaction(database):
+    session, goes_on = begun(database), threading.Event()
+    with statements() as told:
+        busy = database._writer.do(lambda _connection: goes_on.wait(30))
+        appending = [asyncio.ensure_future(session.ledger.append(prompt(number))) for number in range(20)]
+        await asyncio.sleep(0)
+        goes_on.set()
+        await asyncio.gather(*appending)
+    assert busy.result()
+
+    assert told.count("COMMIT") == 1
+    assert [record.event.prompt for record in await database.archive.read(session.session_id)] == [
+        str(number) for number in range(20)
+    ]
+    await session.ledger.aclose()
+
+
+async def test_only_an_urgent_event_waits_for_the_disk(database):
+    session = begun(database)
+    with statements() as told:
+        await session.ledger.append(prompt("plain"))
+        plain = len(told)
+        await session.ledger.append(prompt("urgent"), urgent=True)
+    await session.ledger.aclose()
+
+    assert "PRAGMA synchronous = NORMAL" in told[:plain]
+    assert "PRAGMA synchronous = FULL" not in told[:plain]
+    urgent = told[plain:]
+    assert urgent[:2] == ["PRAGMA synchronous = FULL", "BEGIN IMMEDIATE"]
+    assert urgent.index("COMMIT") < urgent.index("PRAGMA synchronous = NORMAL")
+
+
+async def test_an_event_without_a_json_form_is_refused_and_stands_in_nobodys_way(database):
+    session = begun(database)
+    deep: list[object] = []
+    for _ in range(5000):
+        deep = [deep]
+    for value in (deep, object()):
+        with pytest.raises(LedgerError):
+            await session.ledger.append(StateMerged(batch_id="b", changed=MappingProxyType({"a": value})))
+
+    await session.ledger.append(prompt("next"))
+
+    assert len(await database.archive.read(session.session_id)) == 1
+    await session.ledger.aclose()
+
+
+async def test_text_that_is_no_unicode_is_kept_and_a_folder_of_that_name_found_again(database):
+    odd = "/work/\udcff"
+    session_id = await session_of(database, [prompt("half \ud83d")], cwd=odd)
+
+    records = await database.archive.read(session_id)
+
+    assert [record.event for record in records] == [started(session_id, odd), prompt("half \ud83d")]
+    assert database.archive.latest_of(odd) == session_id
+
+
+async def test_after_aclose_nothing_can_be_appended_and_closing_again_does_nothing(database):
+    session = begun(database)
+    await session.ledger.append(prompt("one"))
+    await session.ledger.aclose()
+    await session.ledger.aclose()
+
+    with pytest.raises(LedgerError, match="is closed"):
+        await session.ledger.append(prompt("two"))
+
+
+async def test_the_files_are_private_whatever_the_umask(database):
+    session = begun(database)
+    await session.ledger.append(prompt("secret"))
+
+    folder = database.path.parent
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.rglob("*"))}
+    await session.ledger.aclose()
+
+    assert {"ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm"} <= set(modes)
+    assert not any(mode & 0o077 for mode in modes.values())
+
+
+def test_what_was_given_in_an_event_loop_that_ended_meanwhile_is_written_all_the_same(database):
+    session = begun(database)
+
+    async def given_up() -> None:
+        appending = asyncio.ensure_future(session.ledger.append(started(session.session_id)))
+        await asyncio.sleep(0)  # it has been handed over by then
+        appending.cancel()
+
+    async def another() -> None:
+        await session.ledger.append(prompt("one"))
+        await session.ledger.aclose()
+
+    with sqlite(database.path) as connection:
+        connection.execute("BEGIN IMMEDIATE")  # until the loop has ended
+        asyncio.run(given_up())
+        connection.execute("ROLLBACK")
+    asyncio.run(another())
+
+    (listed,) = asyncio.run(database.archive.sessions())
+    assert listed.records == 2

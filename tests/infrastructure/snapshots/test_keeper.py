@@ -1,0 +1,311 @@
+import asyncio
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from domain.effects import ChangeKind, FileKind, KeptFiles
+from domain.errors import LedgerError
+from infrastructure.snapshots.budget import KeepLimits
+from infrastructure.snapshots.places import OpenFolders
+from infrastructure.snapshots.reading import FileReader, Reading
+from tests.support.rewind_rig import SECRET, RewindRig
+
+_LONG_AGO = 1_000_000_000
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def old(path: Path, content: str = "x") -> Path:
+    """A file that has not been touched for long, as far as its own time tells."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    os.utime(path, (_LONG_AGO, _LONG_AGO))
+    return path
+
+
+def unkept(kept: KeptFiles, root: Path) -> dict[str, str | None]:
+    return {os.path.relpath(path, root): state.unkept for path, state in kept.states.items()}
+
+
+class ReadPaths:
+    """Notes which files are read."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.paths: list[str] = []
+        read = FileReader.read
+
+        def noted(reader: FileReader, path: str, folders: OpenFolders) -> Reading:
+            self.paths.append(os.path.basename(path))
+            return read(reader, path, folders)
+
+        monkeypatch.setattr(FileReader, "read", noted)
+
+    def take(self) -> list[str]:
+        taken, self.paths = sorted(self.paths), []
+        return taken
+
+
+@pytest.fixture
+def far_clock(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that runs an hour ahead, so that every file was changed long before it is read."""
+    real = os.stat(root).st_ctime_ns
+    monkeypatch.setattr("infrastructure.snapshots.reading.time.time_ns", lambda: real + 3600 * 10**9)
+
+
+@pytest.mark.usefixtures("far_clock")
+async def test_files_that_are_as_they_were_are_neither_read_nor_stored_again(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        (root / name).write_text(name)
+    rig, reads = RewindRig(root), ReadPaths(monkeypatch)
+    first = await rig.keeper.keep()
+    assert reads.take() == ["a", "b", "c"]
+    assert rig.contents.puts == [4]  # three contents and the list of them, in one step
+    second = await rig.keeper.keep()
+    assert reads.take() == []
+    assert rig.contents.puts == [4, 1]
+    (root / "b").write_text("changed")
+    effects = await rig.keeper.changes(second, frozenset())
+    assert reads.take() == ["b"]
+    assert [change.path for change in effects.changes] == [str(root / "b")]
+    third = await rig.keeper.keep()
+    assert reads.take() == []
+    assert first.states[str(root / "a")] == third.states[str(root / "a")]
+
+
+async def test_a_file_changed_just_before_it_was_read_is_read_again(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "a").write_text("a")
+    rig, reads = RewindRig(root), ReadPaths(monkeypatch)
+    kept = await rig.keeper.keep()
+    await rig.keeper.changes(kept, frozenset())
+    await rig.keeper.keep()
+    assert reads.take() == ["a", "a", "a"]
+
+
+async def test_a_change_that_no_look_can_tell_is_seen_while_the_file_is_fresh(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The same name, size and times: as when a file is written twice within one tick of its clock.
+    path = root / "a"
+    path.write_text("one")
+    rig = RewindRig(root)
+    status = os.stat(path)
+    monkeypatch.setattr(
+        "infrastructure.snapshots.watch.FileMark", lambda **kw: _fixed(kw, status.st_mtime_ns, status.st_ino)
+    )
+    monkeypatch.setattr(
+        "infrastructure.snapshots.reading.FileMark", lambda **kw: _fixed(kw, status.st_mtime_ns, status.st_ino)
+    )
+    kept = await rig.keeper.keep()
+    path.write_text("two")
+    (change,) = (await rig.keeper.changes(kept, frozenset({str(path)}))).changes
+    assert (change.kind, change.declared) == (ChangeKind.MODIFIED, True)
+
+
+def _fixed(fields: dict[str, int], time_ns: int, inode: int) -> object:
+    from domain.effects import FileMark
+
+    return FileMark(**{**fields, "modified_ns": time_ns, "changed_ns": time_ns, "inode": inode})
+
+
+async def test_a_touched_file_with_the_same_content_is_no_change(root: Path) -> None:
+    (root / "a").write_text("a")
+    rig = RewindRig(root)
+    kept = await rig.keeper.keep()
+    (root / "a").write_text("a")
+    os.utime(root / "a", (_LONG_AGO, _LONG_AGO))
+    assert (await rig.keeper.changes(kept, frozenset())).changes == ()
+
+
+async def test_contents_in_ignored_folders_are_not_kept_and_those_of_single_ignored_files_are(
+    root: Path,
+) -> None:
+    (root / ".git" / "objects").mkdir(parents=True)
+    (root / ".git" / "objects" / "o").write_text("o")
+    (root / ".git" / "HEAD").write_text("ref: x")
+    (root / ".gitignore").write_text("out/\n*.local\n")
+    for name in ("out/a", "deep/out/b", "node_modules/m/c", "src/d", "settings.local", "__pycache__/e"):
+        old(root / name)
+    kept = await RewindRig(root).keeper.keep()
+    assert unkept(kept, root) == {
+        ".git/HEAD": None,
+        ".gitignore": None,
+        "out/a": "it lies in an ignored folder",
+        "deep/out/b": "it lies in an ignored folder",
+        "node_modules/m/c": "it lies in an ignored folder",
+        "__pycache__/e": "it lies in an ignored folder",
+        "src/d": None,
+        "settings.local": None,
+    }
+
+
+async def test_an_ignore_file_that_changes_is_heeded(root: Path) -> None:
+    old(root / "out" / "a")
+    rig = RewindRig(root)
+    assert unkept(await rig.keeper.keep(), root) == {"out/a": None}
+    (root / ".gitignore").write_text("out/\n")
+    (root / "out" / "b").write_text("b")
+    assert unkept(await rig.keeper.keep(), root)["out/b"] == "it lies in an ignored folder"
+    (root / ".gitignore").write_text("")
+    assert unkept(await rig.keeper.keep(), root)["out/b"] is None
+
+
+async def test_the_rules_of_the_repository_around_hold_unless_the_workspace_itself_is_ignored(
+    root: Path,
+) -> None:
+    (root / ".git").mkdir()
+    (root / ".gitignore").write_text("out/\n")
+    for name in ("packages/one/out/a", "packages/one/b", "out/two/c"):
+        old(root / name)
+    kept = await RewindRig(root / "packages" / "one").keeper.keep()
+    assert unkept(kept, root / "packages" / "one") == {"out/a": "it lies in an ignored folder", "b": None}
+    assert unkept(await RewindRig(root / "out" / "two").keeper.keep(), root / "out" / "two") == {"c": None}
+
+
+async def test_a_named_path_is_kept_also_in_an_ignored_folder(root: Path) -> None:
+    (root / ".gitignore").write_text("out/\n")
+    old(root / "out" / "a")
+    rig = RewindRig(root)
+    await rig.keeper.keep()
+    assert unkept(await rig.keeper.keep([str(root / "out" / "a")]), root) == {"out/a": None}
+
+
+async def test_a_changed_file_in_an_ignored_folder_is_hashed_but_not_stored(root: Path) -> None:
+    rig = RewindRig(root)
+    kept = await rig.keeper.keep()
+    (root / "node_modules").mkdir()
+    (root / "node_modules" / "a").write_text("made anew")
+    (change,) = (await rig.keeper.changes(kept, frozenset())).changes
+    assert change.after is not None
+    assert change.after.sha256 is not None
+    assert change.after.unkept == "it lies in an ignored folder"
+    assert b"made anew" not in rig.contents.contents.values()
+
+
+async def test_limits_leave_out_what_weighs_most_and_say_so(root: Path) -> None:
+    for name, size in {"small": 10, "middle": 500, "large": 600, "huge": 5000}.items():
+        (root / name).write_bytes(os.urandom(size))
+    rig = RewindRig(root, limits=KeepLimits(file_bytes=1000, total_bytes=700))
+    for _ in range(2):
+        assert unkept(await rig.keeper.keep(), root) == {
+            "small": None,
+            "middle": None,
+            "large": "too much is kept already",
+            "huge": "it is too large",
+        }
+    rig = RewindRig(root, limits=KeepLimits(before_secs=-1.0))
+    assert set(unkept(await rig.keeper.keep(), root).values()) == {"there was no time to read it"}
+
+
+@pytest.mark.parametrize("place", [0, 65_530, 131_060, 200_000])
+async def test_a_secret_is_found_wherever_it_stands_in_a_long_file(root: Path, place: int) -> None:
+    (root / "long").write_bytes(b"x" * place + SECRET + b"x" * 100_000)
+    assert unkept(await RewindRig(root).keeper.keep(), root) == {"long": "it holds a secret"}
+
+
+async def test_links_are_kept_as_links_and_what_is_no_file_is_told(root: Path) -> None:
+    outside = root.parent / "outside"
+    old(outside / "secret", "theirs")
+    (root / "folder").symlink_to(outside)
+    (root / "dead").symlink_to("nowhere")
+    os.mkfifo(root / "pipe")
+    rig = RewindRig(root)
+    kept = await rig.keeper.keep()
+    states = {path.removeprefix(f"{root}/"): state for path, state in kept.states.items()}
+    assert {name: (state.kind, state.target) for name, state in states.items()} == {
+        "folder": (FileKind.LINK, str(outside)),
+        "dead": (FileKind.LINK, "nowhere"),
+        "pipe": (FileKind.OTHER, None),
+    }
+    assert b"theirs" not in rig.contents.contents.values()
+    # Nor through a link in a folder's place, though somebody declares such a path.
+    through = await rig.keeper.keep([str(root / "folder" / "secret")])
+    assert through.states == {}
+
+
+async def test_a_path_outside_the_workspace_is_watched_and_not_kept(root: Path) -> None:
+    outside = root.parent / "outside"
+    outside.write_text("theirs")
+    rig = RewindRig(root)
+    kept = await rig.keeper.keep([str(outside)])
+    assert [state.unkept for state in kept.states.values()] == ["it lies outside the workspace"]
+    outside.write_text("changed")
+    assert [c.path for c in (await rig.keeper.changes(kept, frozenset())).changes] == [str(outside)]
+    assert b"theirs" not in rig.contents.contents.values()
+
+
+async def test_the_stored_list_says_all_that_was_kept_whole_or_as_what_differs(root: Path) -> None:
+    for number in range(40):
+        old(root / f"file {number}", str(number))
+    (root / "link").symlink_to("file 1")
+    os.symlink(b"to", os.path.join(os.fsencode(root), b"\xff"))
+    (root / ".env").write_text("KEY=1")
+    rig = RewindRig(root)
+    kept = [await rig.keeper.keep()]
+    (root / "file 3").write_text("changed")
+    (root / "file 4").unlink()
+    (root / "new").write_text("new")
+    kept.append(await rig.keeper.keep())
+    kept.append(await rig.keeper.keep([str(root / "file 3"), str(root / "not there")]))
+    sizes = [len(rig.contents.contents[files.manifest]) for files in kept]
+    assert sizes[1] < sizes[0] / 4
+    for files in kept:
+        loaded = await rig.keeper.load(files.manifest)
+        assert (loaded.roots, loaded.states, loaded.complete) == (files.roots, files.states, files.complete)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"{}", b"[]", b'{"files":{"/a":{"kind":"x","mode":1}},"roots":[],"complete":true,"base":null}'],
+)
+async def test_a_damaged_list_is_an_error(root: Path, damage: bytes) -> None:
+    rig = RewindRig(root)
+    (name,) = await rig.contents.put([damage])
+    with pytest.raises(LedgerError, match="cannot be read"):
+        await rig.keeper.load(name)
+
+
+async def test_nothing_is_remembered_as_stored_that_was_not(root: Path) -> None:
+    (root / "a").write_text("a")
+    rig = RewindRig(root)
+    rig.contents.full = True
+    with pytest.raises(LedgerError):
+        await rig.keeper.keep()
+    rig.contents.full = False
+    await rig.keeper.keep()
+    assert b"a" in rig.contents.contents.values()
+
+
+async def test_files_are_read_beside_the_loop(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "a").write_text("a")
+    threads: list[int] = []
+    read = FileReader.read
+
+    def noted(reader: FileReader, path: str, folders: OpenFolders) -> Reading:
+        threads.append(threading.get_ident())
+        return read(reader, path, folders)
+
+    monkeypatch.setattr(FileReader, "read", noted)
+    await RewindRig(root).keeper.keep()
+    assert threads
+    assert threading.get_ident() not in threads
+
+
+async def test_a_cancelled_keeping_stops(root: Path) -> None:
+    for number in range(50):
+        (root / str(number)).write_text("x")
+    keeping = asyncio.create_task(RewindRig(root).keeper.keep())
+    await asyncio.sleep(0)
+    keeping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await keeping

@@ -1,0 +1,72 @@
+"""What must hold of a record after every death of its session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from domain.conversation import AssistantMessage, Message, UserMessage, unpaired_call
+from domain.events import CallStarted, MessageAdded, OwnCommandFinished, OwnCommandStarted
+from domain.image import Image
+from domain.past_session import LedgerRecord
+from domain.replay import state_of
+from domain.session_state import SessionState
+
+
+def check(records: Sequence[LedgerRecord], root: Path) -> None:
+    """The conversation can go on, and nothing was done, said or told twice."""
+    state = state_of(records)
+    messages = state.messages
+    if messages and isinstance(messages[-1], AssistantMessage) and state.open_calls:
+        messages = messages[:-1]
+    assert unpaired_call(messages) is None
+    assert not state.mended, state.mended
+    started = [r.event.context.call_id for r in records if isinstance(r.event, CallStarted)]
+    assert _are_different(started), "a call began twice"
+    assert _are_different(_lines(root / "effects.log")), "a side effect happened twice"
+    _check_own_commands(records, state, root)
+    _check_what_was_said(records, messages)
+
+
+def _check_own_commands(records: Sequence[LedgerRecord], state: SessionState, root: Path) -> None:
+    began = {r.event.command_id: r.event for r in records if isinstance(r.event, OwnCommandStarted)}
+    ends = {r.event.command_id: r.event for r in records if isinstance(r.event, OwnCommandFinished)}
+    assert len(began) == sum(isinstance(r.event, OwnCommandStarted) for r in records)
+    assert len(ends) == sum(isinstance(r.event, OwnCommandFinished) for r in records), "a command ended twice"
+    effects = _lines(root / "own.log")
+    assert _are_different(effects), "a command of the person's ran twice"
+    announced = {event.command.split()[1] for event in began.values()}
+    assert set(effects) <= announced, "a command of the person's ran that is not on record"
+    told = [r.event.command_id for r in records if isinstance(r.event, MessageAdded) and r.event.command_id]
+    assert _are_different(told), "the model was told twice of a command"
+    to_tell = {each.command_id for each in state.own_commands if each.ended}
+    for command_id, end in ends.items():
+        if end.exit_code == 0:
+            assert began[command_id].command.split()[1] in effects
+        assert (end.note is not None) == ((command_id in told) + (command_id in to_tell) == 1)
+
+
+def _check_what_was_said(records: Sequence[LedgerRecord], messages: Sequence[Message]) -> None:
+    """What a record says was said into a turn stands in the conversation, in its order, and once."""
+    steered = [
+        r.event.message
+        for r in records
+        if isinstance(r.event, MessageAdded) and (r.event.steers or r.event.command_id)
+    ]
+    assert [each for each in messages if each in steered] == steered
+    assert _are_different([each.text for each in messages if isinstance(each, UserMessage)])
+
+
+def images_of(messages: Iterable[Message]) -> Iterator[Image]:
+    """The images that are shown in these."""
+    for message in messages:
+        if isinstance(message, UserMessage):
+            yield from message.images
+
+
+def _are_different(words: Sequence[str]) -> bool:
+    return len(set(words)) == len(words)
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text().split() if file.exists() else []

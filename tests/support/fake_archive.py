@@ -1,0 +1,68 @@
+"""An archive of sessions that only lists."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from decimal import Decimal
+
+from domain.errors import LedgerError
+from domain.past_session import LedgerRecord, SessionSummary, Verification
+
+
+class FakeArchive:
+    """Lists `listed`, once it may, or fails with it."""
+
+    def __init__(self, listed: Sequence[SessionSummary] | LedgerError = ()) -> None:
+        self.listed = listed
+        self.may_list = asyncio.Event()
+        self.may_list.set()
+
+    async def sessions(self) -> tuple[SessionSummary, ...]:
+        """What is listed."""
+        await self.may_list.wait()
+        if isinstance(self.listed, LedgerError):
+            raise self.listed
+        return tuple(self.listed)
+
+    async def find(self, name: str) -> SessionSummary:
+        """The listed session of that id."""
+        return next(session for session in await self.sessions() if session.id == name)
+
+    async def read(self, session_id: str) -> tuple[LedgerRecord, ...]:
+        """No records."""
+        return ()
+
+    async def fork(self, session_id: str, *, before: int | None = None) -> str:
+        """The id of a copy that nobody made."""
+        return f"{session_id}-copy"
+
+    async def verify(self, session_id: str) -> Verification:
+        """That it holds."""
+        return Verification(session_id=session_id, records=0)
+
+
+def a_session(
+    id: str,
+    title: str = "fix the flaky test",
+    *,
+    cwd: str = "/home/me/app",
+    model: str = "fake/model-1",
+    updated_ms: int = 0,
+    turns: int = 3,
+    cost: str | None = None,
+    open_in: int | None = None,
+) -> SessionSummary:
+    """A session in a list."""
+    return SessionSummary(
+        id=id,
+        title=title,
+        cwd=cwd,
+        model=model,
+        started_ms=0,
+        updated_ms=updated_ms,
+        turns=turns,
+        records=10 * turns,
+        cost_usd=Decimal(cost) if cost is not None else None,
+        open_in=open_in,
+    )

@@ -1,0 +1,30 @@
+"""A store of file contents in memory, which can be made to fail."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from domain.errors import LedgerError
+
+
+class FakeContents:
+    """Keeps what it is given in `contents`, by hash; `puts` counts how much came in each step."""
+
+    def __init__(self) -> None:
+        self.contents: dict[str, bytes] = {}
+        self.puts: list[int] = []
+        self.full = False
+
+    async def put(self, contents: Sequence[bytes]) -> tuple[str, ...]:
+        if self.full:
+            raise LedgerError("the disk is full: make room and try again")
+        self.puts.append(len(contents))
+        hashes = tuple(hashlib.sha256(content).hexdigest() for content in contents)
+        self.contents.update(zip(hashes, contents, strict=True))
+        return hashes
+
+    async def get(self, sha256: str) -> bytes:
+        if sha256 not in self.contents:
+            raise LedgerError(f"there is no stored content {sha256}")
+        return self.contents[sha256]

@@ -1,0 +1,250 @@
+"""A session with everything behind it real but its model: container, tools, record, files, git."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+from application.agent_session import AgentSession
+from application.ports import Ledger, Observer, Person
+from domain.conversation import UserMessage
+from domain.events import Event
+from domain.json_value import JsonValue
+from domain.masking import SecretMask
+from domain.past_session import LatestSession, SessionChoice
+from domain.replay import state_of
+from domain.report import RunReport
+from domain.response import END_TURN, LlmResponse, TextBlock
+from domain.restoration import RestorePlan
+from domain.session_state import PastTurn, SessionState
+from domain.tool import ToolCall
+from infrastructure.config.loading import load_settings
+from infrastructure.container import Container
+from infrastructure.ledger.recording import open_record
+from tests.support.builders import calls_response
+from tests.support.fake_gateway import FakeGateway
+from tests.support.fake_ports import FakePerson
+from tests.support.headless_run import configure, environment
+
+MODEL = "fake/model"
+Adjust = Callable[[Container], object]
+
+
+def call(tool: str, **arguments: JsonValue) -> ToolCall:
+    """A call as the model words it."""
+    return ToolCall(tool_name=tool, arguments=arguments, native_id=f"call_{uuid4().hex}")
+
+
+def shell(command: str) -> ToolCall:
+    """A command."""
+    return call("run_command", command=command)
+
+
+def write(path: str, content: str) -> ToolCall:
+    """A file written."""
+    return call("write_file", path=path, content=content, create_dirs=True)
+
+
+def says(text: str) -> LlmResponse:
+    """An answer without calls."""
+    return LlmResponse(content=(TextBlock(text),), stop_reason=END_TURN, model=MODEL)
+
+
+@dataclass
+class SessionStage:
+    """A folder to work in and one for quorum's own files; sessions are opened there one after the other."""
+
+    folder: Path
+    sandbox: str = "off"
+    more_settings: str = ""
+    state_home: Path | None = None
+    root: Path = field(init=False)
+    home: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.root, self.home = self.folder / "work", self.folder / "home"
+        self.root.mkdir(exist_ok=True)
+        self.home.mkdir(exist_ok=True)
+        configure(self.home, f'{self.more_settings}\n[tools.run_command]\nsandbox = "{self.sandbox}"\n')
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The environment of a process of quorum."""
+        more = {} if self.state_home is None else {"XDG_STATE_HOME": str(self.state_home)}
+        return environment(self.home, **more)
+
+    @asynccontextmanager
+    async def opened(
+        self,
+        choice: SessionChoice | None = None,
+        *,
+        person: Person | None = None,
+        observer: Observer | None = None,
+        adjust: Adjust = lambda _container: None,
+    ) -> AsyncIterator[RealSession]:
+        """The latest session of the folder, or the one that is chosen, opened as by a process of its own."""
+        environ = self.environ
+        loaded = load_settings(cwd=self.root, environ=environ, overrides={})
+        record = open_record(
+            loaded.settings.storage.url, environ, choice or LatestSession(), cwd=str(self.root)
+        )
+        container = Container(
+            settings=loaded.settings,
+            model=MODEL,
+            root=self.root,
+            environ=environ,
+            config_files=loaded.files,
+            origins=loaded.origins,
+            person=person or FakePerson(),
+            observer=observer or _Unheard(),
+            mask=SecretMask(),
+            record=record,
+        )
+        container.ledger.override(record.ledger)
+        container.past.override(record.records)
+        gateway = FakeGateway({MODEL: []})
+        container.gateway.override(gateway)
+        container.secrets().gather()
+        adjust(container)
+        agent = container.agent()
+        await agent.open()
+        try:
+            yield RealSession(container, agent, gateway.scripts[MODEL])  # type: ignore[arg-type]
+        finally:
+            await agent.aclose()
+
+    def git(self, *arguments: str, cwd: Path | None = None) -> str:
+        """What the person's own git says. Raises where it fails."""
+        done = subprocess.run(
+            ["git", *arguments], cwd=cwd or self.root, env=git_environment(), capture_output=True, check=True
+        )
+        return done.stdout.decode()
+
+
+class RealSession:
+    """A session that is open. Its model says what each turn is told."""
+
+    def __init__(self, container: Container, agent: AgentSession, script: list[LlmResponse]) -> None:
+        self.container = container
+        self.agent = agent
+        self.script = script
+
+    @property
+    def state(self) -> SessionState:
+        """The session as it stands."""
+        state: SessionState = self.container.events().state
+        return state
+
+    @property
+    def last(self) -> PastTurn:
+        """The last turn that is not taken back."""
+        return next(turn for turn in reversed(self.agent.turns) if not turn.undone)
+
+    async def turn(self, *batches: ToolCall | Sequence[ToolCall], prompt: str = "go") -> RunReport:
+        """A turn in which the model makes these calls, one answer for each, and then says that it is done."""
+        self.script[:] = self.answers(batches)
+        report = await self.agent.run.execute(prompt)
+        assert not self.script, "the model was not heard to its end"
+        return report
+
+    @staticmethod
+    def answers(batches: Sequence[ToolCall | Sequence[ToolCall]]) -> list[LlmResponse]:
+        """What the model says in a turn."""
+        calls = [(batch,) if isinstance(batch, ToolCall) else tuple(batch) for batch in batches]
+        return [*(calls_response(*batch) for batch in calls), says("done")]
+
+    async def undo(
+        self,
+        turn: int | None = None,
+        *,
+        conversation: bool = True,
+        files: bool = True,
+        overwrite: Collection[str] = (),
+    ) -> RestorePlan:
+        """Take back a turn and all after it, by default the last; the plan by which it was done."""
+        number = self.last.number if turn is None else turn
+        plan = await self.agent.plan_restore(number)
+        root = self.container.root()
+        await self.agent.rewind(
+            number,
+            conversation=conversation,
+            plan=plan if files else None,
+            overwrite=frozenset(str(root / path) for path in overwrite),
+        )
+        return plan
+
+    async def goes_on(self) -> None:
+        """The next prompt works, and all that is known agrees."""
+        await self.check()
+        await self.turn(shell("true"), prompt="and now?")
+        assert UserMessage("and now?") in self.container.conversation().messages
+        await self.check()
+
+    async def check(self) -> None:
+        """Conversation, state and record agree, and the record holds."""
+        messages = self.container.conversation().messages
+        assert messages == self.state.messages
+        archive = self.agent.archive
+        verified = await archive.verify(self.agent.session_id)
+        assert verified.holds, verified.reason
+        again = state_of(await archive.read(self.agent.session_id))
+        assert again.messages == messages
+        assert not again.mended, again.mended
+        assert [turn.undone for turn in again.turns] == [turn.undone for turn in self.agent.turns]
+        assert again.last_written == self.state.last_written
+
+
+def steps(plan: RestorePlan, root: Path) -> Mapping[str, str]:
+    """What becomes of each file of a plan, by its path from the root."""
+    told = {}
+    for step in plan.steps:
+        what = "asked" if step.edited_since else "given back"
+        told[os.path.relpath(step.path, root)] = f"left: {step.trouble}" if step.trouble else what
+    return told
+
+
+def git_environment() -> dict[str, str]:
+    """Nothing of this machine's own settings of git."""
+    me = {"NAME": "A Person", "EMAIL": "a@example.com"}
+    who = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in me.items()}
+    nothing = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+    return {"PATH": os.environ["PATH"], **nothing, **who}
+
+
+class LedgerThat:
+    """A ledger with something to do before or after each event."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        *,
+        before: Callable[[Event], object] = lambda _event: None,
+        after: Callable[[Event], object] = lambda _event: None,
+    ) -> None:
+        self._ledger = ledger
+        self._before, self._after = before, after
+
+    @property
+    def session_id(self) -> str:
+        """The session's id."""
+        return self._ledger.session_id
+
+    async def append(self, event: Event, *, urgent: bool = False) -> None:
+        """Put it on record."""
+        self._before(event)
+        await self._ledger.append(event, urgent=urgent)
+        self._after(event)
+
+    async def aclose(self) -> None:
+        """Let go of it."""
+        await self._ledger.aclose()
+
+
+class _Unheard:
+    def notify(self, event: Event) -> None:
+        """Nobody listens."""

@@ -1,0 +1,24 @@
+"""Records of sessions for tests that are about something else."""
+
+from __future__ import annotations
+
+from application.session_record import SessionRecord
+from domain.form import Form
+from tests.support.fake_archive import FakeArchive
+from tests.support.fake_contents import FakeContents
+
+
+async def _nothing() -> None:
+    """There is nothing to let go of."""
+
+
+def no_record(session_id: str = "session-1", form: Form = Form.AGENT) -> SessionRecord:
+    """A session that is not recorded anywhere."""
+    return SessionRecord(
+        session_id=session_id,
+        ledger=None,
+        archive=FakeArchive(),
+        contents=FakeContents(),
+        release=_nothing,
+        begun_as=form,
+    )

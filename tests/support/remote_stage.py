@@ -1,0 +1,87 @@
+"""The listening app on a stage: asked as over its socket, without one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from tests.support.app_stage import Clock, Stage
+from tests.support.fake_agent import FakeAgent, Scene, composing
+from tests.support.rpc_client import RpcFailed
+from tui.remote.approval import Approval
+from tui.remote.listening_app import ListeningApp
+from tui.remote.settings import Setting
+
+TOKEN = "the-token-of-this-stage"
+SETTINGS = (
+    Setting("review.mode", '"ask"', "default"),
+    Setting("tui.theme", '"quorum"', "default"),
+    Setting("tui.layout", '"auto"', "default"),
+    Setting("tui.notifications", "true", "default"),
+    Setting("models.decision", '"fake/model-1"', "default"),
+    Setting("agent.max_tool_turns", "10", "default"),
+)
+
+Answer = Callable[[bytes], Awaitable[bytes | None]]
+
+
+class RemoteStage(Stage):
+    """A running app, and a client of it."""
+
+    def __init__(self, app: ListeningApp, pilot: Pilot[None], box: list[FakeAgent], answer: Answer) -> None:
+        super().__init__(app, pilot, box)
+        self._answer = answer
+
+    async def call(self, method: str, /, **params: object) -> Any:
+        """The result of a method. Raises RpcFailed."""
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        told = await self._answer(json.dumps(request).encode())
+        assert told is not None
+        answer = json.loads(told)
+        if "error" in answer:
+            raise RpcFailed(answer["error"])
+        return answer["result"]
+
+    async def refused(self, method: str, /, **params: object) -> RpcFailed:
+        """The error that a method comes to."""
+        try:
+            result = await self.call(method, **params)
+        except RpcFailed as error:
+            return error
+        raise AssertionError(f"{method} was not refused: {result}")
+
+
+@asynccontextmanager
+async def on_remote_stage(
+    cwd: Path,
+    *scenes: Scene,
+    token: str | None = None,
+    size: tuple[int, int] = (100, 30),
+    clock: Callable[[], float] | None = None,
+    settings: Callable[[], Sequence[Setting]] = lambda: SETTINGS,
+) -> AsyncIterator[RemoteStage]:
+    """Run the listening app in `cwd` until its agent is there."""
+    box: list[FakeAgent] = []
+    given: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+
+    async def serve(answer: Answer) -> None:
+        given.set_result(answer)
+
+    app = ListeningApp(
+        composing(box, *scenes),
+        cwd=cwd,
+        clock=clock or Clock(),
+        serve=serve,
+        approval=Approval(token),
+        load_settings=settings,
+    )
+    async with app.run_test(size=size) as pilot:
+        stage = RemoteStage(app, pilot, box, await given)
+        await stage.shows("fake/model-1")
+        yield stage

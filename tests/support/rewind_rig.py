@@ -1,0 +1,132 @@
+"""Turns that change real files, and a way back to before each of them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from application.effect_receipt import EffectReceipt
+from application.event_stream import EventStream
+from application.rewind import Rewind
+from domain.access import EXCLUSIVE, Access
+from domain.effects import FileChange
+from domain.events import EffectsObserved, FilesKept, FilesRestored, SessionRewound, TurnStarted
+from domain.path_policy import PathPolicy
+from domain.restoration import RestorePlan, RestoreStep
+from infrastructure.snapshots.budget import KeepLimits
+from infrastructure.snapshots.keeper import WorkspaceKeeper
+from infrastructure.snapshots.reading import FileReader
+from infrastructure.snapshots.restorer import WorkspaceRestorer
+from infrastructure.snapshots.watch import WorkspaceWatch
+from infrastructure.tools.workspace import Workspace
+from tests.support.builders import a_context
+from tests.support.fake_contents import FakeContents
+from tests.support.fake_ports import RecordingObserver
+
+SECRET = b"planted-secret"
+
+
+class RewindRig:
+    """A workspace whose turns are functions that change it."""
+
+    def __init__(
+        self, root: Path, *, limits: KeepLimits | None = None, watch: WorkspaceWatch | None = None
+    ) -> None:
+        self.root = root
+        self.contents = FakeContents()
+        self.observer = RecordingObserver()
+        self.events = EventStream([self.observer])
+        workspace = Workspace([root])
+        limits = limits or KeepLimits()
+        policy = PathPolicy(roots=(str(workspace.cwd),))
+        reader = FileReader(
+            workspace, policy, lambda content: SECRET in content, largest_bytes=limits.file_bytes
+        )
+        self.keeper = WorkspaceKeeper(
+            workspace,
+            reader,
+            self.contents,
+            holds_secret=lambda content: SECRET in content,
+            limits=limits,
+            watch=watch,
+        )
+        self.rewind = Rewind(
+            events=self.events,
+            keeper=self.keeper,
+            contents=self.contents,
+            restorer=WorkspaceRestorer(workspace, reader),
+        )
+        self._calls = 0
+
+    @asynccontextmanager
+    async def call(self, access: Access = EXCLUSIVE) -> AsyncIterator[None]:
+        """A call whose body changes files."""
+        self._calls += 1
+        context = replace(a_context(), call_id=f"call-{self._calls}", batch_id=f"batch-{self._calls}")
+        async with EffectReceipt(context, access, self.keeper, self.events):
+            yield
+
+    async def turn(self, *work: Callable[[], object], access: Access = EXCLUSIVE) -> int:
+        """A turn with one call for each piece of work; its number."""
+        await self.events.record(TurnStarted(prompt="go"))
+        for piece in work:
+            async with self.call(access):
+                piece()
+        return self.events.state.turns[-1].number
+
+    async def crashed_turn(self, work: Callable[[], object], access: Access = EXCLUSIVE) -> int:
+        """A turn whose call never ends, as when the process is killed."""
+        await self.events.record(TurnStarted(prompt="go"))
+        self._calls += 1
+        context = replace(a_context(), call_id=f"call-{self._calls}", batch_id=f"batch-{self._calls}")
+        receipt = EffectReceipt(context, access, self.keeper, self.events)
+        await receipt.__aenter__()
+        work()
+        return self.events.state.turns[-1].number
+
+    async def undo(self, turn: int, *overwrite: str) -> RestorePlan:
+        """Give back the files as they were before a turn, and these though somebody edited them since."""
+        plan = await self.rewind.plan(turn)
+        await self.rewind.restore(plan, frozenset(str(self.root / path) for path in overwrite))
+        await self.events.record(SessionRewound(turn=turn, conversation=True, files=True))
+        return plan
+
+    def steps(self, plan: RestorePlan) -> dict[str, RestoreStep]:
+        """The steps by path from the root."""
+        return {os.path.relpath(step.path, self.root): step for step in plan.steps}
+
+    @property
+    def restored(self) -> tuple[FileChange, ...]:
+        """What the last restoration told."""
+        told = [event for event in self.observer.of(FilesRestored) if isinstance(event, FilesRestored)]
+        return told[-1].changes
+
+    @property
+    def kept(self) -> list[FilesKept]:
+        """What was told of files kept."""
+        return [event for event in self.observer.of(FilesKept) if isinstance(event, FilesKept)]
+
+    @property
+    def observed(self) -> dict[str, FileChange]:
+        """The last receipt, by path from the root."""
+        told = [event for event in self.observer.of(EffectsObserved) if isinstance(event, EffectsObserved)]
+        return {os.path.relpath(change.path, self.root): change for change in told[-1].effects.changes}
+
+
+def tree(root: Path) -> dict[bytes, tuple[object, ...]]:
+    """Every file and link below a folder: its kind, mode, and content or target."""
+    found: dict[bytes, tuple[object, ...]] = {}
+    for folder, folders, files in os.walk(os.fsencode(root)):
+        for name in [*files, *(f for f in folders if os.path.islink(os.path.join(folder, f)))]:
+            path = os.path.join(folder, name)
+            status = os.lstat(path)
+            if stat.S_ISLNK(status.st_mode):
+                found[os.path.relpath(path, os.fsencode(root))] = ("link", os.readlink(path))
+            else:
+                content = Path(os.fsdecode(path)).read_bytes()
+                found[os.path.relpath(path, os.fsencode(root))] = (stat.S_IMODE(status.st_mode), content)
+    return found

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pytest
+
+from tui.commands import COMMANDS
+from tui.remote.approval import Approval
+from tui.remote.json_rpc import RpcError
+from tui.remote.power import power_of
+from tui.remote.wording import takes_approval
+
+TOKEN = "t0ken-of-this-start"
+
+
+def test_without_a_token_made_at_the_start_nobody_may_approve() -> None:
+    hand = Approval(None).hand({"token": "anything"})
+
+    with pytest.raises(RpcError, match="without --listen-approve"):
+        hand.demand("approving")
+
+
+def test_who_does_not_show_the_token_may_not_approve() -> None:
+    with pytest.raises(RpcError, match="say the 'token'") as refusal:
+        Approval(TOKEN).hand({}).demand("approving")
+
+    assert refusal.value.reason == "needs_approval"
+
+
+@pytest.mark.parametrize("wrong", ["", TOKEN[:-1], TOKEN + "x", 5, "tökén", True])
+def test_a_wrong_token_is_told_at_once_whatever_is_asked(wrong: object) -> None:
+    with pytest.raises(RpcError) as refusal:
+        Approval(TOKEN).hand({"token": wrong})
+
+    assert refusal.value.reason == "wrong_token"
+
+
+def test_who_shows_the_token_may_approve() -> None:
+    Approval(TOKEN).hand({"token": TOKEN}).demand("approving")
+
+
+@pytest.mark.parametrize("params", [{"text": f"say {TOKEN}"}, {"keys": [TOKEN]}, {TOKEN: 1}])
+def test_a_token_in_the_wrong_place_goes_no_further(params: dict[str, object]) -> None:
+    with pytest.raises(RpcError, match="in another parameter"):
+        Approval(TOKEN).hand({"token": TOKEN, **params})
+
+
+@pytest.mark.parametrize(
+    "text", ["hello", "a /mode auto b", "/usr/bin is a path", "/cost", "/mode ask", "/mode read-only"]
+)
+def test_prompts_and_harmless_commands_are_free(text: str) -> None:
+    assert takes_approval(text) == ""
+
+
+@pytest.mark.parametrize("text", ["!ls", "  !ls", "/mode auto", " /mode accept-edits", "/mode quorum"])
+def test_own_commands_and_modes_that_ask_less_take_approval(text: str) -> None:
+    assert takes_approval(text)
+
+
+@pytest.mark.parametrize("text", ["/cost", "/", "/mo", " /mode ask", "!"])
+def test_what_is_typed_key_by_key_takes_approval_as_soon_as_it_is_a_command(text: str) -> None:
+    assert takes_approval(text, typed=True)
+
+
+@pytest.mark.parametrize(
+    "action",
+    ["cycle_mode", "set_mode('auto')", "set_mode", "set_mode(name)", "command_palette", "anything_new", "; x"],
+)
+def test_what_loosens_and_what_is_not_known_takes_approval(action: str) -> None:
+    assert power_of(action) == "approval"
+
+
+@pytest.mark.parametrize("action", ["app.suspend_process", "screen.edit_outside", "begin_chord"])
+def test_the_terminal_is_never_handed_to_another_program(action: str) -> None:
+    assert power_of(action) == "never"
+
+
+def test_only_commands_that_loosen_reviews_take_approval() -> None:
+    taking = {command.name for command in COMMANDS if power_of(command.action) != "free"}
+
+    assert taking == {"mode"}

@@ -1,0 +1,404 @@
+"""Every method of the remote control, asked of the running app."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from domain.errors import ConfigError
+from domain.mode import Mode
+from domain.review import Reject
+from tests.support.fake_agent import a_command, a_request, hold, review, say
+from tests.support.remote_stage import on_remote_stage
+from tui.commands import COMMANDS
+from tui.remote.settings import LiveSettings
+
+MAKE = a_command("make all")
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+# -- what there is --------------------------------------------------------------------------------------------
+
+
+async def test_discovery_lists_every_method_with_its_parameters(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        told = await stage.call("rpc.discover")
+
+    assert told["api_version"] == 1
+    assert told["approval"] is False
+    by_name = {method["name"]: method for method in told["methods"]}
+    assert set(by_name) == {
+        *(
+            "rpc.discover",
+            "state.get",
+            "panes.list",
+            "pane.read",
+            "input.send",
+            "command.exec",
+            "commands.list",
+        ),
+        *(
+            "interaction.spawn",
+            "interaction.activate",
+            "hil.respond",
+            "screen.capture",
+            "layout.get",
+            "layout.set",
+        ),
+        *("keys.feed", "keymaps.list", "config.keys", "config.get", "config.set"),
+    }
+    width = next(param for param in by_name["screen.capture"]["params"] if param["name"] == "width")
+    assert (width["least"], width["most"]) == (10, 500)
+    assert [param["name"] for param in by_name["hil.respond"]["params"]][-1] == "token"
+
+
+async def test_a_method_that_there_is_not_is_named(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        error = await stage.refused("route.set")
+
+    assert error.code == -32601
+    assert "'route.set'" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "told"),
+    [
+        ("state.get", {"x": 1}, "no parameter 'x'"),
+        ("pane.read", {"last": 0}, "from 1 to 200"),
+        ("pane.read", {"last": True}, "of type integer"),
+        ("pane.read", {"last": "5"}, "of type integer"),
+        ("pane.read", {"tab": "tab-9"}, "no tab 'tab-9'"),
+        ("input.send", {}, "'text' is missing"),
+        ("input.send", {"text": " \n"}, "empty"),
+        ("input.send", {"text": 5}, "of type string"),
+        ("command.exec", {"command": "nope"}, "no command /nope"),
+        ("command.exec", {"command": "/clear\n/clear"}, "one line"),
+        ("command.exec", {"command": "/mode sometimes"}, "/mode needs one of"),
+        ("interaction.spawn", {"form": "discuss"}, "one of agent, ask"),
+        ("interaction.spawn", {"form": "ask", "query": "/clear"}, "no command"),
+        ("interaction.activate", {"interaction_id": "x"}, "no tab 'x'"),
+        ("hil.respond", {"decision": "maybe", "digest": "x"}, "one of approve, reject"),
+        ("hil.respond", {"decision": "reject"}, "'digest' is missing"),
+        ("screen.capture", {"width": 9}, "from 10 to 500"),
+        ("screen.capture", {"height": 301}, "from 5 to 300"),
+        ("layout.set", {"preset": "odd"}, "one of auto"),
+        ("keys.feed", {"keys": "abc"}, "array of strings"),
+        ("keys.feed", {"keys": ["a", 5]}, "array of strings"),
+        ("keys.feed", {"keys": ["a", "nope"]}, "key 2, 'nope'"),
+        ("config.get", {"key": "tui.thema"}, "no setting 'tui.thema'"),
+        ("config.set", {"key": "tui.theme", "value": "mud"}, "'mud' is no value"),
+        ("config.set", {"key": "tui.theme", "value": ["quorum"]}, "is no value"),
+        ("config.set", {"key": "tui.theme", "value": {}}, "is no value"),
+        ("config.set", {"key": "tui.layout", "value": 3}, "3 is no value"),
+        ("config.set", {"key": "tui.notifications", "value": "yes"}, "true or false"),
+        ("config.set", {"key": "review.mode", "value": "lax"}, "'lax' is no value"),
+    ],
+)
+async def test_parameters_that_do_not_fit_are_refused(
+    tmp_path: Path, method: str, params: dict[str, object], told: str
+) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        error = await stage.refused(method, **params)
+
+        assert error.code == -32602
+        assert told in str(error)
+        assert stage.prompt.text == ""
+        assert stage.agent.prompts == []
+
+
+async def test_the_state_tells_what_header_and_status_bar_tell(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path, hold()) as stage:
+        at_rest = await stage.call("state.get")
+        await stage.send("go")
+        await stage.agent.reached.wait()
+        working = await stage.call("state.get")
+
+    assert (at_rest["ready"], at_rest["running"], at_rest["question"]) == (True, False, None)
+    assert (at_rest["session_id"], at_rest["model"], at_rest["mode"]) == ("session-1", "fake/model-1", "ask")
+    assert (at_rest["tab"], at_rest["screen"], at_rest["size"]) == ("tab-1", "ChatScreen", [100, 30])
+    assert (working["running"], working["does"]) == (True, "working")
+
+
+async def test_a_pane_is_read_from_its_end(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path, say("the answer")) as stage:
+        await stage.send("the question")
+        await stage.until(lambda: stage.agent.reports)
+        await stage.shows("the answer")
+        whole = await stage.call("pane.read", tab="tab-1")
+        last = await stage.call("pane.read", last=1)
+
+    assert [entry["kind"] for entry in whole["entries"]] == ["prompt", "answer"]
+    assert whole["entries"][0]["text"] == "the question"
+    assert last["entries"] == [{"kind": "answer", "text": "the answer ", "finished": True}]
+    assert last["of"] == 2
+
+
+async def test_the_screen_is_captured_as_it_is(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        plain = await stage.call("screen.capture")
+        styled = await stage.call("screen.capture", styles=True)
+        shown = stage.text().split("\n")
+
+    assert (plain["width"], plain["height"], len(plain["lines"])) == (100, 30, 30)
+    assert plain["lines"] == [line.rstrip() for line in shown]
+    assert any("\x1b[" in line for line in styled["lines"])
+    assert not any("\x1b" in line for line in plain["lines"])
+
+
+async def test_the_screen_is_captured_at_another_size_and_stays_what_it_was(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        small = await stage.call("screen.capture", width=50, height=12)
+        again = await stage.call("screen.capture")
+
+    assert (small["width"], small["height"], len(small["lines"])) == (50, 12, 12)
+    assert all(len(line) <= 50 for line in small["lines"])
+    assert (again["width"], again["height"]) == (100, 30)
+
+
+async def test_commands_are_listed_with_what_they_take(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        told = await stage.call("commands.list")
+
+    assert [command["name"] for command in told] == [command.name for command in COMMANDS]
+    assert {command["name"] for command in told if command["power"] == "approval"} == {"mode"}
+
+
+async def test_keys_are_listed_room_by_room(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        told = await stage.call("keymaps.list")
+
+    assert {"name": "toggle_fold", "where": "Everywhere"}.items() <= next(
+        deed for deed in told if deed["keys"] == ["ctrl+o"]
+    ).items()
+    assert any(deed["name"] == "review_approve" and deed["keys"] == ["y"] for deed in told)
+
+
+# -- what is done ---------------------------------------------------------------------------------------------
+
+
+async def test_a_prompt_is_sent_as_if_it_were_typed_and_leaves_the_draft_alone(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path, say("well")) as stage:
+        stage.prompt.put("my draft")
+        await stage.call("input.send", text="go on,\nplease")
+        await stage.until(lambda: stage.agent.reports)
+
+        assert stage.agent.prompts == ["go on,\nplease"]
+        assert stage.prompt.text == "my draft"
+
+
+async def test_prompts_wait_for_their_turn_and_not_without_end(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path, hold()) as stage:
+        await stage.call("input.send", text="first")
+        await stage.agent.reached.wait()
+        for number in range(16):
+            assert (await stage.call("input.send", text="next"))["waiting"] == number + 1
+        error = await stage.refused("input.send", text="one more")
+
+    assert (error.code, error.reason) == (-32000, "full")
+
+
+async def test_a_session_that_takes_no_prompt_says_so(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        stage.agent.in_use = "process 7 has it"
+        error = await stage.refused("input.send", text="go")
+
+        assert error.reason == "read_only"
+        assert stage.prompt.text == ""
+
+
+async def test_a_command_is_carried_out_and_what_it_says_is_told(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        told = await stage.call("command.exec", command="undo")
+        opened = await stage.call("command.exec", command="/help")
+        covered = await stage.refused("command.exec", command="/clear")
+
+    assert told["said"] == "there is no turn to take back"
+    assert opened["screen"] == "HelpScreen"
+    assert covered.reason == "covered"
+
+
+async def test_a_command_may_come_as_input_too(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        await stage.call("input.send", text="/mode read-only")
+
+        assert stage.agent.mode is Mode.READ_ONLY
+
+
+async def test_the_app_is_left_from_anywhere(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        await stage.call("command.exec", command="/help")
+        await stage.call("command.exec", command="quit")
+        await stage.until(lambda: stage.app._exit)
+
+
+async def test_an_interaction_is_a_tab_that_can_be_opened_and_brought_to_the_front(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        asked = await stage.call("interaction.spawn", form="ask", query="why?")
+        agent = await stage.call("interaction.spawn", form="agent")
+        await stage.until(lambda: len(stage.agents) == 3)
+        panes = await stage.call("panes.list")
+        await stage.call("interaction.activate", interaction_id="tab-1")
+        front = await stage.call("state.get")
+
+        assert (asked["interaction_id"], agent["interaction_id"]) == ("tab-2", "tab-3")
+        assert [(pane["tab"], pane["in_front"]) for pane in panes] == [
+            ("tab-1", False),
+            ("tab-2", False),
+            ("tab-3", True),
+        ]
+        assert front["tab"] == "tab-1"
+        await stage.until(lambda: stage.agents[1].prompts == ["why?"])
+
+
+async def test_tabs_are_not_opened_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui.remote.app_port.MOST_TABS", 2)
+    async with on_remote_stage(tmp_path) as stage:
+        await stage.call("interaction.spawn", form="agent")
+        error = await stage.refused("interaction.spawn", form="agent")
+
+    assert error.reason == "full"
+
+
+async def test_a_prompt_may_be_for_a_tab_behind_and_a_command_may_not(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        await stage.call("interaction.spawn", form="agent")
+        await stage.call("input.send", text="back there", tab="tab-1")
+        error = await stage.refused("command.exec", command="clear", tab="tab-1")
+
+        await stage.until(lambda: stage.agents[0].prompts == ["back there"])
+        assert error.reason == "not_in_front"
+
+
+async def test_a_rejection_needs_no_token_and_its_reason_reaches_the_model(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path, review(a_request(MAKE))) as stage:
+        await stage.send("go")
+        await stage.asked()
+        question = (await stage.call("state.get"))["question"]
+        told = await stage.call("hil.respond", decision="reject", digest=MAKE.digest, reason="too risky")
+        await stage.until(lambda: stage.agent.answers)
+
+        assert (question["kind"], question["digest"]) == ("review", MAKE.digest)
+        assert question["packet"] == json.loads(MAKE.canonical())
+        assert told == {"answered": "reject", "digest": MAKE.digest}
+        assert stage.agent.answers == [Reject("too risky")]
+        await stage.unasked()
+
+
+async def test_an_answer_goes_through_what_is_open_over_the_question(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path, review(a_request(MAKE))) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.pilot.press("f1")
+        await stage.call("hil.respond", decision="reject", digest=MAKE.digest)
+        await stage.until(lambda: stage.agent.answers)
+
+        assert stage.agent.answers == [Reject(None)]
+        await stage.unasked()
+
+
+async def test_where_nothing_is_asked_nothing_is_answered(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        error = await stage.refused("hil.respond", decision="reject", digest=MAKE.digest)
+
+    assert (error.code, error.reason) == (-32000, "nothing_asked")
+
+
+async def test_keys_are_pressed_one_after_the_other(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path, say("well")) as stage:
+        told = await stage.call("keys.feed", keys=[*"hi", "left", "X", "ctrl+j", "?"])
+        assert stage.prompt.text == "hX\n?i"
+        await stage.call("keys.feed", keys=["enter"])
+        await stage.until(lambda: stage.agent.prompts)
+
+        assert told == {"pressed": 6}
+        assert stage.agent.prompts == ["hX\n?i"]
+
+
+async def test_no_key_is_pressed_where_one_of_them_is_not_known(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        await stage.refused("keys.feed", keys=["a", "b", "nope"])
+
+        assert stage.prompt.text == ""
+
+
+async def test_keys_open_and_close_what_only_shows(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        await stage.call("keys.feed", keys=["f1"])
+        opened = await stage.call("state.get")
+        await stage.call("keys.feed", keys=["m", "escape"])
+        closed = await stage.call("state.get")
+
+    assert (opened["screen"], closed["screen"]) == ("HelpScreen", "ChatScreen")
+
+
+async def test_the_layout_is_told_and_set(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        before = await stage.call("layout.get")
+        after = await stage.call("layout.set", preset="minimal")
+
+        assert (before["preset"], after["preset"], stage.app.layout_wish) == ("auto", "minimal", "minimal")
+
+
+# -- settings -------------------------------------------------------------------------------------------------
+
+
+async def test_settings_are_listed_and_told_with_what_counts_now(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        keys = await stage.call("config.keys")
+        theme = await stage.call("config.get", key="tui.theme")
+        turns = await stage.call("config.get", key="agent.max_tool_turns")
+
+    assert {"key": "agent.max_tool_turns", "at_once": False} in keys
+    assert {key["key"] for key in keys if key["at_once"]} <= set(LiveSettings.KEYS)
+    assert theme == {"key": "tui.theme", "value": '"quorum"', "origin": "default", "present": "quorum"}
+    assert "present" not in turns
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("tui.theme", "textual-light"),
+        ("tui.layout", "wide"),
+        ("tui.notifications", False),
+        ("models.decision", "fake/model-2"),
+        ("review.mode", "read-only"),
+    ],
+)
+async def test_what_the_app_can_change_at_once_is_changed_at_once(
+    tmp_path: Path, key: str, value: object
+) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        assert (await stage.call("config.set", key=key, value=value))["present"] == value
+        assert (await stage.call("config.get", key=key))["present"] == value
+
+
+async def test_what_it_cannot_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        error = await stage.refused("config.set", key="agent.max_tool_turns", value=3)
+
+    assert error.reason == "not_at_once"
+    assert "quorum.toml" in str(error)
+
+
+async def test_a_model_that_cannot_be_had_is_told(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        stage.agent.refused.add("fake/other")
+        error = await stage.refused("config.set", key="models.decision", value="fake/other")
+
+        assert (error.reason, stage.agent.model) == ("not_possible", "fake/model-1")
+
+
+async def test_settings_that_cannot_be_read_are_a_refusal(tmp_path: Path) -> None:
+    def broken() -> list[object]:
+        raise ConfigError("line 3 is no TOML")
+
+    async with on_remote_stage(tmp_path, settings=broken) as stage:  # type: ignore[arg-type]
+        error = await stage.refused("config.keys")
+
+    assert (error.code, str(error)) == (-32000, "the settings cannot be read: line 3 is no TOML")

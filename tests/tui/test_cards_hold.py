@@ -1,0 +1,123 @@
+"""Whatever a tool answers: no card raises, nothing of it acts on the terminal, none is wider than its place."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from domain.execution import Outcome
+from domain.tool import RiskLevel
+from tui.transcript.cards import draw_batch
+from tui.transcript.entries import Batch, Call, Kept, Phase
+from tui.transcript.kinds.kind import BY_TOOL
+from tui.transcript.palette import TERMINAL
+
+_FRAGMENTS = st.sampled_from(
+    [
+        "\x1b[31m",
+        "\x1b[38;2;1;2;3m",
+        "\x1b[48;5;999m",
+        "\x1b[2J",
+        "\x1b[10;10H",
+        "\x1b]0;t\x07",
+        "\x1b]8;;http://x\x1b\\",
+        "\x1b[K",
+        "\x1b[",
+        "\x1b",
+        "\x9b31m",
+        "\x90q\x9c",
+        "\r",
+        "\x08",
+        "\n",
+        "\t",
+        "\u202e",
+        "\u2066",
+        "\u200d",
+        "\ufe0f",
+        "e\u0301",
+        "\u0301" * 9,
+        "👩\u200d👩\u200d👧",
+        "🇯🇵",
+        "待機",
+        "[/red]",
+        "{",
+        "]",
+        '"a": ',
+        "a.py:12:",
+        "a.py-13-",
+        "     7\t",
+        "exit code 3",
+        "@@ -1,3 +1,2 @@\n",
+        "\n-",
+        "\n+",
+        "+++ b/x.py\n",
+        "src/a/b.py\n",
+        "docs/\n",
+        "x -> y\n",
+        "a  17\n",
+        "[lines 1-2 of 3]",
+        "[3 matches in 2 of 9 files]",
+    ]
+)
+_TEXTS = st.lists(st.one_of(_FRAGMENTS, st.text(max_size=12)), max_size=30).map("".join)
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | _TEXTS,
+    lambda inner: st.lists(inner, max_size=6) | st.dictionaries(_TEXTS, inner, max_size=6),
+    max_leaves=20,
+).map(lambda value: json.dumps([value], ensure_ascii=False))
+_ARGUMENTS = st.dictionaries(
+    st.sampled_from(["path", "command", "pattern", "items", "content", "x"]),
+    st.one_of(_TEXTS, st.integers(), st.lists(_TEXTS, max_size=3)),
+    max_size=4,
+)
+_CALLS = st.builds(
+    Call,
+    index=st.integers(0, 40),
+    tool=st.one_of(st.sampled_from([*BY_TOOL, "mcp_x", "web_fetch"]), _TEXTS),
+    arguments=_ARGUMENTS,
+    risk=st.sampled_from(RiskLevel),
+    phase=st.sampled_from([Phase.FINISHED, Phase.RUNNING, Phase.REVIEWED]),
+    output=st.one_of(_TEXTS, _JSON).map(Kept.of),
+    diff=st.none() | _TEXTS,
+    outcome=st.sampled_from(Outcome),
+    reason=st.none() | _TEXTS,
+    duration=st.none() | st.floats(0, 4000),
+    expanded=st.booleans(),
+    since=st.just([(0.0, Phase.QUEUED), (0.5, Phase.RUNNING)]),
+)
+_WIDTHS = st.integers(20, 200)
+
+
+def _is_safe(char: str) -> bool:
+    """No control, no formatting, no half of a character, no separator of lines, but for joiners of emoji."""
+    return unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") or char == "\u200d"
+
+
+@settings(max_examples=400, deadline=None)
+@given(calls=st.lists(_CALLS, min_size=1, max_size=3), width=_WIDTHS)
+def test_no_output_gets_out_of_its_card(calls, width):
+    drawing = draw_batch(Batch("b", calls), width, TERMINAL, 1.0)
+
+    assert len(drawing.strips) == len(drawing.targets)
+    for strip in drawing.strips:
+        assert all(map(_is_safe, strip.text)), ascii(strip.text)
+        assert not set(strip.text) & set("\u202e\u2066\u202d")
+        assert all(segment.control is None for segment in strip)
+        assert all(segment.style is None or segment.style.link is None for segment in strip)
+        assert cell_len(strip.text) <= width, ascii(strip.text)
+        assert strip.cell_length <= width, ascii(strip.text)
+
+
+@settings(max_examples=100, deadline=None)
+@given(call=_CALLS, text=_TEXTS, width=_WIDTHS)
+def test_what_a_call_shows_while_it_runs_stays_in_its_card_too(call, text, width):
+    call.phase, call.output, call.outcome = Phase.RUNNING, None, None
+    call.progress.show(text)
+    drawing = draw_batch(Batch("b", [call]), width, TERMINAL, 1.0)
+
+    assert all(_is_safe(char) for strip in drawing.strips for char in strip.text)
+    assert all(strip.cell_length <= width for strip in drawing.strips)

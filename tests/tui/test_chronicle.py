@@ -1,0 +1,169 @@
+"""The chronicle: when everything of a session happened, live and told from a record."""
+
+from __future__ import annotations
+
+import pytest
+
+from domain import events as ev
+from domain.conversation import ToolResults, UserMessage
+from domain.report import RunStatus
+from domain.tool import RiskLevel
+from tests.tui.transcript_scenes import Clock, asked, completed, finished, planned, started, turn_finished
+from tui.timeline.rows import rows_of
+from tui.transcript.chronicle import Request, covered, totals_of
+from tui.transcript.entries import Answer, Batch, Prompt
+from tui.transcript.model import Transcript
+
+READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
+RUN = ("run_command", {"command": "make"}, RiskLevel.HIGH, (0,))
+ASK = ev.MessageAdded(message=UserMessage("go"))
+BACK = ev.MessageAdded(message=ToolResults(()))
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def transcript(clock):
+    return Transcript(clock)
+
+
+def play(transcript, clock, *script):
+    for step in script:
+        if isinstance(step, float):
+            clock.now += step
+        else:
+            transcript.apply(step)
+
+
+TURN = (
+    ev.TurnStarted(prompt="go"),
+    ASK,
+    1.0,
+    ev.TextDelta(text="I look"),
+    1.0,
+    completed("I look", calls=True),
+    planned(READ, READ, RUN),
+    started(*READ[:2], 0),
+    started(*READ[:2], 1),
+    2.0,
+    finished("read_file", "x", 0),
+    finished("read_file", "x", 1),
+    asked(*RUN[:2], 2),
+    10.0,
+    started(*RUN[:2], 2),
+    3.0,
+    finished("run_command", "built", 2),
+    BACK,
+    4.0,
+    completed("done"),
+    turn_finished(RunStatus.COMPLETED),
+)
+
+
+def test_a_turn_holds_its_answers_and_batches_in_order(transcript, clock):
+    play(transcript, clock, *TURN)
+    (turn,) = transcript.chronicle.turns
+    first, batch, second = turn.events
+
+    assert isinstance(first, Request)
+    assert (first.begin, first.first, first.end) == (100.0, 101.0, 102.0)
+    assert isinstance(batch, Batch)
+    assert batch is transcript.entries[2]
+    assert isinstance(second, Request)
+    assert (second.begin, second.end) == (117.0, 121.0)
+    assert turn.span(clock()) == (100.0, 121.0)
+    assert not transcript.chronicle.is_live
+
+
+def test_the_totals_tell_model_tools_and_person_apart(transcript, clock):
+    play(transcript, clock, *TURN)
+    totals = totals_of(transcript.chronicle.turns[0], clock())
+
+    assert totals.model == 6.0
+    assert totals.calls == 7.0
+    assert totals.ran == 5.0  # two reads ran side by side
+    assert totals.waited == 10.0
+
+
+def test_attempts_that_failed_are_pauses_of_their_request(transcript, clock):
+    retry = ev.RetryScheduled(attempt=1, delay_secs=3.0, reason="overloaded")
+    play(transcript, clock, ev.TurnStarted(prompt="go"), ASK, 1.0, retry, 3.0, 1.0, completed("done"))
+    (request,) = transcript.chronicle.turns[0].requests
+    totals = totals_of(transcript.chronicle.turns[0], clock())
+
+    assert request.retries == [(101.0, 104.0)]
+    assert (totals.paused, totals.attempts) == (3.0, 1)
+    assert request.end == 105.0
+
+
+def test_what_is_under_way_lasts_until_now(transcript, clock):
+    play(transcript, clock, ev.TurnStarted(prompt="go"), ASK, 5.0)
+
+    assert transcript.chronicle.is_live
+    assert transcript.chronicle.turns[0].span(clock()) == (100.0, 105.0)
+    assert totals_of(transcript.chronicle.turns[0], clock()).model == 5.0
+
+
+def test_a_turn_that_breaks_off_ends_with_its_report(transcript, clock):
+    play(transcript, clock, ev.TurnStarted(prompt="go"), ASK, 5.0, turn_finished(RunStatus.INTERRUPTED), 9.0)
+    (turn,) = transcript.chronicle.turns
+
+    assert (turn.end, turn.ending) == (105.0, "interrupted")
+    assert turn.requests[0].end == 105.0
+
+
+def test_turns_that_were_taken_back_are_marked_and_stay(transcript, clock):
+    play(transcript, clock, *TURN, *TURN, ev.SessionRewound(turn=1, conversation=True, files=False))
+
+    assert [turn.undone for turn in transcript.chronicle.turns] == [False, True]
+
+
+def test_a_cleared_screen_keeps_the_chronicle(transcript, clock):
+    play(transcript, clock, *TURN)
+    cleared = transcript.successor()
+    play(cleared, clock, *TURN)
+
+    assert cleared.chronicle is transcript.chronicle
+    assert [turn.number for turn in cleared.chronicle.turns] == [1, 2]
+
+
+def test_a_record_tells_when_and_without_times_nothing_is_made_up(clock):
+    for timed in (True, False):
+        transcript = Transcript(clock)
+        transcript.begin_past()
+        now = -50.0
+        for step in TURN:
+            if isinstance(step, float):
+                now += step
+            else:
+                transcript.apply(step, now if timed else None)
+        transcript.end_past("cut")
+        (turn,) = transcript.chronicle.turns
+        assert turn.timed is timed
+        if timed:
+            assert turn.span(clock()) == (-50.0, -29.0)
+
+
+def test_each_row_knows_what_the_transcript_has_for_it(transcript, clock):
+    play(transcript, clock, *TURN)
+    rows = rows_of(transcript.chronicle)
+
+    assert [type(row.entry) for row in rows] == [Prompt, Answer, Batch, Batch, Batch, Batch, Answer]
+    assert [row.call.index for row in rows if row.call is not None] == [0, 1, 2]
+    assert all(row.entry in transcript.entries for row in rows)
+
+
+def test_an_answer_without_words_leads_to_its_calls(transcript, clock):
+    play(transcript, clock, ev.TurnStarted(prompt=""), ASK, completed("", calls=True), planned(READ))
+    turn, request, _ = rows_of(transcript.chronicle)
+
+    assert isinstance(request.entry, Batch)
+    assert turn.entry is request.entry
+
+
+def test_time_that_several_share_counts_once():
+    assert covered([(0.0, 2.0), (1.0, 3.0), (5.0, 6.0)]) == 4.0
+    assert covered([]) == 0.0

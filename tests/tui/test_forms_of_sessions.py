@@ -1,0 +1,57 @@
+"""What a session is for stays with it: in its record, when it is taken up again, and in the model it has."""
+
+import asyncio
+
+from domain.form import Form
+from domain.masking import SecretMask
+from domain.past_session import NamedSession, NewSession
+from infrastructure.config.loading import load_settings
+from tests.support.fake_ports import FakePerson, RecordingObserver
+from tests.support.headless_run import environment
+from tui.entry import composition
+
+
+def loaded_in(root, monkeypatch, **overrides):
+    for name, value in environment(root).items():
+        monkeypatch.setenv(name, value)
+    return load_settings(cwd=root, environ=environment(root), overrides=overrides)
+
+
+async def opened(loaded, root, choice):
+    record = await asyncio.to_thread(composition.open_session, loaded, root, choice)
+    container = composition.compose(loaded, root, FakePerson(), RecordingObserver(), record, SecretMask())
+    agent = container.agent()
+    await agent.open()
+    return agent
+
+
+async def test_a_session_that_was_begun_to_ask_only_asks_when_it_is_taken_up_again(tmp_path, monkeypatch):
+    roles = {"models.decision": "offline/one", "models.ask": "offline/two"}
+    loaded = loaded_in(tmp_path, monkeypatch, **roles)
+
+    first = await opened(loaded, tmp_path, NewSession(Form.ASK))
+    assert (first.form, first.model) == (Form.ASK, "offline/two")
+    await first.aclose()
+    again = await opened(loaded, tmp_path, NamedSession(first.session_id))
+    assert (again.form, again.model) == (Form.ASK, "offline/two")
+    await again.aclose()
+
+
+async def test_another_session_has_the_model_that_decides(tmp_path, monkeypatch):
+    loaded = loaded_in(tmp_path, monkeypatch, **{"models.decision": "offline/one", "models.ask": "offline/two"})
+
+    agent = await opened(loaded, tmp_path, NewSession())
+    assert (agent.form, agent.model) == (Form.AGENT, "offline/one")
+    await agent.aclose()
+
+
+async def test_a_session_that_cannot_be_recorded_keeps_its_form(tmp_path, monkeypatch):
+    (tmp_path / "in-the-way").write_text("")
+    loaded = loaded_in(
+        tmp_path, monkeypatch, **{"storage.url": f"sqlite:///{tmp_path}/in-the-way/ledger.sqlite"}
+    )
+
+    agent = await opened(loaded, tmp_path, NewSession(Form.ASK))
+    assert agent.form is Form.ASK
+    assert not agent.outlives
+    await agent.aclose()

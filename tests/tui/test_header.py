@@ -1,0 +1,73 @@
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from textual.app import App, ComposeResult
+
+from tui.header import Header, cut_left
+
+MODEL = "anthropic/claude-模型-🧑‍💻-4"
+
+
+class Stand(App[None]):
+    def __init__(self, cwd: Path) -> None:
+        super().__init__()
+        self.header = Header(cwd)
+
+    def compose(self) -> ComposeResult:
+        yield self.header
+
+
+def a_project(tmp_path: Path, branch: str = "topic/修正") -> Path:
+    project = tmp_path / "プロジェクト" / "e\u0301tude-❤️"
+    project.mkdir(parents=True)
+    (project / ".git").mkdir()
+    (project / ".git" / "HEAD").write_text(f"ref: refs/heads/{branch}\n", encoding="utf-8")
+    return project
+
+
+async def line_at(width: int, cwd: Path, **shown: object) -> str:
+    async with Stand(cwd).run_test(size=(width, 3)) as pilot:
+        header = pilot.app.query_one(Header)
+        header.show(**{"model": MODEL, "mode": "ask", "sandbox": "sandbox on", **shown})
+        await pilot.pause()
+        return header.render().plain
+
+
+@pytest.mark.parametrize("mode", ["ask", "auto", "accept-edits"])
+async def test_at_no_width_is_the_line_wider_than_the_screen_or_without_the_mode(tmp_path, mode):
+    project = a_project(tmp_path)
+    for width in (*range(16, 64), 79, 80, 100, 119, 160, 200):
+        line = await line_at(width, project, mode=mode)
+        assert cell_len(line) <= width, width
+        assert (" AUTO" if mode == "auto" else f" {mode}") in line, width
+
+
+async def test_what_matters_least_is_left_out_first(tmp_path):
+    project = a_project(tmp_path, "topic/one")
+    gone = []
+    for width in range(120, 15, -1):
+        line = await line_at(width, project, model="fake/model-1")
+        for part in ("sandbox on", "topic", " quorum ", "fake/"):
+            if part not in line and part not in gone:
+                gone.append(part)
+
+    assert gone == ["sandbox on", "topic", " quorum ", "fake/"]
+
+
+async def test_that_commands_run_without_a_sandbox_is_told_longer_than_anything_but_the_mode(tmp_path):
+    line = await line_at(22, a_project(tmp_path), sandbox="sandbox off")
+
+    assert line.split() == ["ask", "sandbox", "off"]
+
+
+async def test_a_session_that_is_open_elsewhere_says_so_where_it_is_narrow_too(tmp_path):
+    line = await line_at(30, a_project(tmp_path), mode="auto", read_only=True)
+
+    assert "read-only" in line
+    assert "AUTO" not in line
+
+
+@pytest.mark.parametrize("room", range(12))
+def test_a_path_is_cut_from_its_left_by_cells_and_never_too_wide(room):
+    assert cell_len(cut_left("~/日本語/src", room)) <= room

@@ -1,0 +1,83 @@
+import pytest
+
+from tests.support.app_stage import Stage, on_stage
+from tui.commands import COMMANDS, action_for
+from tui.help_screen import HelpScreen
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+async def opened(stage: Stage, *keys: str) -> None:
+    await stage.pilot.press(*keys)
+    await stage.until(lambda: isinstance(stage.app.screen, HelpScreen) and stage.app.screen.is_mounted)
+
+
+async def test_the_help_is_searched_by_typing(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await opened(stage, "question_mark")
+        await stage.shows("/undo")
+        await stage.pilot.press(*"side panel")
+        await stage.until(lambda: "/undo" not in stage.text())
+
+        assert "ctrl+b" in stage.text()
+        assert "In the chat" in stage.text()
+
+
+async def test_what_nothing_is_called_is_said(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await opened(stage, "f1")
+        await stage.pilot.press(*"zzz")
+        await stage.shows("nothing is called 'zzz'")
+
+
+@pytest.mark.parametrize("key", ["escape", "f1", "question_mark"])
+async def test_it_closes_with_the_keys_that_opened_it(tmp_path, key):
+    async with on_stage(tmp_path) as stage:
+        await opened(stage, "f1")
+        await stage.pilot.press(key)
+        await stage.unasked()
+
+
+async def test_it_shows_the_keys_there_are_now_by_their_names_too(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        stage.app.rebind({"toggle_panel": ["f5", "f6"]})
+        await opened(stage, "f1")
+        await stage.pilot.press(*"toggle_panel")
+        await stage.shows("f5, f6")
+
+        assert "ctrl+b" not in stage.text()
+
+
+async def test_help_about_a_command_tells_its_usage_and_an_example(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.send("/help mode")
+        await stage.shows("/mode MODE")
+        await stage.shows("MODE is one of ask, accept-edits")
+        await stage.shows("/mode auto")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_example_is_one_that_can_be_typed(command):
+    assert action_for(command.example)
+
+
+async def test_it_scrolls_while_something_is_typed(tmp_path):
+    async with on_stage(tmp_path, size=(80, 24)) as stage:
+        await opened(stage, "f1")
+        await stage.pilot.press("down", "pagedown")
+        await stage.until(lambda: "/help [COMMAND]" not in stage.text())
+        await stage.pilot.press("pageup", "up")
+        await stage.shows("/help [COMMAND]")
+
+
+async def test_long_lines_go_on_below_their_column(tmp_path):
+    async with on_stage(tmp_path, size=(50, 24)) as stage:
+        await opened(stage, "f1")
+        await stage.pilot.press(*"/export")
+        await stage.shows("Write the")
+
+        line = next(line for line in stage.text().splitlines() if "to a file" in line or ".html" in line)
+        assert line.index("to a" if "to a" in line else ".") > 20

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tui.command_line import parse
+from tui.rpc_parsers import ListenOptions, RpcOptions
+
+
+def test_nothing_listens_unless_it_is_asked_for() -> None:
+    assert parse([]).listen == ListenOptions(socket=None, headless=False, size=(80, 24), approve=None)
+
+
+def test_where_and_how_to_listen_is_read() -> None:
+    words = ["--headless", "--listen", "q.sock", "--size", "120x40", "--listen-approve", "3", "go on"]
+
+    options = parse(words)
+
+    assert options.command == "app"
+    assert options.prompt == "go on"
+    assert options.listen == ListenOptions(socket=Path("q.sock"), headless=True, size=(120, 40), approve=3)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--headless"], "go with --listen SOCKET"),
+        (["--listen-approve", "3"], "go with --listen SOCKET"),
+        (["--listen", "q", "--size", "80x24"], "--size goes with --headless"),
+        (["--headless", "--listen", "q", "--size", "9x5"], "no size from 10x5 to 500x300"),
+        (["--headless", "--listen", "q", "--size", "80x4"], "no size"),
+        (["--headless", "--listen", "q", "--size", "501x300"], "no size"),
+        (["--headless", "--listen", "q", "--size", "80"], "no size"),
+        (["--listen", "q", "--listen-approve", "x"], "not the number of an open descriptor"),
+        (["run", "--listen", "q", "go"], "unrecognized arguments"),
+        (["rpc", "state.get"], "--socket"),
+        (["rpc", "--socket", "q"], "METHOD"),
+        (["rpc", "--socket", "q", "a", "{}", "more"], "unrecognized arguments"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ending:
+        parse(words)
+
+    assert ending.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["rpc", "--socket", "q", "m"], ["--socket", "q", "rpc", "m"]])
+def test_a_request_needs_a_socket_and_a_method(words: list[str]) -> None:
+    options = parse(words)
+
+    assert options.command == "rpc"
+    assert options.rpc == RpcOptions(socket=Path("q"), method="m", params="{}", token=None)
+
+
+def test_a_request_may_have_parameters_and_a_token() -> None:
+    options = parse(["rpc", "--socket", "q", "--token-fd", "4", "m", '{"a": 1}'])
+
+    assert options.rpc == RpcOptions(socket=Path("q"), method="m", params='{"a": 1}', token=4)
+
+
+def test_a_word_of_a_prompt_is_no_command() -> None:
+    assert parse(["--listen", "rpc"]).listen.socket == Path("rpc")
+
+
+def test_the_help_names_the_remote_control(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(["--help"])
+
+    told = capsys.readouterr().out
+    assert all(option in told for option in ("--listen SOCKET", "--headless", "--size", "--listen-approve FD"))

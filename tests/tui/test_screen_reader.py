@@ -1,0 +1,185 @@
+"""For a screen reader: one column of words from top to bottom, and nothing that moves by itself."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from domain import events as ev
+from domain.report import RunStatus
+from domain.tool import RiskLevel
+from tests.support.app_stage import Stage, on_stage
+from tests.support.fake_agent import FakeAgent, a_command, a_request, hold, review, say
+from tests.tui.transcript_scenes import BATCH_FINISHED, Clock, asked, finished, planned, started, turn_finished
+from tui.review.widgets import Choice
+from tui.transcript.model import Transcript
+from tui.transcript.page import Page
+from tui.transcript.palette import TERMINAL
+from tui.transcript.spoken import spoken
+
+EDIT = {"path": "a.py", "old_text": "x", "new_text": "y"}
+BOXES = re.compile("[\u2500-\u259f\u25a0-\u25ff\u2190-\u21ff✓✗›▸▾]")
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def told(*script) -> list[str]:
+    """What a session so far is told as."""
+    clock = Clock()
+    transcript = Transcript(clock)
+    for step in script:
+        if isinstance(step, float):
+            clock.now += step
+        else:
+            transcript.apply(step)
+    return [strip.text for entry in transcript.entries for strip in spoken(entry, 60).strips if strip.text]
+
+
+async def for_reader(stage: Stage) -> None:
+    stage.app.screen_reader = True
+    await stage.until(lambda: stage.app.chat.has_class("-minimal"))
+    await stage.shows("prompt:")
+
+
+def test_what_becomes_of_a_call_is_told_in_lines_that_are_only_ever_added():
+    script = [
+        planned(("edit_file", EDIT, RiskLevel.HIGH, ())),
+        asked("edit_file", EDIT),
+        1.0,
+        started("edit_file", EDIT),
+        2.0,
+        finished("edit_file", "done", secs=2.0),
+    ]
+    before: list[str] = []
+    for length in range(1, len(script) + 1):
+        lines = told(*script[:length])
+        assert lines[: len(before)] == before
+        before = lines
+
+    states = [line for line in before if line.startswith("edit_file a.py")]
+    assert [line.partition(": ")[2].partition(",")[0] for line in states] == [
+        "needs your answer",
+        "running",
+        "ok",
+    ]
+    assert states[-1].endswith("2.0 s")
+
+
+def test_calls_that_ran_side_by_side_are_told_in_the_order_in_which_things_happened():
+    lines = told(
+        planned(
+            ("read_file", {"path": "a"}, RiskLevel.LOW, ()), ("read_file", {"path": "b"}, RiskLevel.LOW, ())
+        ),
+        started("read_file", {"path": "a"}, 0),
+        0.1,
+        started("read_file", {"path": "b"}, 1),
+        0.1,
+        finished("read_file", "x", 1, secs=0.1),
+        0.1,
+        finished("read_file", "x", 0, secs=0.3),
+    )
+
+    assert [line[:12] for line in lines if line.startswith("read_file")] == [
+        "read_file a:",
+        "read_file b:",
+        "read_file b:",
+        "read_file a:",
+    ]
+
+
+def test_a_turn_that_was_interrupted_says_what_did_not_run():
+    lines = told(planned(("read_file", {"path": "a"}, RiskLevel.LOW, ())), turn_finished(RunStatus.INTERRUPTED))
+
+    assert "read_file a: not run" in lines
+
+
+def test_who_speaks_is_said_and_how_bad_it_is():
+    lines = told(
+        ev.TurnStarted(prompt="why?"), ev.TextDelta(text="because"), ev.ErrorOccurred(message="too late")
+    )
+
+    assert lines == ["you: why?", "answer: because", "error: too late"]
+
+
+def test_control_characters_of_a_model_do_nothing_here_either():
+    lines = told(ev.TextDelta(text="a\x1b]52;c;eA==\x07b\u202ec"))
+
+    assert "\x1b" not in lines[0]
+    assert "\u202e" not in lines[0]
+
+
+def test_time_alone_changes_no_line():
+    clock = Clock()
+    page = Page(Transcript(clock))
+    page.apply(planned(("read_file", {"path": "a"}, RiskLevel.LOW, ())))
+    page.apply(started("read_file", {"path": "a"}))
+    page.use(80, replace(TERMINAL, spoken=True))
+    page.settle(20, pinned=True)
+    drawn = page.drawings
+    clock.now += 5
+
+    assert not page.age()
+    page.settle(20, pinned=True)
+    assert page.drawings == drawn
+
+
+async def test_the_whole_screen_has_no_box_no_lane_and_no_spinner(tmp_path):
+    async def scene(agent: FakeAgent) -> None:
+        for step in BATCH_FINISHED:
+            if not isinstance(step, float):
+                agent.tell(step)
+        agent.tell(ev.TextDelta(text="all is well"))
+
+    async with on_stage(tmp_path, scene, size=(120, 60)) as stage:
+        await for_reader(stage)
+        await stage.send("go")
+        await stage.shows("all is well")
+        text = stage.text()
+
+    assert not (found := BOXES.findall(text)), found
+    assert "prompt:" in text
+    assert "you: go" in text
+
+
+async def test_while_a_turn_runs_no_second_is_counted(tmp_path):
+    async with on_stage(tmp_path, hold()) as stage:
+        await for_reader(stage)
+        await stage.send("go")
+        await stage.shows("esc interrupts")
+
+        assert not re.search(r"\d s\b", stage.text().splitlines()[-1])
+        assert stage.app.chat._status_bar._ticking is None
+        await stage.pilot.press("escape")
+
+
+async def test_a_question_is_plain_lines_from_the_top_with_the_cursor_on_the_careful_choice(tmp_path):
+    async with on_stage(tmp_path, review(a_request(a_command("make all")))) as stage:
+        await for_reader(stage)
+        await stage.send("go")
+        dialog = await stage.asked()
+        await stage.until(lambda: stage.app.cursor_position.y > 0)
+        lines = stage.text().splitlines()
+
+        assert lines[0].strip().startswith("Review · call 1 of 1 · run_command")
+        assert not [line for line in lines if re.search("[─│╭╮╰╯]", line)]
+        careful = dialog.query(Choice).first()
+        assert careful.has_focus
+        assert stage.app.cursor_position == careful.region.offset
+        await stage.press_at("n", 1000.0)
+        await stage.unasked()
+
+
+async def test_it_is_left_as_it_was_entered(tmp_path):
+    async with on_stage(tmp_path, say("all is well"), size=(120, 30)) as stage:
+        await for_reader(stage)
+        await stage.send("go")
+        await stage.shows("answer: all is well")
+        stage.app.screen_reader = False
+        await stage.until(lambda: "answer:" not in stage.text() and "all is well" in stage.text())
+        await stage.until(lambda: stage.app.chat.has_class("-default"))
+        assert " › " in stage.text()

@@ -1,0 +1,68 @@
+"""/export writes the session into a file whose name chooses the form."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from domain.errors import ConfigError
+from domain.events import TurnStarted
+from domain.past_session import LedgerRecord, SessionSummary
+from tests.support.fake_archive import FakeArchive, a_session
+from tui.export.file import export_to
+
+
+class _Archive(FakeArchive):
+    async def read(self, session_id: str) -> tuple[LedgerRecord, ...]:
+        return (LedgerRecord(seq=0, at_ms=0, event=TurnStarted(prompt="say hunter2-hunter2")),)
+
+
+def _listed() -> _Archive:
+    listed: list[SessionSummary] = [a_session("one")]
+    return _Archive(listed)
+
+
+@dataclass
+class Exporting:
+    session_id: str = "one"
+    archive: FakeArchive = field(default_factory=_listed)
+
+    def hide(self, text: str) -> str:
+        return text.replace("hunter2-hunter2", "[secret:X]")
+
+
+@pytest.mark.parametrize(("name", "holds"), [("a.md", "say"), ("a.html", "<!doctype html>"), ("a.json", "{")])
+async def test_the_ending_of_the_name_chooses_the_form_and_no_secret_is_in_it(
+    tmp_path: Path, name: str, holds: str
+) -> None:
+    file = await export_to(name, Exporting(), tmp_path)  # type: ignore[arg-type]
+
+    text = file.read_text(encoding="utf-8")
+    assert file == tmp_path / name
+    assert holds.lower() in text.lower()
+    assert "[secret:X]" in text
+    assert "hunter2" not in text
+    if name.endswith(".json"):
+        json.loads(text)
+
+
+async def test_without_a_name_it_is_named_after_the_session_and_nothing_is_overwritten(tmp_path: Path) -> None:
+    file = await export_to("", Exporting(), tmp_path)  # type: ignore[arg-type]
+    assert file.name == "quorum-one.md"
+
+    with pytest.raises(FileExistsError):
+        await export_to("", Exporting(), tmp_path)  # type: ignore[arg-type]
+
+
+async def test_a_name_that_chooses_no_form_is_refused_with_those_that_do(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"\.md, \.json, \.html"):
+        await export_to("a.doc", Exporting(), tmp_path)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["a\0b.md", "~nobody-of-that-name/a.md"])
+async def test_what_can_be_no_file_is_refused_and_ends_nothing(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match="file"):
+        await export_to(name, Exporting(), tmp_path)  # type: ignore[arg-type]

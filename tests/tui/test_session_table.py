@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from tests.support.past_sessions import START_MS, a_summary
+from tui.session_table import age, cells, fitted, id_length, table
+
+NOW_MS = START_MS + 3 * 86_400_000
+
+
+def test_a_session_is_a_line_of_id_age_turns_cost_and_title() -> None:
+    sessions = [
+        a_summary(id="0199a1b2-1", cost_usd=Decimal("1.256"), updated_ms=NOW_MS - 300_000, turns=12),
+        a_summary(id="0199ffff-2", title="", cost_usd=None, turns=0),
+    ]
+
+    assert table(sessions, among=sessions, now_ms=NOW_MS, width=None) == [
+        "ID        LAST USED  TURNS   COST  TITLE",
+        "0199a1b2  5 min ago     12  $1.26  fix the typo",
+        "0199ffff    2 d ago      0         (no prompt yet)",
+    ]
+
+
+def test_folders_and_processes_are_named_where_they_matter() -> None:
+    session = a_summary(id="0199a1b2-1", open_in=42)
+
+    line = table([session], among=[session], now_ms=NOW_MS, width=None, folders=True)[1]
+
+    assert line.endswith("[in use by process 42] /home/ada/project · fix the typo")
+
+
+@pytest.mark.parametrize("width", [50, 60, 73, 120])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    sessions = [a_summary(title="日本語の題名は幅が二倍です。" * 6), a_summary(title="e\u0301" * 90)]
+
+    lines = table(sessions, among=sessions, now_ms=NOW_MS, width=width)
+
+    assert max(map(cells, lines)) in (width, width - 1)
+    assert lines[1].endswith("…")
+
+
+def test_nothing_in_a_title_acts_on_the_terminal() -> None:
+    session = a_summary(title="\x1b[2Jfor\nged\u202e")
+
+    assert table([session], among=[session], now_ms=NOW_MS, width=None)[1].endswith("␛[2Jfor⏎ged⟨U+202E⟩")
+
+
+@pytest.mark.parametrize(
+    ("ids", "length"),
+    [
+        ([], 8),
+        (["0199a1b2-0000"], 8),
+        (["0199a1b2-0000", "0199a1b2-0001"], 13),
+        (["0199a1b2-0000", "0199a1b2-0000", "1199"], 8),
+    ],
+)
+def test_ids_are_as_long_as_it_takes_to_tell_them_apart(ids: list[str], length: int) -> None:
+    assert id_length(ids) == length
+
+
+@pytest.mark.parametrize(
+    ("gone_ms", "told"),
+    [
+        (-5_000, "now"),
+        (59_999, "now"),
+        (60_000, "1 min ago"),
+        (7_200_000, "2 h ago"),
+        (86_400_000 * 400, "400 d ago"),
+    ],
+)
+def test_an_age_has_one_unit(gone_ms: int, told: str) -> None:
+    assert age(START_MS, START_MS + gone_ms) == told
+
+
+def test_a_wide_letter_is_not_cut_in_half() -> None:
+    assert fitted("日本語", 6) == "日本語"
+    assert fitted("日本語", 5) == "日本…"
+    assert fitted("日本語", 4) == "日…"

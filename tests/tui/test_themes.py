@@ -1,0 +1,186 @@
+"""Themes: what they do to the eye is computed, not believed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from rich.style import Style
+from textual.app import ComposeResult
+from textual.color import Color
+from textual.constants import DIM_FACTOR
+from textual.widgets import TextArea
+
+from tests.support.app_stage import on_stage
+from tests.support.fake_agent import say
+from tui.look import Looks
+from tui.panel.side_panel import SidePanel
+from tui.review.widgets import Choice, Reading, Rows
+from tui.themes.own import ANSI, CONTRAST, DARK, LIGHT, THEMES, theme_for
+from tui.themes.picker import ThemePicker
+from tui.themes.terminal_colours import terminal_colours
+from tui.transcript.palette import Palette, component_class
+from tui.transcript.view import TranscriptView
+
+LEAST = {DARK.name: 4.5, LIGHT.name: 4.5, CONTRAST.name: 7.0}
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+class Stand(Looks):
+    CSS_PATH = "../../tui/quorum.tcss"
+
+    def compose(self) -> ComposeResult:
+        yield TranscriptView()
+        yield SidePanel()
+        yield Reading()
+        yield Choice("n", "reject", "reject")
+        yield TextArea(placeholder="ask")
+
+    def roles(self) -> dict[str, Style]:
+        """Every style something is drawn in, complete."""
+        styles: dict[str, Style] = {}
+        for widget in (self.query_one(TranscriptView), self.query_one(SidePanel)):
+            for role in Palette.roles():
+                look = widget.get_component_rich_style(component_class(role), partial=True)
+                styles[f"{type(widget).__name__} {role}"] = widget.rich_style + look
+        reading = self.query_one(Reading)
+        for name in Reading.COMPONENT_CLASSES | Rows.COMPONENT_CLASSES:
+            styles[name] = reading.get_component_rich_style(name)
+        styles["choice"] = self.query_one(Choice).rich_style
+        styles["placeholder"] = self.query_one(TextArea).get_component_rich_style("text-area--placeholder")
+        return styles
+
+
+def contrast(style: Style) -> float:
+    """The ratio of WCAG 2, from 1 to 21."""
+    assert style.color is not None
+    assert style.bgcolor is not None
+    ground, text = Color.from_rich_color(style.bgcolor), Color.from_rich_color(style.color)
+    if style.dim:
+        text = ground.blend(text, DIM_FACTOR)
+    lighter, darker = sorted((_luminance(text), _luminance(ground)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: Color) -> float:
+    parts = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in colour.normalized]
+    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+
+
+@pytest.mark.parametrize("name", LEAST)
+async def test_everything_that_is_drawn_can_be_read_on_its_ground(tmp_path, name):
+    app = Stand(tmp_path)
+    async with app.run_test() as pilot:
+        app.theme = name
+        await pilot.pause()
+        ratios = {role: contrast(style) for role, style in app.roles().items()}
+
+    assert len(ratios) > 25
+    assert {role: ratio for role, ratio in ratios.items() if ratio < LEAST[name]} == {}
+
+
+@pytest.mark.parametrize("theme", [DARK, LIGHT, CONTRAST], ids=lambda theme: theme.name)
+def test_code_and_the_output_of_programs_can_be_read_on_every_ground_of_a_theme(theme):
+    colours = terminal_colours(theme).ansi_colors
+    changed = [theme.variables[name] for name in ("success-muted", "error-muted")]
+    for ground in (theme.background, theme.surface, *changed):
+        for number in range(1, 16):
+            text = Color(*colours[number])
+            style = Style(color=text.rich_color, bgcolor=Color.parse(ground).rich_color)
+            assert contrast(style) >= LEAST[theme.name], (ground, number)
+
+
+async def test_the_ansi_theme_has_no_colour_but_the_terminals_own(tmp_path):
+    app = Stand(tmp_path)
+    async with app.run_test() as pilot:
+        app.theme = ANSI.name
+        await pilot.pause()
+        styles = app.roles()
+
+    for role, style in styles.items():
+        for colour in (style.color, style.bgcolor):
+            assert colour is None or colour.is_default or colour.is_system_defined, (role, colour)
+        assert style.color is None or style.color != style.bgcolor or style.color.is_default, role
+
+
+async def test_a_theme_is_named_in_the_prompt_and_a_wrong_name_is_answered_with_the_right_ones(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.send("/theme quorum-light")
+        await stage.until(lambda: stage.app.theme == LIGHT.name)
+        await stage.send("/theme pink")
+        await stage.shows("there is no theme 'pink'")
+
+        assert stage.app.theme == LIGHT.name
+
+
+async def test_the_picker_shows_each_theme_as_it_is_marked_and_esc_brings_the_old_one_back(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.send("/theme")
+        await stage.until(lambda: isinstance(stage.app.screen, ThemePicker))
+        await stage.pilot.press("down")
+        await stage.until(lambda: stage.app.theme == THEMES[1].name)
+        await stage.pilot.press("escape")
+        await stage.until(lambda: stage.app.screen is stage.app.chat)
+        assert stage.app.theme == THEMES[0].name
+
+        await stage.send("/theme")
+        await stage.until(lambda: isinstance(stage.app.screen, ThemePicker))
+        await stage.pilot.press("down", "down", "enter")
+        await stage.until(lambda: stage.app.screen is stage.app.chat)
+        assert stage.app.theme == THEMES[2].name
+
+
+@pytest.mark.parametrize(
+    ("colours", "theme"), [("0;15", LIGHT), ("0;default;7", LIGHT), ("15;0", DARK), ("", DARK), ("x;y", DARK)]
+)
+def test_auto_goes_by_what_the_terminal_says_of_its_ground(colours, theme):
+    assert theme_for("auto", {"COLORFGBG": colours}) == theme.name
+
+
+async def test_a_choice_that_is_marked_differs_by_more_than_its_colours_in_every_theme(tmp_path):
+    app = Stand(tmp_path)
+    async with app.run_test() as pilot:
+        for theme in THEMES:
+            app.theme = theme.name
+            await pilot.pause()
+            choice = app.query_one(Choice)
+            assert choice.has_focus
+            assert choice.render().plain.startswith("[")
+            assert choice.rich_style.bold
+
+
+async def test_without_colours_nothing_on_the_screen_has_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with on_stage(tmp_path, say("hello")) as stage:
+        await stage.send("hi")
+        await stage.shows("hello")
+        update = stage.app.screen._compositor.render_strips()
+
+    colours = [
+        part.style
+        for strip in update
+        for part in strip
+        if part.style and (part.style.color or part.style.bgcolor)
+    ]
+    assert colours == []
+
+
+@pytest.mark.parametrize(("value", "is_colourless"), [("1", True), ("0", True), ("", False)])
+def test_any_value_but_an_empty_one_wants_no_colours(tmp_path, monkeypatch, value, is_colourless):
+    monkeypatch.setenv("NO_COLOR", value)
+
+    assert Stand(tmp_path).no_color is is_colourless
+
+
+async def test_without_colours_the_cursor_is_reversed(tmp_path, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with on_stage(tmp_path) as stage:
+        await stage.pilot.press(*"ab")
+        strips = stage.app.screen._compositor.render_strips()
+
+    line = next(strip for strip in strips if re.match(" › ab", strip.text))
+    assert any(part.style and part.style.reverse for part in line)

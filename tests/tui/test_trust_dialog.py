@@ -1,0 +1,172 @@
+"""The question whether to trust a folder's settings, as the person meets it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from application.ports import Observer, Person
+from domain.trust import TrustQuestion
+from tests.support.app_stage import Clock, Stage, on_stage
+from tests.support.fake_agent import FakeAgent
+from tui.trust.dialog import TrustDialog
+
+QUESTION = TrustQuestion(
+    folder="/home/me/app",
+    file="/home/me/app/quorum.toml",
+    digest="7f3a" + "0" * 57 + "c21",
+    wants=('models.decision = "local/llama"', 'hooks[0].command = ["./check", "--all"]'),
+    changed=False,
+)
+LONG = replace(QUESTION, wants=tuple(f"tools.custom.t{n}.timeout_secs = 9" for n in range(60)))
+
+
+class Asking:
+    """An app that asks before its agent is there. `answers` is what it was told."""
+
+    def __init__(self, question: TrustQuestion) -> None:
+        self.question = question
+        self.answers: list[bool] = []
+        self.asking: asyncio.Task[bool] | None = None
+
+    async def compose(self, person: Person, observer: Observer, *_: object) -> FakeAgent:
+        self.asking = asyncio.create_task(person.trust(self.question))
+        self.answers.append(await self.asking)
+        return FakeAgent(person, observer)
+
+
+@asynccontextmanager
+async def asked(
+    tmp_path: Path,
+    question: TrustQuestion = QUESTION,
+    *,
+    size: tuple[int, int] = (80, 24),
+    clock: Callable[[], float] | None = None,
+) -> AsyncIterator[tuple[Stage, Asking]]:
+    """The app with the dialog painted and waiting for keys."""
+    asking = Asking(question)
+    async with on_stage(tmp_path, size=size, clock=clock, compose=asking.compose, ready=False) as stage:
+        await stage.until(lambda: isinstance(stage.app.screen, TrustDialog) and stage.app.screen.is_awake)
+        yield stage, asking
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer"),
+    [
+        (["y"], True),
+        (["n"], False),
+        (["escape"], False),
+        (["enter"], False),
+        (["right", "enter"], True),
+        (["tab", "tab", "enter"], False),
+    ],
+    ids=lambda value: "+".join(value) if isinstance(value, list) else "",
+)
+async def test_each_key_gives_its_answer_and_the_session_begins(tmp_path, keys, answer):
+    async with asked(tmp_path) as (stage, asking):
+        for key in keys:
+            await stage.pilot.press(key)
+        await stage.shows("fake/model-1")
+
+        assert asking.answers == [answer]
+
+
+async def test_folder_file_and_all_that_is_wanted_are_shown(tmp_path):
+    async with asked(tmp_path) as (stage, _):
+        text = stage.text()
+
+    for part in ("Trust this folder?", QUESTION.folder, QUESTION.file, *QUESTION.wants, "sha256 7f3a…c21"):
+        assert part in text
+    assert "has changed" not in text
+
+
+async def test_that_the_file_has_changed_is_shown(tmp_path):
+    async with asked(tmp_path, replace(QUESTION, changed=True)) as (stage, _):
+        await stage.shows("has changed since you trusted it")
+
+
+async def test_keys_are_dead_for_a_while_and_for_as_long_as_they_keep_arriving(tmp_path):
+    clock = Clock()
+    clock.now = 1000.0
+    async with asked(tmp_path, clock=clock) as (stage, asking):
+        for arrived in (999.0, 1000.0, 1000.39, 1000.7):
+            await stage.press_at("y", arrived)
+        assert isinstance(stage.app.screen, TrustDialog)
+        assert asking.answers == []
+
+        await stage.press_at("y", 1001.2)
+        await stage.shows("fake/model-1")
+
+        assert asking.answers == [True]
+
+
+async def test_escape_works_from_the_first_moment(tmp_path):
+    clock = Clock()
+    clock.now = 1000.0
+    async with asked(tmp_path, clock=clock) as (stage, asking):
+        await stage.press_at("escape", 1000.0)
+        await stage.shows("fake/model-1")
+
+        assert asking.answers == [False]
+
+
+async def test_what_does_not_fit_scrolls_and_its_lines_are_counted(tmp_path):
+    async with asked(tmp_path, LONG) as (stage, asking):
+        await stage.shows("more lines")
+        assert "t59.timeout" not in stage.text()
+        for _ in range(10):
+            await stage.pilot.press("shift+down")
+        await stage.shows("t59.timeout")
+        await stage.shows("above")
+        await stage.shows("not now")
+
+        assert asking.answers == []
+
+
+async def test_the_choices_stay_in_sight_when_the_screen_shrinks(tmp_path):
+    async with asked(tmp_path, LONG, size=(120, 40)) as (stage, _):
+        await stage.pilot.resize_terminal(80, 24)
+        await stage.shows("more lines")
+        await stage.shows("not now")
+
+
+async def test_nothing_in_a_folder_or_file_acts_on_the_terminal_or_hides(tmp_path):
+    hostile = replace(
+        QUESTION,
+        folder="/home/me/\x1b]52;c;aGk=\x07\nfile    /safe",
+        file="/home/me/[bold]\u202egpj",
+        wants=("hooks[0].command = [/red]\u200b\r",),
+    )
+    async with asked(tmp_path, hostile) as (stage, _):
+        text = stage.text()
+
+    assert "\x1b]52" not in text
+    assert "⏎file" in text
+    assert "[bold]⟨U+202E⟩gpj" in text
+    assert "[/red]⟨U+200B⟩␍" in text
+
+
+async def test_a_question_that_is_taken_back_leaves_the_screen(tmp_path):
+    async with asked(tmp_path) as (stage, asking):
+        assert asking.asking is not None
+        asking.asking.cancel()
+        await stage.until(lambda: stage.app.screen is stage.app.chat)
+
+
+async def test_the_app_can_be_left_while_it_asks(tmp_path):
+    async with asked(tmp_path) as (stage, asking):
+        stage.hit("ctrl+c")
+        stage.hit("ctrl+c")
+        await stage.until(lambda: not stage.app.is_running)
+
+    assert asking.answers == []
