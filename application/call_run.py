@@ -25,13 +25,14 @@ from domain.events import CallFinished, CallProgressed, CallQueued, CallStarted,
 from domain.execution import Outcome, ToolExecutionContext, ToolStatus
 from domain.hook import Skip
 from domain.json_value import JsonObject
-from domain.output import ToolOutput
+from domain.output import Printed, ToolOutput
 from domain.permissions import Answer
 from domain.report import CallRecord
 from domain.review import DecisionLabel
 from domain.run_state import Modifier
 from domain.session_state import CallEnd
-from domain.summary import text_of
+from domain.styles import moved
+from domain.summary import styles_of, text_of
 from domain.tool import RiskLevel, ToolCall
 
 _log = logging.getLogger(__name__)
@@ -80,12 +81,13 @@ class CallRun(DeclaredCall):
             decision=self._label,
         )
 
-    def report(self, text: str) -> None:
+    def report(self, shown: str | Printed) -> None:
         """Show progress; from any thread."""
+        printed = Printed(shown) if isinstance(shown, str) else shown
         if threading.get_ident() == self._loop_thread:
-            self._progress(text)
+            self._progress(printed)
         else:
-            self._loop.call_soon_threadsafe(self._progress, text)
+            self._loop.call_soon_threadsafe(self._progress, printed)
 
     def modify(self, modifier: Modifier) -> None:
         """Queue a change of the shared state."""
@@ -306,6 +308,7 @@ class CallRun(DeclaredCall):
                 outcome=outcome,
                 decision=self._label,
                 output=text_of(output),
+                styles=styles_of(output),
                 duration_secs=time.monotonic() - self._started_at if self._started_at else 0.0,
             )
         )
@@ -322,16 +325,18 @@ class CallRun(DeclaredCall):
         await self.look()
         self.seal = await self.sealed({})
 
-    def _progress(self, text: str) -> None:
+    def _progress(self, printed: Printed) -> None:
         if self.execution.status is ToolStatus.EXECUTING:
-            self.execution.progress.append(text)
-            self._state.events.show(CallProgressed(context=self.context, text=text))
+            self.execution.progress.append(printed.text)
+            told = CallProgressed(context=self.context, text=printed.text, styles=printed.styles)
+            self._state.events.show(told)
 
     def _with_edit_note(self, output: str | ToolOutput) -> str | ToolOutput:
         if self._label is not DecisionLabel.EDITED:
             return output
         changed = json.dumps(self.arguments, ensure_ascii=False)
-        return f"[the user edited this call before it ran; its arguments were {changed}]\n{text_of(output)}"
+        note = f"[the user edited this call before it ran; its arguments were {changed}]\n"
+        return Printed(note + text_of(output), moved(styles_of(output), len(note)))
 
 
 def _denial_code(decision: Decision) -> str:

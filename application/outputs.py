@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from application.ports import BlobStore, LineSource
 from domain.errors import BlobError
 from domain.json_text import size_of
-from domain.output import Inline, OutputLimits, Spilled, Stored, Text, ToolOutput
+from domain.output import Inline, OutputLimits, Printed, Spilled, Stored, Text, ToolOutput
 from domain.summary import is_long, line_count, summary_of, text_of
 from domain.tool import ToolDefinition
 
@@ -97,10 +97,11 @@ class Outputs:
         text = f"[blob:{output.blob_id}] text | {output.lines} lines\n{shown}"
         return Kept(text=text, blob_id=output.blob_id, size_bytes=output.size_bytes)
 
-    def _promoted(self, output: str | ToolOutput, inline_bytes: int | None) -> ToolOutput:
+    def _promoted(self, output: str | ToolOutput, inline_bytes: int | None) -> Inline | Stored | Spilled:
         match output:
-            case str():
+            case str() | Printed():
+                text = text_of(output)
                 limit = self._limits.inline_bytes if inline_bytes is None else inline_bytes
-                return Stored(Text(output)) if is_long(output, limit) else Inline(output)
+                return Stored(Text(text)) if is_long(text, limit) else Inline(text)
             case Inline() | Stored() | Spilled():
                 return output

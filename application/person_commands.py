@@ -16,8 +16,9 @@ from domain.conversation import UserMessage
 from domain.errors import LedgerError
 from domain.events import OwnCommandFinished, OwnCommandProgressed, OwnCommandStarted
 from domain.execution import Outcome
+from domain.output import Printed
 from domain.own_command import CommandRun, OwnCommand, note_of, note_of_lost
-from domain.summary import text_of
+from domain.summary import styles_of, text_of
 
 # Longer outputs are kept aside, as those of commands that a model runs.
 _INLINE_BYTES = 12_000
@@ -51,7 +52,7 @@ class PersonCommands:
                 OwnCommandStarted(command_id=command_id, command=command, told=told), urgent=True
             )
             ran = await self._shell.run(
-                command, owner=command_id, report=lambda text: self._progress(command_id, text)
+                command, owner=command_id, report=lambda printed: self._progress(command_id, printed)
             )
         except LedgerError as error:
             ran, told = CommandRun(failure=str(error)), False
@@ -81,8 +82,9 @@ class PersonCommands:
                 )
             )
 
-    def _progress(self, command_id: str, text: str) -> None:
-        self._events.show(OwnCommandProgressed(command_id=command_id, text=text))
+    def _progress(self, command_id: str, printed: Printed) -> None:
+        told = OwnCommandProgressed(command_id=command_id, text=printed.text, styles=printed.styles)
+        self._events.show(told)
 
     async def _finish(self, command: OwnCommand, ran: CommandRun, secs: float) -> None:
         kept = await self._outputs.keep_within(ran.output, _INLINE_BYTES)
@@ -93,6 +95,7 @@ class PersonCommands:
                 outcome=ran.outcome,
                 exit_code=ran.exit_code,
                 output=text_of(ran.output),
+                styles=styles_of(ran.output),
                 duration_secs=secs,
                 remarks=_remarks(ran, kept),
                 blob_id=kept.blob_id,

@@ -13,7 +13,7 @@ from domain.execution import Survivor, ToolExecutionContext
 from domain.found_file import FoundFile
 from domain.image import Image
 from domain.json_value import JsonObject
-from domain.output import Content, ToolOutput
+from domain.output import Content, Printed, ToolOutput
 from domain.own_command import CommandRun
 from domain.past_session import LedgerRecord, SessionSummary, Verification
 from domain.permissions import Answer
@@ -180,7 +180,7 @@ class SurvivorFinder(Protocol):
 class PersonShell(Protocol):
     """Runs commands of the person's own, with their rights, their environment and their shell."""
 
-    async def run(self, command: str, *, owner: str, report: Callable[[str], None]) -> CommandRun:
+    async def run(self, command: str, *, owner: str, report: Callable[[Printed], None]) -> CommandRun:
         """Run it to its end, without a terminal and without anything to read; `report` gets its last lines now.
 
         Cancelled, it ends the command and all it started, and answers with what had been printed by then. Its

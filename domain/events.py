@@ -22,6 +22,7 @@ from domain.packet import ReviewPacket
 from domain.report import RunReport
 from domain.response import LlmResponse, Usage
 from domain.review import DecisionLabel
+from domain.styles import Styles
 from domain.tool import RiskLevel
 
 SCHEMA_VERSION = 1
@@ -88,6 +89,7 @@ class OwnCommandProgressed:
     durable: ClassVar = False
     command_id: str
     text: str
+    styles: Styles = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +112,7 @@ class OwnCommandFinished:
     blob_id: str | None = None
     size_bytes: int = 0
     note: str | None = None
+    styles: Styles = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,11 +319,13 @@ class CallProgressed:
     durable: ClassVar = False
     context: ToolExecutionContext
     text: str
+    styles: Styles = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFinished:
-    """A call has its one result. `duration_secs` counts its running, not its waiting."""
+    """A call has its one result. `duration_secs` counts its running, not its waiting; `styles` are those of a
+    program that printed the output."""
 
     type: ClassVar = "call_finished"
     durable: ClassVar = True
@@ -330,6 +335,7 @@ class CallFinished:
     decision: DecisionLabel
     output: str
     duration_secs: float
+    styles: Styles = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias
 
 from domain.errors import IllegalTransition
+from domain.output import Printed
 from domain.run_state import Modifier, RunState
 from domain.seal import Seal
 from domain.tool import ToolCall, ToolResultMessage
@@ -31,7 +32,7 @@ class CallControls(Protocol):
         """The run's shared state as it was when the call started."""
         ...
 
-    def report(self, text: str) -> None:
+    def report(self, shown: str | Printed) -> None:
         """Show progress, in the place of what was shown before. Safe from any thread; returns at once."""
         ...
 
@@ -46,7 +47,7 @@ class _Detached:
     seal = None
     state = RunState()
 
-    def report(self, text: str) -> None:
+    def report(self, shown: str | Printed) -> None:
         """Nobody listens to a call that runs outside a runtime."""
 
     def modify(self, modifier: Modifier) -> None:

@@ -25,10 +25,10 @@ from domain.unfinished_secrets import unfinished_from
 _T = TypeVar("_T")
 _FIELDS: dict[type, tuple[str, ...]] = {}  # of each class that was met, what is looked into
 _UNFIT = re.compile(r"[^\w.:/@ -]+")
-# Ids lead from one record to another, and digests say of which bytes; neither holds a secret.
+# Ids lead from one record to another, digests say of which bytes, styles are numbers; none holds a secret.
 _LEFT = frozenset(
     {"session_id", "call_id", "batch_id", "id", "native_id", "tool_use_id", "blob_id", "digest", "sha256",
-     "manifest", "command_id", "timestamp"}
+     "manifest", "command_id", "timestamp", "styles"}
 )  # fmt: skip
 
 
@@ -184,6 +184,8 @@ class SecretMask:
             new = self.diff(old) if name == "diff" and old else self._hidden_value(old, hide)
             if new is not old:
                 changed[name] = new
+        if "output" in changed and hasattr(value, "styles"):
+            changed["styles"] = ()  # they count the characters of the text as it was
         return replace(value, **changed) if changed else value
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from domain.json_value import JsonValue
+from domain.styles import Styles
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,14 @@ class Inline:
 
 
 @dataclass(frozen=True, slots=True)
+class Printed:
+    """What a program printed, and how it styled it; for the conversation a text like any other."""
+
+    text: str
+    styles: Styles = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Stored:
     """An output that is kept in the blob store; only the summary goes into the conversation.
 
@@ -51,9 +60,10 @@ class Spilled:
     text: str
     lines: int
     size_bytes: int
+    styles: Styles = ()
 
 
-ToolOutput: TypeAlias = Inline | Stored | Spilled
+ToolOutput: TypeAlias = Inline | Printed | Stored | Spilled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -163,7 +163,7 @@ class StreamMask:
         if place < len(text) and not any(span.start <= place < span.end for span in spans):
             spans = [*(span for span in spans if span.end <= place), SecretSpan(place, len(text), "")]
         shown = hidden(text, spans)
-        return event if shown is text else replace(event, text=shown.removesuffix("[secret:]"))
+        return event if shown is text else replace(event, text=shown.removesuffix("[secret:]"), styles=())
 
 
 def _text_of(event: _Delta) -> str:

@@ -9,7 +9,8 @@ from typing import assert_never
 
 from domain.json_text import described, extent_of, key_text, kind_of, opening, pretty, size_of
 from domain.json_value import JsonObject, JsonValue
-from domain.output import Content, Inline, OutputLimits, Spilled, Stored, Structured, Text, ToolOutput
+from domain.output import Content, Inline, OutputLimits, Printed, Spilled, Stored, Structured, Text, ToolOutput
+from domain.styles import Styles
 
 _HEAD_ENTRIES = 2
 _CUT = "…"
@@ -65,12 +66,17 @@ def text_of(output: str | ToolOutput) -> str:
     match output:
         case str():
             return output
-        case Inline(text) | Spilled(text=text):
+        case Inline(text) | Printed(text) | Spilled(text=text):
             return text
         case Stored(content):
             return content.text if isinstance(content, Text) else pretty(content.value)
         case _:
             assert_never(output)
+
+
+def styles_of(output: str | ToolOutput) -> Styles:
+    """How the text of an output is styled, where its tool knows."""
+    return output.styles if isinstance(output, Printed | Spilled) else ()
 
 
 def schema_lines(first: JsonValue) -> list[str]:

@@ -10,7 +10,7 @@ from typing import BinaryIO
 from application.identifiers import new_id
 from domain.errors import BlobError
 from domain.masking import SecretMask
-from domain.output import Spilled, ToolOutput
+from domain.output import Printed, Spilled
 from domain.stream_masking import MaskedText
 
 # A command that prints without end must not fill the disk.
@@ -90,7 +90,7 @@ class Spill:
             self._temporary.unlink(missing_ok=True)
 
 
-def kept_whole(spill: Spill, told: str) -> str | ToolOutput:
+def kept_whole(spill: Spill, told: Printed) -> Printed | Spilled:
     """The whole text, put into the store, behind what is told of it. Where it cannot be kept: that, and why.
 
     Blocks until it is safely on disk.
@@ -98,5 +98,11 @@ def kept_whole(spill: Spill, told: str) -> str | ToolOutput:
     try:
         blob_id = spill.keep()
     except BlobError as error:
-        return f"{told}\nthe whole output: {error}"
-    return Spilled(blob_id=blob_id, text=told, lines=spill.lines, size_bytes=spill.size_bytes)
+        return Printed(f"{told.text}\nthe whole output: {error}", told.styles)
+    return Spilled(
+        blob_id=blob_id,
+        text=told.text,
+        lines=spill.lines,
+        size_bytes=spill.size_bytes,
+        styles=told.styles,
+    )

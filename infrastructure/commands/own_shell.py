@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePath
 
 from application.cancellation import absorb_cancellation
-from domain.output import ToolOutput
+from domain.output import Printed, ToolOutput
 from domain.own_command import CommandRun
+from domain.styles import StyleChange
 from infrastructure.blobs.spill import Spill, kept_whole
 from infrastructure.commands.account import remarks
 from infrastructure.commands.output import CommandOutput
@@ -50,16 +51,16 @@ class OwnShell:
         self._max_output_bytes = max_output_bytes
         self._open_spill = open_spill
 
-    async def run(self, command: str, *, owner: str, report: Callable[[str], None]) -> CommandRun:
+    async def run(self, command: str, *, owner: str, report: Callable[[Printed], None]) -> CommandRun:
         """Run it to its end, however long that takes; cancelled, it ends it and answers all the same."""
         if (problem := _problem(command)) is not None:
             return CommandRun(failure=problem)
         spill = self._open_spill() if self._open_spill is not None else None
         output = CommandOutput(self._max_output_bytes, spill)
         warning = _warning(command)
-        live = LiveOutput(output, lambda text: report("\n".join([text, *warning])))
+        live = LiveOutput(output, lambda printed: report(_with_warning(printed, warning)))
         if warning:
-            report(*warning)
+            report(Printed("\n".join(warning)))
         try:
             process = WardedProcess(
                 (_shell(self._environ), "-c", command),
@@ -88,11 +89,18 @@ class OwnShell:
         )
 
 
-async def _whole(output: CommandOutput, spill: Spill | None) -> str | ToolOutput:
+async def _whole(output: CommandOutput, spill: Spill | None) -> ToolOutput:
     printed = output.close()
     if spill is None or not output.overflows:
         return printed
     return await asyncio.to_thread(kept_whole, spill, printed)
+
+
+def _with_warning(printed: Printed, warning: Sequence[str]) -> Printed:
+    if not warning:
+        return printed
+    plain_again = StyleChange(len(printed.text), "")
+    return Printed("\n".join([printed.text, *warning]), (*printed.styles, plain_again))
 
 
 def _remarks(ending: Ending, warning: Sequence[str], *, cancelled: bool) -> tuple[str, ...]:

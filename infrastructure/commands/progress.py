@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from domain.output import Printed
 from infrastructure.commands.output import CommandOutput
 
 _EVERY_SECS = 0.1
@@ -18,11 +19,11 @@ class LiveOutput:
     Each report is the whole of what is to be seen now: it replaces the one before.
     """
 
-    def __init__(self, output: CommandOutput, report: Callable[[str], None]) -> None:
+    def __init__(self, output: CommandOutput, report: Callable[[Printed], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._output = output
         self._report = report
-        self._reported = ""
+        self._reported = Printed("")
         self._next_at = self._loop.time()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -42,6 +43,6 @@ class LiveOutput:
         self._timer = None
         self._next_at = self._loop.time() + _EVERY_SECS
         lines = self._output.last_lines(_LINES, _CHARS)
-        if lines and lines != self._reported:
+        if lines.text and lines != self._reported:
             self._reported = lines
             self._report(lines)

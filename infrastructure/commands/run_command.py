@@ -12,7 +12,7 @@ from typing import TypeAlias
 from domain.errors import ToolError
 from domain.execution import ToolExecutionContext
 from domain.json_value import JsonObject
-from domain.output import ToolOutput
+from domain.output import Printed, ToolOutput
 from domain.seal import Seal
 from domain.shell import ShellVerdict
 from domain.tool import RiskLevel, ToolDefinition, ToolParameter
@@ -129,7 +129,7 @@ class RunCommand:
         environment = self._environment(await self._judged(request))
         return await self._seal(request, projected, await self._confinement(), environment)
 
-    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str | ToolOutput:
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> ToolOutput:
         """Run it; the text is what it printed and how it exited, whatever the exit code.
 
         More than is kept of its output goes whole into the store, where there is one.
@@ -164,8 +164,10 @@ class RunCommand:
         try:
             ending = await process.wait()
             ending = replace(ending, ended=launch.background(ending.ended))
-            told = account(ending, output.close(), request.timeout_secs)
+            printed = output.close()
+            told = account(ending, printed.text, request.timeout_secs)
             told = "\n".join([told, *await asyncio.to_thread(launch.remarks, ending.exit_code, told)])
+            shown = Printed(told, printed.styles)  # what was printed stands in front
         except BaseException:
             if spill is not None:
                 spill.discard()
@@ -173,8 +175,8 @@ class RunCommand:
         finally:
             live.close()
         if spill is None or not output.overflows:
-            return told
-        return await asyncio.to_thread(kept_whole, spill, told)
+            return shown
+        return await asyncio.to_thread(kept_whole, spill, shown)
 
     async def _confinement(self) -> Confinement:
         if self._sandbox is None:

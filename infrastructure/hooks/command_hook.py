@@ -115,7 +115,7 @@ class CommandHook(Hook):
         payload = json.dumps({"event": point.value, **subject}, ensure_ascii=False).encode("utf-8", "replace")
         printed = _Printed()
         ending = await self._run(payload, printed)
-        errors = printed.errors.close().strip()
+        errors = printed.errors.close().text.strip()
         if ending.failure is not None:
             raise HookFailure(f"{self._argv[0]} could not be started: {ending.failure}")
         if printed.overflowed:

@@ -85,6 +85,8 @@ def _without(payload: bytes, text: str) -> bytes:
     if known and not _is_understood(hidden):
         hidden = value
         _hide_what_can_be(hidden, hidden, text, is_free=False)
+    if known and "styles" in hidden:
+        hidden["styles"] = []  # they count the characters of the text as it was
     return payload_of(hidden)
 
 

@@ -20,6 +20,7 @@ from domain.events import (
     CallStarted,
     Event,
     MessageAdded,
+    OwnCommandProgressed,
     ReasoningDelta,
     ResponseCompleted,
     ReviewRequested,
@@ -27,13 +28,14 @@ from domain.events import (
     ToolCallDelta,
     UsageCounted,
 )
-from domain.execution import Outcome
+from domain.execution import Outcome, ToolExecutionContext
 from domain.masking import SecretMask, holds_mask
 from domain.packet import ReviewPacket
 from domain.response import END_TURN, LlmResponse, OpaqueBlock, ReasoningBlock, TextBlock, Usage
 from domain.review import DecisionLabel
 from domain.seal import Seal
 from domain.stream_masking import MaskedText, StreamMask
+from domain.styles import StyleChange
 from domain.tool import ToolResultMessage
 from tests.support.builders import a_call, a_context, calls_response
 
@@ -465,3 +467,34 @@ def test_a_secret_in_the_name_of_a_tool_is_hidden_while_the_call_arrives() -> No
     (shown,) = stream.push(ToolCallDelta(index=0, id="c", name=f"no_{PLAIN}", arguments_delta="{"))
 
     assert shown == ToolCallDelta(index=0, id="c", name="no_[secret:THE_KEY]", arguments_delta="{")
+
+
+def test_styles_of_an_output_count_its_characters_and_go_where_some_of_them_are_hidden() -> None:
+    mask = SecretMask()
+    mask.learn("token", "s3cr3t-value")
+    styles = (StyleChange(0, "31"),)
+    said, hid = (
+        CallFinished(
+            context=ToolExecutionContext(call_id="c", batch_id="b", call_index=0, turn_index=0),
+            tool="run_command",
+            outcome=Outcome.OK,
+            decision=DecisionLabel.NONE,
+            output=output,
+            duration_secs=0.1,
+            styles=styles,
+        )
+        for output in ("nothing of the kind", "the s3cr3t-value")
+    )
+
+    assert mask.event(said) is said
+    hidden = mask.event(hid)
+    assert isinstance(hidden, CallFinished)
+    assert (hidden.output, hidden.styles) == ("the [secret:token]", ())
+
+
+def test_styles_of_progress_go_where_something_of_it_is_hidden() -> None:
+    mask = SecretMask()
+    mask.learn("token", "s3cr3t-value")
+    event = OwnCommandProgressed(command_id="c", text="the s3cr3t-value", styles=(StyleChange(0, "31"),))
+
+    assert StreamMask(mask).push(event) == (OwnCommandProgressed(command_id="c", text="the [secret:token]"),)

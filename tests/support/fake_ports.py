@@ -13,7 +13,7 @@ from domain.events import Event
 from domain.execution import Survivor, ToolExecutionContext
 from domain.found_file import FoundFile
 from domain.json_value import JsonObject
-from domain.output import ToolOutput
+from domain.output import Printed, ToolOutput
 from domain.own_command import CommandRun
 from domain.review import Approve, ReviewAnswer, ReviewRequest
 from domain.seal import Seal, SealedFile
@@ -65,9 +65,9 @@ class FakeShell:
         self.may_end = asyncio.Event()
         self.may_end.set()
 
-    async def run(self, command: str, *, owner: str, report: Callable[[str], None]) -> CommandRun:
+    async def run(self, command: str, *, owner: str, report: Callable[[Printed], None]) -> CommandRun:
         self.ran.append(command)
-        report("so far")
+        report(Printed("so far"))
         self.began.set()
         try:
             await self.may_end.wait()

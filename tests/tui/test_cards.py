@@ -10,13 +10,14 @@ from typing import ClassVar
 import pytest
 
 from domain.execution import Outcome
+from domain.styles import StyleChange
 from domain.tool import RiskLevel
 from tests.tui.transcript_scenes import DIFF, TranscriptApp, finished, planned
 from tui.transcript.cards import Target, draw_batch
 from tui.transcript.entries import Batch, Call, Kept, Phase
 from tui.transcript.kinds.colouring import PLAIN
 from tui.transcript.kinds.kind import BY_TOOL, Kind, kind_of
-from tui.transcript.kinds.terminal import _written
+from tui.transcript.kinds.terminal import _written, exit_of
 from tui.transcript.palette import TERMINAL
 
 ROOT = Path(__file__).parents[2]
@@ -206,6 +207,16 @@ def test_colours_of_a_command_are_drawn_and_end_where_they_should():
     assert style_at(one, "on green").bgcolor.number == 22
 
 
+def test_styles_told_beside_a_plain_output_are_drawn_and_the_text_stays_plain():
+    one = run("")
+    one.output = Kept.of("FAILED tests\nexit code 1", (StyleChange(0, "1;31"), StyleChange(6, "0")))
+    assert "  │ FAILED tests" in unfolded(one)
+    assert (style_at(one, "FAILED").bold, style_at(one, "FAILED").color.number) == (True, 1)
+    assert style_at(one, " tests").color is None
+    assert exit_of(one.output) == "exit 1"
+    assert one.output.head == "FAILED tests\nexit code 1"
+
+
 def test_a_colour_goes_on_over_lines_also_where_its_beginning_is_folded_away():
     text = "\x1b[32m" + "".join(f"green {n}\n" for n in range(20)) + "\x1b[0mexit code 0"
     assert style_at(run(text), "green 19").color.number == 2
@@ -256,7 +267,7 @@ def test_of_a_very_long_output_the_beginning_and_the_end_are_seen_and_a_click_op
 def test_while_a_command_runs_its_last_lines_are_seen_in_colour():
     one = run("")
     one.output, one.outcome, one.phase = None, None, Phase.RUNNING
-    one.progress.show("one\ntwo\n\x1b[33mthree\x1b[0m")
+    one.progress.show("one\ntwo\nthree", (StyleChange(8, "33"),))
     assert folded(one)[1:] == ["  │ one", "  │ two", "  │ three"]
     assert style_at(one, "three").color.number == 3
 

@@ -137,7 +137,7 @@ class Batches:
         _, call = self._call(event.context)
         call.tool = event.tool
         call.outcome, call.decision = event.outcome, event.decision
-        call.output = Kept.of(event.output)
+        call.output = Kept.of(event.output, event.styles)
         call.duration = event.duration_secs if call.has_run else None
         call.waiting_for = None
         call.enter(Phase.FINISHED, self._clock())
@@ -145,7 +145,7 @@ class Batches:
     def progress(self, event: ev.CallProgressed) -> None:
         """A running call showed something."""
         _, call = self._call(event.context)
-        call.progress.show(event.text)
+        call.progress.show(event.text, event.styles)
 
     def vote(self, event: ev.VoteCast) -> None:
         """A reviewer answered."""

@@ -168,7 +168,7 @@ class _Card:
         if call.diff is not None and call.phase is not Phase.ABANDONED:
             strips += folded_diff(call.diff, width, palette)
         if call.phase is Phase.RUNNING:
-            strips += live(call.progress.shown(), width, palette, _LIVE_FOLDED)
+            strips += live(call.progress.painted(), width, palette, _LIVE_FOLDED)
         strips += remark_lines((remark for remark in call.remarks if not remark.quiet), width, palette)
         return strips + (
             receipt_line(call.effects, call.cwd, width, palette) if call.effects is not None else []
@@ -260,7 +260,7 @@ class _Card:
     def _live(self) -> list[Strip]:
         call = self._call
         command = command_line(call.arguments, self._width, self._palette) if self._tells else []
-        shown = call.progress.shown()
+        shown = call.progress.painted()
         return command + live(shown, self._width, self._palette, len(shown) or 1)
 
 

@@ -5,7 +5,7 @@ Each entry's `version` changes whenever its drawing would; `undone`: it belongs 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -14,6 +14,7 @@ from domain.effects import Effects, FileChange
 from domain.execution import Outcome, WaitingFor
 from domain.json_value import JsonObject
 from domain.review import DecisionLabel
+from domain.styles import Styles, with_sequences
 from domain.tool import RiskLevel
 
 _PROGRESS_LINES = 20
@@ -108,15 +109,20 @@ class Kept:
     tail: str = ""
     left_out_lines: int = 0
     lines: int = 0
+    styles: Styles = ()
 
     @classmethod
-    def of(cls, text: str) -> Kept:
-        """Keep all of it, or the first 150,000 and last 50,000 characters."""
+    def of(cls, text: str, styles: Styles = ()) -> Kept:
+        """Keep all of it, or the first 150,000 and last 50,000 characters without their styles."""
         lines = text.count("\n") + (not text.endswith("\n")) if text else 0
         if len(text) <= _HEAD_KEPT + _TAIL_KEPT:
-            return cls(text, lines=lines)
+            return cls(text, lines=lines, styles=styles)
         left_out = text.count("\n", _HEAD_KEPT, len(text) - _TAIL_KEPT) + 1
         return cls(text[:_HEAD_KEPT], text[-_TAIL_KEPT:], left_out, lines)
+
+    def painted(self) -> Kept:
+        """The same with the sequences in it that style it."""
+        return replace(self, head=with_sequences(self.head, self.styles)) if self.styles else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +141,26 @@ class Progress:
     """
 
     text: str = ""
+    styles: Styles = ()
     updates: int = 0
 
-    def show(self, text: str) -> None:
+    def show(self, text: str, styles: Styles = ()) -> None:
         """Take a report."""
         self.updates += 1
         self.text = text[-_PROGRESS_KEPT:]
+        self.styles = styles if len(text) <= _PROGRESS_KEPT else ()
 
     def shown(self) -> list[str]:
         """Its last lines, without empty ones at the end."""
-        lines = self.text.rstrip("\r\n").split("\n")[-_PROGRESS_LINES:]
-        return lines if lines != [""] else []
+        return _last_lines(self.text.rstrip("\r\n"))
+
+    def painted(self) -> list[str]:
+        """The same with the sequences that style them."""
+        return _last_lines(with_sequences(self.text.rstrip("\r\n"), self.styles))
+
+
+def _last_lines(text: str) -> list[str]:
+    return text.split("\n")[-_PROGRESS_LINES:] if text else []
 
 
 @dataclass(slots=True, kw_only=True)

@@ -45,7 +45,7 @@ class OwnCommandCards:
     def progress(self, event: ev.OwnCommandProgressed) -> None:
         """A command printed something."""
         if (batch := self._open.get(event.command_id)) is not None:
-            batch.calls[0].progress.show(event.text)
+            batch.calls[0].progress.show(event.text, event.styles)
             batch.version += 1
 
     def finish(self, event: ev.OwnCommandFinished) -> None:
@@ -56,7 +56,7 @@ class OwnCommandCards:
         # As with a command of a model's, another exit code than 0 is told, and is no failure of the call.
         exited = event.exit_code is not None and event.outcome is Outcome.ERROR
         call.outcome = Outcome.OK if exited else event.outcome
-        call.output = Kept.of(_told(event))
+        call.output = Kept.of(_told(event), event.styles)
         call.stored = StoredOutput(event.blob_id, event.size_bytes) if event.blob_id is not None else None
         call.duration = event.duration_secs
         call.enter(Phase.FINISHED, self._clock())

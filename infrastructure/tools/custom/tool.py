@@ -119,7 +119,7 @@ class CustomTool:
             live.close()
         ending = replace(ending, ended=launch.background(ending.ended))
         try:
-            return result(ending, output=output.close(), errors=errors.close(), timeout_secs=timeout_secs)
+            return result(ending, output=output.close(), errors=errors.close().text, timeout_secs=timeout_secs)
         except ToolError as error:
             remarks = await asyncio.to_thread(launch.remarks, ending.exit_code, str(error))
             raise ToolError("\n".join([str(error), *remarks])) from error

@@ -12,7 +12,9 @@ from pathlib import Path
 
 from domain.errors import ToolError
 from domain.execution import ToolExecutionContext
+from domain.output import Printed
 from domain.seal import Seal
+from domain.summary import text_of
 from infrastructure.commands.run_command import RunCommand
 
 # Forks twice, leaves the session, shrugs off TERM: what is hardest to find again. Its arguments say who it is.
@@ -32,10 +34,14 @@ class RecordingControls:
 
     def __init__(self, seal: Seal | None = None) -> None:
         self.seal = seal
-        self.reports: list[str] = []
+        self.shown: list[str | Printed] = []
 
-    def report(self, text: str) -> None:
-        self.reports.append(text)
+    @property
+    def reports(self) -> list[str]:
+        return [text_of(each) for each in self.shown]
+
+    def report(self, shown: str | Printed) -> None:
+        self.shown.append(shown)
 
 
 def context_with(controls: RecordingControls) -> ToolExecutionContext:

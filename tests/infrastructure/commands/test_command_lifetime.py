@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ToolError
+from domain.summary import text_of
 from infrastructure.commands import warden
 from infrastructure.commands.process import WardedProcess
 from infrastructure.commands.run_command import RunCommand
@@ -68,7 +69,7 @@ def another_quorum(root: Path, command: str) -> subprocess.Popen[bytes]:
 
 
 async def run(tool: RunCommand, command: str, **arguments: int) -> str:
-    return await tool.execute({"command": command, **arguments}, context_with(RecordingControls()))
+    return text_of(await tool.execute({"command": command, **arguments}, context_with(RecordingControls())))
 
 
 async def test_what_survives_a_command_is_ended_and_said(tool: RunCommand, daemon: Daemon) -> None:

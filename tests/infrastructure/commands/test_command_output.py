@@ -6,12 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.output import Printed
+from domain.styles import moved
 from infrastructure.commands.output import CommandOutput, HeadAndTail, TerminalText
 
 
 def clean(*pieces: bytes) -> str:
+    return printed_as(*pieces).text
+
+
+def printed_as(*pieces: bytes) -> Printed:
     terminal = TerminalText()
-    return "".join(map(terminal.feed, pieces)) + terminal.feed(b"", final=True)
+    text, styles = "", ()
+    for settled in [*map(terminal.feed, pieces), terminal.feed(b"", final=True)]:
+        styles += moved(settled.styles, len(text))
+        text += settled.text
+    return Printed(text, styles)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +57,8 @@ def test_what_a_terminal_would_do_becomes_plain_text(printed: bytes, text: str) 
         st.sampled_from(
             [
                 b"\x1b[31m",
+                b"\x1b[m",
+                b"\x0f",
                 b"\x1b]0;t\x07",
                 b"\x1b",
                 b"[",
@@ -67,7 +79,7 @@ def test_where_the_pieces_end_makes_no_difference(printed: bytes, data: st.DataO
     cuts = sorted(data.draw(st.lists(st.integers(0, len(printed)), max_size=6)))
     pieces = [printed[start:end] for start, end in zip([0, *cuts], [*cuts, len(printed)], strict=True)]
 
-    assert clean(*pieces) == clean(printed)
+    assert printed_as(*pieces) == printed_as(printed)
 
 
 @given(st.binary(max_size=300))
@@ -82,8 +94,8 @@ def test_the_unfinished_line_can_be_looked_at() -> None:
 
     settled = terminal.feed(b"done\n 10%\r 20%")
 
-    assert settled == "done\n"
-    assert terminal.line == " 20%"
+    assert settled == Printed("done\n")
+    assert terminal.line == Printed(" 20%")
 
 
 @pytest.mark.parametrize(
@@ -150,8 +162,8 @@ def test_the_last_lines_include_the_unfinished_one() -> None:
     output = CommandOutput(1000)
     output.feed(b"one\ntwo\nthree\nfour")
 
-    assert output.last_lines(2, 100) == "three\nfour"
-    assert output.last_lines(9, 8) == "ree\nfour"
+    assert output.last_lines(2, 100).text == "three\nfour"
+    assert output.last_lines(9, 8).text == "ree\nfour"
 
 
 def test_the_last_lines_never_join_what_was_not_joined() -> None:
@@ -159,4 +171,4 @@ def test_the_last_lines_never_join_what_was_not_joined() -> None:
     for line in (b"aaaa\n", b"bbbb\n", b"cccc\n"):
         output.feed(line)
 
-    assert output.last_lines(5, 100) == "cccc"
+    assert output.last_lines(5, 100).text == "cccc"

@@ -9,6 +9,7 @@ import pytest
 
 from application.ports import SealingTool
 from domain.errors import StaleSeal, ToolError
+from domain.summary import text_of
 from infrastructure.commands.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 
@@ -143,7 +144,7 @@ async def test_an_approved_command_runs_while_its_seal_holds(tool: RunCommand, r
     arguments = {"command": "cat a.txt"}
     seal = await tool.seal(arguments, {})
 
-    result = await tool.execute(arguments, context_with(RecordingControls(seal)))
+    result = text_of(await tool.execute(arguments, context_with(RecordingControls(seal))))
 
     assert result == "approved\nexit code 0"
 

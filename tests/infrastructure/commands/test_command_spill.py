@@ -9,7 +9,7 @@ import pytest
 
 from application.outputs import Outputs
 from domain.errors import ToolError
-from domain.output import OutputLimits, Spilled, Text
+from domain.output import OutputLimits, Printed, Spilled, Text
 from infrastructure.blobs.file_store import FileBlobStore
 from infrastructure.commands.run_command import RunCommand
 from tests.infrastructure.tools.calling import a_context
@@ -44,15 +44,15 @@ async def test_what_fits_is_not_stored(tmp_path: Path) -> None:
 
     output = await a_command(tmp_path, store).execute({"command": "seq 1 100"}, a_context())
 
-    assert isinstance(output, str)
+    assert isinstance(output, Printed)
     assert not (tmp_path / "blobs").exists()
 
 
 async def test_without_a_store_the_beginning_and_the_end_are_kept(tmp_path: Path) -> None:
     output = await a_command(tmp_path, None).execute({"command": "seq 1 20000"}, a_context())
 
-    assert isinstance(output, str)
-    assert "bytes left out" in output
+    assert isinstance(output, Printed)
+    assert "bytes left out" in output.text
 
 
 async def test_a_command_that_runs_out_of_time_or_is_cancelled_leaves_nothing_in_the_store(

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from domain.execution import Outcome
-from domain.output import Spilled
+from domain.output import Printed, Spilled
 from domain.own_command import CommandRun
+from domain.summary import text_of
 from infrastructure.blobs.file_store import FileBlobStore
 from infrastructure.commands.own_shell import OwnShell
 from tests.infrastructure.commands.command_bench import eventually
@@ -23,21 +24,21 @@ def a_shell(root: Path, *, limit: int = 32_768, store: Path | None = None, **env
 
 
 async def run(shell: OwnShell, command: str) -> CommandRun:
-    return await shell.run(command, owner="command-1", report=lambda _text: None)
+    return await shell.run(command, owner="command-1", report=lambda _printed: None)
 
 
 async def test_it_runs_in_the_workspace_and_tells_what_was_printed_and_the_exit_code(tmp_path: Path) -> None:
     (tmp_path / "made").mkdir()
     ran = await run(a_shell(tmp_path), "ls -d made; echo no >&2; exit 3")
 
-    assert ran.output == "made\nno"
+    assert text_of(ran.output) == "made\nno"
     assert (ran.exit_code, ran.outcome) == (3, Outcome.ERROR)
 
 
 async def test_it_sees_the_whole_environment_as_the_person_does(tmp_path: Path) -> None:
     shell = a_shell(tmp_path, MY_API_KEY="k-1", GIT_DIR="elsewhere", PAGER="less")
 
-    assert (await run(shell, 'echo "$MY_API_KEY $GIT_DIR $PAGER"')).output == "k-1 elsewhere less"
+    assert text_of((await run(shell, 'echo "$MY_API_KEY $GIT_DIR $PAGER"')).output) == "k-1 elsewhere less"
 
 
 async def test_its_processes_can_be_found_by_their_owner(tmp_path: Path) -> None:
@@ -46,7 +47,7 @@ async def test_its_processes_can_be_found_by_their_owner(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("named", ["relative/sh", "/nowhere/sh", ""])
 async def test_a_shell_that_is_not_there_gives_way_to_the_usual_one(tmp_path: Path, named: str) -> None:
-    assert (await run(a_shell(tmp_path, SHELL=named), "echo $0")).output == "/bin/sh"
+    assert text_of((await run(a_shell(tmp_path, SHELL=named), "echo $0")).output) == "/bin/sh"
 
 
 async def test_the_shell_is_the_one_the_environment_names(tmp_path: Path) -> None:
@@ -54,13 +55,13 @@ async def test_the_shell_is_the_one_the_environment_names(tmp_path: Path) -> Non
     own.write_text('#!/bin/sh\necho "mine: $2"\n')
     own.chmod(0o755)
 
-    assert (await run(a_shell(tmp_path, SHELL=str(own)), "git status")).output == "mine: git status"
+    assert text_of((await run(a_shell(tmp_path, SHELL=str(own)), "git status")).output) == "mine: git status"
 
 
 async def test_nothing_can_be_typed_and_there_is_no_terminal(tmp_path: Path) -> None:
     ran = await run(a_shell(tmp_path), "cat; test -t 0 || echo none; (: </dev/tty) 2>/dev/null || echo no tty")
 
-    assert ran.output == "none\nno tty"
+    assert text_of(ran.output) == "none\nno tty"
 
 
 async def test_a_program_that_needs_a_terminal_is_said_to(tmp_path: Path) -> None:
@@ -70,24 +71,24 @@ async def test_a_program_that_needs_a_terminal_is_said_to(tmp_path: Path) -> Non
 
     told = "vim needs a terminal, and commands have none here: ctrl+z takes you to your own shell"
     assert ran.remarks == (told,)
-    seen: list[str] = []
+    seen: list[Printed] = []
     (tmp_path / "vim").write_text("#!/bin/sh\necho waiting for keys\nexec sleep 300\n")
     shell = a_shell(tmp_path, PATH=f"{tmp_path}:/bin:/usr/bin")
     running = asyncio.create_task(shell.run("vim", owner="command-1", report=seen.append))
-    await eventually(lambda: seen == [told, f"waiting for keys\n{told}"])
+    await eventually(lambda: [each.text for each in seen] == [told, f"waiting for keys\n{told}"])
     running.cancel()
     assert (await running).remarks == (told,)
 
 
 async def test_cancelled_it_is_ended_with_all_it_started_and_what_it_printed_is_told(tmp_path: Path) -> None:
-    seen: list[str] = []
+    seen: list[Printed] = []
     command = "sleep 300 & echo $! > child; echo begun; wait"
     running = asyncio.create_task(a_shell(tmp_path).run(command, owner="command-1", report=seen.append))
-    await eventually(lambda: seen == ["begun"])
+    await eventually(lambda: [each.text for each in seen] == ["begun"])
     running.cancel()
     ran = await running
 
-    assert (ran.cancelled, ran.output, ran.outcome) == (True, "begun", Outcome.CANCELLED)
+    assert (ran.cancelled, text_of(ran.output), ran.outcome) == (True, "begun", Outcome.CANCELLED)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "child").read_text()), 0)
 

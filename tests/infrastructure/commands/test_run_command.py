@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ToolError
+from domain.summary import text_of
 from domain.tool import RiskLevel
 from infrastructure.commands.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, eventually, tool_in
 
 
 async def run(tool: RunCommand, command: str, **arguments: object) -> str:
-    return await tool.execute({"command": command, **arguments}, context_with(RecordingControls()))  # type: ignore[dict-item]
+    given = {"command": command, **arguments}
+    return text_of(await tool.execute(given, context_with(RecordingControls())))  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -203,7 +205,7 @@ async def test_output_is_shown_while_the_command_runs(tool: RunCommand, root: Pa
     await eventually(lambda: controls.reports == ["first"])
     (root / "go").touch()
 
-    assert await running == "first\nsecond\nexit code 0"
+    assert text_of(await running) == "first\nsecond\nexit code 0"
     assert controls.reports == ["first", "first\nsecond"]
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from domain.errors import LedgerError
 from domain.events import EffectsObserved, FilesKept, MessageAdded, OwnCommandFinished, TurnStarted
 from domain.execution import Outcome, ToolExecutionContext
 from domain.past_session import LatestSession, NamedSession, PickedSession
+from domain.styles import StyleChange
 from infrastructure.ledger.opening import open_session
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, gone_on, prompt, session_of, sqlite, started
 from tests.support.past_sessions import an_eventful_session
@@ -315,6 +317,23 @@ async def test_a_short_number_leaves_the_hash_of_an_image_alone(database):
 
     records = await database.archive.read(session_id)
     assert records[1].event == MessageAdded(message=UserMessage("it is [redacted]", (image,)))
+
+
+async def test_an_output_without_a_text_of_its_own_has_no_styles_either(database):
+    ended = OwnCommandFinished(
+        command_id="c",
+        outcome=Outcome.OK,
+        exit_code=0,
+        output="this is green",
+        duration_secs=0.1,
+        styles=(StyleChange(8, "32"),),
+    )
+    session_id = await session_of(database, [ended])
+
+    await database.archive.redact(session_id, "this is")
+
+    records = await database.archive.read(session_id)
+    assert records[1].event == replace(ended, output="[redacted] green", styles=())
 
 
 # Pruning

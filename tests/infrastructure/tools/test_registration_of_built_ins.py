@@ -10,7 +10,7 @@ from application.ports import SealingTool
 from domain.errors import ToolError
 from domain.json_value import JsonObject
 from domain.masking import SecretMask
-from domain.output import Inline, Stored
+from domain.output import Inline, Printed, Stored
 from domain.tool import RiskLevel
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
@@ -71,7 +71,8 @@ async def test_A10_every_registered_built_in_is_called_with_its_context(name: st
         with pytest.raises(ToolError, match=_REFUSALS[name]):
             await tools[name].execute(_CALLS[name], a_context(1))
     else:
-        assert isinstance(await tools[name].execute(_CALLS[name], a_context(1)), str | Inline | Stored)
+        output = await tools[name].execute(_CALLS[name], a_context(1))
+        assert isinstance(output, str | Inline | Printed | Stored)
 
 
 @pytest.mark.parametrize("name", _names())

@@ -60,9 +60,11 @@ def summary(call: Call, output: Kept) -> str:
 def folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """The last lines, without the one that says how it exited: the row does."""
     part = Part()
+    code = exit_of(output).removeprefix("exit ")
+    output = output.painted()
     text = (output.tail or output.head).rstrip("\n")
     lines = output.lines
-    if text.endswith(f"exit code {exit_of(output).removeprefix('exit ')}"):
+    if text.endswith(f"exit code {code}"):
         text = text[: text.rfind("\n") + 1].rstrip("\n")
         lines -= 1
     start = _start_of_last(text, _FOLDED)
@@ -82,6 +84,7 @@ def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """The command, and what it printed: the beginning and the end where it is much, for errors come last."""
     part = Part(room=2 * MOST_LINES)
     part.add(command_line(call.arguments, width, palette))
+    output = output.painted()
     text = output.head.rstrip("\n") if not output.tail else output.head
     lines = text.split("\n")
     if len(lines) <= MOST_LINES and not output.tail:
