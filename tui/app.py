@@ -120,6 +120,7 @@ class QuorumApp(Looks, TabbedApp, KeyedApp):
 
     def on_mount(self) -> None:
         """Paint first; everything else begins after that."""
+        self.tabs.begin()
         if not self.is_headless:
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGHUP):

@@ -121,6 +121,7 @@ class ChatScreen(
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
+        self.begin_fitting()
         yield self.tab_bar
         yield self._header
         with Horizontal(id="main"):

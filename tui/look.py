@@ -40,8 +40,11 @@ class Looks(App[None]):
         self.notifier = Notifier(self, cwd, self._environ)
         for own in THEMES:
             self.register_theme(own)
-        self.theme = THEMES[0].name
-        self.watch_theme()
+        first = THEMES[0]
+        self.set_reactive(Looks.theme, first.name)  # nothing is styled yet that would have to be styled anew
+        self.set_reactive(Looks.ansi_theme_dark, terminal_colours(first))
+        self.set_class(True, f"-theme-{first.name}", update=False)
+        self._refresh_truecolor_filter(self.ansi_theme)
 
     def on_mount(self) -> None:
         """Hear of a return from being suspended."""

@@ -6,7 +6,7 @@ from textual.geometry import Size
 from textual.widgets import Static
 
 from tui.actions.base import ChatActions
-from tui.layout import CLASSES, arrange
+from tui.layout import CLASSES, Arrangement, arrange
 from tui.look import Looks
 from tui.panel.side_panel import SidePanel
 
@@ -26,11 +26,22 @@ class LookActions(ChatActions):
 
     def fit(self, size: Size) -> None:
         """Arrange everything for a screen of this size; nothing that is written or folded is lost by it."""
-        looks = self.app
-        assert isinstance(looks, Looks)
-        arrangement = arrange(looks.layout_wish, size, plain=looks.screen_reader)
-        for name in CLASSES:
-            self.set_class(name == arrangement.screen_class, name)
-        self.set_class(arrangement.too_small, _TOO_SMALL)
+        arrangement = self._classify(size)
         self.panel.fit(arrangement)
-        self.query_one("#sign", Static).update(_SPOKEN_SIGN if looks.screen_reader else _SIGN)
+        self.query_one("#sign", Static).update(_SPOKEN_SIGN if self._looks.screen_reader else _SIGN)
+
+    def begin_fitting(self) -> None:
+        """Have the right classes before anything is styled: each change of them styles everything again."""
+        self._classify(self.app.size, update=False)
+
+    def _classify(self, size: Size, *, update: bool = True) -> Arrangement:
+        arrangement = arrange(self._looks.layout_wish, size, plain=self._looks.screen_reader)
+        for name in CLASSES:
+            self.set_class(name == arrangement.screen_class, name, update=update)
+        self.set_class(arrangement.too_small, _TOO_SMALL, update=update)
+        return arrangement
+
+    @property
+    def _looks(self) -> Looks:
+        assert isinstance(self.app, Looks)
+        return self.app

@@ -40,6 +40,10 @@ class TabbedApp(App[None]):
 
     tabs: Tabs
 
+    def get_default_screen(self) -> ChatScreen:
+        """The chat of the first tab."""
+        return self.chat
+
     @property
     def chat(self) -> ChatScreen:
         """The chat in front."""

@@ -34,9 +34,16 @@ class Tabs:
     def _made(self, opener: Tab | None) -> Tab:
         self._opened += 1
         tab = self._make(mode_name(self._opened), opener)
-        self._app.add_mode(tab.mode, lambda: tab.chat)
         self.all.append(tab)
+        if opener is not None:
+            self._app.add_mode(tab.mode, lambda: tab.chat)
         return tab
+
+    def begin(self) -> None:
+        """The first tab's chat is on the screen, where Textual's usual first screen would be. Named as a mode
+        before that, everything would have been styled twice."""
+        (first,) = self.all
+        self._app.add_mode(first.mode, lambda: first.chat)
 
     def of(self, chat: ChatActions) -> Tab | None:
         """The tab of a chat; None where it has been closed."""
