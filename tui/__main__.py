@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tui.command_line import Options
+    from tui.options import Options
 
 USAGE = 2
 CLOSED_PIPE = 128 + 13  # what a shell reports for a process ended by SIGPIPE
@@ -37,10 +37,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _dispatch(arguments: Sequence[str]) -> int:
-    from tui.command_line import parse
     from tui.entry.complaints import UsageError
 
-    options = parse(arguments)
+    options = _options(arguments)
     try:
         if options.demo:
             from tui.entry.demo import run_demo
@@ -54,6 +53,17 @@ def _dispatch(arguments: Sequence[str]) -> int:
         return _run_command(options, root)
     except UsageError as error:
         return _refuse(error)
+
+
+def _options(arguments: Sequence[str]) -> Options:
+    """What is asked for; where that is nothing but the app, no parser is loaded to find it out."""
+    from tui.options import Options
+
+    if not arguments:
+        return Options(command="app")
+    from tui.command_line import parse
+
+    return parse(arguments)
 
 
 def _working_directory(options: Options) -> Path:

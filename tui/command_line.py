@@ -1,12 +1,11 @@
-"""The command line: what can be asked for, as one value."""
+"""The command line, read into one value."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from dataclasses import replace
+from typing import TypeVar
 
 from tui.option_parsers import (
     COMMANDS,
@@ -16,96 +15,14 @@ from tui.option_parsers import (
     PERMISSION_WORDS,
     RESUME,
     VALUED,
-    Command,
 )
-from tui.rpc_parsers import ListenOptions, RpcOptions, listen_options, rpc_options
+from tui.options import Command, Options, SessionsOptions
+from tui.rpc_parsers import listen_options, rpc_options
 from tui.session_parsers import SESSION_PARSERS, sessions_parser
 
-if TYPE_CHECKING:
-    from domain.past_session import SessionChoice
-
-OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
-ExportFormat: TypeAlias = Literal["md", "json", "html", "canonical"]
 _Word = TypeVar("_Word", bound=str)
 _WORDS = {"permissions": PERMISSION_WORDS, "keys": KEY_WORDS, "config": CONFIG_WORDS}
 _OF_WORDS = ("tool", "arguments", "number", "setting", "value", "project")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionsOptions:
-    """What `quorum sessions` was asked for; which of it counts depends on the action.
-
-    `session` is an id, the beginning of one, "latest", or empty where none was given. `before` counts turns
-    from 1, `older_than` is in days.
-    """
-
-    session: str = ""
-    all: bool = False
-    json: bool = False
-    limit: int | None = None
-    format: ExportFormat = "md"
-    file: Path | None = None
-    before: int | None = None
-    older_than: int | None = None
-    keep: int | None = None
-    dry_run: bool = False
-    yes: bool = False
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What the command line asked for.
-
-    `models` are the values of -m in order; `overrides` are other settings by dotted key, as flags gave them.
-    `continues` and `resume` say which session to go on with, see `session`; an empty `resume` leaves the
-    choice to the person. `fork`: go on in a copy of it. `images` are the files shown with the prompt;
-    `demo` is the guided tour.
-    """
-
-    command: Command
-    prompt: str | None = None
-    config_file: Path | None = None
-    workdir: Path = field(default_factory=Path)
-    models: tuple[str, ...] = ()
-    overrides: dict[str, object] = field(default_factory=dict)
-    output: OutputFormat = "text"
-    quiet: bool = False
-    verbose: bool = False
-    continues: bool = False
-    resume: str | None = None
-    fork: bool = False
-    images: tuple[Path, ...] = ()
-    action: str = ""
-    sessions: SessionsOptions = field(default_factory=SessionsOptions)
-    provider: str = ""
-    probe: bool = False
-    hook: str = ""
-    call_file: Path | None = None
-    tool: str = ""
-    arguments: str = ""
-    number: int = 0
-    setting: str = ""
-    value: str = ""
-    project: bool = False
-    demo: bool = False
-    listen: ListenOptions = field(default_factory=ListenOptions)
-    rpc: RpcOptions = field(default_factory=RpcOptions)
-
-    @property
-    def session(self) -> SessionChoice:
-        """The session to begin or to go on with. The domain is loaded here and not before the first paint."""
-        from domain.past_session import LatestSession, NamedSession, NewSession, PickedSession
-
-        match self.resume:
-            case None if not self.continues:
-                return NewSession()
-            case None | "latest":
-                return LatestSession()
-            case "":
-                return PickedSession()
-            case name:
-                return NamedSession(name)
 
 
 def parse(argv: Sequence[str]) -> Options:

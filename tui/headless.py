@@ -26,7 +26,7 @@ from domain.json_value import JsonObject
 from domain.report import RunReport, RunStatus
 from domain.review import NobodyThere, ReviewAnswer, ReviewRequest
 from domain.trust import TrustQuestion
-from tui.command_line import OutputFormat
+from tui.options import OutputFormat
 from tui.transcript.printable import printable
 
 # Characters that JSON may carry raw but a terminal would act on: C1 controls, format and bidi characters,

@@ -45,6 +45,7 @@ class Looks(App[None]):
         self.set_reactive(Looks.ansi_theme_dark, terminal_colours(first))
         self.set_class(True, f"-theme-{first.name}", update=False)
         self._refresh_truecolor_filter(self.ansi_theme)
+        self.stylesheet.set_variables(self.get_css_variables())
 
     def on_mount(self) -> None:
         """Hear of a return from being suspended."""

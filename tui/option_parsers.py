@@ -5,13 +5,10 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
-from typing import Literal, NoReturn, TypeAlias
+from typing import NoReturn
 
+from tui.options import Command
 from tui.rpc_parsers import add_listening
-
-Command: TypeAlias = Literal[
-    "app", "run", "config", "doctor", "hooks", "permissions", "sessions", "keys", "rpc"
-]
 
 COMMANDS: tuple[Command, ...] = ("run", "config", "doctor", "hooks", "permissions", "sessions", "keys", "rpc")
 MODES = ("ask", "read-only", "accept-edits", "quorum", "auto")

@@ -4,37 +4,12 @@ from __future__ import annotations
 
 import argparse
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
-USUAL_SIZE = (80, 24)
+from tui.options import USUAL_SIZE, ListenOptions, RpcOptions
 
 _SIZE = re.compile(r"([0-9]{1,4})[x×]([0-9]{1,4})")
 _LEAST, _MOST = (10, 5), (500, 300)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListenOptions:
-    """Where the app listens, None: nowhere; whether it has a terminal; and where the token goes that approving
-    over the socket takes, None: nobody approves over it. `size` is in columns and lines.
-    """
-
-    socket: Path | None = None
-    headless: bool = False
-    size: tuple[int, int] = USUAL_SIZE
-    approve: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RpcOptions:
-    """What `quorum rpc` asks of which app. `params` is JSON, or "-" for standard input; `token` is the
-    descriptor from which the token is read.
-    """
-
-    socket: Path = Path()
-    method: str = ""
-    params: str = "{}"
-    token: int | None = None
 
 
 def add_listening(parser: argparse.ArgumentParser) -> None:

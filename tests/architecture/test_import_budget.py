@@ -30,9 +30,15 @@ def test_asking_for_the_version_loads_neither_a_screen_nor_an_sdk_nor_an_argumen
 
 
 def test_the_app_paints_before_anything_of_ours_but_the_front_end_is_loaded() -> None:
-    loaded = loaded_by("import tui.__main__, tui.command_line, tui.entry.full_screen, tui.app")
+    loaded = loaded_by("import tui.__main__, tui.options, tui.entry.full_screen, tui.app")
 
     assert not loaded & (HEAVY | OURS | {"rich.markdown", "pygments", "markdown_it"})
+
+
+def test_without_arguments_the_app_starts_without_a_parser() -> None:
+    loaded = loaded_by("import tui.entry.full_screen; from tui.__main__ import _options; _options([])")
+
+    assert not loaded & (HEAVY | OURS | {"argparse", "textual", "tui.command_line"})
 
 
 def test_nothing_of_the_remote_control_is_loaded_where_nobody_listens() -> None:

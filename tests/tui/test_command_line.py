@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from domain.past_session import LatestSession, NamedSession, NewSession, PickedSession, SessionChoice
-from tui.command_line import SessionsOptions, parse
+from tui.command_line import parse
+from tui.options import Options, SessionsOptions
 
 
 def test_without_words_the_app_opens() -> None:
@@ -225,3 +226,7 @@ def test_a_key_is_set_for_a_provider() -> None:
 @pytest.mark.parametrize("action", ["trust", "untrust"])
 def test_the_configuration_of_a_project_is_trusted_or_no_longer(action: str) -> None:
     assert parse(["config", action]).action == action
+
+
+def test_nothing_asked_for_is_read_like_an_empty_command_line() -> None:
+    assert Options(command="app") == parse([])

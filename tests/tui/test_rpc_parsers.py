@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tui.command_line import parse
-from tui.rpc_parsers import ListenOptions, RpcOptions
+from tui.options import ListenOptions, RpcOptions
 
 
 def test_nothing_listens_unless_it_is_asked_for() -> None:

@@ -6,9 +6,10 @@ import pytest
 
 from domain.errors import ConfigError
 from tests.support.settings_machine import Machine
-from tui.command_line import Options, parse
+from tui.command_line import parse
 from tui.entry.config import print_config
 from tui.entry.settings_desk import FileSettings
+from tui.options import Options
 from tui.settings_desk import Setting, Target
 
 

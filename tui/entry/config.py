@@ -12,12 +12,12 @@ from infrastructure.config.paths import ConfigLocations, locate, standing_place,
 from infrastructure.config.reference import write_reference
 from infrastructure.config.report import check, config_path, show
 from infrastructure.trust.trust_file import trust_file
-from tui.command_line import Options
 from tui.entry.complaints import UsageError
 from tui.entry.config_keys import key_listing
 from tui.entry.settings import load, load_trusting, remember
 from tui.entry.settings_desk import PROJECT, FileSettings
 from tui.entry.sound_keys import check_keys
+from tui.options import Options
 from tui.transcript.printable import printable
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from tui.command_line import Options
 from tui.demo.workspace import demo_place
 from tui.entry.complaints import UsageError
+from tui.options import Options
 
 _OFFLINE = "offline/offline"
 

@@ -11,8 +11,8 @@ from infrastructure.config.loading import LoadedSettings
 from infrastructure.doctor.diagnosis import diagnose
 from infrastructure.doctor.finding import render_findings
 from infrastructure.secrets.key_ring import KeyRing
-from tui.command_line import Options
 from tui.entry.settings import load
+from tui.options import Options
 
 
 def print_diagnosis(options: Options, root: Path) -> int:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from infrastructure.container import Container
     from infrastructure.ledger.database import Database
     from tui.app import QuorumApp
-    from tui.command_line import Options
     from tui.entry.listening import Listening
+    from tui.options import Options
     from tui.settings_desk import SettingsDesk
 
 

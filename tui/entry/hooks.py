@@ -12,8 +12,8 @@ from domain.json_value import JsonObject
 from infrastructure.building_blocks import key_names
 from infrastructure.hooks.registrations import hook_registrations
 from infrastructure.hooks.trial import find_registration, try_hook
-from tui.command_line import Options
 from tui.entry.settings import load
+from tui.options import Options
 
 
 def print_trial(options: Options, root: Path) -> int:

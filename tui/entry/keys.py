@@ -14,9 +14,9 @@ from infrastructure.config.keys import nearest_word
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.providers.stored_keys import PUBLIC_VARIABLES, key_variables
 from infrastructure.secrets.key_ring import KeyRing
-from tui.command_line import Options
 from tui.entry.complaints import UsageError, complain
 from tui.entry.settings import load
+from tui.options import Options
 
 INTERRUPTED = 130
 

@@ -12,8 +12,8 @@ from domain.errors import ConfigError
 from infrastructure.remote.approval_token import hand_over
 from infrastructure.remote.place import Place
 from infrastructure.remote.server import Server
-from tui.command_line import Options
 from tui.entry.complaints import UsageError, complain
+from tui.options import Options
 
 if TYPE_CHECKING:
     from domain.masking import SecretMask

@@ -10,10 +10,10 @@ from domain.errors import ConfigError
 from infrastructure.container import Container
 from infrastructure.permissions.in_force import rule_file
 from infrastructure.permissions.trial import listing, numbered, try_call
-from tui.command_line import Options
 from tui.entry.complaints import complain
 from tui.entry.composition import compose_unused
 from tui.entry.settings import load
+from tui.options import Options
 
 CHECK_CODES = {"allow": 0, "deny": 1, "ask": 3}
 """The exit code of `quorum permissions check` for each answer."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameError, FrameReader, framed
 from infrastructure.remote.peer import peer_of
 from tui.entry.complaints import UsageError
-from tui.rpc_parsers import RpcOptions
+from tui.options import RpcOptions
 
 _ERROR = 1
 _CONNECT_SECS, _ANSWER_SECS = 5.0, 60.0

@@ -11,9 +11,9 @@ from pathlib import Path
 from application.agent_session import AgentSession
 from domain.errors import ImageError, LedgerError
 from infrastructure.config.loading import LoadedSettings
-from tui.command_line import Options
 from tui.entry.complaints import UsageError, complain
 from tui.entry.settings import load
+from tui.options import Options
 
 
 def run_prompt(options: Options, root: Path) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui.command_line import SessionsOptions
 from tui.entry.complaints import complain
 from tui.entry.session_shelf import SessionShelf
+from tui.options import SessionsOptions
 
 if TYPE_CHECKING:
     from domain.past_session import Verification

@@ -6,9 +6,9 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from tui.command_line import SessionsOptions
 from tui.entry.complaints import UsageError, complain
 from tui.entry.session_shelf import SessionShelf
+from tui.options import SessionsOptions
 from tui.session_table import print_table
 
 if TYPE_CHECKING:

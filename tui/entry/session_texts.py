@@ -6,9 +6,9 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from tui.command_line import SessionsOptions
 from tui.entry.complaints import UsageError
 from tui.entry.session_shelf import SessionShelf
+from tui.options import SessionsOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

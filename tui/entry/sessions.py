@@ -9,10 +9,10 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
-from tui.command_line import Options, SessionsOptions
 from tui.entry.complaints import UsageError, complain
 from tui.entry.session_shelf import SessionShelf
 from tui.entry.settings import load
+from tui.options import Options, SessionsOptions
 
 if TYPE_CHECKING:
     from domain.past_session import SessionSummary

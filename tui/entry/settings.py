@@ -15,7 +15,7 @@ from infrastructure.config.loading import LoadedSettings, load_settings
 from infrastructure.config.model_choice import model_overrides
 from infrastructure.config.toml_file import TomlFile
 from infrastructure.trust.trust_file import TrustedFiles, trust_file
-from tui.command_line import Options
+from tui.options import Options
 from tui.transcript.printable import printable
 
 AskTrust: TypeAlias = Callable[[TrustQuestion], Awaitable[bool]]

@@ -24,9 +24,9 @@ from infrastructure.config.loading import LoadedSettings, setting_values
 from infrastructure.config.paths import locate
 from infrastructure.config.toml_file import TomlFile, shown
 from infrastructure.config.toml_text import KeyPath, dotted, literal
-from tui.command_line import Options
 from tui.entry.settings import load
 from tui.entry.sound_keys import check_keys
+from tui.options import Options
 from tui.settings_desk import Setting, Target, Written
 
 PROJECT = "the project's file"

@@ -11,7 +11,7 @@ from domain.errors import ConfigError
 
 if TYPE_CHECKING:
     from tui.agent import Agent
-    from tui.command_line import ExportFormat
+    from tui.options import ExportFormat
 
 _FORMS: dict[str, ExportFormat] = {".md": "md", ".json": "json", ".html": "html", ".jsonl": "canonical"}
 

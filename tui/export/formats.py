@@ -12,7 +12,7 @@ from tui.export.page import page
 from tui.export.session_json import json_text, masked_lines
 
 if TYPE_CHECKING:
-    from tui.command_line import ExportFormat
+    from tui.options import ExportFormat
 
 
 def exported(
