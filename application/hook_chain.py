@@ -64,7 +64,10 @@ class HookChain:
             answer = await self._heard(HookPoint.ON_MESSAGE_SEND, one, ran, OnHookError.CLOSED, None, edited)
             if isinstance(answer, Skip):
                 raise RequestSkipped(f"the hook {one.name} withheld the request: {answer.reason}")
-        if (call_id := unpaired_call(draft.messages)) is not None:
+        edited_at_all = len(draft.messages) != len(messages) or any(
+            now is not before for now, before in zip(draft.messages, messages, strict=True)
+        )
+        if edited_at_all and (call_id := unpaired_call(draft.messages)) is not None:
             raise RequestSkipped(f"the hooks left the call {call_id} without its result, so nothing was sent")
         return tuple(draft.messages)
 

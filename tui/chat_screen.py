@@ -16,28 +16,28 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
+from tui.actions.asking import AskingActions
 from tui.actions.images import ImageActions
 from tui.actions.looking import LookingActions
 from tui.actions.looks import LookActions
 from tui.actions.reading import ReadingActions
 from tui.actions.session import SessionActions
+from tui.actions.telling import TellingActions
 from tui.actions.timeline import TimelineActions
 from tui.actions.working import WaitingLines, WorkingActions
 from tui.actions.writing import WritingActions
 from tui.commands import NotACommand, action_for, is_command
-from tui.header import Header, place_of
+from tui.header import Header
 from tui.own_commands import own_command
 from tui.panel.side_panel import SidePanel
 from tui.prompt_box.prompt import Prompt
 from tui.prompt_box.recall import Recall
 from tui.screen_observer import EventsArrived, ScreenObserver
 from tui.second_press import SecondPress
-from tui.status_bar import Status, StatusBar
+from tui.status_bar import StatusBar
 from tui.tab_bar import TabBar
-from tui.transcript.printable import printable
 from tui.transcript.view import TranscriptView
 from tui.turns import Turns
-from tui.welcome import welcome_text
 
 if TYPE_CHECKING:
     from domain.events import Event
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 
 class ChatScreen(
+    TellingActions,
+    AskingActions,
     SessionActions,
     LookActions,
     WorkingActions,
@@ -73,22 +75,12 @@ class ChatScreen(
         Binding("ctrl+s", "show_timeline", "When everything happened", priority=True, id="show_timeline"),
     ]
 
-    class AskingChanged(Message):
-        """A question to the person has appeared or gone; `tool` is what it is about, or empty."""
-
-        def __init__(self, *, answer_needed: bool, tool: str = "") -> None:
-            super().__init__()
-            self.answer_needed, self.tool = answer_needed, tool
-
     class TurnEnded(Message):
         """A turn that took so many seconds is over."""
 
         def __init__(self, secs: float) -> None:
             super().__init__()
             self.secs = secs
-
-    class MarkChanged(Message):
-        """What is to be known of the session from another tab has changed."""
 
     def __init__(self, cwd: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -111,12 +103,11 @@ class ChatScreen(
         self._header = Header(cwd, id="header")
         self._status_bar = StatusBar(self._status, id="status")
         self._kept: Session | None = None
-        self._clock, self._notice = clock, ""
+        self._held_commands = []
+        self._clock = clock
         self._presses = SecondPress(clock)
-        self.asking = self._leaving = False
         self._in_front = asyncio.Event()
         self._observer: ScreenObserver | None = None
-        self._told: tuple[object, ...] = ()
         self._guide_hears: Callable[[Event], None] = lambda _event: None
 
     def compose(self) -> ComposeResult:
@@ -175,6 +166,7 @@ class ChatScreen(
         self.state_changed()
         self._observer = observer
         self.hear(observer.take())
+        self.run_held_commands()
 
     @property
     def last_session(self) -> Session | None:
@@ -198,6 +190,7 @@ class ChatScreen(
         self.tell(sentence)
         self.turns.return_waiting()
         self.state_changed()
+        self.run_held_commands()
 
     @on(EventsArrived)
     def _take_events(self) -> None:
@@ -279,102 +272,3 @@ class ChatScreen(
             self._recall.history.add(text)
         except OSError as error:
             self.say(f"this prompt could not be added to the history: {error}")
-
-    # -- what is told in passing ------------------------------------------------------------------------------
-
-    def say(self, notice: str) -> None:
-        """Show a remark in the status bar until the next key; an empty one takes it away."""
-        if notice != self._notice:
-            self._notice = notice
-            self._status_bar.update()
-
-    @property
-    def notice(self) -> str:
-        """The remark in the status bar; empty where there is none."""
-        return self._notice
-
-    def tell_closing(self) -> None:
-        """Say that the app is about to end."""
-        self._leaving = True
-        self._status_bar.update()
-
-    @on(TranscriptView.NewBelow)
-    def _below_changed(self) -> None:
-        self._status_bar.update()
-
-    def state_changed(self) -> None:
-        if self.is_mounted:
-            if self.session is not None:
-                facts = self.session.facts
-                in_use = bool(self.session.agent.in_use)
-                self._header.show(
-                    model=facts.model, mode=self.session.manner, sandbox=facts.sandbox, read_only=in_use
-                )
-                self._welcome.update(welcome_text(printable(facts.model, newlines=False), place_of(self._cwd)))
-            self._waiting_lines.show(self.turns.unsaid, self.turns.prompts)
-            self._status_bar.update()
-            self._tell_mark()
-
-    def _tell_mark(self) -> None:
-        title = self.session.facts.title if self.session is not None else ""
-        told = (self.asking, self.turns.running, title)
-        if told != self._told:
-            self._told = told
-            self.post_message(self.MarkChanged())
-
-    def _status(self) -> Status:
-        facts = self.session.facts if self.session is not None else None
-        return Status(
-            ready=facts is not None,
-            running=self.turns.running,
-            does=self.turns.does,
-            interrupting=self.turns.interrupting,
-            answer_needed=self.asking,
-            closing=self._leaving,
-            elapsed=self.turns.elapsed,
-            waiting=self.turns.waiting,
-            retry=facts.retry if facts else "",
-            can_go_on=self.turns.can_go_on,
-            used=facts.used if facts else "",
-            context=self.session.context if self.session is not None else (0, 0),
-            mode=self.session.manner if self.session is not None else "",
-            below=self.transcript.new_below,
-            notice=self._notice,
-            own=self.turns.own.running,
-            own_secs=self.turns.own.elapsed,
-        )
-
-    # -- the question of a review (Room of ScreenPerson) ------------------------------------------------------
-
-    def come_to_front(self) -> None:
-        """The person looks at it from now on."""
-        self._in_front.set()
-        self.transcript.flush()
-
-    def go_behind(self) -> None:
-        """The person looks at another tab."""
-        self._in_front.clear()
-
-    async def until_in_front(self) -> None:
-        """Wait until the person looks at it."""
-        while not self._in_front.is_set():
-            await self._in_front.wait()
-
-    def asking_begins(self, tool: str = "") -> None:
-        """There is a question."""
-        self.asking = True
-        self.state_changed()
-        self.post_message(self.AskingChanged(answer_needed=True, tool=tool))
-
-    def make_room(self, lines: int) -> None:
-        """Keep the transcript's end above a dialog that covers so many lines from below."""
-        own = self._status_bar.size.height + self.query_one("#composer").outer_size.height
-        self.query_one("#main").styles.margin = (0, 0, max(0, lines - own), 0)
-
-    def asking_ends(self, *, interrupts: bool) -> None:
-        """The question is gone."""
-        self.asking = False
-        if interrupts:
-            self.turns.mark_interrupting()
-        self.state_changed()
-        self.post_message(self.AskingChanged(answer_needed=False))

@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
 
+from tui.key_hints import with_keys
 from tui.transcript.palette import READER
 from tui.transcript.printable import printable
 
@@ -89,7 +90,7 @@ class StatusBar(Widget):
         if left.cell_length + used.cell_length + 1 > self.size.width:
             used = context + " "
         for hint in _hints(status):
-            longer = left + Content(f" · {hint}")
+            longer = left + Content(f" · {with_keys(hint, self.app)}")
             if longer.cell_length + used.cell_length + 2 > self.size.width:
                 break
             left = longer
@@ -124,7 +125,7 @@ def context_level(tokens: int, window: int) -> Content:
     if not tokens:
         return Content("")
     if not window:
-        return Content(f"{in_thousands(tokens)} of ?")
+        return Content(f"{in_thousands(tokens)} tokens")
     share = tokens / window
     style = next(style for least, style in _LEVELS if share >= least)
     return Content(f"context {max(1, round(100 * share))} %").stylize(style)
@@ -152,7 +153,7 @@ def _hints(status: Status) -> list[str]:
     waiting = [f"{status.waiting} waiting (↑ takes back)"] if status.waiting else []
     below = [status.below] if status.below else []
     if status.answer_needed:
-        return ["pgup and pgdn scroll the transcript", *waiting]
+        return ["{scroll_up=pgup} and {scroll_down=pgdn} scroll the transcript", *waiting]
     if status.interrupting:
         return waiting
     if status.retry:
@@ -161,9 +162,15 @@ def _hints(status: Status) -> list[str]:
         return ["esc ends your command", *waiting, *below]
     if status.running:
         enter = "enter again: into this turn" if status.waiting else "enter queues"
-        return ["esc interrupts", *waiting, *below, enter, "ctrl+o details"]
+        return ["esc interrupts", *waiting, *below, enter, "{toggle_fold=ctrl+o} details"]
     again = ["/retry goes on"] if status.can_go_on else []
-    keys = ["enter sends", "ctrl+j new line", "shift+tab mode", "ctrl+p commands", "? help"]
+    keys = [
+        "enter sends",
+        "{prompt_new_line=ctrl+j} new line",
+        "{cycle_mode=shift+tab} mode",
+        "{palette=ctrl+p} commands",
+        "? help",
+    ]
     return [*waiting, *below, *again, *keys]
 
 

@@ -181,7 +181,7 @@ class Turns:
         self._held = True
 
     def begin_after(self, ending: str) -> None:
-        """Another session begins, whose last turn ended so; empty: it had none."""
+        """Another conversation stands, whose last turn ended so; empty: it has none to take up."""
         self._ending = ending
 
     async def perform(self, errand: Errand) -> None:

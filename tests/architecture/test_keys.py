@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import ast
 import inspect
 import pkgutil
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 
 from textual.binding import Binding
 from textual.dom import DOMNode
@@ -63,3 +66,24 @@ def test_the_page_about_keys_lists_them_as_they_are() -> None:
     page = PAGE.read_text(encoding="utf-8")
 
     assert page == render(page), "write it anew: python docs/keys.py"
+
+
+def _named_in_hints() -> set[tuple[str, str]]:
+    """The keys that hints name, `{palette=ctrl+p}`: what they do, and what they usually are."""
+    named: set[tuple[str, str]] = set()
+    for path in Path(tui.__path__[0]).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                named |= set(re.findall(r"\{(\w+)=([^}\s]+)\}", node.value))
+    return named
+
+
+def test_hints_name_keys_that_there_are_and_what_these_usually_are() -> None:
+    usual = {deed.name: {shown_key(key) for key in deed.keys} for deed in deeds()}
+    arrows = {"left": "←", "right": "→", "-": "−"}
+
+    named = _named_in_hints()
+
+    assert len(named) > 20
+    for name, key in named:
+        assert key in usual[name] | {arrows.get(each, each) for each in usual[name]}, name

@@ -31,7 +31,7 @@ def test_a_call_that_runs_from_beginning_to_end_fills_its_lane():
 def test_waiting_for_another_ends_with_its_number():
     first = call(0, (0.0, Q), (0.0, RUN), (5.0, END))
     second = call(1, (0.0, Q), (5.0, RUN), (10.0, END), follows=(0,))
-    assert cells(second, first) == "····0▆▆▆▆▆"
+    assert cells(second, first) == "····1▆▆▆▆▆"
 
 
 def test_of_several_it_is_the_one_that_kept_it_waiting_longest():
@@ -39,7 +39,7 @@ def test_of_several_it_is_the_one_that_kept_it_waiting_longest():
     late = call(12, (0.0, Q), (0.0, RUN), (6.0, END))
     third = call(3, (0.0, Q), (6.0, RUN), (10.0, END), follows=(0, 12))
     assert awaited_last(third, [early, late], 10.0) is late
-    assert cells(third, early, late) == "····12▆▆▆▆"
+    assert cells(third, early, late) == "····13▆▆▆▆"
 
 
 def test_a_call_that_waited_for_nobody_names_nobody():
@@ -55,14 +55,14 @@ def test_where_there_is_no_room_for_the_number_there_is_none():
 def test_waiting_for_the_person_looks_unlike_waiting_for_a_call():
     first = call(0, (0.0, Q), (0.0, RUN), (4.0, END))
     second = call(1, (0.0, Q), (4.0, ASKED), (8.0, RUN), follows=(0,))
-    assert cells(second, first) == "···0░░░░▆▆"
+    assert cells(second, first) == "···1░░░░▆▆"
 
 
 def test_the_cause_stands_where_the_lane_begins_later_too():
     first = call(0, (2.0, Q), (2.0, RUN), (6.0, END))
     second = call(1, (2.0, Q), (6.0, RUN), (10.0, END), follows=(0,))
     runs = lane(second, (0.0, 10.0), 10.0, 10, TERMINAL, others=[first, second])
-    assert "".join(text for text, _ in runs) == "  ···0▆▆▆▆"
+    assert "".join(text for text, _ in runs) == "  ···1▆▆▆▆"
 
 
 def test_a_window_shows_only_its_part():
@@ -73,7 +73,7 @@ def test_a_window_shows_only_its_part():
 
 def test_how_a_call_spent_its_time_is_told_in_words():
     one = call(2, (0.0, Q), (1.5, ASKED), (4.0, RUN), (5.0, END), follows=(0, 1), duration=0.9)
-    assert course(one, 9.0) == "waited 1.5 s for 0, 1 · waited for you 2.5 s · ran 900 ms"
+    assert course(one, 9.0) == "waited 1.5 s for 1, 2 · waited for you 2.5 s · ran 900 ms"
 
 
 def test_a_call_that_only_ran_has_nothing_to_tell_of_its_course():

@@ -48,13 +48,14 @@ def lines(board, width=44, height=40):
 
 
 def row(board, index):
-    return next(line for line in lines(board)[2:] if line.startswith(f"{index} "))
+    """The line of the call at this index; a person counts from 1."""
+    return next(line for line in lines(board)[2:] if line.startswith(f"{index + 1} "))
 
 
 def test_B08_at_any_moment_it_is_seen_what_waits_runs_is_done_and_has_reported_progress(board):
     feed(board, planned(CALL, SLOW), ev.CallQueued(context=context(1), waiting_for=(0,)))
     assert row(board, 0).endswith("queued")
-    assert row(board, 1).endswith("waits for 0")
+    assert row(board, 1).endswith("waits for 1")
 
     feed(board, started("read_file", READ), 3.0)
     assert row(board, 0).endswith("running 3.0 s")
@@ -118,8 +119,8 @@ def test_the_hooks_of_the_turn_have_a_line_each_and_go_with_the_next_turn(board)
     feed(board, hook("continue", 0, name="audit"), hook("skip", 1, name="blocker", reason="no rm"))
     assert lines(board) == [
         "Hooks" + " " * 33 + "2 runs",
-        "· audit let call 0 pass",
-        "! blocker skipped call 1: no rm",
+        "· audit let call 1 pass",
+        "! blocker skipped call 2: no rm",
     ]
     feed(board, ev.TurnStarted(prompt="next"))
     assert board.is_empty
@@ -131,8 +132,8 @@ def test_in_little_room_what_is_over_makes_way_for_what_is_not(board):
     shown = lines(board, height=10)
     assert len(shown) == 10
     assert shown[2] == "… 23 ended"
-    assert shown[3].startswith("23 ")
-    assert shown[-1].startswith("29 ")
+    assert shown[3].startswith("24 ")
+    assert shown[-1].startswith("30 ")
 
 
 def test_a_batch_of_many_that_wait_says_how_many_more_there_are(board):
@@ -177,7 +178,7 @@ async def test_the_panel_appears_with_the_first_batch_where_there_is_room(tmp_pa
 async def test_on_a_narrow_screen_there_is_no_panel_until_it_grows(tmp_path, clock):
     async with on_stage(tmp_path, size=NARROW) as stage:
         play(stage, clock, MIDWAY)
-        await stage.shows("waits for 0, 1, 2")
+        await stage.shows("waits for 1, 2, 3")
         assert not stage.app.chat.panel.display
         await stage.pilot.press("ctrl+b", "ctrl+b")
         await stage.shows("the side panel needs 110 columns; here are 109")
@@ -221,17 +222,17 @@ async def test_the_palette_offers_the_panel(tmp_path):
 @pytest.mark.parametrize(
     ("event", "text"),
     [
-        (hook("skip", 2, name="blocker", reason="no rm"), "! hook blocker skipped call 2: no rm"),
+        (hook("skip", 2, name="blocker", reason="no rm"), "! hook blocker skipped call 3: no rm"),
         (
             hook("continue", 2, point=HookPoint.AFTER_TOOL_CALL, edited={"output": "x"}),
-            "· hook masker changed the result of call 2",
+            "· hook masker changed the result of call 3",
         ),
-        (hook("continue", 2, edited={"arguments": {}}), "· hook masker changed the arguments of call 2"),
+        (hook("continue", 2, edited={"arguments": {}}), "· hook masker changed the arguments of call 3"),
         (
             hook("skip", 2, point=HookPoint.AFTER_TOOL_CALL, reason="secret"),
-            "! hook masker withheld the result of call 2: secret",
+            "! hook masker withheld the result of call 3: secret",
         ),
-        (hook("error", 2, reason="boom"), "✗ hook masker failed before call 2: boom"),
+        (hook("error", 2, reason="boom"), "✗ hook masker failed before call 3: boom"),
         (hook("abort", 2, reason="enough"), "✗ hook masker ended the run: enough"),
         (
             hook("skip", point=HookPoint.ON_MESSAGE_SEND, reason="late"),

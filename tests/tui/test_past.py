@@ -79,7 +79,7 @@ def test_calls_of_a_record_that_says_when_they_ran_have_lanes(transcript):
 
     assert "2 calls · 2 ok · 4.0 s" in drawn(transcript)
     assert "▆▆▆▆▆▆▆▆ " in rows[0]
-    assert "·······0▆▆▆▆▆▆▆▆" in rows[1]
+    assert "·······1▆▆▆▆▆▆▆▆" in rows[1]
 
 
 def test_a_call_that_a_process_did_not_survive_ran_until_the_last_that_is_on_record(transcript):

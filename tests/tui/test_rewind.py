@@ -7,7 +7,7 @@ import pytest
 
 from domain.errors import LedgerError, RestoreError
 from tests.support.app_stage import Clock, on_stage
-from tests.support.fake_agent import FakeAgent, hold, say
+from tests.support.fake_agent import FakeAgent, break_off, hold, say
 from tests.tui.rewind_scenes import EDITED, PLAN, TURNS, with_turns
 from tui.help_screen import HelpScreen
 from tui.rewind.restore_screen import RestoreScreen
@@ -105,6 +105,20 @@ async def test_each_key_takes_back_what_it_says(tmp_path, key, conversation, pla
 
         assert stage.agent.rewound == [(1, conversation, plan, frozenset())]
         assert stage.prompt.text == prompt
+
+
+async def test_a_turn_that_broke_off_and_was_taken_back_is_not_offered_to_go_on(tmp_path):
+    async with on_stage(tmp_path, break_off("half an "), prepare=with_turns) as stage:
+        await stage.send("go")
+        await stage.shows("/retry goes on")
+        await stage.send("/undo")
+        await shown(stage)
+        await stage.pilot.press("c")
+        await stage.unasked()
+        await stage.until(lambda: "/retry goes on" not in stage.text().splitlines()[-1])
+        stage.prompt.put("")
+        await stage.send("/retry")
+        await stage.shows("there is no turn to take up yet")
 
 
 async def test_a_prompt_that_comes_back_goes_before_what_was_being_written(tmp_path):

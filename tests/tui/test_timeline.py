@@ -80,7 +80,7 @@ async def test_every_turn_answer_batch_and_call_has_a_row_on_the_axis_of_its_tur
     assert "batch 1" in batch
     assert "▆" in read
     assert "ok" in read
-    assert "·0░" in run or "0░" in run
+    assert "·1░" in run or "1░" in run
     assert "░▆" in run
     assert run.index("░") > read.index("▆")
     assert last.rindex("━") > run.rindex("▆")
@@ -110,8 +110,8 @@ async def test_details_of_the_marked_row_are_told_below():
         await pilot.press(*["down"] * 5)
         assert "run_command make" in app.marked()
         told = app.told_below()
-        assert "call 2 of batch 1 in turn 1 · run_command make" in told
-        assert "waited 2.0 s for 0 · waited for you 10.0 s · ran 12 ms" in told
+        assert "call 3 of batch 1 in turn 1 · run_command make" in told
+        assert "waited 2.0 s for 1 · waited for you 10.0 s · ran 12 ms" in told
         assert "decision: you approved · fine" in told
         await pilot.press("up", "up", "up", "up")
         assert "first words after 1.0 s" in app.told_below()
@@ -290,7 +290,7 @@ async def test_ctrl_s_opens_it_over_the_chat_and_enter_shows_the_call_in_the_tra
         await stage.shows("waiting for you")
         await stage.pilot.press("home", *["down"] * 5)
         await stage.pilot.press("enter")
-        await stage.shows("▾ 2 run_command make")
+        await stage.shows("▾ 3 run_command make")
         await stage.shows("$ make")
         assert not stage.app.chat.transcript.is_at_end
 

@@ -191,8 +191,8 @@ def test_a_hook_that_speaks_before_the_plan_and_after_the_end_stays_with_its_cal
         after,
     )
     assert only(transcript, Batch).calls[0].remarks == (
-        Remark(NoticeKind.INFO, "hook a let call 0 pass", quiet=True),
-        Remark(NoticeKind.WARNING, "hook b withheld the result of call 0: secret"),
+        Remark(NoticeKind.INFO, "hook a let call 1 pass", quiet=True),
+        Remark(NoticeKind.WARNING, "hook b withheld the result of call 1: secret"),
     )
 
 

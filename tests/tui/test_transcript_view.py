@@ -271,7 +271,7 @@ async def test_a_batch_shows_what_runs_and_what_waits_for_whom():
     assert "▆" in grep
     assert edit.endswith("waits for you")
     assert "░" in edit
-    assert run.endswith("waits for 0, 1, 2")
+    assert run.endswith("waits for 1, 2, 3")
     assert "▆" not in run
     assert more.endswith("running            770 ms")
 

@@ -127,7 +127,7 @@ def test_the_panel_shows_the_votes_on_the_call_that_is_asked_about(board):
     lines = panel(board, planned(CALL), WAITING, ASKED, vote(THREE[1], "reject", "it deletes build"))
 
     place = next(n for n, line in enumerate(lines) if line.startswith("Votes"))
-    assert lines[place].endswith("1 of 3 on call 0")
+    assert lines[place].endswith("1 of 3 on call 1")
     assert lines[place + 1 : place + 5] == [
         "✗ against 0.8 · openai/gpt-5.2",
         "  it deletes build",

@@ -6,7 +6,16 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from tests.support.app_stage import Clock, on_stage
-from tests.support.fake_agent import FakeAgent, Scene, a_command, a_request, hold, review, say
+from tests.support.fake_agent import (
+    FakeAgent,
+    Scene,
+    a_command,
+    a_request,
+    composing,
+    hold,
+    review,
+    say,
+)
 from tui.own_commands import OwnCommand, own_command
 
 
@@ -159,6 +168,41 @@ async def test_a_command_runs_at_once_in_a_card_of_its_own_and_is_remembered(tmp
         assert stage.agent.prompts == []
         await stage.pilot.press("up")
         assert stage.prompt.text == "!git status"
+
+
+async def test_before_the_session_is_there_commands_wait_for_it_and_then_run_in_order(tmp_path):
+    gate, box = asyncio.Event(), []
+    inner = composing(box)
+
+    async def compose(person, observer, choice):
+        await gate.wait()
+        return await inner(person, observer, choice)
+
+    async with on_stage(tmp_path, compose=compose, ready=False) as stage:
+        await stage.send("!first")
+        await stage.shows("runs once the session is there")
+        assert stage.prompt.text == ""
+        await stage.send("!!second")
+        gate.set()
+        await stage.shows("output of second")
+
+        assert box[0].commands == [("first", True), ("second", False)]
+
+
+async def test_commands_that_waited_for_a_session_that_is_only_read_come_back(tmp_path):
+    gate, box = asyncio.Event(), []
+    inner = composing(box, prepare=lambda agent: setattr(agent, "in_use", "in use by 7"))
+
+    async def compose(person, observer, choice):
+        await gate.wait()
+        return await inner(person, observer, choice)
+
+    async with on_stage(tmp_path, compose=compose, ready=False) as stage:
+        await stage.send("!first")
+        await stage.shows("runs once the session is there")
+        gate.set()
+        await stage.until(lambda: stage.prompt.text == "!first")
+        assert box[0].commands == []
 
 
 async def test_with_two_marks_the_model_is_not_told(tmp_path):

@@ -45,6 +45,7 @@ class WorkingActions(ChatActions):
     asking: bool
     _waiting_lines: WaitingLines
     _welcome: Static
+    _held_commands: list[tuple[OwnCommand, str]]
 
     def action_steer(self, text: str = "") -> None:
         """Say this, or the prompt that waits last, into the running turn; where none runs, it is a prompt."""
@@ -69,14 +70,28 @@ class WorkingActions(ChatActions):
         Nothing else leads here: neither prompts that wait, nor what models say, nor what came by the command
         line or from another program, but for one that has shown the token of the remote control.
         """
-        if (problem := self._why_not(own)) or self.session is None:
+        if problem := self._why_not(own):
             self.prompt.put(typed)
-            self.say(problem or "still starting; run it in a moment")
+            self.say(problem)
+            return
+        if self.session is None:
+            self._held_commands.append((own, typed))
+            self.say("runs once the session is there")
             return
         self._welcome.display = False
         self._remember(typed)
         self.transcript.action_scroll_end()
         self.turns.own.run(self.session.agent, own)
+
+    def run_held_commands(self) -> None:
+        """The session is there: run what was typed before, or give it back where it cannot be run."""
+        held, self._held_commands = self._held_commands, []
+        for own, typed in held:
+            if problem := self._why_not(own):
+                self.give_back(typed)
+                self.say(problem)
+            else:
+                self.run_own_command(own, typed)
 
     def _why_not(self, own: OwnCommand) -> str:
         if not own.command:

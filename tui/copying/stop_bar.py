@@ -12,12 +12,13 @@ from textual.widgets import Static
 
 from tui.copying.pieces import Piece
 from tui.copying.stops import Stop, call_at, code_at, following, last_stop, piece_at
+from tui.key_hints import with_keys
 from tui.transcript.folds import set_open
 from tui.transcript.page import Page
 from tui.transcript.surface import Patch
 from tui.transcript.view import TranscriptView
 
-_KEYS = "↑↓ move · enter folds · c copies"
+_KEYS = "↑↓ move · {marked_fold=enter} folds · {marked_copy=c} copies"
 
 
 class StopBar(Static, can_focus=True):
@@ -138,8 +139,8 @@ class StopBar(Static, can_focus=True):
         self._view.show_patched(self._patches)
         blocks = len(code_at(self._view.entries, stop))
         code = f" · 1–{min(blocks, 9)} its code" if blocks > 1 else " · 1 its code" if blocks else ""
-        output = " · o opens" if call_at(self._view.entries, stop) is not None else ""
-        self.update(f"{_KEYS}{code}{output} · esc back")
+        output = " · {marked_open=o} opens" if call_at(self._view.entries, stop) is not None else ""
+        self.update(with_keys(f"{_KEYS}{code}{output} · esc back", self.app))
 
     def _row(self, page: Page, stop: Stop) -> int:
         return max(page.first_line(stop.entry, stop.part), 1)

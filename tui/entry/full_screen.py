@@ -41,9 +41,25 @@ def run_app(options: Options, root: Path) -> int:
     """Show the app until it is left; its exit code. Raises UsageError where there is no terminal for it."""
     if not options.listen.headless and (problem := _terminal_problem()):
         raise UsageError(problem)
-    os.environ.setdefault("ESCDELAY", "25")  # milliseconds; Textual reads it when it is imported
+    _tune_textual()
     gc.disable()  # imports make much that lives on; it collects again once the session is warm
     return asyncio.run(_show(options, root))
+
+
+def _tune_textual() -> None:
+    """Have Textual read its constants, which it takes from the environment when they are imported.
+
+    A lone escape is one after 25 ms; a letter typed while an answer streams is painted within 1/120 s. The
+    environment is the person's afterwards: their commands get it.
+    """
+    wanted = {"ESCDELAY": "25", "TEXTUAL_FPS": "120"}
+    ours = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(ours)
+    try:
+        import_module("textual.constants")
+    finally:
+        for name in ours:
+            del os.environ[name]
 
 
 def _terminal_problem() -> str | None:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from textual.content import Content
 
+from tui.key_hints import with_usual_keys
 from tui.transcript.printable import printable
 
-_HINTS = ("/ search", "g line", "q closes", "home end", "← → sideways")
-_HINTS_FOUND = ("n next", "N before", *_HINTS)
+_HINTS = (
+    "{pager_search=/} search",
+    "{pager_line=g} line",
+    "{pager_close=q} closes",
+    "{pager_start=home} {pager_end=end}",
+    "{pager_left=←} {pager_right=→} sideways",
+)
+_HINTS_FOUND = ("{pager_next=n} next", "{pager_previous=N} before", *_HINTS)
 
 
 def heading(name: str, size: str, place: tuple[int, int, int, bool], width: int) -> Content:
@@ -32,12 +41,14 @@ def _lines(first: int, after: int, known: int, complete: bool) -> str:
     return f"lines {first + 1:,}–{after:,} {of}{share}"
 
 
-def footing(doing: str, remark: str, needle: str, width: int) -> Content:
-    """What is being done, or what there is to say, or the keys, as many as fit."""
+def footing(
+    doing: str, remark: str, needle: str, width: int, named: Callable[[str], str] = with_usual_keys
+) -> Content:
+    """What is being done, or what there is to say, or the keys as they are `named`, as many as fit."""
     if doing:
         return Content.assemble(" ", (printable(doing, newlines=False), "bold $text-accent"), " · esc stops")
     line = Content(" ")
-    hints = [Content(hint) for hint in (_HINTS_FOUND if needle else _HINTS)]
+    hints = [Content(named(hint)) for hint in (_HINTS_FOUND if needle else _HINTS)]
     if remark:
         hints = [Content(printable(remark, newlines=False)).stylize("bold $text-warning"), *hints]
     for number, hint in enumerate(hints):

@@ -14,6 +14,7 @@ from textual.worker import Worker
 
 from domain.errors import QuorumError
 from tui.closing import ClosesItself
+from tui.key_hints import with_keys
 from tui.pager.bars import footing, heading
 from tui.pager.reader import Reader
 from tui.pager.sheet import Sheet
@@ -262,7 +263,8 @@ class PagerScreen(ClosesItself, Screen[None]):
         place = (first, last, self._reader.known, self._reader.complete)
         width = self.size.width
         self.query_one("#heading", Static).update(heading(self._what, self._extent, place, width))
-        self.query_one("#footing", Static).update(footing(self._doing, self._remark, self._needle, width))
+        told = footing(self._doing, self._remark, self._needle, width, lambda hint: with_keys(hint, self.app))
+        self.query_one("#footing", Static).update(told)
 
 
 _KEYS = frozenset({"scroll", "page", "to_start", "to_end", "sideways", "ask", "again", "back", "close"})

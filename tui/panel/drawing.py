@@ -82,7 +82,7 @@ def _votes(board: Board, width: int, palette: Palette) -> _Section | None:
     """The votes on the call that is asked about."""
     if (call := board.reviewed) is None or not call.reviewers:
         return None
-    place = f"{len(call.votes)} of {len(call.reviewers)} on call {call.index}"
+    place = f"{len(call.votes)} of {len(call.reviewers)} on call {call.number}"
     drawn = [vote_lines([vote], width, palette, most=_REASON_LINES) for vote in call.votes]
     drawn += [[line] for line in awaited_lines(call, width, palette)]
     rows = [Row(len(strips), False, partial(list, strips)) for strips in drawn]

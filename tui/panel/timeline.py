@@ -48,7 +48,7 @@ class _Columns:
         self, calls: Sequence[Call], width: int, palette: Palette, now: float, *, has_lanes: bool
     ) -> None:
         self._calls, self._width, self._palette, self._now = calls, width, palette, now
-        self._index = max(len(str(call.index)) for call in calls)
+        self._index = max(len(str(call.number)) for call in calls)
         longest = max(cell_len(_name(call)) for call in calls)
         states = max(cell_len(f"{self._state_text(call)} {time_of(call, now)}".rstrip()) for call in calls)
         room = width - self._index - 1
@@ -61,7 +61,7 @@ class _Columns:
         """The lines of one call."""
         palette = self._palette
         left = [
-            (f"{call.index:>{self._index}} ", palette.muted),
+            (f"{call.number:>{self._index}} ", palette.muted),
             (padded(fitted(_name(call), self._name), self._name) + " ", Style(bold=call.is_open)),
         ]
         bar = lane(call, span, self._now, self._lane, palette, others=self._calls) if self._lane else []

@@ -17,6 +17,7 @@ from domain.errors import QuorumError
 from domain.permissions import Answer
 from domain.saved_rule import HeldRule
 from tui.closing import ClosesItself
+from tui.key_hints import with_keys
 from tui.permissions_screen.rows import Row, drawn, rows_of
 from tui.permissions_screen.rule_entry import RuleEntry
 from tui.review.text.rows import in_home
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
     from application.ports import RulesDesk
 
 _KEYS = {
-    "listing": "a adds · d removes · t tries a call · esc closes",
-    "adding": "enter adds it · ↑↓ answer · tab how far it holds · esc back",
+    "listing": "{permissions_add=a} adds · {permissions_remove=d} removes · {permissions_try=t} tries a call"
+    " · esc closes",
+    "adding": "enter adds it · ↑↓ answer · {permissions_scope=tab} how far it holds · esc back",
     "trying": "esc back",
 }
 _HINT = 'a shell command, or a tool and JSON: write_file {"path": "a.py", "content": ""}'
@@ -151,7 +153,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         self._stage = stage
         self.set_class(stage == "adding", "-adding")
         self.set_class(stage == "trying", "-trying")
-        self.query_one("#permissions").border_subtitle = Content(_KEYS[stage])
+        self.query_one("#permissions").border_subtitle = Content(with_keys(_KEYS[stage], self.app))
         if stage == "listing":
             self.set_focus(None)
 

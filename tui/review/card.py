@@ -14,6 +14,7 @@ from textual.widgets import Static
 
 from application.ports import ReviewDesk
 from domain.review import ReviewRequest
+from tui.key_hints import with_keys
 from tui.review.earlier import NOTHING, Earlier
 from tui.review.keys import Stage, choices_in
 from tui.review.rule_form import RuleForm, offered
@@ -111,8 +112,8 @@ class ReviewCard(VerticalGroup):
         self.say("")
         choices = self.query_one("#choices", HorizontalGroup)
         await choices.remove_children()
-        offered_now = choices_in(stage, following=len(self._request.following), can_rule=self.can_rule)
-        await choices.mount(*(Choice(*choice) for choice in offered_now))
+        offered = choices_in(stage, following=len(self._request.following), can_rule=self.can_rule)
+        await choices.mount(*(Choice(*offer._replace(key=with_keys(offer.key, self.app))) for offer in offered))
         self.lay_out()
         self._reading.scroll_to(y=self._read_to if stage in _OVER_THE_CALL else 0, animate=False)
         if form is self.rule_form:
@@ -178,8 +179,9 @@ class ReviewCard(VerticalGroup):
 
     def _lay_out_edges(self) -> None:
         keys = ["esc rejects and interrupts"] if self.stage == "choosing" else []
-        keys += ["v votes"] if self.stage == "choosing" and self._desk.reviewers else []
-        self.border_subtitle = Content(" · ".join([*keys, f"d packet {digest_in_short(self._digest)}"]))
+        keys += ["{review_votes=v} votes"] if self.stage == "choosing" and self._desk.reviewers else []
+        keys.append(f"{{review_digest=d}} packet {digest_in_short(self._digest)}")
+        self.border_subtitle = Content(with_keys(" · ".join(keys), self.app))
         for choice in self.query(Choice):
             choice.refresh(layout=True)
 

@@ -69,12 +69,12 @@ _BACK = Offer("esc", "back", "back")
 
 def choices_in(stage: Stage, *, following: int, can_rule: bool) -> list[Offer]:
     """What can be done in a stage, the most careful first."""
-    rest = Offer("A", f"approve these {1 + following}", "list_rest", named_from=76)
+    rest = Offer("{review_list_rest=A}", f"approve these {1 + following}", "list_rest", named_from=76)
     match stage:
         case "reasoning":
             return [Offer("enter", "reject with this reason", "send_reason"), _BACK]
         case "editing":
-            return [Offer("ctrl+s", "ask again with this", "submit_edit"), _BACK]
+            return [Offer("{review_submit_edit=ctrl+s}", "ask again with this", "submit_edit"), _BACK]
         case "ruling":
             return [Offer("enter", "save this rule and approve", "save_rule"), _BACK]
         case "listing":
@@ -83,12 +83,12 @@ def choices_in(stage: Stage, *, following: int, can_rule: bool) -> list[Offer]:
             return [_BACK]
         case "choosing":
             return [
-                Offer("n", "reject", "reject"),
-                Offer("r", "reject with a reason", "reason", "reason", 50),
-                Offer("e", "edit", "edit", named_from=50),
-                *([Offer("a", "always…", "rule", named_from=62)] if can_rule else []),
+                Offer("{review_reject=n}", "reject", "reject"),
+                Offer("{review_reason=r}", "reject with a reason", "reason", "reason", 50),
+                Offer("{review_edit=e}", "edit", "edit", named_from=50),
+                *([Offer("{review_rule=a}", "always…", "rule", named_from=62)] if can_rule else []),
                 *([rest] if following else []),
-                Offer("y", "approve", "approve"),
+                Offer("{review_approve=y}", "approve", "approve"),
             ]
         case _:
             assert_never(stage)

@@ -17,6 +17,7 @@ from domain.errors import QuorumError
 from domain.session_state import PastTurn
 from tui.agent import Agent
 from tui.closing import ClosesItself
+from tui.key_hints import with_keys
 from tui.line_list import LineList, Move
 from tui.rewind.diff_sheet import DiffSheet
 from tui.rewind.steps import Steps
@@ -28,7 +29,10 @@ TakeBack: TypeAlias = Callable[[Errand, str], Awaitable[QuorumError | None]]
 """Has an errand carried out and gives a prompt back; answers why that failed, if it did."""
 
 _MOST_FILES = 8
-_KEYS = "c conversation · f files · b both · esc back · space overwrites"
+_KEYS = (
+    "{restore_conversation=c} conversation · {restore_files=f} files · {restore_both=b} both · esc back"
+    " · {restore_overwrite=space} overwrites"
+)
 
 
 class RestoreScreen(ClosesItself, ModalScreen[bool]):
@@ -100,7 +104,7 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
         """What is taken back, the files, the change of the marked one, and what there is to say."""
         with Vertical(id="restoring") as box:
             box.border_title = Content("Take back")
-            box.border_subtitle = Content(_KEYS)
+            box.border_subtitle = Content(with_keys(_KEYS, self.app))
             yield Static(self._what(), id="what", markup=False)
             yield LineList(id="files")
             yield DiffSheet()

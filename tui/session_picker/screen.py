@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 from domain.errors import QuorumError
 from domain.past_session import SessionSummary
 from tui.closing import ClosesItself
+from tui.key_hints import with_keys
 from tui.line_list import LineList, Move
 from tui.session_picker.register import Register
 from tui.session_picker.row import about, drawn
@@ -160,7 +161,9 @@ class SessionPicker(ClosesItself, ModalScreen[str | None]):
         shown = f" · {len(self._rows):,}" if register is not None else ""
         box.border_title = Content(f"Sessions of {'all folders' if self._everywhere else 'this folder'}{shown}")
         other = "this folder only" if self._everywhere else "all folders"
-        box.border_subtitle = Content(f"enter opens · tab {other} · {self._leaving}")
+        box.border_subtitle = Content(
+            with_keys(f"enter opens · {{sessions_folders=tab}} {other} · {self._leaving}", self.app)
+        )
 
     # -- keys ---------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from textual.widgets.option_list import Option
 
 from domain.errors import QuorumError
 from tui.closing import ClosesItself
+from tui.key_hints import with_keys
 from tui.settings_desk import Setting, SettingsDesk
 from tui.settings_screen.effects import holds_at_once, take_effect
 from tui.settings_screen.rows import Row, best_place, drawn, rows_of, told
@@ -162,10 +163,10 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
         box.border_title = Content("Settings")
         keys = "enter saves · esc leaves it as it is"
         if self._edited is None:
-            keys = "enter changes · esc closes · ctrl+d takes out"
+            keys = "enter changes · esc closes · {settings_take_out=ctrl+d} takes out"
         if len(self._targets) > 1:
-            keys = f"{keys} · tab: {self._targets[self._target].name}"
-        box.border_subtitle = Content(keys)
+            keys = f"{keys} · {{settings_file=tab}}: {self._targets[self._target].name}"
+        box.border_subtitle = Content(with_keys(keys, self.app))
 
     # -- keys ---------------------------------------------------------------------------------------------
 

@@ -87,7 +87,9 @@ def _request(request: Request, turn: Turn, now: float) -> _Lines:
 
 def _call(call: Call, row: Row, palette: Palette, now: float) -> _Lines:
     telling, others = arguments_in_short(call)
-    head = f"call {call.index} of batch {row.number} in turn {row.turn.number} · {call.tool} {telling} {others}"
+    head = (
+        f"call {call.number} of batch {row.number} in turn {row.turn.number} · {call.tool} {telling} {others}"
+    )
     state = "".join(text for text, _ in state_of(call, palette))
     spent = course(call, now) or (f"ran {duration(call.duration)}" if call.duration is not None else "")
     decision = decided(call) or (call.reason or "") or call.decision.value.replace("_", " ").replace("none", "")

@@ -120,7 +120,7 @@ def _call(call: Call, palette: Palette) -> _Runs:
     tool = printable(call.tool or "…", newlines=False)
     return [
         ("  ", Style()),
-        (f"{call.index} ", palette.muted),
+        (f"{call.number} ", palette.muted),
         (tool, Style(bold=True)),
         (f" {telling or others}".rstrip(), palette.muted if not telling else Style()),
     ]

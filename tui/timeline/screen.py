@@ -17,6 +17,7 @@ from textual.widgets import Static
 
 from domain.report import RunStatus
 from tui.closing import ClosesItself
+from tui.key_hints import with_keys
 from tui.line_list import LineList, Move
 from tui.timeline.chart import Chart
 from tui.timeline.details import DETAIL_LINES, details, totals_line
@@ -26,7 +27,11 @@ from tui.transcript.lanes import ASKED, RAN, WAITED
 
 _LIVE_SECS = 1 / 4
 _LEGEND = f"━ model  ┄ pause  {RAN} runs  {ASKED} waits for you  {WAITED * 2}3 for call 3"
-_KEYS = "enter shows it · esc closes · ←→ and +/− along the axis · [ ] turns · 0 whole turns"
+_KEYS = (
+    "{timeline_choose=enter} shows it · esc closes · {timeline_earlier=←}{timeline_later=→} and "
+    "{timeline_closer=+}/{timeline_further=−} along the axis · {timeline_turn_before=[} {timeline_turn_after=]}"
+    " turns · {timeline_whole=0} whole turns"
+)
 
 
 class _Lines(Widget, can_focus=False):
@@ -97,7 +102,7 @@ class TimelineScreen(ClosesItself, Screen[Row]):
         yield Static(Content("Nothing has happened yet."), id="nothing")
         yield Static(Content(_LEGEND), id="legend")
         yield self._about
-        yield Static(Content(_KEYS), id="keys")
+        yield Static(Content(with_keys(_KEYS, self.app)), id="keys")
 
     def on_mount(self) -> None:
         """Begin with the last turn. The timer sleeps where nothing goes on."""

@@ -114,7 +114,7 @@ def _state_cells(
 
 def _row(call: Call, several: bool, right: list[tuple[str, Style]], width: int, palette: Palette) -> Strip:
     mark = "▾ " if call.expanded else "▸ "
-    index = f"{call.index} " if several else ""
+    index = f"{call.number} " if several else ""
     tool = printable(call.tool or "…", newlines=False)
     room = width - sum(cell_len(text) for text, _ in right) - 2
     used = cell_len(mark + index + tool)

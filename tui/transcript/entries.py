@@ -200,6 +200,11 @@ class Call:
     expanded: bool = False
     toggled: set[str] = field(default_factory=set)
 
+    @property
+    def number(self) -> int:
+        """Its place in the batch as a person counts."""
+        return self.index + 1
+
     def enter(self, phase: Phase, now: float) -> None:
         """Begin a phase; the moments of all phases are kept for the lane."""
         self.phase = phase

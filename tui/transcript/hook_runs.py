@@ -49,7 +49,7 @@ def deed(event: HookRan) -> str:
     if answer == "abort":
         words = "ended the run"
     elif (known := _DEEDS.get((event.point, answer))) is not None:
-        words = known.format(call=event.context.call_index if event.context is not None else "")
+        words = known.format(call=event.context.call_index + 1 if event.context is not None else "")
     else:
         words = f"answered {answer} at {event.point}"
     return f"{words}: {event.reason}" if event.reason else words

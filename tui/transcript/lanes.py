@@ -70,7 +70,7 @@ def _with_cause(cells: str, call: Call, others: Sequence[Call], now: float) -> s
     cause = awaited_last(call, others, now) if call.follows else None
     begin = len(cells) - len(cells.lstrip())
     end = begin + len(cells[begin:]) - len(cells[begin:].lstrip(WAITED))
-    if cause is None or end - begin < len(mark := str(cause.index)) + 1:
+    if cause is None or end - begin < len(mark := str(cause.number)) + 1:
         return cells
     return cells[: end - len(mark)] + mark + cells[end:]
 
@@ -101,7 +101,7 @@ def course(call: Call, now: float) -> str:
         if seconds >= _WORTH_TELLING or (phase is Phase.RUNNING and call.has_run):
             told.append(f"{verb} {duration(seconds)}")
             if phase is Phase.QUEUED and call.follows:
-                told[-1] += " for " + ", ".join(map(str, call.follows))
+                told[-1] += " for " + ", ".join(str(index + 1) for index in call.follows)
     return " · ".join(told) if len(told) > 1 else ""
 
 

@@ -17,6 +17,7 @@ from textual.widgets import Static
 
 from domain.trust import TrustQuestion
 from tui.closing import ClosesItself
+from tui.key_hints import with_keys
 from tui.review.cramped import Cramped, fit, is_cramped
 from tui.review.keyboard_guard import Guarded, KeyboardGuard
 from tui.review.text.rows import Kind, Line, Row, digest_in_short, fold, in_home, shown
@@ -91,8 +92,8 @@ class TrustDialog(Guarded, ClosesItself, ModalScreen[bool]):
             yield Rows(id="wants")
             yield Static(id="more", markup=False)
             with HorizontalGroup(id="choices"):
-                yield Choice("n", "not now", "refuse")
-                yield Choice("y", "trust it as it is now", "trust")
+                yield Choice(with_keys("{trust_refuse=n}", self.app), "not now", "refuse")
+                yield Choice(with_keys("{trust_accept=y}", self.app), "trust it as it is now", "trust")
 
     def on_mount(self) -> None:
         """Mark the careful choice; keys come alive a while after all of it is on the screen."""
