@@ -10,7 +10,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 from weakref import WeakKeyDictionary
@@ -20,6 +20,7 @@ from textual.app import SystemCommand
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
+from textual.widget import AwaitMount
 from textual.widgets import Input, TextArea
 
 from tui.chat_screen import ChatScreen
@@ -118,9 +119,11 @@ class QuorumApp(Looks, TabbedApp, KeyedApp):
 
     # -- life -------------------------------------------------------------------------------------------------
 
-    def on_mount(self) -> None:
-        """Paint first; everything else begins after that."""
+    @on(events.Mount)
+    async def _paint_first(self) -> None:
+        """Everything else begins after that, and what was typed until then waits for the prompt."""
         self.tabs.begin()
+        await AwaitMount(self.chat, [self.chat])
         if not self.is_headless:
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGHUP):
@@ -227,6 +230,12 @@ class QuorumApp(Looks, TabbedApp, KeyedApp):
             self.notifier.turn_ended()
 
     # -- keys and commands ------------------------------------------------------------------------------------
+
+    def rebind(self, wishes: Mapping[str, str | Sequence[str]]) -> None:
+        """Have these keys; what is shown names them."""
+        super().rebind(wishes)
+        for tab in self.tabs.all:
+            tab.chat.state_changed()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Some keys belong to the chat alone, some work behind a question too."""

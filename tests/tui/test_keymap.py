@@ -150,7 +150,6 @@ async def test_hints_name_the_keys_that_the_person_has(tmp_path):
     async with on_stage(tmp_path, review(a_request(a_command("make")))) as stage:
         await stage.shows("shift+tab mode")
         stage.app.rebind({"review_approve": "p", "cycle_mode": "f6"})
-        stage.app.chat.state_changed()
         await stage.until(lambda: "f6 mode" in stage.text() and "shift+tab" not in stage.text())
         await stage.send("go")
         await stage.asked()
