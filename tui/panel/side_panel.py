@@ -78,6 +78,11 @@ class SidePanel(Widget, can_focus=False):
         self._no_room = arrangement.no_panel
         self._appear()
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether it is seen where it has room and something to show."""
+        return self._wanted
+
     def toggle(self) -> str:
         """Show the panel or hide it; answers what to say where that is not seen at once, else nothing."""
         self._wanted = not self._wanted

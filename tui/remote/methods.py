@@ -145,6 +145,15 @@ class Methods:
                 self._set_layout,
                 (Param("preset", "string", "the layout", choices=LAYOUTS),),
             ),
+            Method(
+                "route.set",
+                "Where a part of the screen is shown",
+                self._set_route,
+                (
+                    Param("content", "string", "the part", choices=("panel",)),
+                    Param("surface", "string", "beside the transcript, or nowhere", choices=("side", "none")),
+                ),
+            ),
         )
 
     def _settings(self) -> tuple[Method, ...]:
@@ -225,6 +234,13 @@ class Methods:
     async def _set_layout(self, params: JsonParams, _hand: Hand) -> object:
         self._app.action_set_layout(params["preset"])
         return {"preset": self._app.layout_wish}
+
+    async def _set_route(self, params: JsonParams, _hand: Hand) -> object:
+        panel = self._app.chat.panel
+        if panel.is_wanted != (params["surface"] == "side"):
+            self._app.chat.action_toggle_panel()
+        surface = "side" if panel.is_wanted else "none"
+        return {"content": params["content"], "surface": surface, "seen": panel.display}
 
     # -- settings -------------------------------------------------------------------------------------------
 

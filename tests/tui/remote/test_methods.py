@@ -50,6 +50,7 @@ async def test_discovery_lists_every_method_with_its_parameters(tmp_path: Path) 
             "screen.capture",
             "layout.get",
             "layout.set",
+            "route.set",
         ),
         *("keys.feed", "keymaps.list", "config.keys", "config.get", "config.set"),
     }
@@ -60,10 +61,10 @@ async def test_discovery_lists_every_method_with_its_parameters(tmp_path: Path) 
 
 async def test_a_method_that_there_is_not_is_named(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
-        error = await stage.refused("route.set")
+        error = await stage.refused("script.run")
 
     assert error.code == -32601
-    assert "'route.set'" in str(error)
+    assert "'script.run'" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +89,7 @@ async def test_a_method_that_there_is_not_is_named(tmp_path: Path) -> None:
         ("screen.capture", {"width": 9}, "from 10 to 500"),
         ("screen.capture", {"height": 301}, "from 5 to 300"),
         ("layout.set", {"preset": "odd"}, "one of auto"),
+        ("route.set", {"content": "plan", "surface": "side"}, "one of panel"),
         ("keys.feed", {"keys": "abc"}, "array of strings"),
         ("keys.feed", {"keys": ["a", 5]}, "array of strings"),
         ("keys.feed", {"keys": ["a", "nope"]}, "key 2, 'nope'"),
@@ -343,6 +345,18 @@ async def test_the_layout_is_told_and_set(tmp_path: Path) -> None:
         after = await stage.call("layout.set", preset="minimal")
 
         assert (before["preset"], after["preset"], stage.app.layout_wish) == ("auto", "minimal", "minimal")
+
+
+async def test_the_side_panel_is_shown_beside_the_transcript_or_nowhere(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        panel = stage.app.chat.panel
+        hidden = await stage.call("route.set", content="panel", surface="none")
+        again = await stage.call("route.set", content="panel", surface="none")
+        assert (hidden, again, panel.is_wanted) == (again, hidden, False)
+        shown = await stage.call("route.set", content="panel", surface="side")
+
+    assert shown == {"content": "panel", "surface": "side", "seen": False}  # nothing to show yet
+    assert panel.is_wanted
 
 
 # -- settings -------------------------------------------------------------------------------------------------
