@@ -12,6 +12,7 @@ import pytest
 
 from domain.path_policy import PathPolicy
 from domain.sandbox import SandboxOff
+from domain.summary import text_of
 from infrastructure.commands.run_command import RunCommand
 from infrastructure.sandbox.preflight import look_for_sandbox
 from infrastructure.sandbox.sandbox import Sandbox
@@ -64,7 +65,8 @@ class Household:
 
     async def run(self, command: str, **arguments: int) -> str:
         """What a model is told of the command."""
-        return await self.tool().execute({"command": command, **arguments}, context_with(RecordingControls()))
+        given = {"command": command, **arguments}
+        return text_of(await self.tool().execute(given, context_with(RecordingControls())))
 
 
 def a_household(folder: Path) -> Household:

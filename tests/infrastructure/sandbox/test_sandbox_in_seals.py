@@ -10,6 +10,7 @@ from domain.errors import HookFailure, StaleSeal, ToolError
 from domain.hook import Skip
 from domain.mode import Mode
 from domain.seal import Seal
+from domain.summary import text_of
 from infrastructure.building_blocks import own_paths
 from infrastructure.building_blocks import sandbox as sandbox_of
 from infrastructure.commands.environment import command_environment
@@ -116,7 +117,7 @@ async def test_our_files_are_found_by_the_settings(household: Household, review:
         {"command": "cat state/quorum/ledger"}, context_with(RecordingControls())
     )
 
-    assert "No such file" in told
+    assert "No such file" in text_of(told)
 
 
 def a_custom_tool(household: Household, *, sandbox: bool, choice: str = "auto") -> CustomTool:
