@@ -23,8 +23,9 @@ class StyleTrack:
     def append(self, text: str, styles: Styles) -> None:
         """More text, styled so."""
         for change in moved(styles, self._length):
-            if change.at <= self._reach and len(self._head) < _MOST:
-                self._head.append(change)
+            if change.at <= self._reach and len(self._head) <= _MOST:
+                # after the last that is kept nothing is styled, rather than all like that one
+                self._head.append(change if len(self._head) < _MOST else StyleChange(change.at, ""))
             self._tail.append(change)
             if len(self._tail) > _MOST:
                 self._let_go()

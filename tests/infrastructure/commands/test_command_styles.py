@@ -68,6 +68,12 @@ def test_of_a_flood_of_styles_those_of_both_ends_are_kept() -> None:
     assert printed.styles[-1].at <= len(printed.text)
 
 
+def test_behind_the_last_style_that_is_kept_the_text_is_plain() -> None:
+    printed = kept(b"\x1b[31mx\x1b[0my" * 1_500)
+
+    assert seen(printed).endswith("\x1b[31mx\x1b[0my\x1b[m" + "xy" * 500)
+
+
 def test_a_long_line_of_styles_and_backspaces_is_read_in_one_go() -> None:
     printed = kept(b"ab" + b"\x1b[31m" * 3_000 + b"\x08" * 60_000 + b"c")
 
