@@ -221,7 +221,8 @@ async def test_a_warden_that_does_not_answer_is_replaced_by_our_own_sweep(root: 
     ending = await process.wait()
 
     assert ending.warden_lost
-    assert ending.exit_code is None
+    # It may have come to end the shell, or what that waited for, and told so, before it was stopped.
+    assert ending.exit_code in {None, -signal.SIGTERM, 128 + signal.SIGTERM}
     assert ending.left == ()
     assert not daemon.is_alive()
 
