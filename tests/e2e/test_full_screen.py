@@ -58,7 +58,7 @@ def test_reads_overlap_an_edit_is_approved_and_a_command_rejected_with_a_reason(
             terminal.submit("replace first with primo in a.py and run pytest")
             terminal.wait_for("Review")
             terminal.wait_for("primo = 1")
-        terminal.press_when_awake("y", "run_command")
+        terminal.press_when_awake("y", "call 2 of 2")
         terminal.press_when_awake("r", "with this reason")
         terminal.type("not now\r")
         terminal.wait_for("not now")

@@ -359,6 +359,8 @@ async def test_the_settings_of_a_folder_let_nothing_run_that_would_be_asked_abou
 
 # ------------------------------------------------------------------ trusting a folder
 
+TRUSTED = "offline/of-the-folder in "  # as the welcome says it; the question about the folder names the model too
+
 
 def marked(trap: Trap, *, more: str = "") -> None:
     """Settings that show by what the app calls its model whether they count."""
@@ -404,10 +406,10 @@ def test_a_trusted_file_counts_until_one_byte_of_it_is_another(trap: Trap, tmp_p
     marked(trap)
     with opened(trap, tmp_path, rows=24, columns=80) as terminal:
         terminal.wait_for("Trust this folder?")
-        terminal.press_when_awake("y", "of-the-folder", within=8)
+        terminal.press_when_awake("y", TRUSTED, within=8)
 
     with opened(trap, tmp_path) as terminal:
-        terminal.wait_for("of-the-folder")
+        terminal.wait_for(TRUSTED)
         assert "Trust this folder?" not in terminal.painted
 
     marked(trap, more="#")
@@ -440,7 +442,7 @@ def test_what_cannot_be_remembered_is_trusted_for_the_session_and_said_so(trap: 
     state.write_text("damaged")
     with opened(trap, tmp_path) as terminal:
         terminal.wait_for("Trust this folder?")
-        terminal.press_when_awake("y", "of-the-folder", within=8)
+        terminal.press_when_awake("y", TRUSTED, within=8)
         terminal.wait_for("is trusted in this session only")
 
     assert state.read_text() == "damaged"

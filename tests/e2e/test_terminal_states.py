@@ -137,7 +137,7 @@ def test_suspended_while_a_turn_runs_and_a_question_is_open_the_question_wants_t
             time.sleep(0.3)
         assert (project / "a.py").read_text(encoding="utf-8") == "first = 1\n"
 
-        terminal.press_when_awake("y", "ok")
+        terminal.press_when_awake("y", "+1 −1")
         eventually(lambda: "primo" in (project / "a.py").read_text(), within=10, what="the edit")
         quit_app(terminal)
 
@@ -202,7 +202,7 @@ def test_with_no_color_not_one_sequence_for_a_colour_is_sent(project: Path) -> N
         terminal.wait_for("offline")
         terminal.submit("replace first with primo in a.py and read a.py")
         terminal.wait_for("Review")
-        terminal.press_when_awake("y", "ok")
+        terminal.press_when_awake("y", "+1 −1")
         terminal.type("\x10")  # the palette
         terminal.wait_for("Search for commands")
         terminal.type("wide")
@@ -230,7 +230,7 @@ def test_the_ansi_theme_sends_no_colour_but_the_sixteen(project: Path) -> None:
         with terminal.fresh():
             terminal.submit("replace first with primo in a.py and read a.py")
             terminal.wait_for("Review")
-            terminal.press_when_awake("y", "ok")
+            terminal.press_when_awake("y", "+1 −1")
             colours = colours_in(terminal.raw)
         assert colours
         assert [each for each in colours if re.search("[34]8[;:]", each)] == []
