@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from domain.conversation import AssistantMessage, Message, ToolResults, UserMessage
+from domain.conversation import AssistantMessage, Message, ToolResults, UserMessage, in_common
 from domain.json_text import opening, size_of
 from domain.response import ContentBlock, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
 
@@ -33,7 +33,8 @@ class ContextMeter:
     def __init__(self, fixed_bytes: int = 0) -> None:
         self._fixed = fixed_bytes
         self._on_top = 0.0
-        self._sizes: list[tuple[Message, int]] = []
+        self._seen: list[Message] = []
+        self._totals = [0]  # of the first so many of them
         self.per_byte = _USUAL
 
     @property
@@ -58,15 +59,12 @@ class ContextMeter:
 
     def _bytes(self, messages: Sequence[Message]) -> int:
         """Their bytes; those of messages seen before at the same place are not counted again."""
-        known, total = self._sizes, 0
-        for place, message in enumerate(messages):
-            if place < len(known) and known[place][0] is message:
-                total += known[place][1]
-                continue
-            del known[place:]
-            known.append((message, _bytes_of(message)))
-            total += known[place][1]
-        return total
+        same = in_common(self._seen, messages)
+        del self._seen[same:], self._totals[same + 1 :]
+        for message in messages[same:]:
+            self._seen.append(message)
+            self._totals.append(self._totals[-1] + _bytes_of(message))
+        return self._totals[-1]
 
 
 def _bytes_of(message: Message) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import is_
 from typing import TypeAlias
 
 from domain.errors import ConversationError
@@ -117,6 +118,13 @@ class Conversation:
         if (call := unpaired_call(closed)) is not None:
             raise ConversationError(f"the call {call} and its result would come apart")
         self._messages = list(messages)
+
+
+def in_common(one: Sequence[Message], other: Sequence[Message]) -> int:
+    """With how many of the very same messages both begin."""
+    if all(map(is_, one, other)):  # as nearly always: one of them only goes further
+        return min(len(one), len(other))
+    return next(place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] is not pair[1])
 
 
 def unpaired_call(messages: Sequence[Message]) -> str | None:

@@ -17,7 +17,7 @@ from domain.response import LlmResponse
 from infrastructure.providers.amazon_bedrock import BedrockAccess
 from infrastructure.providers.amazon_stream import is_framed, unframed
 from infrastructure.providers.anthropic_answer import MessagesAnswer
-from infrastructure.providers.anthropic_payload import messages_payload
+from infrastructure.providers.anthropic_payload import messages_history, messages_payload
 from infrastructure.providers.endpoint import AzureAccess, Endpoint, PublicService
 from infrastructure.providers.exchange import EVENT_STREAM, read_answer
 from infrastructure.providers.google_vertex import VertexAccess
@@ -72,7 +72,8 @@ class AnthropicMessages:
         self._endpoint = endpoint
         self._failures = endpoint.failures()
         self._max_tokens = max_output_tokens or DEFAULT_MAX_OUTPUT_TOKENS
-        self._needs_signatures = endpoint.cloud is not None or endpoint.host.endswith(".anthropic.com")
+        is_official = endpoint.cloud is not None or endpoint.host.endswith(".anthropic.com")
+        self._history = messages_history(endpoint.provider, needs_signatures=is_official)
         self._client: _Client | None = None
         self._loading = threading.Lock()
 
@@ -100,9 +101,8 @@ class AnthropicMessages:
 
         body = messages_payload(
             request,
-            provider=self.provider,
+            history=self._history,
             max_tokens=self._max_tokens,
-            needs_signatures=self._needs_signatures,
         )
         answer = MessagesAnswer(self.provider, on_event, self._failures)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from domain.conversation import AssistantMessage, Message, ToolResults, UserMessage
 from domain.json_value import JsonObject, JsonValue
@@ -18,6 +18,7 @@ from domain.response import (
 )
 from domain.tool import ToolResultMessage
 from infrastructure.providers.json_fields import text_of, whole
+from infrastructure.providers.rendered_history import RenderedHistory
 from infrastructure.providers.sent_calls import SentIds, sent_name, sent_output, sent_prompt
 from infrastructure.providers.sent_images import images_of
 from infrastructure.providers.wire import WireRequest
@@ -29,21 +30,20 @@ _THINKING = ("thinking", "redacted_thinking")
 _RUN_THERE = ("server_tool_use", "mcp_tool_use")
 _GO_ON = "(go on)"
 
-_Turn = tuple[str, list[dict[str, JsonValue]]]
+Turn: TypeAlias = tuple[str, Sequence[dict[str, JsonValue]]]
+"""A role and its blocks, in the form of the API."""
+_OpenTurn: TypeAlias = tuple[str, list[dict[str, JsonValue]]]
 
 
 def messages_payload(
-    request: WireRequest, *, provider: str, max_tokens: int, needs_signatures: bool = True
+    request: WireRequest, *, history: RenderedHistory[Turn], max_tokens: int
 ) -> dict[str, JsonValue]:
-    """The body of a request. Reasoning and opaque blocks of other providers are left out.
-
-    Anthropic signs thinking and refuses any that is not (`needs_signatures`). Others who speak its API sign
-    nothing, and some of them refuse calls that come back without the thinking before them.
+    """The body of a request, with its `messages_history`.
 
     Cache marks stand after the tools, the system text and the last two user messages: what comes before
     them is the same in the next request.
     """
-    answers_joined = _alternating(_turns(request, provider, needs_signatures))
+    answers_joined = _alternating(history.of(request))
     turns = _alternating(_acceptable(answers_joined, is_paused=_is_paused(request.messages)))
     _begin_and_end_with_user(turns, request.messages)
     _mark_cached(turns)
@@ -71,29 +71,41 @@ def _tool_choice(request: WireRequest) -> JsonObject:
             assert_never(never)
 
 
-def _turns(request: WireRequest, provider: str, needs_signatures: bool) -> Iterator[_Turn]:
-    ids = SentIds(odd=_FOREIGN_ID)
-    for message in request.messages:
+def messages_history(provider: str, *, needs_signatures: bool = True) -> RenderedHistory[Turn]:
+    """Conversations as this provider is sent them, without reasoning and opaque blocks of others.
+
+    Anthropic signs thinking and refuses any that is not (`needs_signatures`). Others who speak its API sign
+    nothing, and some of them refuse calls that come back without the thinking before them.
+    """
+    return RenderedHistory(lambda: _Turns(provider, needs_signatures))
+
+
+class _Turns:
+    def __init__(self, provider: str, needs_signatures: bool) -> None:
+        self._provider, self._needs_signatures = provider, needs_signatures
+        self._ids = SentIds(odd=_FOREIGN_ID)
+
+    def __call__(self, message: Message, request: WireRequest) -> Iterator[Turn]:
         match message:
             case UserMessage():
-                yield "user", [*_images(message, request), _text(sent_prompt(message.text))]
+                yield "user", (*_images(message, request), _text(sent_prompt(message.text)))
             case AssistantMessage():
                 content = message.response.content
                 calls = any(isinstance(block, ToolUseBlock) for block in content)
-                blocks = _answer_blocks(content, provider, ids, unsigned=calls and not needs_signatures)
-                yield "assistant", list(blocks)
+                unsigned = calls and not self._needs_signatures
+                yield "assistant", tuple(_answer_blocks(content, self._provider, self._ids, unsigned=unsigned))
             case ToolResults():
-                yield "user", [_result(result, ids) for result in message.results]
+                yield "user", tuple(_result(result, self._ids) for result in message.results)
             case _:
                 assert_never(message)
 
 
-def _alternating(turns: Iterable[_Turn]) -> list[_Turn]:
+def _alternating(turns: Iterable[Turn]) -> list[_OpenTurn]:
     """The turns with neighbours of one role joined, as the API demands that roles alternate.
 
     An answer that thinks cannot be joined to one that does not: thinking must come first.
     """
-    joined: list[_Turn] = []
+    joined: list[_OpenTurn] = []
     for role, blocks in turns:
         if not blocks:
             continue
@@ -106,7 +118,7 @@ def _alternating(turns: Iterable[_Turn]) -> list[_Turn]:
     return joined
 
 
-def _acceptable(turns: list[_Turn], *, is_paused: bool) -> Iterator[_Turn]:
+def _acceptable(turns: list[_OpenTurn], *, is_paused: bool) -> Iterator[Turn]:
     """The turns without blocks that the API refuses.
 
     These are a call that the provider runs itself but that never got its result (only a paused answer at
@@ -124,7 +136,7 @@ def _acceptable(turns: list[_Turn], *, is_paused: bool) -> Iterator[_Turn]:
         yield role, blocks
 
 
-def _begin_and_end_with_user(turns: list[_Turn], messages: Sequence[Message]) -> None:
+def _begin_and_end_with_user(turns: list[_OpenTurn], messages: Sequence[Message]) -> None:
     """Add a word of the person where the API wants one: first, and, but for an answer that paused, last."""
     if not turns or turns[0][0] == "assistant":
         turns.insert(0, ("user", [_text(_GO_ON)]))
@@ -195,7 +207,7 @@ def _result(result: ToolResultMessage, ids: SentIds) -> dict[str, JsonValue]:
     }
 
 
-def _mark_cached(turns: list[_Turn]) -> None:
+def _mark_cached(turns: list[_OpenTurn]) -> None:
     users = [blocks for role, blocks in turns if role == "user"]
     for blocks in users[-_CACHED_USER_MESSAGES:]:
         blocks[-1] = {**blocks[-1], "cache_control": _CACHED}

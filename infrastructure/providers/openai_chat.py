@@ -9,7 +9,7 @@ from domain.response import LlmResponse
 from infrastructure.providers.endpoint import AzureAccess, Endpoint
 from infrastructure.providers.openai_answer import ChatAnswer
 from infrastructure.providers.openai_client import OPENAI_IMAGES, OpenAiClient
-from infrastructure.providers.openai_payload import chat_payload
+from infrastructure.providers.openai_payload import chat_history, chat_payload
 from infrastructure.providers.wire import WireRequest
 
 
@@ -26,6 +26,7 @@ class OpenAiChat:
             if endpoint.host.endswith(".openai.com") or isinstance(endpoint.cloud, AzureAccess)
             else "max_tokens"
         )
+        self._history = chat_history(endpoint.provider)
         self._client = OpenAiClient(endpoint, "chat")
         self._models_that_miss_reasoning: set[str] = set()
 
@@ -65,7 +66,7 @@ class OpenAiChat:
     async def _send(self, request: WireRequest, on_event: OnStreamEvent) -> LlmResponse:
         body = chat_payload(
             request,
-            provider=self.provider,
+            history=self._history,
             max_tokens=self._max_tokens,
             max_tokens_field=self._max_tokens_field,
             fills_reasoning=request.model in self._models_that_miss_reasoning,

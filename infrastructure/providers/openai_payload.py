@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import assert_never
 
-from domain.conversation import AssistantMessage, ToolResults, UserMessage
+from domain.conversation import AssistantMessage, Message, ToolResults, UserMessage
 from domain.json_value import JsonObject, JsonValue
 from domain.response import ContentBlock, LlmResponse, OpaqueBlock, ReasoningBlock, ToolUseBlock
 from infrastructure.providers.json_fields import object_of, text_of, whole
+from infrastructure.providers.rendered_history import RenderedHistory
 from infrastructure.providers.sent_calls import SentIds, sent_name, sent_output, sent_prompt
 from infrastructure.providers.sent_images import data_url, images_of
 from infrastructure.providers.wire import WireRequest
@@ -21,16 +22,16 @@ CALL_EXTRA = "call_extra"
 def chat_payload(
     request: WireRequest,
     *,
-    provider: str,
+    history: RenderedHistory[JsonObject],
     max_tokens: int | None,
     max_tokens_field: str,
     fills_reasoning: bool = False,
 ) -> dict[str, JsonValue]:
-    """The body of a request. Reasoning and opaque blocks of other providers are left out.
+    """The body of a request, with its `chat_history`.
 
     `fills_reasoning` gives answers that come without reasoning a blank one.
     """
-    messages = _messages(request, provider)
+    messages = [*_instructions(request), *history.of(request)]
     payload: dict[str, JsonValue] = {
         "model": request.model,
         "stream": True,
@@ -64,24 +65,37 @@ def _tool_choice(request: WireRequest) -> JsonValue:
             assert_never(never)
 
 
-def _messages(request: WireRequest, provider: str) -> Iterator[JsonObject]:
+def _instructions(request: WireRequest) -> Iterator[JsonObject]:
     if request.system.strip():
         yield {"role": "system", "content": whole(request.system)}
-    ids = SentIds(anew=False)
-    after_results = False
-    for message in request.messages:
+
+
+def chat_history(provider: str) -> RenderedHistory[JsonObject]:
+    """Conversations as this provider is sent them, without reasoning and opaque blocks of others."""
+    return RenderedHistory(lambda: _Messages(provider))
+
+
+class _Messages:
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+        self._ids = SentIds(anew=False)
+        self._after_results = False
+
+    def __call__(self, message: Message, request: WireRequest) -> Iterator[JsonObject]:
         match message:
             case UserMessage():
-                after_results = False
+                self._after_results = False
                 yield {"role": "user", "content": _said(message, request)}
             case AssistantMessage():
-                yield from _answer(message.response, provider, ids, after_results=after_results)
+                yield from _answer(
+                    message.response, self._provider, self._ids, after_results=self._after_results
+                )
             case ToolResults():
-                after_results = True
+                self._after_results = True
                 for result in message.results:
                     yield {
                         "role": "tool",
-                        "tool_call_id": ids.of_result(result.tool_use_id),
+                        "tool_call_id": self._ids.of_result(result.tool_use_id),
                         "content": sent_output(result.output),
                     }
             case _:

@@ -9,7 +9,7 @@ from domain.response import LlmResponse
 from infrastructure.providers.endpoint import Endpoint
 from infrastructure.providers.openai_client import OPENAI_IMAGES, OpenAiClient
 from infrastructure.providers.responses_answer import ResponsesAnswer
-from infrastructure.providers.responses_payload import responses_payload
+from infrastructure.providers.responses_payload import responses_history, responses_payload
 from infrastructure.providers.wire import WireRequest
 
 
@@ -20,6 +20,7 @@ class OpenAiResponses:
         self._endpoint = endpoint
         self._failures = endpoint.failures()
         self._max_tokens = max_output_tokens
+        self._history = responses_history(endpoint.provider)
         self._client = OpenAiClient(endpoint, "responses")
         self._models_without_reasoning: set[str] = set()
 
@@ -59,7 +60,7 @@ class OpenAiResponses:
     async def _send(self, request: WireRequest, on_event: OnStreamEvent) -> LlmResponse:
         body = responses_payload(
             request,
-            provider=self.provider,
+            history=self._history,
             max_tokens=self._max_tokens,
             wants_reasoning=request.model not in self._models_without_reasoning,
         )

@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from domain.conversation import AssistantMessage, ToolResults, UserMessage
+from domain.conversation import AssistantMessage, Message, ToolResults, UserMessage
 from domain.json_value import JsonObject, JsonValue
 from domain.response import LlmResponse, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
 from infrastructure.providers.json_fields import text_of, whole
+from infrastructure.providers.rendered_history import RenderedHistory
 from infrastructure.providers.sent_calls import SentIds, sent_name, sent_output, sent_prompt
 from infrastructure.providers.sent_images import data_url, images_of
 from infrastructure.providers.wire import WireRequest
@@ -21,9 +22,13 @@ OpenAI wants that back with the text, and its newer models do worse without."""
 
 
 def responses_payload(
-    request: WireRequest, *, provider: str, max_tokens: int | None, wants_reasoning: bool
+    request: WireRequest,
+    *,
+    history: RenderedHistory[JsonObject],
+    max_tokens: int | None,
+    wants_reasoning: bool,
 ) -> dict[str, JsonValue]:
-    """The body of a request. Reasoning and opaque blocks of other providers are left out.
+    """The body of a request, with its `responses_history`.
 
     `wants_reasoning` asks for reasoning in the encrypted form in which it can go back: nothing is stored.
     """
@@ -31,7 +36,7 @@ def responses_payload(
         "model": request.model,
         "stream": True,
         "store": False,
-        "input": list(_items(request, provider)),
+        "input": history.of(request),
     }
     if request.system.strip():
         payload["instructions"] = whole(request.system)
@@ -65,19 +70,27 @@ def _tool_choice(request: WireRequest) -> JsonValue:
             assert_never(never)
 
 
-def _items(request: WireRequest, provider: str) -> Iterator[JsonObject]:
-    ids = SentIds()
-    for message in request.messages:
+def responses_history(provider: str) -> RenderedHistory[JsonObject]:
+    """Conversations as this provider is sent them, without reasoning and opaque blocks of others."""
+    return RenderedHistory(lambda: _Items(provider))
+
+
+class _Items:
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+        self._ids = SentIds()
+
+    def __call__(self, message: Message, request: WireRequest) -> Iterator[JsonObject]:
         match message:
             case UserMessage():
                 yield {"role": "user", "content": _said(message, request)}
             case AssistantMessage():
-                yield from _acceptable(list(_answer(message.response, provider, ids)))
+                yield from _acceptable(list(_answer(message.response, self._provider, self._ids)))
             case ToolResults():
                 for result in message.results:
                     yield {
                         "type": "function_call_output",
-                        "call_id": ids.of_result(result.tool_use_id),
+                        "call_id": self._ids.of_result(result.tool_use_id),
                         "output": sent_output(result.output),
                     }
             case _:

@@ -18,9 +18,9 @@ from domain.replay import state_of
 from domain.report import RunStatus
 from domain.response import LlmResponse
 from domain.review import RejectAndInterrupt
-from infrastructure.providers.anthropic_payload import messages_payload
-from infrastructure.providers.openai_payload import chat_payload
-from infrastructure.providers.responses_payload import responses_payload
+from infrastructure.providers.anthropic_payload import messages_history, messages_payload
+from infrastructure.providers.openai_payload import chat_history, chat_payload
+from infrastructure.providers.responses_payload import responses_history, responses_payload
 from infrastructure.providers.wire import WireRequest
 from tests.application.test_run_agent import DOWN, READ, Bench, reads, writes
 from tests.application.test_taking_up import records_of
@@ -204,9 +204,11 @@ def assert_legal_wherever_killed(bench: Bench) -> None:
     assert state_of(records).messages == bench.conversation.messages
     for sent in bench.session.sent:
         request = WireRequest(model="m", system="", messages=sent.messages, tools=(READ,), tool_choice="auto")
-        read_messages(messages_payload(request, provider="p", max_tokens=9))
-        read_chat(chat_payload(request, provider="p", max_tokens=9, max_tokens_field="max_tokens"))
-        read_responses(responses_payload(request, provider="p", max_tokens=9, wants_reasoning=False))
+        read_messages(messages_payload(request, history=messages_history("p"), max_tokens=9))
+        read_chat(chat_payload(request, history=chat_history("p"), max_tokens=9, max_tokens_field="max_tokens"))
+        read_responses(
+            responses_payload(request, history=responses_history("p"), max_tokens=9, wants_reasoning=False)
+        )
     for end in range(len(records) + 1):
         dead = state_of(records[:end])
         assert unpaired_call(dead.messages[:-1] if dead.open_calls else dead.messages) is None

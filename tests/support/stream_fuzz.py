@@ -14,13 +14,13 @@ from domain.response import LlmResponse, TextBlock, Usage
 from domain.stream import Delta, StreamEvent
 from domain.tool import ToolCall, ToolResultMessage
 from infrastructure.providers.anthropic_answer import MessagesAnswer
-from infrastructure.providers.anthropic_payload import messages_payload
+from infrastructure.providers.anthropic_payload import messages_history, messages_payload
 from infrastructure.providers.exchange import Answer, read_answer
 from infrastructure.providers.failures import Failures
 from infrastructure.providers.openai_answer import ChatAnswer
-from infrastructure.providers.openai_payload import chat_payload
+from infrastructure.providers.openai_payload import chat_history, chat_payload
 from infrastructure.providers.responses_answer import ResponsesAnswer
-from infrastructure.providers.responses_payload import responses_payload
+from infrastructure.providers.responses_payload import responses_history, responses_payload
 from infrastructure.providers.wire import WireRequest
 from tests.support.request_rules import read_chat, read_messages, read_responses
 from tests.support.sse_server import Dialect
@@ -141,8 +141,17 @@ def _check_history(dialect: Dialect, response: LlmResponse) -> None:
     assert unpaired_call(conversation.messages) is None
     request = WireRequest(model="m", system="", messages=conversation.messages, tools=(), tool_choice="auto")
     owner = {other: "p" if other == dialect else "q" for other in DIALECTS}
-    read_messages(messages_payload(request, provider=owner["anthropic"], max_tokens=9), thinking_first=False)
-    read_chat(
-        chat_payload(request, provider=owner["openai-chat"], max_tokens=None, max_tokens_field="max_tokens")
+    read_messages(
+        messages_payload(request, history=messages_history(owner["anthropic"]), max_tokens=9),
+        thinking_first=False,
     )
-    read_responses(responses_payload(request, provider=owner["openai"], max_tokens=None, wants_reasoning=True))
+    read_chat(
+        chat_payload(
+            request, history=chat_history(owner["openai-chat"]), max_tokens=None, max_tokens_field="max_tokens"
+        )
+    )
+    read_responses(
+        responses_payload(
+            request, history=responses_history(owner["openai"]), max_tokens=None, wants_reasoning=True
+        )
+    )

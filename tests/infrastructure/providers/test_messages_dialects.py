@@ -26,7 +26,7 @@ from domain.response import (
 )
 from domain.stream import Delta, StreamEvent, ToolCallDelta
 from infrastructure.providers.anthropic_answer import MessagesAnswer
-from infrastructure.providers.anthropic_payload import messages_payload
+from infrastructure.providers.anthropic_payload import messages_history, messages_payload
 from infrastructure.providers.failures import Failures
 from infrastructure.providers.wire import WireRequest
 from tests.support.session_rigs import server_rig
@@ -83,7 +83,7 @@ def _read(*events: dict[str, Any]) -> tuple[LlmResponse, list[StreamEvent]]:
 def _sent_back(response: LlmResponse) -> list[dict[str, Any]]:
     messages = (UserMessage("go"), AssistantMessage(response))
     request = WireRequest(model="m", system="", messages=messages, tools=(), tool_choice="auto")
-    body: dict[str, Any] = messages_payload(request, provider="p", max_tokens=9)
+    body: dict[str, Any] = messages_payload(request, history=messages_history("p"), max_tokens=9)
     blocks: list[dict[str, Any]] = body["messages"][1]["content"]
     return blocks
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from domain.conversation import AssistantMessage, Conversation, Message, ToolResults, UserMessage, unpaired_call
+from domain.image import Image
 from domain.json_value import JsonObject
 from domain.response import (
     END_TURN,
@@ -29,10 +32,11 @@ from domain.response import (
     ToolUseBlock,
 )
 from domain.tool import ToolResultMessage
-from infrastructure.providers.anthropic_payload import messages_payload
+from infrastructure.providers.anthropic_payload import messages_history, messages_payload
 from infrastructure.providers.json_fields import whole
-from infrastructure.providers.openai_payload import CALL_EXTRA, chat_payload
-from infrastructure.providers.responses_payload import MESSAGE_PHASE, responses_payload
+from infrastructure.providers.openai_payload import CALL_EXTRA, chat_history, chat_payload
+from infrastructure.providers.rendered_history import RenderedHistory
+from infrastructure.providers.responses_payload import MESSAGE_PHASE, responses_history, responses_payload
 from infrastructure.providers.wire import WireRequest
 from tests.support.request_rules import Said, read_chat, read_messages, read_responses
 from tests.support.sse_server import Dialect
@@ -166,31 +170,42 @@ def _histories(draw: st.DrawFn, dialect: Dialect) -> tuple[Message, ...]:
     return conversation.messages
 
 
+Build = Callable[[WireRequest], dict[str, Any]]
+
+
 @dataclass(frozen=True, slots=True)
 class Api:
-    """A form of request: how it is built, how it is read, and what of an answer it can say."""
+    """A form of request: how one after the other is built, how it is read, and what of an answer it can say."""
 
-    build: Callable[[WireRequest], dict[str, Any]]
+    builder: Callable[[], Build]
     read: Callable[[dict[str, Any]], list[Said]]
     texts: Callable[[LlmResponse], list[str]]
     tells_failure: bool
 
+    def build(self, request: WireRequest) -> dict[str, Any]:
+        """The first request of all."""
+        return self.builder()(request)
+
 
 APIS: dict[Dialect, Api] = {
     "anthropic": Api(
-        build=lambda request: messages_payload(request, provider=OWN, max_tokens=9),
+        builder=lambda: partial(messages_payload, history=messages_history(OWN), max_tokens=9),
         read=read_messages,
         texts=lambda response: [b.text for b in response.content if isinstance(b, TextBlock)],
         tells_failure=True,
     ),
     "openai": Api(
-        build=lambda request: responses_payload(request, provider=OWN, max_tokens=9, wants_reasoning=True),
+        builder=lambda: partial(
+            responses_payload, history=responses_history(OWN), max_tokens=9, wants_reasoning=True
+        ),
         read=read_responses,
         texts=lambda response: [b.text for b in response.content if isinstance(b, TextBlock)],
         tells_failure=False,
     ),
     "openai-chat": Api(
-        build=lambda request: chat_payload(request, provider=OWN, max_tokens=9, max_tokens_field="max_tokens"),
+        builder=lambda: partial(
+            chat_payload, history=chat_history(OWN), max_tokens=9, max_tokens_field="max_tokens"
+        ),
         read=read_chat,
         texts=lambda response: [response.text_content()],
         tells_failure=False,
@@ -314,6 +329,49 @@ def test_a_longer_history_begins_as_the_shorter_one_did(dialect: Dialect, data: 
     shorter = messages[: data.draw(st.sampled_from(ends)) + 1]
     before, after = (api.read(api.build(_request(part))) for part in (shorter, messages))
     assert after[: len(before)] == before
+
+
+PICTURE = Image(name="a.png", media_type="image/png", width=1, height=1, size_bytes=4, sha256="ab" * 32)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@MANY
+@given(data=st.data())
+def test_what_was_sent_before_changes_nothing_of_what_is_sent_and_stays_as_it_was(
+    dialect: Dialect, data: st.DataObject
+) -> None:
+    firsts = [UserMessage("look", images=(PICTURE,)) for _ in range(6)]
+    conversations = [
+        (data.draw(st.sampled_from(firsts)), *data.draw(_histories(dialect)))
+        for _ in range(data.draw(st.integers(1, 6), label="conversations"))
+    ]
+    built_by_one, sent = APIS[dialect].builder(), []
+    for _ in range(data.draw(st.integers(2, 12), label="requests")):
+        conversation = data.draw(st.sampled_from(conversations))
+        request = _request(conversation[: data.draw(st.integers(0, len(conversation)))])
+        if data.draw(st.booleans()):
+            request = replace(request, images={PICTURE.sha256: data.draw(st.sampled_from(["AAAA", "BBBB"]))})
+        body = built_by_one(request)
+        assert body == APIS[dialect].build(request)
+        sent.append((body, deepcopy(body)))
+    assert all(body == as_sent for body, as_sent in sent)
+
+
+def test_a_conversation_that_goes_on_is_rendered_from_where_it_stood() -> None:
+    rendered: list[Message] = []
+
+    def render(message: Message, _request: WireRequest) -> list[str]:
+        rendered.append(message)
+        return [type(message).__name__]
+
+    history = RenderedHistory(lambda: render)
+    messages = [UserMessage(str(n)) for n in range(20)]
+    assert history.of(_request(messages[:10])) == ["UserMessage"] * 10
+    assert history.of(_request(messages)) == ["UserMessage"] * 20
+    assert rendered == messages
+
+    history.of(_request([*messages[:15], UserMessage("another")]))  # as after a rewind
+    assert rendered[20:] == [*messages[:15], UserMessage("another")]
 
 
 HISTORIES: list[tuple[Message, ...]] = [

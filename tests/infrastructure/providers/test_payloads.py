@@ -18,8 +18,8 @@ from domain.response import (
     ToolUseBlock,
 )
 from domain.tool import ToolResultMessage
-from infrastructure.providers.anthropic_payload import messages_payload
-from infrastructure.providers.openai_payload import chat_payload
+from infrastructure.providers.anthropic_payload import messages_history, messages_payload
+from infrastructure.providers.openai_payload import chat_history, chat_payload
 from infrastructure.providers.wire import WireRequest
 
 TOOL: JsonObject = {"name": "t", "description": "d", "input_schema": {"type": "object"}}
@@ -41,12 +41,12 @@ def _request(*messages: Message, tools: tuple[JsonObject, ...] = (), system: str
 
 
 def _anthropic(*messages: Message, **more: Any) -> dict[str, Any]:
-    return messages_payload(_request(*messages, **more), provider="p", max_tokens=9)
+    return messages_payload(_request(*messages, **more), history=messages_history("p"), max_tokens=9)
 
 
 def _chat(*messages: Message, **more: Any) -> dict[str, Any]:
     request = _request(*messages, **more)
-    return chat_payload(request, provider="p", max_tokens=None, max_tokens_field="max_tokens")
+    return chat_payload(request, history=chat_history("p"), max_tokens=None, max_tokens_field="max_tokens")
 
 
 def test_anthropic_gets_neighbours_of_one_role_as_one_message() -> None:

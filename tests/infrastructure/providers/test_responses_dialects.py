@@ -13,7 +13,7 @@ from domain.stream import Delta, ReasoningDelta, StreamEvent, ToolCallDelta
 from domain.tool import ToolResultMessage
 from infrastructure.providers.failures import Failures
 from infrastructure.providers.responses_answer import ResponsesAnswer
-from infrastructure.providers.responses_payload import responses_payload
+from infrastructure.providers.responses_payload import responses_history, responses_payload
 from infrastructure.providers.wire import WireRequest
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import Raw, Refuse, Say
@@ -55,7 +55,9 @@ def _read(*events: dict[str, Any]) -> tuple[LlmResponse, list[StreamEvent]]:
 def _sent_back(response: LlmResponse, *after: Message) -> list[dict[str, Any]]:
     messages = (UserMessage("go"), AssistantMessage(response), *after)
     request = WireRequest(model="m", system="s", messages=messages, tools=(), tool_choice="auto")
-    body: dict[str, Any] = responses_payload(request, provider="p", max_tokens=None, wants_reasoning=True)
+    body: dict[str, Any] = responses_payload(
+        request, history=responses_history("p"), max_tokens=None, wants_reasoning=True
+    )
     items: list[dict[str, Any]] = body["input"][1:]
     return items
 
@@ -64,7 +66,7 @@ def test_nothing_is_stored_and_reasoning_is_asked_for_in_a_form_that_can_go_back
     request = WireRequest(
         model="m", system="Be brief.", messages=(UserMessage("a"),), tools=(), tool_choice="auto"
     )
-    body = responses_payload(request, provider="p", max_tokens=7, wants_reasoning=True)
+    body = responses_payload(request, history=responses_history("p"), max_tokens=7, wants_reasoning=True)
     assert body == {
         "model": "m",
         "stream": True,
