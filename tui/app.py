@@ -191,9 +191,11 @@ class QuorumApp(Looks, TabbedApp, KeyedApp):
         return closing
 
     async def on_event(self, event: events.Event) -> None:
-        """Keep keys from screens they are not meant for."""
+        """Keep keys from screens they are not meant for, and have what is dropped find the prompt."""
         if isinstance(event, events.Key) and not self._reaches_screen(event):
             return
+        if isinstance(event, events.Paste) and not event.is_forwarded and not self.app_focus:
+            self.app_focus = True  # as keys bring it back; without, nothing has the focus and takes the text
         await super().on_event(event)
 
     def _reaches_screen(self, event: events.Key) -> bool:

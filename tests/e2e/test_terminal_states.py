@@ -13,10 +13,11 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from tests.support.headless_run import QUORUM, environment
+from tests.support.headless_run import QUORUM, configure, environment
 from tests.support.terminal import CTRL_C, ESCAPE, Terminal
 
 SUSPEND = "\x1a"
+PASTED, PASTED_END = "\x1b[200~", "\x1b[201~"
 LEFT, ENTERED = "\x1b[?1049l", "\x1b[?1049h"
 TITLE_KEPT, TITLE_BACK = "\x1b[22;2t", "\x1b[23;2t"
 _SGR = re.compile(r"\x1b\[([0-9;:]*)m")
@@ -178,10 +179,18 @@ def test_the_title_says_from_afar_that_an_answer_is_needed(project: Path) -> Non
 
 
 def test_a_notification_is_sent_only_while_the_terminal_is_not_looked_at(project: Path) -> None:
+    looking_away = project.parent / "looking_away"
+    hook = project.parent / "hook.sh"
+    hook.write_text(f"#!/bin/sh\nuntil [ -e {looking_away} ]; do sleep 0.05; done\n", encoding="utf-8")
+    hook.chmod(0o755)
+    configure(project.parent / "home", f'[[hooks]]\nevent = "before_tool_call"\ncommand = ["{hook}"]\n')
     with app(project, TERM_PROGRAM="ghostty") as terminal:
         terminal.wait_for("offline")
         terminal.submit("replace first with primo in a.py")
-        terminal.type("\x1b[O")  # the focus is lost
+        with terminal.fresh():
+            terminal.type("\x1b[O")  # the focus is lost
+            eventually(lambda: bool(terminal.raw), within=30, what="a frame")
+        looking_away.touch()
         terminal.wait_for("Review")
         told = "\x1b]777;notify;quorum;edit_file needs your answer · project\x07"
         eventually(lambda: told in terminal.raw, within=30, what="the notification")
@@ -194,6 +203,16 @@ def test_a_notification_is_sent_only_while_the_terminal_is_not_looked_at(project
             terminal.type(ESCAPE)
             terminal.wait_for("interrupted")
             assert "]777;" not in terminal.raw
+        quit_app(terminal)
+
+
+def test_what_is_dropped_on_a_terminal_that_is_not_looked_at_arrives(project: Path) -> None:
+    with app(project) as terminal:
+        terminal.wait_for("offline")
+        terminal.type(f"\x1b[O{PASTED}read a.py{PASTED_END}")
+        terminal.wait_for("read a.py")
+        terminal.submit("")
+        terminal.wait_for("first = 1")
         quit_app(terminal)
 
 

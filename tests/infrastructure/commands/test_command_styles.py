@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from domain.output import Printed
@@ -84,6 +84,8 @@ def test_a_long_line_of_styles_and_backspaces_is_read_in_one_go() -> None:
     st.lists(st.sampled_from(["\x1b[31m", "\x1b[m", "\x1b[1m", "a", "漢", "\n", "long text "]), max_size=60),
     st.integers(4, 60),
 )
+@example(["\x1b[31m", "\n", "漢", "a"], 4)
+@example(["\x1b[31m", "a", "\n", "漢", "a"], 4)
 def test_whatever_is_kept_each_character_has_the_style_it_was_printed_in(pieces: list[str], limit: int) -> None:
     printed = "".join(pieces)
     whole = _styled(printed)
@@ -94,7 +96,7 @@ def test_whatever_is_kept_each_character_has_the_style_it_was_printed_in(pieces:
     if "bytes left out" not in text:
         assert shown == whole[: len(shown)]
         return
-    head = text.index("\n…")
+    head = len(text[: text.index("\n…")].rstrip("\n"))  # the line between is nobody's, and so is its beginning
     tail = len(text.partition("left out …")[2].removeprefix("\n"))
     while whole[-1][0] == "\n":
         whole.pop()
