@@ -301,7 +301,7 @@ class CallRun(DeclaredCall):
             self._state.plan_again()
         else:
             self._state.settle(self)
-        await self._state.events.record(
+        self._state.events.note(
             CallFinished(
                 context=self.context,
                 tool=self.execution.name,

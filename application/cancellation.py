@@ -18,7 +18,11 @@ def absorb_cancellation() -> None:
 
 async def whole(work: Coroutine[object, object, T]) -> T:
     """Do the work whole, and only then be cancelled, if the current task was meanwhile. It must be bounded."""
-    task = asyncio.create_task(work)
+    return await outcome(asyncio.create_task(work))
+
+
+async def outcome(task: asyncio.Future[T]) -> T:
+    """Wait for what runs already, and only then be cancelled, as above."""
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:

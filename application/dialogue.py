@@ -215,10 +215,10 @@ class Dialogue:
             for call in response.tool_calls():
                 self._secrets.learn_from_call(call.arguments)  # before the answer that holds it is on record
         await self.settle()
-        await self._events.record(ResponseCompleted(turn_index=self.responses, response=response))
+        self._events.note(ResponseCompleted(turn_index=self.responses, response=response))
         model, usage = self._session.answering, response.usage
         cost = self._prices.cost(model, usage)
-        await self._events.record(UsageCounted(model=model, usage=usage, cost_usd=cost))
+        self._events.note(UsageCounted(model=model, usage=usage, cost_usd=cost))
         self.responses += 1
         self._last_kept = response.without_unfinished_calls()
         self._unreturned = Answered(response, cost)

@@ -1,12 +1,15 @@
-"""Carries every event: first onto the record, then to those who watch."""
+"""Carries every event: first onto the record, then to those who watch, in the order in which they happened."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from application.cancellation import whole
+from application.cancellation import outcome
 from application.ports import Ledger, Observer
 from domain.errors import LedgerError
 from domain.events import ErrorOccurred, Event
@@ -19,13 +22,22 @@ from domain.stream_masking import StreamMask
 _log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False, slots=True)
+class _Leaving:
+    """An event, masked, on its way to those who watch; `ready` once it is on record or never will be."""
+
+    event: Event
+    ready: bool
+    kept: asyncio.Task[LedgerError | None] | None = None
+
+
 class EventStream:
     """The one way an event leaves the run.
 
-    `announce` and `record` are for durable events and are awaited before what depends on them; `show` is for
-    ephemeral ones. Whatever is kept or shown goes through the `mask` first. Observers hear of an event
-    afterwards; one that fails is logged and can never fail the run. Without a ledger nothing outlives the
-    process.
+    `announce`, `record` and `note` are for durable events; `show` is for ephemeral ones. Whatever is kept or
+    shown goes through the `mask` first. Observers hear of an event once it is on record, and after all that
+    happened before it; one that fails is logged and can never fail the run. Without a ledger nothing outlives
+    the process.
     """
 
     def __init__(
@@ -44,6 +56,7 @@ class EventStream:
         self._clock = clock
         self._replay = Replay()
         self._trouble_told = ""
+        self._leaving: deque[_Leaving] = deque()
         for record in past:
             if record.event is not None:
                 self._replay.apply(record.event, record.at_ms)
@@ -62,43 +75,66 @@ class EventStream:
 
         `urgent`: the record must survive a loss of power as well.
         """
-        if (trouble := await whole(self._keep(event, urgent=urgent))) is not None:
+        if (kept := self._keep(event, urgent=urgent)) and (trouble := await outcome(kept)):
             raise trouble
 
     async def record(self, event: Event) -> None:
         """Put on record what has happened. Where that fails it is told, once until it works again."""
-        await whole(self._record(event))
+        if kept := self._keep(event, complain=True):
+            await outcome(kept)
 
-    async def _record(self, event: Event) -> None:
-        trouble = await self._keep(event, urgent=False)
-        if trouble is not None and self._trouble_told != str(trouble):
-            self._trouble_told = str(trouble)
-            self.show(ErrorOccurred(message=self._trouble_told))
+    def note(self, event: Event) -> None:
+        """Record it too, without waiting: whatever is announced or recorded next waits for it as well."""
+        self._keep(event, complain=True)
 
     def show(self, event: Event) -> None:
         """Tell the observers of an event that nothing depends on."""
-        self._tell((event,) if self._stream is None else self._stream.push(event))
+        shown = (event,) if self._stream is None else self._stream.push(event)
+        self._leaving += (_Leaving(each, ready=True) for each in shown)
+        self._tell()
 
-    def _tell(self, events: Sequence[Event]) -> None:
-        for shown in events:
+    def _keep(
+        self, event: Event, *, urgent: bool = False, complain: bool = False
+    ) -> asyncio.Task[LedgerError | None] | None:
+        """Have the event in the state and on its way onto the ledger, if there is one, behind all before it."""
+        masked = event if self._mask is None else self._mask.event(event)
+        self._replay.apply(event, int(self._clock() * 1000))
+        held_back = () if self._stream is None else self._stream.flush()
+        leaving = _Leaving(masked, ready=self._ledger is None)
+        self._leaving += (*(_Leaving(each, ready=True) for each in held_back), leaving)
+        if self._ledger is not None:
+            leaving.kept = asyncio.create_task(self._append(self._ledger, leaving, urgent, complain))
+        self._tell()
+        return leaving.kept
+
+    async def _append(
+        self, ledger: Ledger, leaving: _Leaving, urgent: bool, complain: bool
+    ) -> LedgerError | None:
+        """The trouble if it could not be written."""
+        trouble: LedgerError | None = None
+        try:
+            await ledger.append(leaving.event, urgent=urgent)
+            self._trouble_told = ""
+        except LedgerError as error:
+            trouble = error
+        except BaseException:
+            self._leaving.remove(leaving)  # what comes after it is not held up
+            raise
+        if trouble is not None and leaving.event == ErrorOccurred(message=str(trouble)):
+            self._leaving.remove(leaving)  # the same is told once
+        leaving.ready = True
+        self._tell()
+        if complain and trouble is not None and self._trouble_told != str(trouble):
+            self._trouble_told = str(trouble)
+            self.show(ErrorOccurred(message=self._trouble_told))
+        return trouble
+
+    def _tell(self) -> None:
+        """Tell of everything before which nothing is on its way."""
+        while self._leaving and self._leaving[0].ready:
+            shown = self._leaving.popleft().event
             for observer in self._observers:
                 try:
                     observer.notify(shown)
                 except Exception as error:  # noqa: BLE001 - a screen that breaks must not stop the work behind it
                     _log.error("an observer failed on %s", shown.type, exc_info=error)
-
-    async def _keep(self, event: Event, *, urgent: bool) -> LedgerError | None:
-        """The event on the ledger, in the state, and told; the trouble if it could not be written."""
-        masked, trouble = event if self._mask is None else self._mask.event(event), None
-        if self._ledger is not None:
-            try:
-                await self._ledger.append(masked, urgent=urgent)
-            except LedgerError as error:
-                trouble = error
-        self._replay.apply(event, int(self._clock() * 1000))
-        if trouble is None:
-            self._trouble_told = ""
-        if trouble is None or event != ErrorOccurred(message=str(trouble)):  # the same is told once
-            held_back = () if self._stream is None else self._stream.flush()
-            self._tell((*held_back, masked))
-        return trouble

@@ -158,7 +158,7 @@ class ToolRuntime:
         for call in calls:
             await call.pass_hooks(self._hooks)
         state.open(calls)
-        await self._events.record(BatchPlanned(batch_id=batch.id, lanes=_lanes(calls, state)))
+        self._events.note(BatchPlanned(batch_id=batch.id, lanes=_lanes(calls, state)))
 
     async def _close(
         self, batch_id: str, calls: tuple[CallRun, ...], state: BatchState, aborted: str | None

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from application.event_stream import EventStream
-from domain.events import TextDelta, TurnStarted
+from domain.errors import LedgerError
+from domain.events import ErrorOccurred, Event, TextDelta, TurnStarted
 from domain.masking import SecretMask
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import RecordingObserver
@@ -36,3 +43,79 @@ async def test_what_was_held_back_of_an_answer_is_shown_before_what_is_recorded_
     assert held_back
     assert "".join(piece.text for piece in pieces if isinstance(piece, TextDelta)) == "take the correct-ho"
     assert last == TurnStarted(prompt="and now?")
+
+
+async def test_what_is_noted_is_not_waited_for_and_nothing_overtakes_it() -> None:
+    events, ledger, observer = stream()
+
+    events.note(TurnStarted(prompt="one"))
+    events.show(ErrorOccurred(message="beside it"))
+    assert (ledger.events, observer.events) == ([], [])
+    assert events.state.turns[-1].prompt == "one"
+
+    await events.announce(TurnStarted(prompt="two"))
+    assert ledger.events == [TurnStarted(prompt="one"), TurnStarted(prompt="two")]
+    assert observer.events == [
+        TurnStarted(prompt="one"),
+        ErrorOccurred(message="beside it"),
+        TurnStarted(prompt="two"),
+    ]
+
+
+async def test_what_could_not_be_noted_is_told_once_and_stops_what_is_announced_next() -> None:
+    events, ledger, observer = stream()
+    ledger.trouble = "the disk is full"
+
+    events.note(TurnStarted(prompt="one"))
+    events.note(TurnStarted(prompt="two"))
+    with pytest.raises(LedgerError, match="the disk is full"):
+        await events.announce(TurnStarted(prompt="three"))
+
+    assert [event for event in observer.events if isinstance(event, ErrorOccurred)] == [
+        ErrorOccurred(message="the disk is full")
+    ]
+    ledger.trouble = None
+    await events.announce(TurnStarted(prompt="four"))
+    assert [event.prompt for event in ledger.events if isinstance(event, TurnStarted)] == [
+        "one",
+        "two",
+        "three",
+        "four",
+    ]
+
+
+STEPS = st.lists(st.sampled_from(["note", "record", "announce", "show", "trouble", "well"]), max_size=20)
+
+
+@settings(max_examples=200, deadline=None)
+@given(steps=STEPS)
+async def test_observers_hear_of_everything_once_and_in_order_and_only_of_what_was_tried(
+    steps: list[str],
+) -> None:
+    events, ledger, observer = stream()
+    expected: list[Event] = []
+    for number, step in enumerate(steps):
+        event: Event = TurnStarted(prompt=f"{number}")
+        match step:
+            case "note":
+                events.note(event)
+            case "record":
+                await events.record(event)
+                assert event in observer.events
+            case "announce":
+                with suppress(LedgerError):
+                    await events.announce(event)
+                assert event in observer.events
+            case "show":
+                event = ErrorOccurred(message=f"{number}")
+                events.show(event)
+            case _:
+                ledger.trouble = "full" if step == "trouble" else None
+                continue
+        expected.append(event)
+    ledger.trouble = None
+    await events.record(TurnStarted(prompt="last"))
+
+    told = [event for event in observer.events if event != ErrorOccurred(message="full")]
+    assert told == [*expected, TurnStarted(prompt="last")]
+    assert ledger.events == [event for event in told if not isinstance(event, ErrorOccurred)]
