@@ -21,6 +21,7 @@ from tui.rpc_parsers import listen_options, rpc_options
 from tui.session_parsers import SESSION_PARSERS, sessions_parser
 
 _Word = TypeVar("_Word", bound=str)
+_MOST_DIGITS = 9
 _WORDS = {"permissions": PERMISSION_WORDS, "keys": KEY_WORDS, "config": CONFIG_WORDS}
 _OF_WORDS = ("tool", "arguments", "number", "setting", "value", "project")
 
@@ -130,7 +131,7 @@ def _place_words(
             given.setting = setting
         case ("PROVIDER",), [provider]:
             given.provider = provider
-        case ("N",), [number] if number.isdecimal():
+        case ("N",), [number] if number.isdecimal() and len(number) <= _MOST_DIGITS:
             given.number = int(number)
         case ("N",), [other]:
             parser.error(f"{other!r} is not the number of a rule")

@@ -17,6 +17,7 @@ from pathlib import Path
 from domain.errors import StaleSeal
 from domain.seal import Seal, SealedFile
 from infrastructure.commands.environment import command_environment, environment_delta
+from infrastructure.held_files import refuse_held
 
 _UNSEALED = "further effects of the command are not sealed"
 _MAX_FILES = 20
@@ -151,6 +152,7 @@ def _digest(path: Path, projected: Mapping[str, bytes]) -> str | None:
         try:
             if not path.is_file() or path.stat().st_size > _MAX_FILE_BYTES:
                 return None
+            refuse_held(path)
             with path.open("rb") as file:
                 content = file.read(_MAX_FILE_BYTES + 1)
         except OSError:  # unreadable for us; for the command too

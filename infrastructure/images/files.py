@@ -12,6 +12,7 @@ from domain.errors import ImageError
 from domain.image import Image, megabytes
 from domain.path_policy import PathPolicy
 from infrastructure.blocking import in_thread
+from infrastructure.held_files import refuse_held
 from infrastructure.images.clipboard import clipboard_image
 from infrastructure.images.headers import read_header
 
@@ -57,6 +58,7 @@ class ImageFiles:
 
 
 def _read(path: str, file: Path) -> bytes:
+    refuse_held(file)
     with os.fdopen(os.open(file, _FILE), "rb") as opened:
         status = os.fstat(opened.fileno())
         if not stat.S_ISREG(status.st_mode):

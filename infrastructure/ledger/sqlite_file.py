@@ -11,6 +11,7 @@ from sqlalchemy import create_engine, event
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.pool import NullPool
 
+from infrastructure.held_files import hold
 from infrastructure.ledger.trouble import explained
 
 BUSY_SECS = 5.0
@@ -32,6 +33,7 @@ class SqliteFile:
 
     def __init__(self, path: Path, busy_secs: float = BUSY_SECS, *, lenient: bool = False) -> None:
         self.path = path
+        hold(path)
         url = URL.create("sqlite+pysqlite", database=str(path))
         # Transactions are begun and ended here in so many words: the driver's own begin too late.
         self._engine = create_engine(

@@ -17,6 +17,7 @@ from domain.known_secrets import NamedSecret
 from domain.masking import SecretMask
 from domain.path_policy import PathPolicy
 from infrastructure.config.schema import Settings
+from infrastructure.held_files import refuse_held
 from infrastructure.secrets.file_values import (
     is_worth_hiding,
     passwords_in,
@@ -158,6 +159,7 @@ def _secrets_of(path: str | Path) -> Iterator[NamedSecret]:
 def _text_of(path: str | Path) -> str | None:
     """The text of a regular file, or None where there is none, it is no text, or it is too long."""
     try:
+        refuse_held(path)
         with os.fdopen(os.open(path, _OPENING), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from domain.effects import FileKind, FileMark, FileState
 from domain.errors import ToolError
 from domain.path_policy import PathPolicy
+from infrastructure.held_files import refuse_held
 from infrastructure.snapshots.places import OpenFolders, place_of
 from infrastructure.tools.workspace import Workspace
 
@@ -150,6 +151,7 @@ def _unkept(status: os.stat_result, why: str) -> FileState:
 
 
 def _read(name: str, folder: int, most: int) -> tuple[os.stat_result, bytes, os.stat_result]:
+    refuse_held(name, folder)
     descriptor = os.open(name, _FILE, dir_fd=folder)
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         before = os.fstat(descriptor)

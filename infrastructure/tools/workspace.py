@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from domain.errors import ConfigError, ToolError
+from infrastructure.held_files import refuse_held
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A pipe put in a file's place must not block the opening, hence O_NONBLOCK.
@@ -171,6 +172,7 @@ def explained(what: str) -> Iterator[None]:
 def open_regular(name: str, folder: int, shown_path: str) -> int:
     """Open a regular file of an open folder for reading. Raises ToolError for any other kind, OSError else."""
     _require_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), shown_path)
+    refuse_held(name, folder)
     descriptor = os.open(name, _FILE, dir_fd=folder)
     try:
         _require_regular(os.fstat(descriptor), shown_path)

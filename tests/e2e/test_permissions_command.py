@@ -114,6 +114,7 @@ def test_a_command_is_looked_at_as_in_a_run(home: Path, project: Path) -> None:
         (("check", "write_file"), "check takes TOOL and JSON"),
         (("remove", "1"), "there is no saved rule 1; there are none"),
         (("remove", "one"), "'one' is not the number of a rule"),
+        pytest.param(("remove", "9" * 5000), "is not the number of a rule", id="more digits than Python reads"),
         (("list", "all"), "list takes nothing more"),
         (("forget",), "invalid choice: 'forget'"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import unicodedata
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -61,6 +62,10 @@ _FRAGMENTS = st.sampled_from(
         "a  17\n",
         "[lines 1-2 of 3]",
         "[3 matches in 2 of 9 files]",
+        f"[3 matches in {'9' * 5000} of 9 files]",  # more digits than Python reads as a number
+        f"[the first {'9' * 5000} matches]",
+        f"@@ -{'9' * 5000} +1 @@\n",
+        f"[lines 1-2 of {'9' * 5000}]",
     ]
 )
 _TEXTS = st.lists(st.one_of(_FRAGMENTS, st.text(max_size=12)), max_size=30).map("".join)
@@ -121,3 +126,31 @@ def test_what_a_call_shows_while_it_runs_stays_in_its_card_too(call, text, width
 
     assert all(_is_safe(char) for strip in drawing.strips for char in strip.text)
     assert all(strip.cell_length <= width for strip in drawing.strips)
+
+
+@pytest.mark.parametrize(
+    ("tool", "last"),
+    [
+        ("grep_search", f"[3 matches in {'9' * 5000} of 9 files]"),
+        ("grep_search", f"[the first {'9' * 5000} matches]"),
+        ("read_file", f"[lines 1-2 of {'9' * 5000}]"),
+        ("edit_file", f"@@ -{'9' * 5000} +1 @@"),
+    ],
+    ids=["counted", "cut", "page", "hunk"],
+)
+@pytest.mark.parametrize("expanded", [True, False])
+def test_a_number_with_more_digits_than_python_reads_is_text(tool: str, last: str, expanded: bool) -> None:
+    output = f"a.py:1:x\n{last}"
+    call = Call(
+        index=0,
+        tool=tool,
+        arguments={"path": "a.py", "pattern": "x"},
+        risk=RiskLevel.LOW,
+        phase=Phase.FINISHED,
+        output=Kept.of(output),
+        diff=output,
+        outcome=Outcome.OK,
+        expanded=expanded,
+    )
+
+    assert draw_batch(Batch("b", [call]), 80, TERMINAL, 1.0).strips

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tui.review.text.rows import Span
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK = re.compile(r"@@ -(\d{1,12})(?:,(\d{1,12}))? \+(\d{1,12})(?:,(\d{1,12}))? @@")
 
 
 class DiffLine(NamedTuple):

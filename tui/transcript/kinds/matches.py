@@ -26,8 +26,8 @@ TELLS: frozenset[str] = frozenset()
 
 _MATCH = re.compile(r"(.+?):(\d{1,12}):(.*)")
 _AROUND = re.compile(r"-(\d{1,12})-")
-_COUNTED = re.compile(r"\[(\d+ match(?:es)?) in (\d+) of ")
-_FIRST = re.compile(r"\[the first (\d+) matches")
+_COUNTED = re.compile(r"\[(\d{1,12} match(?:es)?) in (\d{1,12}) of ")
+_FIRST = re.compile(r"\[the first (\d{1,12}) matches")
 _NONE = re.compile(r"\[no match in \d+ files?\]")
 _NOTES = 4
 _LONGEST_NAME = 40

@@ -18,7 +18,7 @@ from tui.transcript.printable import printable
 TELLS: frozenset[str] = frozenset()
 
 _NUMBERED = re.compile(r" {0,5}(\d{1,12})\t(.*)")
-_PAGE = re.compile(r"\[lines (\d+)-(\d+) of (\d+)[;\]]")
+_PAGE = re.compile(r"\[lines (\d{1,12})-(\d{1,12}) of (\d{1,12})[;\]]")
 
 
 def summary(call: Call, output: Kept) -> str:
