@@ -61,7 +61,9 @@ class TellingActions(ChatActions):
                 self._header.show(
                     model=facts.model, mode=self.session.manner, sandbox=facts.sandbox, read_only=in_use
                 )
-                self._welcome.update(welcome_text(printable(facts.model, newlines=False), place_of(self._cwd)))
+                welcome = welcome_text(printable(facts.model, newlines=False), place_of(self._cwd))
+                if welcome != self._welcome.content:  # each update has the whole screen laid out again
+                    self._welcome.update(welcome)
             self._waiting_lines.show(self.turns.unsaid, self.turns.prompts)
             self._status_bar.update()
             self._tell_mark()

@@ -36,7 +36,9 @@ class WaitingLines(Static):
         if len(lines) > _MOST_LINES:
             lines[_MOST_LINES - 1 :] = [f"… {len(lines) - _MOST_LINES + 1} more"]
         self.display = bool(lines)
-        self.update("\n".join(printable(line[:_LONGEST], newlines=False) for line in lines))
+        text = "\n".join(printable(line[:_LONGEST], newlines=False) for line in lines)
+        if text != self.content:  # each update has the whole screen laid out again
+            self.update(text)
 
 
 class WorkingActions(ChatActions):
