@@ -3,9 +3,11 @@ event."""
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
+from textual.geometry import Region
 from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
@@ -108,9 +110,13 @@ class SidePanel(Widget, can_focus=False):
         if self._palette is None:
             self._palette = palette_of(self)
         lines = draw_board(board, size.width, size.height, self._palette, board.clock())
-        if lines != self._lines:
-            self._lines = lines
-            self.refresh()
+        before, self._lines = self._lines, lines
+        if changed := [
+            Region(0, y, size.width, 1)
+            for y, (old, new) in enumerate(zip_longest(before, lines))
+            if old != new and y < size.height
+        ]:
+            self.refresh(*changed)  # most of it stays as it was, and each line costs
         if self._live is not None and board.is_running:
             self._live.resume()
 
