@@ -18,6 +18,8 @@ from textual.drivers import linux_driver
 from textual.keys import Keys
 from textual.message import Message
 
+from tui.review.keyboard_guard import came_together
+
 _ESC = "\x1b"
 _ESC_SHOWN = "␛"
 _BEGIN_SEQUENCES = ("[", "O")
@@ -80,6 +82,7 @@ class TerminalKeys(XTermParser):
 
     - a paste is one paste, whatever is in it: Textual takes an escape in one for keys, and an Enter after it
       would send the prompt;
+    - keys that come at once are known to have come together;
     - Esc and a later Enter are two keys, however soon after: only together they are Alt+Enter;
     - a sequence that comes in two pieces over a slow line is one;
     - a sequence that nobody knows is no key, and ends nothing;
@@ -100,7 +103,14 @@ class TerminalKeys(XTermParser):
             self._recent = ""
 
     def feed(self, data: str) -> Iterable[Message]:
-        """What these characters mean; none are the end."""
+        """What these characters, which came at once, mean; none are the end."""
+        told = [*self._understood(data)]
+        keys = [each for each in told if isinstance(each, events.Key)]
+        if len(keys) > 1:
+            came_together(keys)
+        return told
+
+    def _understood(self, data: str) -> Iterable[Message]:
         if not data:
             yield from super().feed("")
         while data:

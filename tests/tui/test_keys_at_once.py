@@ -1,15 +1,18 @@
 """Keys that come faster than screens open and close."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from textual import events
 from textual.command import CommandPalette
 
-from domain.review import Approve
-from tests.support.app_stage import on_stage
+from domain.review import Approve, ApproveAlways, ApproveRest, RulePreview
+from tests.support.app_stage import Clock, on_stage
+from tests.support.desks import a_desk
 from tests.support.fake_agent import a_command, a_request, review
 from tui.help_screen import HelpScreen
+from tui.review.keyboard_guard import came_together
 
 CONTROL = ("ctrl+p", "up", "down", "escape", "escape", "f1", "tab", "shift+tab", "ctrl+o", "pagedown")
 MAKE = a_command("make all")
@@ -66,6 +69,65 @@ async def test_a_key_pressed_before_a_question_appeared_does_not_answer_it(tmp_p
         stage.hit("y")
         await stage.until(lambda: stage.agent.answers)
         assert stage.agent.answers == [Approve(MAKE.digest)]
+
+
+def at_once(stage, moment, *keys):
+    """Keys that all arrived at one moment of the stage's clock, before any of them was acted upon."""
+    for key in keys:
+        event = events.Key(key, key if len(key) == 1 else None)
+        event.time = moment
+        stage.app.post_message(event)
+
+
+async def always_offered(agent):
+    request = replace(a_request(MAKE), proposals=("run_command(make all)",))
+    await agent.ask(request, a_desk(preview=lambda _rule: RulePreview(covers_this=True)))
+
+
+@pytest.mark.parametrize(
+    ("scene", "keys", "shown", "answer"),
+    [
+        (always_offered, ("a", "enter"), "always let run", ApproveAlways),
+        (
+            review(a_request(MAKE, a_command("make more"))),
+            ("A", "tab", "enter"),
+            "approve these 2",
+            ApproveRest,
+        ),
+    ],
+    ids=["a rule", "the rest"],
+)
+async def test_a_key_that_came_before_what_another_opened_was_seen_lets_nothing_run(
+    tmp_path, scene, keys, shown, answer
+):
+    clock = Clock()
+    async with on_stage(tmp_path, scene, clock=clock) as stage:
+        await stage.send("go")
+        await stage.asked()
+        clock.now = 1.0  # long after the dialog has appeared
+        at_once(stage, 1.0, *keys)
+        await stage.shows(shown)
+        await stage.pilot.pause()
+        assert stage.agent.answers == []
+
+        await stage.press_at(keys[-1], 2.0)
+        await stage.until(lambda: stage.agent.answers)
+        assert isinstance(stage.agent.answers[0], answer)
+
+
+@pytest.mark.parametrize("key", ["y", "enter"])
+async def test_a_letter_among_others_that_came_together_answers_nothing(tmp_path, key):
+    async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
+        await stage.send("go")
+        await stage.asked()
+        stage.hit("left")  # to the choice that approves
+        pasted = [events.Key(each, each if len(each) == 1 else "\r") for each in (key, "x")]
+        came_together(pasted)
+        for each in pasted:
+            stage.app.post_message(each)
+        await stage.pilot.pause()
+
+        assert stage.agent.answers == []
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])

@@ -5,6 +5,7 @@ from textual import events
 from textual.drivers import linux_driver
 
 from tui import terminal_input
+from tui.review.keyboard_guard import KeyboardGuard
 from tui.terminal_input import TerminalKeys, TypedAhead
 
 
@@ -137,3 +138,22 @@ def test_only_what_was_typed_before_the_start_was_typed_ahead(monkeypatch):
 
     assert first.decode(b"go\n") == "go\r"
     assert after_an_editor.decode(b"go\n") == "go\n"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "together"),
+    [
+        (["y"], []),
+        (["y", "\r"], []),
+        (["y\r"], ["y", "enter"]),
+        (["\x1b[A"], []),
+        (["ab\x1b[A"], ["a", "b", "up"]),
+    ],
+)
+def test_keys_of_one_reading_are_known_to_have_come_together(pieces, together):
+    keys = TerminalKeys()
+    told = [key for piece in pieces for key in keys.feed(piece) if isinstance(key, events.Key)]
+    guard = KeyboardGuard(0.4)
+    guard.restart(0.0)
+
+    assert [key.key for key in told if not guard.admits_key(key)] == together

@@ -75,6 +75,7 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
         self._clock, self._on_height = clock, on_height
         self._guard = KeyboardGuard(_QUIET_SECS)
         self._waking: Timer | None = None
+        self._pressed_at = float("-inf")
         self._edits_command = False
         self._card = ReviewCard(request, desk, earlier)
 
@@ -133,10 +134,22 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
             self._guard.restart(event.time)  # what Enter would save is another rule now, and has to be read
             self._show_dead()
             return True
-        alive = self._guard.admits(event.time)
-        if not alive:
+        alive = self._guard.admits_key(event)
+        if alive:
+            self._pressed_at = event.time
+        else:
             self._show_dead()
         return alive
+
+    def _is_meant(self) -> bool:
+        """Whether what is about to let something run was pressed at what is asked now.
+
+        A key is admitted before the one in front of it was acted upon, and that may have changed the question.
+        """
+        is_meant = self._guard.admits(self._pressed_at)
+        if not is_meant:
+            self._show_dead()
+        return is_meant
 
     @property
     def is_awake(self) -> bool:
@@ -170,7 +183,8 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
 
     def action_approve(self) -> None:
         """Let exactly this packet run."""
-        self.dismiss(Approve(self._request.packet.digest))
+        if self._is_meant():
+            self.dismiss(Approve(self._request.packet.digest))
 
     def action_reject(self) -> None:
         """Do not let it run."""
@@ -204,9 +218,9 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
     async def action_list_rest(self) -> None:
         """Show all that would be approved; chosen there, approve it."""
         if self._card.stage == "listing":
-            self.dismiss(
-                ApproveRest((self._request.packet.digest, *(p.digest for p in self._request.following)))
-            )
+            if self._is_meant():
+                digests = (self._request.packet.digest, *(p.digest for p in self._request.following))
+                self.dismiss(ApproveRest(digests))
             return
         await self._card.enter("listing")
         self.arm()
@@ -234,7 +248,7 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
         form = self._card.rule_form
         if problem := form.problem():
             self._card.say(f"not saved: {problem}")
-        else:
+        elif self._is_meant():
             self.dismiss(ApproveAlways(self._request.packet.digest, form.text, form.scope))
 
     async def action_poll(self) -> None:
@@ -270,5 +284,8 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
     @on(Choice.Chosen)
     async def _choose(self, message: Choice.Chosen) -> None:
         message.stop()
-        if message.clicked_at is None or self._guard.admits(message.clicked_at):
-            await self.run_action(message.action)
+        if message.clicked_at is not None:
+            if not self._guard.admits(message.clicked_at):
+                return
+            self._pressed_at = message.clicked_at
+        await self.run_action(message.action)

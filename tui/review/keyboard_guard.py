@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from weakref import WeakSet
 
-if TYPE_CHECKING:
-    from textual import events
+from textual import events
+
+_together: WeakSet[events.Key] = WeakSet()
+
+
+def came_together(keys: Iterable[events.Key]) -> None:
+    """The terminal sent these at once: no fingers did, but a paste that is not marked as one, or a program."""
+    _together.update(keys)
 
 
 class KeyboardGuard:
@@ -35,6 +42,13 @@ class KeyboardGuard:
             return True
         self._dead_until = max(self._dead_until, arrived + self._quiet)
         return False
+
+    def admits_key(self, key: events.Key) -> bool:
+        """The same for a key; a letter or Enter among others that came together is never an answer."""
+        if key in _together and (key.is_printable or key.key == "enter"):
+            self.restart(max(key.time, self._dead_until - self._quiet))
+            return False
+        return self.admits(key.time)
 
 
 class Guarded:

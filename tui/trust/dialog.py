@@ -135,7 +135,7 @@ class TrustDialog(Guarded, ClosesItself, ModalScreen[bool]):
             return True
         if is_cramped(self):
             return False
-        alive = self._guard.admits(event.time)
+        alive = self._guard.admits_key(event)
         if not alive:
             self._show_dead()
         return alive
