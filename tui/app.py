@@ -13,17 +13,16 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
-from weakref import WeakKeyDictionary
 
 from textual import events, on
 from textual.app import SystemCommand
-from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widget import AwaitMount
 from textual.widgets import Input, TextArea
 
 from tui.chat_screen import ChatScreen
+from tui.gated_app import GatedApp
 from tui.keyed_app import KeyedApp
 from tui.look import Looks
 from tui.palette import Palette, all_commands
@@ -31,7 +30,7 @@ from tui.review.keyboard_guard import Guarded
 from tui.second_press import SecondPress
 from tui.session_host import SessionHost
 from tui.tabs.tab import Tab
-from tui.tabs.tabbed_app import PATIENCE_SECS, TabbedApp
+from tui.tabs.tabbed_app import PATIENCE_SECS
 from tui.tabs.tabs import Tabs
 from tui.transcript.printable import printable
 
@@ -45,7 +44,7 @@ _HUNG_UP = 128 + signal.SIGHUP
 _BEHIND_A_QUESTION_TOO = frozenset({"scroll_transcript", "toggle_fold"})
 
 
-class QuorumApp(Looks, TabbedApp, KeyedApp):
+class QuorumApp(Looks, GatedApp, KeyedApp):
     """The app. `compose_agent` is awaited after the first frame, for the session that `choose` names then, and
     again for each further session, in the same tab or in another; prompts sent before that wait. `open_archive`
     opens the list of sessions where the person is to pick the first one.
@@ -58,7 +57,7 @@ class QuorumApp(Looks, TabbedApp, KeyedApp):
     TITLE = "quorum"
     CSS_PATH = Path(__file__).with_name("quorum.tcss")
     BINDINGS: ClassVar[list[BindingType]] = [
-        *TabbedApp.BINDINGS,
+        *GatedApp.BINDINGS,
         Binding(
             "ctrl+c", "copy_or_stop", "Copy, interrupt or clear; twice: quit", priority=True, id="copy_or_stop"
         ),
@@ -114,7 +113,6 @@ class QuorumApp(Looks, TabbedApp, KeyedApp):
         self._choose, self._initial_prompt = choose or _a_new_session, initial_prompt
         self._leaving = False
         self._presses = SecondPress(clock)
-        self._pressed_over: WeakKeyDictionary[events.Key, Screen[object]] = WeakKeyDictionary()
         self.adopt(theme=theme or self.theme, notifications=notifications, screen_reader=screen_reader)
 
     # -- life -------------------------------------------------------------------------------------------------
@@ -182,39 +180,6 @@ class QuorumApp(Looks, TabbedApp, KeyedApp):
         ]
 
     # -- what arrives -----------------------------------------------------------------------------------------
-
-    def pop_screen(self) -> AwaitComplete:
-        """Close what is on top. A question below it is seen anew: what was typed above it is no answer."""
-        closing = super().pop_screen()
-        if isinstance(self.screen, Guarded) and self.screen.is_awake:
-            self.screen.arm()
-        return closing
-
-    async def on_event(self, event: events.Event) -> None:
-        """Keep keys from screens they are not meant for, and have what is dropped find the prompt."""
-        if isinstance(event, events.Key) and not self._reaches_screen(event):
-            return
-        if isinstance(event, events.Paste) and not event.is_forwarded and not self.app_focus:
-            self.app_focus = True  # as keys bring it back; without, nothing has the focus and takes the text
-        await super().on_event(event)
-
-    def _reaches_screen(self, event: events.Key) -> bool:
-        """Whether a key may act on the screen that is on top.
-
-        A key comes by twice: when it is pressed, and again when the focused widget had no use for it. By then
-        another screen may have appeared, which the person did not see when they pressed it.
-        """
-        if not self.screen_stack:  # the app is about to end
-            return False
-        if event.is_forwarded:
-            return self._pressed_over.pop(event, None) is self.screen
-        if self.screen is not self.chat and not self.screen.is_mounted:
-            return False  # its widgets are not there yet, and its keys would look for them in vain
-        if isinstance(self.screen, Guarded) and not self.screen.admits(event):
-            return False
-        self._pressed_over[event] = self.screen
-        self.chat.say("")
-        return True
 
     @on(ChatScreen.AskingChanged)
     def _call_for_attention(self, message: ChatScreen.AskingChanged) -> None:

@@ -81,8 +81,8 @@ class Stage:
         return self.dialog
 
     async def unasked(self) -> None:
-        """Wait until no dialog is open."""
-        await self.until(lambda: self.app.screen is self.app.chat)
+        """Wait until no dialog is open, and whoever asked has the answer."""
+        await self.until(lambda: self.app.screen is self.app.chat and not self.app.chat.asking)
 
     async def send(self, text: str) -> None:
         """Type a prompt and send it."""
