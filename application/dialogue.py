@@ -99,9 +99,9 @@ class Dialogue:
             sending = self._session.send_with_tools(None, self._schemas, on_event=self._on_stream)
         else:
             sending = self._session.send_tool_results(
-                results, tool_choice=tool_choice, on_event=self._on_stream
+                results, self._schemas, tool_choice=tool_choice, on_event=self._on_stream
             )
-        return await self._answered(await self._once_more_if_too_long(sending))
+        return await self._answered(await self._once_more_if_too_long(sending, tool_choice))
 
     async def tell_of_commands(self) -> None:
         """Let the model read, with whatever is said next, what became of the person's own commands.
@@ -195,7 +195,9 @@ class Dialogue:
             self._promise_recorded = True
             await self._events.announce(MessageAdded(message=message))
 
-    async def _once_more_if_too_long(self, sending: Awaitable[LlmResponse]) -> LlmResponse:
+    async def _once_more_if_too_long(
+        self, sending: Awaitable[LlmResponse], tool_choice: ToolChoice = "auto"
+    ) -> LlmResponse:
         try:
             return await sending
         except ProviderError as error:
@@ -203,7 +205,9 @@ class Dialogue:
             if self._room is None or not await self._room.after_too_long(self._session.model, error):
                 raise
             self._noted = len(self.conversation.messages)
-            return await self._session.send_with_tools(None, self._schemas, on_event=self._on_stream)
+            return await self._session.send_with_tools(
+                None, self._schemas, tool_choice=tool_choice, on_event=self._on_stream
+            )
 
     async def _answered(self, response: LlmResponse) -> Answered:
         answered = await whole(self._took(response))

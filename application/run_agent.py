@@ -24,7 +24,7 @@ from domain.conversation import AssistantMessage, ToolResults, UserMessage
 from domain.errors import ConversationError, HookAborted, LedgerError, ProviderError, RequestSkipped
 from domain.events import ErrorOccurred, TurnFinished, TurnStarted
 from domain.hook import ContinueWithMessages
-from domain.report import RunReport
+from domain.report import MAX_TOOL_TURNS, RunReport
 from domain.response import LlmResponse, StopKind, ToolUseBlock
 from domain.run_state import RunState
 from domain.session_state import PastTurn
@@ -147,7 +147,7 @@ class RunAgent:
         recovery, self._recovery = self._recovery, None
         if recovery is None:
             raise ConversationError("no review is pending")
-        return await self._turn("", lambda tally: self._run_batch(recovery.batch, tally))
+        return await self._turn("", lambda tally: self._run_batch(recovery.batch, tally), tool_turns=1)
 
     @property
     def recovered(self) -> tuple[str, ...]:
@@ -198,11 +198,14 @@ class RunAgent:
         prompt: str,
         begin: Callable[[RunTally], Awaitable[LlmResponse | None]],
         said: UserMessage | None = None,
+        *,
+        tool_turns: int = 0,
     ) -> RunReport:
+        """`tool_turns` is how many of the turn's batches `begin` runs."""
         tally = RunTally(self.session_id)
         try:
             await whole(self._begin(prompt, said))
-            await self._converse(await begin(tally), tally)
+            await self._converse(await begin(tally), tally, tool_turns)
         except ProviderError as error:
             tally.fail(str(error))
         except (HookAborted, RequestSkipped, LedgerError) as stop:
@@ -238,8 +241,8 @@ class RunAgent:
 
     # ---------------------------------------------------------------- the loop
 
-    async def _converse(self, response: LlmResponse | None, tally: RunTally) -> None:
-        tool_turns = continuations = retries = 0
+    async def _converse(self, response: LlmResponse | None, tally: RunTally, tool_turns: int) -> None:
+        continuations = retries = 0
         while response is not None:
             match response.stop_reason.kind:
                 case StopKind.TOOL_USE if response.has_tool_calls():
@@ -323,7 +326,7 @@ class RunAgent:
         last = await self._give(results, tally, tool_choice="none")
         if last.has_tool_calls():
             await self._dialogue.add(ToolResults(tuple(self._not_run(last.tool_calls(), told, tally))))
-        tally.limit("max_tool_turns")
+        tally.limit(MAX_TOOL_TURNS)
 
     def _not_run(self, calls: Sequence[ToolCall], told: str, tally: RunTally) -> list[ToolResultMessage]:
         """Synthetic results, and their records, for calls that no batch will run."""

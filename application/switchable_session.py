@@ -39,8 +39,7 @@ class SwitchableSession:
         self._gateway = gateway
         self._open_session = open_session
         self._attempt: _Attempt | None = None
-        self._tools: tuple[JsonObject, ...] = ()
-        self._told_tools: LlmSession | None = None
+        self._told: tuple[LlmSession, tuple[JsonObject, ...]] | None = None
 
     @property
     def model(self) -> str:
@@ -76,36 +75,59 @@ class SwitchableSession:
             self._attempt.abandon_wait()
 
     async def send_with_tools(
-        self, content: str | UserMessage | None, tools: Sequence[JsonObject], *, on_event: OnStreamEvent
+        self,
+        content: str | UserMessage | None,
+        tools: Sequence[JsonObject],
+        *,
+        tool_choice: ToolChoice = "auto",
+        on_event: OnStreamEvent,
     ) -> LlmResponse:
         """Say something (None: go on from where the conversation stands) and offer tools."""
-        self._tools = tuple(tools)
-        return await self._send(self._saying(content, "auto"), "auto", on_event)
+        offered = tuple(tools)
+        return await self._send(self._saying(content, offered, tool_choice), offered, tool_choice, on_event)
 
     async def send_tool_results(
-        self, results: Sequence[ToolResultMessage], *, tool_choice: ToolChoice, on_event: OnStreamEvent
+        self,
+        results: Sequence[ToolResultMessage],
+        tools: Sequence[JsonObject],
+        *,
+        tool_choice: ToolChoice,
+        on_event: OnStreamEvent,
     ) -> LlmResponse:
-        """Give the results of the open calls, offering the same tools as before."""
+        """Give the results of the open calls and offer tools.
+
+        The calls may come from a request of another session, or of another process: nothing that an earlier
+        request said is relied upon.
+        """
+        offered = tuple(tools)
 
         async def give(session: LlmSession, heard: OnStreamEvent) -> LlmResponse:
-            if session is self._told_tools:
+            if self._knows(session, offered):
                 return await session.send_tool_results(results, tool_choice=tool_choice, on_event=heard)
             self.conversation.add_results(results)
-            return await self._saying(None, tool_choice)(session, heard)
+            return await self._saying(None, offered, tool_choice)(session, heard)
 
-        return await self._send(give, tool_choice, on_event)
+        return await self._send(give, offered, tool_choice, on_event)
 
-    def _saying(self, content: str | UserMessage | None, tool_choice: ToolChoice) -> _Request:
+    def _saying(
+        self, content: str | UserMessage | None, tools: tuple[JsonObject, ...], tool_choice: ToolChoice
+    ) -> _Request:
         async def say(session: LlmSession, heard: OnStreamEvent) -> LlmResponse:
             said = content
-            if said is None and session is not self._told_tools and self._ends_with_an_answer():
+            if said is None and not self._knows(session, tools) and self._ends_with_an_answer():
                 said = GO_ON  # what another model began can only be continued when it is asked for
-            self._told_tools = session
-            return await session.send_with_tools(said, self._tools, tool_choice=tool_choice, on_event=heard)
+            self._told = session, tools
+            return await session.send_with_tools(said, tools, tool_choice=tool_choice, on_event=heard)
 
         return say
 
-    async def _send(self, request: _Request, choice: ToolChoice, on_event: OnStreamEvent) -> LlmResponse:
+    def _knows(self, session: LlmSession, tools: tuple[JsonObject, ...]) -> bool:
+        """Whether this session sent the latest request, and offered these tools with it."""
+        return self._told is not None and self._told[0] is session and self._told[1] == tools
+
+    async def _send(
+        self, request: _Request, tools: tuple[JsonObject, ...], choice: ToolChoice, on_event: OnStreamEvent
+    ) -> LlmResponse:
         while True:
             attempt = self._attempt = _Attempt(on_event)
             self._answering = self._session
@@ -117,7 +139,7 @@ class SwitchableSession:
             finally:
                 self._attempt = None
                 attempt.end()
-            request = self._saying(None, choice)  # the conversation holds already what was to be said
+            request = self._saying(None, tools, choice)  # the conversation holds already what was to be said
 
     def _ends_with_an_answer(self) -> bool:
         messages = self.conversation.messages

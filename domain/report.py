@@ -10,6 +10,9 @@ from domain.execution import Outcome, ToolExecutionContext
 from domain.response import Usage
 from domain.review import DecisionLabel
 
+# The stop reason of a run that used up its rounds of tool calls.
+MAX_TOOL_TURNS = "max_tool_turns"
+
 
 class RunStatus(StrEnum):
     """The endings of a run."""
@@ -50,6 +53,12 @@ class RunReport:
     calls: tuple[CallRecord, ...] = ()
     error: str | None = None
     provider_failed: bool = False
+
+    @property
+    def tool_turns(self) -> int:
+        """How many answers had their calls executed: what `max_tool_turns` bounds. Calls that an ending left
+        without being run do not count."""
+        return len({call.context.batch_id for call in self.calls if call.outcome is not Outcome.NOT_RUN})
 
     @property
     def exit_code(self) -> int:

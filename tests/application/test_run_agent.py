@@ -55,6 +55,7 @@ from domain.response import (
     Usage,
 )
 from domain.review import DecisionLabel, NobodyThere, Reject, RejectAndInterrupt
+from domain.tool import ToolResultMessage
 from infrastructure.json_schema import JsonSchema
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_ledger import FakeLedger
@@ -73,6 +74,7 @@ from tests.support.fake_session import FakeSession, Step
 from tests.support.model_shelf import ModelShelf
 from tests.support.records import no_record
 from tests.support.reviews import a_review
+from tui.transcript.endings import ending
 
 READ: JsonObject = {"name": "read", "description": "Reads a cell.", "input_schema": {"type": "object"}}
 NOT_NEEDED: Any = None
@@ -264,6 +266,8 @@ async def test_at_the_turn_limit_open_calls_are_not_run_and_the_model_is_asked_o
     assert outcomes(report) == [Outcome.OK, Outcome.OK, Outcome.NOT_RUN]
     assert (report.status, report.stop_reason, report.exit_code) == (RunStatus.LIMIT, "max_tool_turns", 5)
     assert report.text == "half way"
+    assert (report.turns, report.tool_turns) == (4, 2)
+    assert "after 2 turns" in (ending(report, "") or "")
     assert [sent.tool_choice for sent in bench.session.sent] == ["auto", "auto", "auto", "none"]
     assert bench.session.sent[-1].tools
 
@@ -512,3 +516,36 @@ async def test_cancelled_at_any_moment_the_history_stays_legal_and_the_next_prom
     ids = {lane.context.call_id for event in planned for lane in event.lanes}
     if not task.cancelled():
         assert ids <= {record.context.call_id for record in task.result().calls}
+
+
+class MakesRoom:
+    """Finds room once after a refusal for length."""
+
+    async def make_room(self, model: str, upcoming: object) -> None:
+        return
+
+    def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
+        return []
+
+    async def after_too_long(self, model: str, error: ProviderError) -> bool:
+        return error.kind is ProviderErrorKind.TOO_LONG
+
+
+async def test_a_last_request_that_was_too_long_forbids_calls_when_it_is_repeated_too() -> None:
+    too_long = ProviderError("too long", kind=ProviderErrorKind.TOO_LONG)
+    conversation = Conversation()
+    session = FakeSession([reads("a"), too_long, LlmResponse.from_text("half way")], conversation=conversation)
+    shelf = ModelShelf(conversation)
+    dialogue = Dialogue(
+        session=SwitchableSession(session, conversation=conversation, gateway=shelf, open_session=shelf.open),
+        schemas=[READ],
+        events=EventStream([]),
+        prices=PriceTable({}),
+        room=MakesRoom(),
+    )
+    await dialogue.say("go")
+
+    results = [ToolResultMessage(tool_use_id="a", tool_name="read", output="x")]
+    await dialogue.give(results, tool_choice="none")
+
+    assert [(sent.tool_choice, sent.tools) for sent in session.sent[1:]] == [("none", (READ,))] * 2

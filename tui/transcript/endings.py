@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from domain.events import ConversationCompacted, SessionResumed, SessionRewound
-from domain.report import RunReport, RunStatus
+from domain.report import MAX_TOOL_TURNS, RunReport, RunStatus
 from domain.response import StopKind
 from tui.transcript.lines import amount, tokens
 
@@ -20,8 +20,10 @@ def ending(report: RunReport, last_error: str) -> str | None:
             return "interrupted"
         case RunStatus.LIMIT if report.stop_reason == StopKind.MAX_TOKENS.value:
             return "stopped at the token limit of one answer"
+        case RunStatus.LIMIT if report.stop_reason == MAX_TOOL_TURNS:
+            return f"stopped at the turn limit, after {amount(report.tool_turns, 'turn')}"
         case RunStatus.LIMIT:
-            return f"stopped at the turn limit, after {report.turns} turns"
+            return f"stopped at the turn limit, after {amount(report.turns, 'turn')}"
         case RunStatus.NEEDS_APPROVAL:
             return "stopped: a call needed approval and nobody was there"
         case RunStatus.REFUSED:
