@@ -8,6 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from domain.errors import ConfigError
+from infrastructure.own_packages import name_conflict
 from infrastructure.tools.registration import ToolSource
 
 GROUP = "quorum.tools"
@@ -29,6 +30,9 @@ def _source(entry: EntryPoint, root: Path) -> ToolSource:
     remedy = f"repair or uninstall {_distribution(entry)}"
     try:
         factory = entry.load()
+    except (ImportError, AttributeError) as error:
+        conflict = name_conflict(error.name if isinstance(error, ImportError) else entry.module)
+        raise ConfigError(f"{origin} cannot be loaded: {_shown(error)}{conflict or '; ' + remedy}") from error
     except (Exception, SystemExit) as error:
         raise ConfigError(f"{origin} cannot be loaded: {_shown(error)}; {remedy}") from error
     if not callable(factory):

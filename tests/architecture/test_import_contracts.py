@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("domain", "application", "infrastructure", "tui")
+PACKAGES = ("domain", "application", "infrastructure", "tui", "quorum")
 
 PLANTED = {
     "Imports point inwards": ("application/planted.py", "import tui.headless"),

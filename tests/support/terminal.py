@@ -36,9 +36,10 @@ class Terminal:
         columns: int,
         arguments: list[str],
         variables: Mapping[str, str] | None = None,
+        program: Path = QUORUM,
     ) -> None:
         self.process = pexpect.spawn(
-            str(QUORUM),
+            str(program),
             arguments,
             cwd=str(cwd),
             env=environment(home, **{"TERM": "xterm-256color", "COLORTERM": "truecolor", **(variables or {})}),

@@ -1,8 +1,9 @@
 """The program that turns one HTML page into Markdown; run as a process of its own by `page_text`.
 
 A page is a stranger's: one that makes the converter use up memory or time ends this process, not quorum.
-Standard input: a line of JSON {"base_url", "max_characters", "cpu_secs", "memory_bytes"}, then the page in
-UTF-8. Standard output: a line of JSON {"title", "characters", "complete"}, then the text, cut to length.
+Standard input: a line of JSON {"base_url", "max_characters", "cpu_secs", "memory_bytes", "packages": the folder
+of the converter}, then the page in UTF-8. Standard output: a line of JSON {"title", "characters", "complete"},
+then the text, cut to length.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ import json
 import resource
 import sys
 
-from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
-
 
 def main() -> None:
     """Read one page, write its text."""
     order = json.loads(sys.stdin.buffer.readline())
+    sys.path.append(order["packages"])
+    from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
+
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_CPU, order["cpu_secs"])
     if sys.platform == "linux":  # elsewhere the limit is not honoured, or refuses what the interpreter has

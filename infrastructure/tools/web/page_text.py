@@ -8,6 +8,7 @@ import os
 import sys
 from asyncio.subprocess import PIPE
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from domain.errors import ToolError
@@ -39,6 +40,7 @@ async def page_text(html: str, *, base_url: str, max_characters: int) -> PageTex
         "max_characters": max_characters,
         "cpu_secs": _CPU_SECS,
         "memory_bytes": _MEMORY_BYTES,
+        "packages": _folder_of_converter(),
     }
     page = json.dumps(order).encode() + b"\n" + html.encode("utf-8", "replace")
     process = await asyncio.create_subprocess_exec(
@@ -57,6 +59,12 @@ async def page_text(html: str, *, base_url: str, max_characters: int) -> PageTex
     return PageText(
         title=told["title"], text=text.decode(), characters=told["characters"], complete=told["complete"]
     )
+
+
+def _folder_of_converter() -> str:
+    """Where the converter is installed. An isolated interpreter does not look in the user's site-packages."""
+    spec = find_spec("html_to_markdown")
+    return str(Path(spec.origin).parents[1]) if spec is not None and spec.origin else ""
 
 
 def _unreadable(url: str, code: int | None, errors: bytes) -> ToolError:

@@ -224,3 +224,29 @@ def test_a_class_that_cannot_be_used_is_told_with_its_place(
     (home.own / "broken.py").write_text(source)
 
     assert home.refusal(_python("broken:Gate", settings=keys)).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("import domain.orders", "the module broken needs domain.orders, which is not there"),
+        (
+            "from domain.errors import NoStock",
+            "the module broken cannot be loaded: cannot import name 'NoStock'",
+        ),
+    ],
+)
+def test_a_hook_that_imports_its_own_package_with_a_name_of_ours_is_told_of_the_conflict(
+    home: Home, source: str, sentence: str
+):
+    (home.own / "broken.py").write_text(source)
+
+    told = home.refusal(_python("broken:Gate"))
+
+    assert told.startswith(f"hooks[0].python: {sentence}")
+    assert "quorum itself has a package domain, and Python finds that one: give yours another name" in told
+
+
+@pytest.mark.parametrize("named", ["domain:Gate", "domain.gates:Gate"])
+def test_a_hook_whose_module_has_a_name_of_ours_is_told_of_the_conflict(home: Home, named: str):
+    assert "quorum itself has a package domain" in home.refusal(_python(named))

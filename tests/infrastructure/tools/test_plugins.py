@@ -192,6 +192,26 @@ def test_a_broken_plug_in_is_an_error_that_names_its_distribution(
     assert told.endswith("; repair or uninstall acme-tools 1.2")
 
 
+@pytest.mark.parametrize(
+    ("entry", "source"),
+    [
+        ("acme_tools:Hello", "import domain.orders"),
+        ("acme_tools:Hello", "from domain.errors import NoStock"),
+        ("domain:Hello", ""),
+        ("domain.orders:Hello", ""),
+    ],
+)
+def test_a_plug_in_with_a_package_of_a_name_of_ours_is_told_of_the_conflict(
+    install: Install, tmp_path: Path, entry: str, source: str
+):
+    install("acme-tools", f"greet = {entry}", source)
+
+    told = refusal(tmp_path)
+
+    assert told.startswith(f"the plug-in acme-tools 1.2 (greet = {entry}) cannot be loaded: ")
+    assert "quorum itself has a package domain, and Python finds that one" in told
+
+
 def test_A01_a_tool_of_a_plug_in_without_the_context_parameter_is_refused_by_name(
     install: Install, tmp_path: Path
 ):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import venv
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,16 @@ async def test_only_what_was_asked_for_comes_back_with_the_whole_length():
     page = await text_of("<title> A\n title</title><p>one <b>two</b>", 5)
 
     assert page == PageText(title="A title", text="one *", characters=11, complete=True)
+
+
+async def test_the_converter_is_found_where_an_isolated_interpreter_does_not_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """As with `pip install --user`: the interpreter's own folders do not hold it, our import path does."""
+    venv.create(tmp_path / "bare")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bare" / "bin" / "python"))
+
+    assert (await text_of("<p>one")).text == "one"
 
 
 async def test_front_matter_of_the_page_itself_is_kept():

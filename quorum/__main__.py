@@ -1,0 +1,164 @@
+"""The entry point: reads the command line, hands over to what it asks for, and gives the process its exit code.
+
+Nothing is imported before it is needed: `--version` imports nothing, and each command only its own module.
+Nothing is imported before `use_own_packages` has run, but for modules that the interpreter has loaded itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tui.options import Options
+
+USAGE = 2
+CLOSED_PIPE = 128 + 13  # what a shell reports for a process ended by SIGPIPE
+
+
+def use_own_packages() -> None:
+    """Put quorum's own packages first on the import path, and PYTHONPATH and the working directory last.
+
+    The packages have plain names, such as `domain`, that a project may have too; and a project on PYTHONPATH
+    may hold a module with the name of a dependency. Python would import either in place of ours.
+    """
+    here = os.path.dirname(_absolute(__file__))
+    own = (
+        here if os.path.isdir(os.path.join(here, "tui")) else os.path.dirname(here)
+    )  # installed, or a checkout
+    added = {_absolute(place) for place in ("", *os.environ.get("PYTHONPATH", "").split(os.pathsep))}
+    last = [place for place in sys.path if _absolute(place) in added]
+    sys.path[:] = [own, *(place for place in sys.path if place not in last), *last]
+
+
+def _absolute(place: str) -> str:
+    try:
+        return os.path.abspath(place)
+    except OSError:  # the working directory was deleted
+        return place
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run what the command line asks for and exit the process with its code."""
+    use_own_packages()
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments == ["--version"]:
+        from tui.version import __version__
+
+        print(f"quorum {__version__}")
+        return
+    try:
+        code = _dispatch(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of our output had enough; the interpreter must not try to flush again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = CLOSED_PIPE
+    sys.exit(code)
+
+
+def _dispatch(arguments: Sequence[str]) -> int:
+    from tui.entry.complaints import UsageError
+
+    options = _options(arguments)
+    try:
+        if options.demo:
+            from tui.entry.demo import run_demo
+
+            return run_demo(options)
+        root = _working_directory(options)
+        if options.command == "app":
+            from tui.entry.full_screen import run_app
+
+            return run_app(options, root)
+        return _run_command(options, root)
+    except UsageError as error:
+        return _refuse(error)
+
+
+def _options(arguments: Sequence[str]) -> Options:
+    """What is asked for; where that is nothing but the app, no parser is loaded to find it out."""
+    from tui.options import Options
+
+    if not arguments:
+        return Options(command="app")
+    from tui.command_line import parse
+
+    return parse(arguments)
+
+
+def _working_directory(options: Options) -> Path:
+    from tui.entry.complaints import UsageError
+
+    try:
+        root = options.workdir.resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        raise UsageError(f"cannot work in {options.workdir}: {error}; name a folder with --workdir") from error
+    if not root.is_dir():
+        raise UsageError(f"cannot work in {options.workdir}: it is not a folder; name one with --workdir")
+    return root
+
+
+def _run_command(options: Options, root: Path) -> int:
+    from domain.errors import ConfigError, LedgerError, ProviderError
+
+    try:
+        return _command(options, root)
+    except (ConfigError, LedgerError, ProviderError) as error:
+        return _refuse(error)  # a provider fails here only for want of a key or a name
+
+
+def _refuse(error: Exception) -> int:
+    from tui.entry.complaints import complain
+
+    complain([str(error)])
+    return USAGE
+
+
+def _command(options: Options, root: Path) -> int:
+    match options.command:
+        case "run":
+            import gc
+
+            gc.disable()  # until everything is imported; the composed session turns it on again
+            from tui.entry.run import run_prompt
+
+            return run_prompt(options, root)
+        case "sessions":
+            import gc
+
+            gc.disable()  # what is imported lives on, and the command ends soon
+            from tui.entry.sessions import print_sessions
+
+            return print_sessions(options, root)
+        case "keys":
+            from tui.entry.keys import print_keys
+
+            return print_keys(options, root)
+        case "rpc":
+            from tui.entry.rpc import print_answer
+
+            return print_answer(options.rpc)
+        case "config":
+            from tui.entry.config import print_config
+
+            return print_config(options, root)
+        case "hooks":
+            from tui.entry.hooks import print_trial
+
+            return print_trial(options, root)
+        case "permissions":
+            from tui.entry.permissions import print_permissions
+
+            return print_permissions(options, root)
+        case _:
+            from tui.entry.doctor import print_diagnosis
+
+            return print_diagnosis(options, root)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""quorum as others install it: a wheel in an environment beside other distributions and projects."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from tests.support.headless_run import configure, environment
+from tests.support.installation import ROOT, Installation, build_wheel, make_wheel
+from tests.support.terminal import Terminal
+
+PACKAGES = ("domain", "application", "infrastructure", "tui")
+SHADOWS = (*PACKAGES, "rich", "textual", "msgspec")
+HOOK = """
+[[hooks]]
+event = "after_tool_call"
+python = "infrastructure.hooks.examples.secret_masker:SecretMasker"
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture
+def installation(tmp_path: Path, wheel: Path) -> Installation:
+    return Installation(tmp_path / "venv")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with packages that have the names of ours and of our dependencies."""
+    folder = tmp_path / "project"
+    for name in SHADOWS:
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").write_text(f"raise RuntimeError('this is the {name} of the project')")
+    (folder / "notes.txt").write_text("buy milk\n")
+    return folder
+
+
+def ask(installation: Installation, project: Path, home: Path, prompt: str, **variables: str) -> str:
+    """What `quorum run` prints."""
+    done = subprocess.run(
+        [installation.quorum, "run", "--mode", "auto", prompt],
+        cwd=project,
+        env=environment(home, **variables),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_wheel_holds_one_package_with_every_file_that_the_program_reads(wheel: Path):
+    with ZipFile(wheel) as archive:
+        held = set(archive.namelist())
+
+    top_level = {name.partition("/")[0] for name in held}
+    assert {name for name in top_level if not name.endswith(".dist-info")} == {"quorum"}
+    ours = {
+        f"quorum/{file.relative_to(ROOT)}"
+        for package in PACKAGES
+        for file in (ROOT / package).rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+    assert ours <= held
+    assert {"quorum/tui/quorum.tcss", "quorum/infrastructure/prices/prices.toml"} <= ours
+
+
+def test_quorum_and_a_distribution_with_packages_of_the_same_names_leave_each_other_alone(
+    installation: Installation, wheel: Path, project: Path, tmp_path: Path
+):
+    other = dict.fromkeys(PACKAGES, "NAME = 'the other one'")
+    installation.install(make_wheel(tmp_path, "other", **other))
+    installation.install(wheel)
+    configure(tmp_path, HOOK)
+
+    assert "buy milk" in ask(installation, project, tmp_path, "read notes.txt")
+    seen = [installation.python, "-I", "-c", "import domain, tui; print(domain.NAME, tui.NAME)"]
+    assert subprocess.check_output(seen, text=True) == "the other one the other one\n"
+
+    installation.uninstall("quorum-agent")
+    assert subprocess.check_output(seen, text=True) == "the other one the other one\n"
+    assert not (installation.packages / "quorum").exists()
+
+
+def test_quorum_runs_in_a_project_on_PYTHONPATH_that_has_packages_of_the_same_names(
+    installation: Installation, wheel: Path, project: Path, tmp_path: Path
+):
+    installation.install(wheel)
+
+    for path in (".", str(project), f"{tmp_path}::{project}"):
+        told = ask(
+            installation, project, tmp_path, "read notes.txt and run `echo $PYTHONPATH`", PYTHONPATH=path
+        )
+        assert "buy milk" in told
+        assert path in told  # the person's commands keep it
+
+
+def test_quorum_runs_as_a_module_in_such_a_project(
+    installation: Installation, wheel: Path, project: Path, tmp_path: Path
+):
+    installation.install(wheel)
+
+    told = subprocess.check_output(
+        [installation.python, "-m", "quorum", "run", "read notes.txt"],
+        cwd=project,
+        env=environment(tmp_path),
+        stdin=subprocess.DEVNULL,
+        text=True,
+    )
+
+    assert "buy milk" in told
+
+
+@pytest.mark.parametrize("kind", ["wheel", "editable"])
+def test_the_app_starts_in_such_a_project(
+    kind: str, installation: Installation, wheel: Path, project: Path, tmp_path: Path
+):
+    program: dict[str, Path] = {}
+    if kind == "wheel":
+        installation.install(wheel)
+        program["program"] = installation.quorum
+
+    variables = {"PYTHONPATH": "."}
+    with Terminal(
+        project, tmp_path, rows=30, columns=100, arguments=[], variables=variables, **program
+    ) as terminal:
+        terminal.wait_for("offline/offline")
+        terminal.submit("read notes.txt")
+        terminal.wait_for("buy milk")
