@@ -17,7 +17,8 @@ from tui.notifications import Notifier, NotifyBy
 from tui.review.keyboard_guard import Guarded
 from tui.terminal_title import TerminalTitle
 from tui.themes.colourless import Colourless, wants_no_colour
-from tui.themes.own import AUTO, COLOURLESS_STYLES, THEMES, theme_for
+from tui.themes.contrast import readable
+from tui.themes.own import ANSI, AUTO, COLOURLESS_STYLES, THEMES, theme_for
 from tui.themes.terminal_colours import terminal_colours
 from tui.transcript.palette import READER
 
@@ -79,6 +80,16 @@ class Looks(App[None]):
 
     # -- themes -----------------------------------------------------------------------------------------------
 
+    def validate_theme(self, name: str) -> str:
+        """On a terminal of 16 colours the only theme made of those: nearest colours would make others alike."""
+        return ANSI.name if self._has_16_colours and not self.available_themes[name].ansi else name
+
+    @property
+    def _has_16_colours(self) -> bool:
+        if self.no_color or self._driver is None or self.is_headless:
+            return False
+        return self.console.color_system == "standard"
+
     def watch_theme(self) -> None:
         """Code and the output of programs take colours that can be read on this theme's ground."""
         theme = self.current_theme
@@ -89,8 +100,8 @@ class Looks(App[None]):
         self._refresh_truecolor_filter(self.ansi_theme)
 
     def get_css_variables(self) -> dict[str, str]:
-        """Those of the theme; where no colour may, a style marks cursors."""
-        variables = super().get_css_variables()
+        """Those of the theme, made readable; where no colour may, a style marks cursors."""
+        variables = self.theme_variables = readable(self.current_theme, super().get_css_variables())
         return {**variables, **COLOURLESS_STYLES} if self.no_color else variables
 
     def action_change_theme(self, name: str = "") -> None:
@@ -101,9 +112,12 @@ class Looks(App[None]):
         from domain.errors import ConfigError
 
         try:
-            self.theme = self._known_theme(name)
+            self.theme = wanted = self._known_theme(name)
         except ConfigError as problem:
             self.tell_of_looks(str(problem))
+            return
+        if self.theme != wanted:
+            self.tell_of_looks(f"this terminal has 16 colours: {self.theme} is used in place of {wanted}")
 
     def search_themes(self) -> None:
         """Show all themes to choose from, each as soon as it is marked."""

@@ -256,6 +256,20 @@ def test_the_ansi_theme_sends_no_colour_but_the_sixteen(project: Path) -> None:
         quit_app(terminal)
 
 
+def test_on_a_terminal_of_16_colours_removed_lines_are_red_and_added_ones_green(project: Path) -> None:
+    with app(project, TERM="xterm", COLORTERM="") as terminal:
+        terminal.wait_for("offline")
+        with terminal.fresh():
+            terminal.submit("replace first with primo in a.py")
+            terminal.wait_for("Review")
+            terminal.wait_for("1 + primo = 1")
+            raw = terminal.raw
+        assert re.search(r"\x1b\[31;49mfirst = ", raw)
+        assert re.search(r"\x1b\[32;49mprimo = ", raw)
+        terminal.press_when_awake("n", "rejected")
+        quit_app(terminal)
+
+
 def test_after_a_storm_of_sizes_the_app_is_as_large_as_its_window_and_works(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline")

@@ -21,6 +21,7 @@ from tui.review.text.rows import Kind, Part, Row, Tone, shown
 
 _KINDS_OF_WORDS = (Kind.STRONG, Kind.QUIET, Kind.WARNING, Kind.GOOD, Kind.BAD)
 _KINDS_OF_CHANGES = (Kind.ADDED, Kind.REMOVED, Kind.HUNK)
+_CHANGED = (Kind.ADDED, Kind.REMOVED)
 _TIGHT_BELOW = 92
 """The width of the screen, in cells, below which choices are called by their short names."""
 
@@ -88,13 +89,19 @@ class Rows(ScrollView, can_focus=False):
         row = self._rows[place]
         strip = Strip([Segment(part.text, self._style(part)) for part in row])
         last = row[-1] if row else Part("", Kind.PLAIN)
-        tinted = last.kind in (Kind.ADDED, Kind.REMOVED)
+        tinted = last.kind in _CHANGED
         edge = self._look(last.kind, partial=False) if tinted else self.rich_style
         return strip.extend_cell_length(self.size.width, edge).crop(0, self.size.width)
 
     def _style(self, part: Part) -> Style:
         style = self._look(part.kind, partial=False)
-        return style if part.tone is None else style + self._look(part.tone, partial=True)
+        if part.tone is None or (part.tone is not Tone.OBJECTED and self._is_told_by_text(part.kind, style)):
+            return style
+        return style + self._look(part.tone, partial=True)
+
+    def _is_told_by_text(self, kind: Kind, style: Style) -> bool:
+        """Whether only the text of a changed line has a colour, as in the ansi themes."""
+        return kind in _CHANGED and (style.bgcolor is None or style.bgcolor.is_default)
 
     def _look(self, look: Kind | Tone, *, partial: bool) -> Style:
         if look is Kind.PLAIN:
@@ -111,15 +118,15 @@ class Reading(Rows):
     COMPONENT_CLASSES: ClassVar[set[str]] = _component_classes((*_KINDS_OF_CHANGES, *Tone))
     DEFAULT_CSS = """
     Reading {
-        & > .rows--added { color: $text-success; background: $success 15%; }
-        & > .rows--removed { color: $text-error; background: $error 15%; }
+        & > .rows--added { color: $text-success; background: $success-muted; }
+        & > .rows--removed { color: $text-error; background: $error-muted; }
         & > .rows--hunk { color: $text-accent; }
-        & > .rows--code { color: $text; }
+        & > .rows--code { color: $foreground; }
         & > .rows--keyword { color: $text-primary; }
         & > .rows--name { color: $text-accent; }
         & > .rows--string { color: $text-success; }
         & > .rows--number { color: $text-warning; }
-        & > .rows--comment { color: $text-muted; text-style: italic; }
+        & > .rows--comment { color: $code-comment; text-style: italic; }
         & > .rows--objected { color: $text-error; text-style: bold underline reverse; }
     }
     """

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from rich.color import parse_rgb_hex
 from rich.terminal_theme import TerminalTheme
+from textual.color import Color
 from textual.theme import Theme
 
-from tui.themes.own import CONTRAST
+from tui.themes.contrast import grounds_of, readable, reading
+from tui.themes.own import CONTRAST, THEMES
 
 
 def _theme(ground: str, text: str, normal: str, bright: str) -> TerminalTheme:
@@ -43,4 +45,14 @@ def terminal_colours(theme: Theme) -> TerminalTheme:
     """Those that can be read on the theme's ground."""
     if theme.name == CONTRAST.name:
         return _HIGH_CONTRAST
-    return _DARK if theme.dark else _LIGHT
+    usual = _DARK if theme.dark else _LIGHT
+    return usual if theme in THEMES or theme.ansi else _fitting(usual, theme)
+
+
+def _fitting(usual: TerminalTheme, theme: Theme) -> TerminalTheme:
+    """The usual colours, moved as far as the grounds of a theme of others require."""
+    variables = readable(theme, theme.to_color_system().generate())
+    grounds = grounds_of(variables)
+    colours = [reading(Color(*usual.ansi_colors[number]), grounds).rgb for number in range(16)]
+    background, foreground = (Color.parse(variables[name]).rgb for name in ("background", "foreground"))
+    return TerminalTheme(background, foreground, colours[:8], colours[8:])

@@ -23,7 +23,7 @@ TranscriptView {
     scrollbar-background: $background;
     scrollbar-background-hover: $background;
     scrollbar-background-active: $background;
-    scrollbar-color: $surface-lighten-2;
+    scrollbar-color: $scrollbar;
 }
 """
 # What each role looks like, in terms of the theme.
