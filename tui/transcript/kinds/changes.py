@@ -94,7 +94,7 @@ def _drawn(
     base = {"+": palette.added, "-": palette.removed}.get(line.sign, Style())
     text = printable(line.text, newlines=False)
     # Where the ground has no colour, as in the ansi themes, that of the text is what tells a changed line.
-    told_by_text = base.color is not None and (base.bgcolor is None or base.bgcolor.is_default)
+    told_by_text = base.bgcolor is not None and base.bgcolor.is_default
     runs = [(text, base)] if runs is None or told_by_text else [(piece, base + style) for piece, style in runs]
     if line.changed and text == line.text:  # else places in the one are not places in the other
         runs = _emphasised(runs, line.changed)
