@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from domain.git_commands import GIT_COMMANDS
 from domain.read_only_commands import READ_ONLY_COMMANDS
 from domain.shell import JudgedCommand, ShellVerdict
+from domain.star_words import uncovered_word
 from domain.wildcard import fits
 
 # What runs the program that is named behind it, somewhere among its words.
@@ -59,6 +60,10 @@ WRAPPERS = frozenset(
     ]
 )
 SHELLS = frozenset(["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"])
+ANY_WORDS = "*"
+"""At the end of a pattern: any further words, but no option that may run a program or open a file."""
+ANY_WORDS_AND_OPTIONS = "**"
+"""At the end of a pattern: any further words whatever."""
 _EVALUATING = frozenset({"eval", ".", "source", "trap"})
 _ENDS_OF_WORDS = re.compile(r"[\s=;&|()'\"]+")
 _GIT_VALUED = frozenset(
@@ -97,10 +102,17 @@ def covers_part(pattern: str, part: JudgedCommand) -> bool:
     if not command.words or command.assignments or not all(r.is_harmless for r in command.redirects):
         return False
     wanted = words_of(pattern)
-    if not _match_words(wanted, command.words):
-        return False
-    # a `*` stands for ordinary words, never for an option that makes of a reading command another one
-    return part.objection is None or not _is_reader(command.words) or not _options_beyond(wanted, command.words)
+    return _match_words(wanted, command.words) and (
+        part.objection is None or _is_star_limited_to_ordinary_words(wanted, command.words)
+    )
+
+
+def fits_words(pattern: str, words: Sequence[str]) -> bool:
+    """Whether a command fits a pattern whose `*` stands for any words, unless it is one that reads."""
+    wanted = words_of(pattern)
+    return _match_words(wanted, words) and not (
+        _is_reader(words) and not _is_star_limited_to_ordinary_words(wanted, words)
+    )
 
 
 def may_touch(pattern: str, shell: ShellVerdict) -> bool:
@@ -186,13 +198,31 @@ def _is_reader(words: Sequence[str]) -> bool:
     return spec is not None and not spec.needed  # of some only the question for their version is known
 
 
-def _options_beyond(wanted: Sequence[str], words: Sequence[str]) -> bool:
-    return any(word.startswith("-") and word not in wanted for word in words)
+def _is_star_limited_to_ordinary_words(wanted: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether each `*` stands for words only that neither run programs nor name files for an option to open."""
+    starred = _starred(wanted, words)
+    if _is_reader(words):
+        return not any(words[place].startswith("-") and words[place] not in wanted for place in starred)
+    return uncovered_word(words, starred) is None
+
+
+def _starred(wanted: Sequence[str], words: Sequence[str]) -> frozenset[int]:
+    """The places of the words that a `*` stands for, without those that the pattern names or a `**` covers."""
+    fixed = wanted[:-1] if wanted[-1] in (ANY_WORDS, ANY_WORDS_AND_OPTIONS) else wanted
+    inside = {place for place, want in enumerate(fixed) if not _names(want, words[place])}
+    behind = range(len(fixed), len(words)) if wanted[-1] == ANY_WORDS else ()
+    return frozenset({*inside, *behind})
+
+
+def _names(want: str, word: str) -> bool:
+    """Whether a word of a pattern says which option or operand a word is: `--level=*` does, `--l*` does not."""
+    written = re.split(r"[*?]", want, maxsplit=1)[0]
+    return written == want or ("=" in written if word.startswith("-") else bool(written))
 
 
 def _match_words(wanted: Sequence[str], words: Sequence[str]) -> bool:
-    """Word by word; a `*` at the end stands for any further words, elsewhere inside one word."""
-    if wanted[-1] == "*":
+    """Word by word; a `*` or `**` at the end stands for any further words, elsewhere inside one word."""
+    if wanted[-1] in (ANY_WORDS, ANY_WORDS_AND_OPTIONS):
         fixed = wanted[:-1]
         return len(words) >= len(fixed) and _all_match(fixed, words[: len(fixed)])
     return len(words) == len(wanted) and _all_match(wanted, words)

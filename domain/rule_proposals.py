@@ -1,7 +1,7 @@
 """Rules that would let a call and its like run, made from the call, the narrowest first.
 
-A pattern with a `*` is proposed only for programs whose further words are known to be harmless beside what the
-program does anyway. All others are proposed word for word.
+A pattern with a `*` is proposed only for programs that have a table of what a `*` covers (`star_tables`), and
+for scripts of the project that a runner starts by name. All others are proposed word for word.
 """
 
 from __future__ import annotations
@@ -13,32 +13,13 @@ from collections.abc import Iterator, Sequence
 
 from domain.permissions import COMMAND_TOOL, READ_ONLY, WRITERS, Subject
 from domain.shell import SimpleCommand
+from domain.star_words import proposed_prefix
 
 _GLOB = frozenset("*?[")
 _LONGEST = 300
 _SUBCOMMAND = re.compile(r"[a-z][a-z0-9:_-]{0,60}")
 _ADDRESS = re.compile(r"(https?://[^/?#\\@\s]+)/.*", re.DOTALL)
 
-# They check or build what is in the folder: what they are told beyond that changes little.
-_CHECKERS = frozenset(
-    {"black", "clippy", "ctest", "eslint", "flake8", "gofmt", "isort", "jest", "make", "mypy", "ninja", "nox"}
-) | {"phpunit", "prettier", "pylint", "pyright", "pytest", "rspec", "rubocop", "ruff", "rustfmt", "shellcheck"}
-_CHECKERS |= {"tox", "tsc", "unittest", "vitest"}
-# The subcommands that may be followed by any words.
-_SUBCOMMANDS = {
-    "cargo": frozenset({"bench", "build", "check", "clippy", "doc", "fmt", "test", "tree"}),
-    "dotnet": frozenset({"build", "format", "test"}),
-    "git": frozenset({"add", "commit", "fetch", "merge-base", "show-ref"}),
-    "go": frozenset({"build", "doc", "fmt", "list", "mod", "test", "vet"}),
-    "gradle": frozenset({"build", "check", "test"}),
-    "mvn": frozenset({"compile", "package", "test", "verify"}),
-    "npm": frozenset({"ci", "install", "ls", "outdated", "test"}),
-    "pip": frozenset({"check", "freeze", "list", "show"}),
-    "pnpm": frozenset({"install", "list", "outdated", "test"}),
-    "poetry": frozenset({"check", "install", "lock", "show"}),
-    "uv": frozenset({"lock", "sync", "tree"}),
-    "yarn": frozenset({"install", "list", "test"}),
-}
 # What runs another program or a script of the project by name: one more word belongs to the pattern.
 _RUNNERS = frozenset(
     {
@@ -51,9 +32,6 @@ _RUNNERS = frozenset(
         ("task",),
     }
 )
-_RUNNERS_OF_PROGRAMS = frozenset(
-    {("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("bundle", "exec"), ("npx",)}
-) | {("python", "-m"), ("python3", "-m")}
 
 
 def candidates(subject: Subject, roots: Sequence[str]) -> tuple[str, ...]:
@@ -82,16 +60,11 @@ def _of_command(subject: Subject, command: str) -> Iterator[str]:
 def _pattern_of(command: SimpleCommand) -> tuple[str, ...] | None:
     """The first words of a command that may be followed by any others; None where there are none."""
     words = command.words
-    program = words[0]
-    if program in _CHECKERS:
-        return (program,)
-    if len(words) > 1 and words[1] in _SUBCOMMANDS.get(program, ()):
-        return words[:2]
+    if (prefix := proposed_prefix(words)) is not None:
+        return prefix
     for length in (1, 2):
-        if len(words) > length and _SUBCOMMAND.fullmatch(words[length]):
-            runner = words[:length]
-            if runner in _RUNNERS or (runner in _RUNNERS_OF_PROGRAMS and words[length] in _CHECKERS):
-                return words[: length + 1]
+        if len(words) > length and words[:length] in _RUNNERS and _SUBCOMMAND.fullmatch(words[length]):
+            return words[: length + 1]
     return None
 
 
