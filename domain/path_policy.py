@@ -3,55 +3,161 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
 
+# What programs run or obey without being told to: when a folder is entered or opened, at a commit or a push, or
+# when another agent starts. Build files, which run when the person builds, are not here.
 PROTECTED: tuple[str, ...] = (
-    ".git/",
-    "quorum.toml",
-    ".quorum/",
-    ".envrc",
-    "AGENTS.md",
-    "CLAUDE.md",
-    ".github/",
-    ".gitlab-ci.yml",
-    ".circleci/",
-    "Jenkinsfile",
-    ".ci/",
-    ".vscode/",
-    ".idea/",
-    ".gitmodules",
-    ".gitattributes",
-    ".pre-commit-config.yaml",
+    # repositories, and what runs on a commit
+    *(".git/", ".hg/", ".jj/", ".gitmodules", ".gitattributes", ".gitconfig", ".husky/", ".githooks/"),
+    *(
+        ".pre-commit-config.yaml",
+        ".pre-commit-config.yml",
+        ".pre-commit-hooks.yaml",
+        "lefthook.*",
+        ".lefthook.*",
+    ),
+    *("lefthook-local.*", ".lefthook-local.*", ".lefthook/", ".overcommit.yml", ".lintstagedrc*"),
+    *("lint-staged.config.*", ".simple-git-hooks.*"),
+    # agents
+    *(
+        "quorum.toml",
+        ".quorum/",
+        "AGENTS.md",
+        "AGENTS.override.md",
+        "CLAUDE.md",
+        "CLAUDE.local.md",
+        "GEMINI.md",
+    ),
+    *(".mcp.json", ".claude/", ".claude.json", ".cursor/", ".cursorrules", ".codex/", ".gemini/", ".agents/"),
+    *(".windsurf/", ".windsurfrules", ".clinerules", ".roo/", ".roomodes", ".continue/", ".kiro/", ".junie/"),
+    *(".amazonq/", ".opencode/", "opencode.json", "opencode.jsonc", ".aider.conf.yml"),
+    # editors and development containers
+    *(".vscode/", "*.code-workspace", ".idea/", ".fleet/", ".zed/", ".devcontainer/", ".devcontainer.json"),
+    *(
+        ".gitpod.yml",
+        ".exrc",
+        ".vimrc",
+        ".nvimrc",
+        ".nvim.lua",
+        ".lvimrc",
+        ".dir-locals.el",
+        ".dir-locals-2.el",
+    ),
+    # shells, version managers, and settings of tools that name programs
+    *(".envrc", "mise.toml", ".mise.toml", "mise.*.toml", ".mise.*.toml", "mise/config.toml"),
+    *(".mise/", ".config/mise/", ".rtx.toml"),
+    *(".tool-versions", ".cargo/", "rust-toolchain", "rust-toolchain.toml", ".yarnrc", ".yarnrc.yml"),
+    *(".yarn/plugins/", ".yarn/releases/", ".pnpmfile.cjs", ".mvn/", "gradle/wrapper/", ".ripgreprc"),
+    *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc"),
+    *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".config/fish/", ".config/git/"),
+    *(".config/autostart/", ".config/systemd/"),
+    # continuous integration
+    *(
+        ".ci/",
+        ".github/",
+        "CODEOWNERS",
+        ".gitlab-ci.yml",
+        ".gitlab/",
+        ".gitlab-ci/",
+        ".circleci/",
+        "Jenkinsfile",
+    ),
+    *("Jenkinsfile.*", "azure-pipelines*.yml", "azure-pipelines*.yaml", ".azure-pipelines/", ".azuredevops/"),
+    *(".travis.yml", ".buildkite/", ".drone.*", "bitbucket-pipelines.yml", ".woodpecker/", ".woodpecker.*"),
+    *(".forgejo/", ".gitea/", "appveyor.yml", ".appveyor.yml", ".cirrus.yml", ".cirrus.star", ".semaphore/"),
+    *(".teamcity/", "cloudbuild.yaml", "cloudbuild.yml", "buildspec.yml", "buildspec.yaml", ".builds/"),
+    *(".build.yml", ".tekton/", ".harness/", "codefresh.yml", ".zuul.yaml", ".zuul.d/", "netlify.toml"),
 )
 SENSITIVE: tuple[str, ...] = (
-    ".env",
-    ".env.*",
-    "*.env",
-    ".env~",
-    "*.pem",
-    "*.key",
-    "id_rsa*",
-    "id_ed25519*",
-    "id_ecdsa*",
-    "id_dsa*",
-    ".netrc",
-    ".git-credentials",
-    ".pgpass",
-    ".npmrc",
-    ".pypirc",
-    "credentials",
-    "credentials.*",
-    ".ssh/",
-    ".aws/",
-    ".gnupg/",
-    ".docker/config.json",
-    ".kube/config",
-    "*.p12",
-    "*.pfx",
-    "*.kdbx",
+    # environments and state that hold secrets
+    *(".env", ".env.*", "*.env", ".env~", ".envrc", ".flaskenv", ".dev.vars", ".dev.vars.*"),
+    *("local.settings.json", "*.tfstate", "*.tfstate.*", "secrets.toml", "secrets.yml", "secrets.yaml"),
+    *("secrets.json", ".secrets"),
+    # private keys and stores of keys
+    *("*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.pkcs12", "*.kdbx", "*.jks", "*.keystore", "*.keytab"),
+    *("*.ppk", "*.ovpn", "id_rsa*", "id_ed25519*", "id_ecdsa*", "id_dsa*", "*_rsa", "*_ed25519", "*_ecdsa"),
+    *("ssh_host_*_key", ".ssh/", ".gnupg/", ".password-store/"),
+    # what programs sign in with
+    *("credentials", "credentials.*", "*-credentials.json", "auth.json", "token.json", "client_secret*.json"),
+    *("service-account*.json", "service_account*.json", "serviceaccount*.json", "*firebase-adminsdk*.json"),
+    *("application_default_credentials.json", ".netrc", "_netrc", ".git-credentials", ".pgpass", ".my.cnf"),
+    *(".mylogin.cnf", ".npmrc", ".pypirc", ".htpasswd", ".vault-token", ".boto", ".s3cfg", "rclone.conf"),
+    *(".terraformrc", "terraform.rc", "credentials.tfrc.json", ".sentryclirc", ".databrickscfg", "kaggle.json"),
+    *(".aws/", ".config/gcloud/", ".config/gh/hosts.yml", ".docker/config.json", ".dockercfg"),
+    *(".dockerconfigjson", ".kube/config", "kubeconfig", "kubeconfig.*", "*.kubeconfig"),
+    # what was typed
+    *(".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history"),
 )
+# They show which names there are, not what they hold. Only a pattern without wildcards covers them.
+_EXAMPLES = re.compile(r"\.(?:env|envrc|flaskenv|dev\.vars)\.(?:example|sample|template|dist)")
+_WILD = re.compile(r"[*?\[]")
+# HFS+ compares names as if these were not there; NTFS and FAT drop dots and blanks at the end, have streams of
+# data behind a colon, and give each long name a short one.
+_UNSEEN = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+_ENDING = re.compile(r"(?::[^:]*:\$[a-z_]+)?[. ]*\Z")
+
+
+def is_git_folder_name(name: str) -> bool:
+    """Whether some file system takes this name for `.git`."""
+    spellings = _spellings(name)
+    return ".git" in spellings or any(re.fullmatch(r"git~[0-9]", each) for each in spellings)
+
+
+class NamePatterns:
+    """Patterns of single names, compared without regard to case and as lax file systems compare names."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        folded = [pattern.casefold() for pattern in patterns]
+        self._plain = frozenset(pattern for pattern in folded if not _WILD.search(pattern))
+        wild = "|".join(translate(pattern) for pattern in folded if _WILD.search(pattern))
+        self._wild = re.compile(wild or r"(?!)")
+        short = "|".join(filter(None, map(_short_name, sorted(self._plain))))
+        self._short = re.compile(short or r"(?!)")
+
+    def match(self, name: str) -> bool:
+        """Whether one of the patterns covers a name."""
+        return any(map(self._covers, _spellings(name)))
+
+    def _covers(self, name: str) -> bool:
+        if name in self._plain or ("~" in name and self._short.fullmatch(name)):
+            return True
+        return self._wild.match(name) is not None and not _EXAMPLES.fullmatch(name)
+
+
+def last_names(patterns: Iterable[str]) -> NamePatterns:
+    """The last names of patterns: a path whose last name they do not cover is not where a pattern ends."""
+    ends = (pattern.strip("/").rpartition("/")[2] for pattern in patterns)
+    return NamePatterns(end for end in ends if end)
+
+
+def _spellings(name: str) -> tuple[str, ...]:
+    """A name as it is, and where that differs as lax file systems read it."""
+    name = name.casefold()
+    if name.isascii() and name[-1:] not in (".", " ") and ":$" not in name:
+        return (name,)
+    seen = unicodedata.normalize("NFC", _UNSEEN.sub("", unicodedata.normalize("NFD", name))).casefold()
+    return tuple(dict.fromkeys((name, seen, _ENDING.sub("", seen))))
+
+
+@lru_cache(maxsize=4096)
+def _compared(path: str) -> str:
+    """A path as the laxest file system reads it."""
+    return "/".join(_spellings(name)[-1] for name in path.split("/"))
+
+
+def _short_name(name: str) -> str | None:
+    """An expression for the short names that FAT and NTFS may give a name; None where it is short already."""
+    stem, _, ending = name.lstrip(".").rpartition(".")
+    stem, ending = (stem, ending) if stem else (ending, "")
+    if not name.startswith(".") and len(stem) <= 8 and len(ending) <= 3 and "." not in stem:
+        return None
+    first = re.escape(re.sub(r"[. ]", "", stem)[:6])
+    return rf"{first}~[0-9]" + (re.escape(f".{ending[:3]}") if ending else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +166,7 @@ class PathPolicy:
 
     A pattern without an inner slash matches a file or folder of that name at any depth, and with it all
     below; a pattern with an inner slash matches that run of names at any depth. `*` does not cross a slash.
+    A pattern with a wildcard does not cover examples such as `.env.example`.
     `own` are canonical paths of quorum's own files and folders: protected and sensitive wherever they lie.
     """
 
@@ -81,7 +188,10 @@ class PathPolicy:
         return self._is_own(path) or _matches_any(self._names(path), self.sensitive)
 
     def _is_own(self, path: str) -> bool:
-        return any(path == own or path.startswith(own + "/") for own in self.own)
+        if not self.own:
+            return False
+        compared = _compared(path)
+        return any(compared == own or compared.startswith(own + "/") for own in map(_compared, self.own))
 
     def _names(self, path: str) -> tuple[str, ...]:
         for root in self.roots:
@@ -89,12 +199,12 @@ class PathPolicy:
             if path.startswith(prefix):
                 path = path[len(prefix) :]
                 break
-        return tuple(name.casefold() for name in path.split("/") if name)
+        return tuple(name for name in path.split("/") if name)
 
 
 def _matches_any(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
     single, runs = _compiled(patterns)
-    if single is not None and any(map(single.match, names)):
+    if any(map(single.match, names)):
         return True
     return any(
         all(part.match(name) for part, name in zip(run, names[start:], strict=False))
@@ -104,11 +214,8 @@ def _matches_any(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
 
 
 @lru_cache(maxsize=32)
-def _compiled(
-    patterns: tuple[str, ...],
-) -> tuple[re.Pattern[str] | None, tuple[tuple[re.Pattern[str], ...], ...]]:
-    """One expression for all patterns of one name, and those of several names: every file is asked about."""
-    parts = [[part.casefold() for part in pattern.split("/") if part] for pattern in patterns]
-    single = "|".join(translate(each[0]) for each in parts if len(each) == 1)
-    runs = tuple(tuple(re.compile(translate(part)) for part in each) for each in parts if len(each) > 1)
-    return re.compile(single) if single else None, runs
+def _compiled(patterns: tuple[str, ...]) -> tuple[NamePatterns, tuple[tuple[NamePatterns, ...], ...]]:
+    """Those of one name together, and those of several names: every file is asked about."""
+    parts = [[part for part in pattern.split("/") if part] for pattern in patterns]
+    single = NamePatterns(each[0] for each in parts if len(each) == 1)
+    return single, tuple(tuple(NamePatterns((part,)) for part in each) for each in parts if len(each) > 1)

@@ -8,14 +8,13 @@ import stat
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from fnmatch import translate
 from itertools import islice
 from pathlib import Path
 
 from domain.json_value import JsonObject
 from domain.known_secrets import NamedSecret
 from domain.masking import SecretMask
-from domain.path_policy import PathPolicy
+from domain.path_policy import PathPolicy, last_names
 from infrastructure.config.schema import Settings
 from infrastructure.held_files import refuse_held
 from infrastructure.secrets.file_values import (
@@ -125,8 +124,7 @@ class SessionSecrets:
 
     def _sensitive_files(self, until: float) -> Iterator[str]:
         """Breadth first: what lies near the top is found even where there is no time for all."""
-        ends = {pattern.strip("/").rpartition("/")[2].casefold() for pattern in self._policy.sensitive}
-        candidate = re.compile("|".join(map(translate, sorted(ends))) or r"\Z.")
+        candidate = last_names(self._policy.sensitive)
         folders = deque((root, False) for root in self._policy.roots)
         left = _MOST_ENTRIES
         while folders and left > 0 and time.monotonic() < until:
@@ -134,7 +132,7 @@ class SessionSecrets:
             for entry in _entries(folder):
                 left -= 1
                 sensitive = inside or bool(
-                    candidate.match(entry.name.casefold()) and self._policy.is_sensitive(entry.path)
+                    candidate.match(entry.name) and self._policy.is_sensitive(entry.path)
                 )
                 if entry.is_dir(follow_symlinks=False):
                     if entry.name not in _PASSED_BY:

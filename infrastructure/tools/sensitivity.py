@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
-from fnmatch import translate
 
-from domain.path_policy import PathPolicy
+from domain.path_policy import PathPolicy, last_names
 from infrastructure.tools.workspace import Location
 
 
@@ -22,8 +20,7 @@ class Sensitivity:
         self._asked = policy.is_sensitive(base.path)
         self._folders: dict[tuple[str, ...], bool] = {(): False}
         # The policy is only asked about names at which one of its patterns can end: one test instead of many.
-        ends = [pattern.strip("/").rpartition("/")[2].casefold() for pattern in policy.sensitive]
-        self._candidate = re.compile("|".join(translate(end) for end in ends) or r"\Z.")
+        self._candidate = last_names(policy.sensitive)
 
     def covers(self, names: tuple[str, ...]) -> bool:
         """Whether the file with these names from the folder is sensitive and was not asked about."""
@@ -37,6 +34,6 @@ class Sensitivity:
         return known
 
     def _is_sensitive(self, names: tuple[str, ...]) -> bool:
-        if not self._candidate.match(names[-1].casefold()):
+        if not self._candidate.match(names[-1]):
             return False
         return self._policy.is_sensitive(os.path.join(self._base, *names))
