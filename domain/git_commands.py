@@ -11,7 +11,7 @@ what shows settings, where tokens may stand (`config`), and what makes branches,
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from domain.command_rules import CommandSpec, NotReadOnly, Operands, PathUse, Reading, Use, use_of
@@ -181,14 +181,23 @@ _GLOB = frozenset("*?[\\")
 # In a format these start the program that checks signatures, with all that the person's settings let it do.
 _SIGNATURE = re.compile(r"%[-+ ]?G|%\(\*?signature")
 
+SORT_KEY = re.compile(
+    r"-?\*?(?:(?:version:|v:)?refname(?::short|:(?:l|r)?strip=-?\d+)?|(?:creator|tagger|committer|author)"
+    r"(?:date(?::[a-z0-9-]+)?|name|email)?|object(?:name|type|size)|subject|contents|upstream|push|HEAD|worktreepath|numparent)"
+)
+"""What refs may be sorted by: nothing that has to be computed by another program, as signatures are."""
+
 # Laid over the settings of a repository, in the environment of every command that only reads: no hook and no
 # monitor is started, no signature checked, no submodule entered, nothing paged, and the index left as it is.
+# It is read in one go, as the gate reads it, and a list of untracked files in it is not believed.
 # Nor are missing objects fetched, by a program that the repository names; older gits heed only the protocol.
 _SETTINGS = {
     "core.fsmonitor": "false",
     "core.hooksPath": "/dev/null",
+    "core.untrackedCache": "false",
     "diff.autoRefreshIndex": "false",
     "diff.submodule": "short",
+    "index.threads": "1",
     "log.showSignature": "false",
     "status.submoduleSummary": "false",
     "submodule.recurse": "false",
@@ -219,6 +228,8 @@ def git_use(words: Sequence[str]) -> GitUse:
     use = use_of(spec.arguments, f"git {name}", rest[1:])
     if any(_SIGNATURE.search(word) for word in rest[1:]):
         raise NotReadOnly(f"git {name} may check signatures, for which it runs another program")
+    if unknown := next((key for key in _sort_keys(rest[1:]) if not SORT_KEY.fullmatch(key)), None):
+        raise NotReadOnly(f"git {name} would sort by {unknown}, for which it may run another program")
     if spec.listing and use.operands and not spec.listing & use.options:
         raise NotReadOnly(f"git {name} {use.operands[0]} would make something of that name")
     shows = spec.contents if isinstance(spec.contents, bool) else bool(spec.contents & use.options)
@@ -229,6 +240,14 @@ def git_use(words: Sequence[str]) -> GitUse:
         shows_contents=shows,
         looks_at_files=spec.looks_at_files,
     )
+
+
+def _sort_keys(words: Sequence[str]) -> Iterator[str]:
+    """Whatever may be meant as a key to sort by."""
+    for place, word in enumerate(words):
+        option, equals, value = word.partition("=")
+        if option == "--sort":
+            yield value if equals else "".join(words[place + 1 : place + 2])
 
 
 def _without_globals(words: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:

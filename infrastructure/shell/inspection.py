@@ -31,6 +31,7 @@ class Inspection:
         self._reach = Reach(policy)
         self._repository_of = cache(find_repository)
         self._tracked_by = cache(Repository.tracked)
+        self._require_own_state = cache(Repository.require_own_state)
 
     def objection(self, command: SimpleCommand) -> str | None:
         """Why a command is not known only to read what may be read; None where it is."""
@@ -100,6 +101,7 @@ class Inspection:
         repository = self._repository_of(folder)
         paths = [self._see_from(folder, path) for path in git.use.paths]
         if repository is not None:
+            self._require_own_state(repository)
             self._require_harmless(git, repository)
         if git.shows_contents and any(not _is_within(path, repository) for path in paths or [folder]):
             raise NotReadOnly("git would read files outside a repository")
@@ -118,7 +120,6 @@ class Inspection:
             raise OutOfReach(f"git would show files of {shown(top)}, outside the workspace", top)
         if self._policy.is_sensitive(top):
             raise OutOfReach(f"git may show {shown(top)}, which is sensitive", top)
-        repository.require_own_contents()
         repository.require_no_linked_folders(tracked.files)
         sensitivity = Sensitivity(self._policy, Location(top, (), top))
         for file in tracked.files:

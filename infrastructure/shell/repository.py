@@ -7,12 +7,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from domain.git_commands import SORT_KEY
 from infrastructure.shell.git_index import IndexSummary, read_index, read_regular
 
 _LARGEST = 1 << 20
 _SECTION = re.compile(r'\[(?P<name>[A-Za-z0-9.-]+)(?:[ \t]+"(?P<sub>(?:[^"\\\n]|\\.)*)")?\]')
 _HEAD = re.compile(r"(?:ref: refs/[^\s\0]+|[0-9a-f]{40}|[0-9a-f]{64})\n?")
-_SETTING = re.compile(r"(?P<key>[A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=.*)?")
+_SETTING = re.compile(r"(?P<key>[A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(?P<value>.*))?")
+# Of a repository's own folder, not read where only something is looked at: hooks are switched off, submodules
+# not entered, and the other two belong to other programs. All are places where links are usual.
+_NOT_READ = frozenset({"hooks", "modules", "annex", "lfs"})
+_MONITOR = "fsmonitor--daemon.ipc"
+_MOST_ENTRIES = 200_000
 
 # Settings that name no program, no file to include and no other place to read: all else is asked about.
 _HARMLESS_TEXT = """
@@ -39,6 +45,8 @@ gc: auto autodetach
 color: *
 advice: *
 """
+# Settings that are harmless with these values only.
+_HARMLESS_VALUES: Mapping[tuple[str, str], re.Pattern[str]] = {("tag", "sort"): SORT_KEY}
 # In all others a name in quotes is what makes a driver, a filter or a condition.
 _NAMED = frozenset({"remote", "branch", "submodule", "lfs", "color"})
 
@@ -67,19 +75,36 @@ class Repository:
     git_folder: str
     shared: str
 
-    def require_own_contents(self) -> None:
-        """Raises UnsafeRepository where what git shows may be kept in another repository or place."""
+    def require_own_state(self) -> None:
+        """Raises UnsafeRepository where git would read another place for this repository.
+
+        Git shows objects, and the state of merges, rebases and branches, as it finds them in the repository's
+        folder, and follows links there. Looks at the names of all files in it.
+        """
         marker = os.path.join(self.top, ".git")
         is_own = self.shared == marker and not os.path.islink(marker)
         if not is_own and not self._is_linked_from(marker):
             raise UnsafeRepository(f"{marker} leads to a repository elsewhere, which git would show")
-        objects = os.path.join(self.shared, "objects")
-        places = [objects, *(entry.path for entry in os.scandir(objects))]
-        if elsewhere := next((place for place in places if os.path.islink(place)), None):
-            raise UnsafeRepository(f"{elsewhere} is a symbolic link, by which git may show another repository")
-        alternates = os.path.join(objects, "info", "alternates")
+        for number, entry in enumerate(self._state()):
+            if number == _MOST_ENTRIES:
+                raise UnsafeRepository(f"{self.shared} has too many files to look through")
+            _require_own(entry)
+        alternates = os.path.join(self.shared, "objects", "info", "alternates")
         if os.path.lexists(alternates):
             raise UnsafeRepository(f"{alternates} names another repository, which git may show")
+
+    def _state(self) -> Iterator[os.DirEntry[str]]:
+        """All that is in the repository's folder, as far as git reads it where it only looks."""
+        folders = {self.shared, self.git_folder}
+        while folders:
+            folder = folders.pop()
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if folder == self.shared and entry.name in _NOT_READ:
+                        continue
+                    yield entry
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.add(entry.path)
 
     def _is_linked_from(self, marker: str) -> bool:
         """Whether the repository knows the working tree as its own: no file in the tree can feign that."""
@@ -155,6 +180,15 @@ def _shared_folder(git_folder: str) -> str:
     return os.path.realpath(os.path.join(git_folder, _text_of(common).rstrip("\r\n")))
 
 
+def _require_own(entry: os.DirEntry[str]) -> None:
+    if entry.is_symlink():
+        raise UnsafeRepository(f"{entry.path} is a symbolic link, by which git may show what lies elsewhere")
+    is_plain = entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
+    # Reading a pipe waits for whoever writes it; the socket of git's own monitor is not read.
+    if not is_plain and entry.name != _MONITOR:
+        raise UnsafeRepository(f"{entry.path} is no regular file, and git may wait for it")
+
+
 def _holds(folder: str, *names: str) -> bool:
     return all(os.path.lexists(os.path.join(folder, name)) for name in names)
 
@@ -176,6 +210,7 @@ def _require_harmless(git_folder: str, shared: str) -> None:
 
 def _require_harmless_settings(path: str) -> None:
     allowed: frozenset[str] = frozenset()
+    name = ""
     for line in _text_of(path).split("\n"):
         line = line.strip(" \t\r")
         if not line or line[0] in "#;":
@@ -188,10 +223,20 @@ def _require_harmless_settings(path: str) -> None:
             continue
         setting = _SETTING.fullmatch(line)
         # A line that goes on in the next would hide what that one says.
-        if setting is None or line.endswith("\\") or not {setting["key"].lower(), "*"} & allowed:
+        if (
+            setting is None
+            or line.endswith("\\")
+            or not {setting["key"].lower(), "*"} & allowed
+            or not _is_harmless_value(name, setting["key"].lower(), setting["value"])
+        ):
             raise UnsafeRepository(
                 f"{path} has the setting {line.split('=')[0].strip()}, which may run programs"
             )
+
+
+def _is_harmless_value(section: str, key: str, value: str | None) -> bool:
+    harmless = _HARMLESS_VALUES.get((section, key))
+    return harmless is None or harmless.fullmatch(value or "") is not None
 
 
 def _text_of(path: str) -> str:

@@ -39,6 +39,13 @@ def test_revisions_and_paths_are_both_judged_as_paths() -> None:
     assert [path.path for path in use.use.paths] == ["HEAD~1", "src/a.py", "-b", "../c"]
 
 
+@pytest.mark.parametrize(
+    "key", ["refname", "-v:refname", "-committerdate", "creatordate:iso", "-version:refname"]
+)
+def test_refs_may_be_sorted_by_what_git_knows_itself(key: str) -> None:
+    assert git_use(["branch", "--list", f"--sort={key}"]).use.options == {"--list", "--sort"}
+
+
 def test_folders_in_front_of_the_command_are_kept_in_order() -> None:
     assert git_use(["-C", "a", "--no-pager", "-C", "b", "status"]).folders == ("a", "b")
 
@@ -68,6 +75,11 @@ def test_folders_in_front_of_the_command_are_kept_in_order() -> None:
         "show -s --format=%-GK",
         "tag -l --format=%(signature:key)",
         "branch --list --format=%(*signature)",
+        "tag -l --sort=signature",
+        "tag -l --sort=-*signature:key",
+        "branch --list --sort signature",
+        "branch --sort=describe",
+        "tag --sort",
         "log --ext-diff",
         "log --textconv",
         "show --textconv HEAD:a",

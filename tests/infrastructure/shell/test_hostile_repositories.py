@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from infrastructure.commands.environment import command_environment
 from infrastructure.shell.gate import READ_ONLY_ENVIRONMENT
+from tests.infrastructure.shell.repository_bench import git, mark_of, run_as_judged
 from tests.support.shell_gates import judge
 
 if shutil.which("git") is None:
@@ -86,57 +84,8 @@ HOOKS = (
 )
 
 
-def git(repository: Path, *words: str, env: Mapping[str, str] | None = None) -> str:
-    own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "HOME": str(repository)}
-    people = {f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    done = subprocess.run(
-        ["git", *words],
-        cwd=repository,
-        env={**os.environ, **own, **people, **(env or {})},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    return done.stdout
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    root = tmp_path / "repository"
-    (root / "sub").mkdir(parents=True)
-    git(root, "init", "-q", "-b", "main")
-    for line in ("one line\n", "another line\n"):
-        (root / "a.txt").write_text(line)
-        (root / "sub" / "b.txt").write_text(line)
-        git(root, "add", ".")
-        git(root, "commit", "-q", "-m", line)
-    (root / "a.txt").write_text("a changed line\n")
-    script = tmp_path / "script"
-    script.write_text(f"#!/bin/sh\necho ran >> {tmp_path / 'mark'}\ncat\n")
-    script.chmod(0o755)
-    return root
-
-
-def run_as_judged(command: str, cwd: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["/bin/bash", "--noprofile", "--norc", "-c", "--", command],
-        cwd=cwd,
-        env={**command_environment(os.environ, ()), **environment, "HOME": str(cwd)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file() and not p.is_symlink()}
-
-
-def mark_of(repository: Path) -> Path:
-    return repository.parent / "mark"
 
 
 @pytest.mark.parametrize("command", LOOKING)
