@@ -69,7 +69,12 @@ class CommandSpec:
     a path already. `first` is what the first operand must look like, in full. `narrowing` options hold a
     pattern of the names of files read, beside `widening` ones it may select others as well, and `revealing`
     ones make a search enter hidden files and folders too.
-    `default` says that without a path it reads the working directory.
+    `default` says that without a path it reads the working directory. `obsolete` are words that it reads in a
+    syntax of its own and that are refused, unless they are the value of an option.
+
+    `permutes` says that options may follow operands on every system. Elsewhere the system, the shell or
+    POSIXLY_CORRECT decides whether a word behind the first operand is an option or one operand more, and the
+    use must be harmless either way.
     """
 
     options: str = ""
@@ -85,6 +90,14 @@ class CommandSpec:
     widening: frozenset[str] = frozenset()
     revealing: frozenset[str] = frozenset()
     first: re.Pattern[str] | None = None
+    obsolete: re.Pattern[str] | None = None
+    permutes: bool = False
+
+    @property
+    def may_stop_at_operand(self) -> bool:
+        """Whether some systems take everything behind the first operand for operands. Git reads its own way."""
+        is_git = self.operands in (Operands.REVISIONS, Operands.TEXT_THEN_REVISIONS)
+        return not (self.permutes or is_git or self.style is Style.WHOLE_WORDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +121,9 @@ class Use:
 @dataclass(slots=True)
 class _Found:
     options: set[str] = field(default_factory=set)
+    # Options and their values behind the first operand, where they may be operands instead.
+    late: list[str] = field(default_factory=list)
+    is_needed_met: bool = False
     operands: list[str] = field(default_factory=list)
     paths: list[PathUse] = field(default_factory=list)
     narrowing: list[str] = field(default_factory=list)
@@ -116,7 +132,7 @@ class _Found:
 def use_of(spec: CommandSpec, name: str, words: Sequence[str]) -> Use:
     """What the words after a command's name mean. Raises NotReadOnly where they are not known only to read."""
     found = _WordReader(spec, name).read(words)
-    if spec.needed and not spec.needed & found.options:
+    if spec.needed and not found.is_needed_met:
         raise NotReadOnly(f"{name} is known only to read with {' or '.join(sorted(spec.needed))}")
     return Use(
         frozenset(found.options), tuple(found.operands), (*found.paths, *_operand_paths(spec, name, found))
@@ -135,9 +151,12 @@ class _WordReader:
     def read(self, words: Sequence[str]) -> _Found:
         rest = iter(words)
         for word in rest:
+            self._require_current_syntax(word)
             if self._is_operand(word):
                 self._found.operands.append(word)
-            elif self._spec.most_operands is not None and self._found.operands:
+                continue
+            self._note_if_late(word)
+            if self._spec.most_operands is not None and self._found.operands:
                 # Not every system lets options follow operands: there it would be one operand more.
                 raise NotReadOnly(f"{self._name} may take {word} for a file")
             elif self._spec.style is Style.WHOLE_WORDS or word in self._known:
@@ -146,12 +165,23 @@ class _WordReader:
                 # What follows is meant as an operand, whatever it looks like.
                 self._found.operands.extend(rest)
             elif _NUMBER.fullmatch(word) and "-NUM" in self._known:
-                self._found.options.add("-NUM")
+                self._add("-NUM")
             elif word.startswith("--"):
                 self._long(word)
             else:
                 self._bundle(word, rest)
         return self._found
+
+    def _require_current_syntax(self, word: str) -> None:
+        if self._spec.obsolete is not None and self._spec.obsolete.fullmatch(word):
+            raise NotReadOnly(f"{self._name} reads {word} in a way that is not known only to read")
+
+    def _is_late(self) -> bool:
+        return bool(self._found.operands) and self._spec.may_stop_at_operand
+
+    def _note_if_late(self, word: str) -> None:
+        if self._is_late():
+            self._found.late.append(word)
 
     def _is_operand(self, word: str) -> bool:
         if not word.startswith("-") or word == "-":
@@ -163,11 +193,12 @@ class _WordReader:
             case None:
                 raise self._unknown(option, word)
             case _Value.NONE | _Value.ATTACHED:
-                self._found.options.add(option)
+                self._add(option)
             case _Value.TEXT | _Value.PATH:
                 value = next(rest, None)
                 if value is None:
                     raise NotReadOnly(f"{self._name} {option} lacks its value")
+                self._note_if_late(value)
                 self._set(option, value)
 
     def _long(self, word: str) -> None:
@@ -181,14 +212,23 @@ class _WordReader:
             option = f"-{letter}"
             attached = word[place:]
             match self._known.get(option):
+                case _Value.PATH if attached.startswith("="):
+                    # Some parsers take the sign for a part of the path, others do not.
+                    raise self._unknown(option, word)
                 case _Value.TEXT | _Value.PATH | _Value.ATTACHED if attached:
                     self._set(option, attached)
                     return
                 case _:
                     self._take(option, word, rest)
 
-    def _set(self, option: str, value: str) -> None:
+    def _add(self, option: str) -> None:
         self._found.options.add(option)
+        # Behind an operand it may be an operand itself: `command rm -v` removes a file called -v.
+        if option in self._spec.needed and not self._is_late():
+            self._found.is_needed_met = True
+
+    def _set(self, option: str, value: str) -> None:
+        self._add(option)
         if self._known[option] is _Value.PATH:
             self._found.paths.append(PathUse(value, Reading.FILE))
         if option in self._spec.narrowing:
@@ -217,10 +257,10 @@ def _operand_paths(spec: CommandSpec, name: str, found: _Found) -> Iterator[Path
         reading = Reading.ALL_BELOW
     if not operands and (spec.default or searches):
         operands = ["."]
-    for operand in operands:
-        # A lone dash is standard input.
-        if operand != "-":
-            yield PathUse(operand, reading, only)
+    # A lone dash is a file to some commands, and standard input to others: then there is nothing to object to.
+    late = [] if spec.operands in (Operands.NONE, Operands.TEXTS) else found.late
+    for operand in (*operands, *late):
+        yield PathUse(operand, reading, only)
 
 
 def _paths_among(spec: CommandSpec, name: str, found: _Found) -> list[str]:

@@ -3,8 +3,8 @@
 Left out on purpose: what runs other programs (`env`, `xargs`, `find -exec`, `rg --pre`, `sort
 --compress-program`, `diff --paginate`), what writes (`sort -o`, `tree -o`, `uniq IN OUT`), what follows links
 out of the workspace (`grep -R`, `ls -L`), what takes its list of files from a file (`wc --files0-from`), what
-shows the environment (`printenv`, `env`), what never ends (`tail -f`), and what a file of the project can steer
-(`cargo`, `npm`, `go`), and what reads its words in a way of its own (`xxd`, `strings`).
+shows the environment (`printenv`, `env`), what never ends (`tail -f`, `tail +1f`), what a file of the
+project can steer (`cargo`, `npm`, `go`), and what reads its words in a way of its own (`xxd`, `strings`).
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ _RG = CommandSpec(
     operands=Operands.TEXT_THEN_PATHS,
     reading=Reading.VISIBLE_BELOW,
     default=True,
+    permutes=True,
     revealing=frozenset({"-u", "-.", "--unrestricted", "--hidden", "--iglob", "-t", "--type"}),
     no_text=frozenset({"-e", "-f", "--regexp", "--file", "--files", "--type-list"}),
     narrowing=frozenset({"-g", "--glob"}),
@@ -90,7 +91,12 @@ _DIFF = CommandSpec(
 # Printing lines by number and nothing else: other commands of sed write files and run programs.
 _SED_PRINTS = re.compile(r"(?:[0-9]+|\$)(?:,(?:[0-9]+|\$|\+[0-9]+))?p(?:; ?(?:[0-9]+|\$)(?:,(?:[0-9]+|\$))?p)*")
 # Filters that read the environment or other files are left out, and with them any that so much as name them.
-_JQ_FILTER = re.compile(r"(?!.*(?:\benv\b|\$ENV|\bimport\b|\binclude\b|\bmodulemeta\b|\$__)).*", re.DOTALL)
+# Blanks and comments may stand between a $ and its name, so names are refused wherever they are.
+_JQ_FILTER = re.compile(
+    r"(?!.*(?:\benv\b|\bgetenv\b|ENV|\bimport\b|\binclude\b|\bmodulemeta\b|__)).*", re.DOTALL | re.ASCII
+)
+# `+5` and `-5cf` are of the syntax before POSIX, in which an `f` at the end follows the file for ever.
+_OLD_TAIL = re.compile(r"\+.*|-[^-].*f", re.DOTALL)
 
 # Only conversions that print: in bash `%n` sets a variable, such as PATH. In front an option could be -v.
 _FORMAT = re.compile(r"(?!-)(?:[^%]|%[-+ #0'.*0-9hlLjztq]*[%bqdiouxXaAeEfFgGcs])+", re.DOTALL)
@@ -162,6 +168,7 @@ READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
         ),
         operands=Operands.TEXT_THEN_PATHS,
         first=_JQ_FILTER,
+        permutes=True,
     ),
     "ls": _LS,
     "md5sum": _CHECKSUM,
@@ -208,7 +215,9 @@ READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
         options="-c= -f -t -L -x --format= --printf= --terse --file-system", reading=Reading.NAMES
     ),
     "tac": CommandSpec(options="-b -r -s= --before --regex --separator="),
-    "tail": CommandSpec(options="-n= -c= -q -v -z -NUM --lines= --bytes= --quiet --silent --verbose"),
+    "tail": CommandSpec(
+        options="-n= -c= -q -v -z -NUM --lines= --bytes= --quiet --silent --verbose", obsolete=_OLD_TAIL
+    ),
     "test": CommandSpec(
         options="-a -b -c -d -e -f -g -h -k -L -o -p -r -s -S -u -w -x -O -G -N -n -z -nt -ot -ef",
         reading=Reading.NAMES,

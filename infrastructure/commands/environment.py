@@ -35,6 +35,10 @@ _HAZARDS = (
     "PROMPT_COMMAND",
     "PS4",
     "GIT_*",
+    # They change which words of a command are options.
+    "POSIXLY_CORRECT",
+    "_POSIX2_VERSION",
+    "GREP_OPTIONS",
     "SSH_ASKPASS",
     "SUDO_ASKPASS",
 )
@@ -53,10 +57,11 @@ def command_environment(inherited: Mapping[str, str], secret_names: Collection[s
     """The environment a command gets.
 
     Left out: the given names, names that look like a secret's, our own settings (QUORUM_*, which may hold
-    headers with keys), and names that change what the loader, the shell or git run (git's author, committer
-    and certificates stay). Added: what keeps programs from paging, prompting and opening editors. PATH loses
-    its relative entries, so that a folder cannot bring its own `ls`. CI is left alone: tools change their
-    results by it, while a null standard input and a dumb terminal already keep them from asking.
+    headers with keys), and names that change what the loader, the shell or git run, or which words of a
+    command are options (git's author, committer and certificates stay). Added: what keeps programs from
+    paging, prompting and opening editors. PATH loses its relative entries, so that a folder cannot bring its
+    own `ls`. CI is left alone: tools change their results by it, while a null standard input and a dumb
+    terminal already keep them from asking.
     """
     kept = {
         name: value

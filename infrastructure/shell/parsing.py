@@ -132,6 +132,9 @@ class _Reader:
                 raise Opaque("it redirects a stream other than 1 and 2")
             if not children or children[0].start_byte != descriptor.end_byte:
                 raise Opaque("it redirects in a way that is not plain")
+        elif self._source[node.start_byte - 1 : node.start_byte].isdigit():
+            # The grammar ends a word here. To bash the number is a descriptor, and no word of the command.
+            raise Opaque("it has a number that touches a redirection, which may be the number of a stream")
         if len(children) != 2 or children[0].type not in _REDIRECTIONS:
             raise Opaque("it redirects in a way that is not plain")
         self._account(children[0])

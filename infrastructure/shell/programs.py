@@ -21,6 +21,15 @@ PROGRAM_FOLDERS = (
     "/opt/homebrew/bin",
     "/run/current-system/sw/bin",
 )
+# ELF, and Mach-O in its byte orders, alone and as one file for several processors.
+_BINARY = (
+    b"\x7fELF",
+    b"\xfe\xed\xfa\xce",
+    b"\xfe\xed\xfa\xcf",
+    b"\xce\xfa\xed\xfe",
+    b"\xcf\xfa\xed\xfe",
+    b"\xca\xfe\xba\xbe",
+)
 
 
 class SystemPrograms:
@@ -46,3 +55,20 @@ class SystemPrograms:
             raise NotReadOnly(f"{name} would run {shown(found)}, which is none of the system's programs")
         if self._policy.is_inside(os.path.realpath(found)):
             raise NotReadOnly(f"{name} would run {shown(found)}, which lies in the workspace")
+        if _is_script(found) and (entry := self._entry_in_workspace()) is not None:
+            raise NotReadOnly(
+                f"{name} is a script, which would look for programs in {shown(entry)}, in the workspace"
+            )
+
+    def _entry_in_workspace(self) -> str | None:
+        """The first folder of PATH in which the workspace may put programs; a relative one is such a folder."""
+        return next((entry for entry in self._path.split(os.pathsep) if self._is_in_workspace(entry)), None)
+
+    def _is_in_workspace(self, entry: str) -> bool:
+        return not os.path.isabs(entry) or self._policy.is_inside(os.path.realpath(entry))
+
+
+def _is_script(path: str) -> bool:
+    """Whether the system or the shell would have another program read it. Raises OSError."""
+    with open(path, "rb") as file:
+        return not file.read(4).startswith(_BINARY)

@@ -35,9 +35,12 @@ def read_only(command: str, *words: str) -> list[PathUse]:
         (("--number", "5", "p"), ["p"]),
         (("--color", "p"), ["p"]),
         (("--color=always", "p"), ["p"]),
-        (("p", "-a"), ["p"]),
+        # Where options must stand in front, -a is a file here.
+        (("p", "-a"), ["p", "-a"]),
+        (("p", "-n", "/x", "--", "q"), ["p", "q", "-n", "/x", "--"]),
         (("--", "-a"), ["-a"]),
-        (("-", "p"), ["p"]),
+        # A file may be called like this; not every program takes it for standard input.
+        (("-", "p"), ["-", "p"]),
         ((), []),
     ],
 )
@@ -59,6 +62,9 @@ def test_options_take_their_values_and_the_rest_are_paths(words: tuple[str, ...]
         ("-n",),
         ("-5x",),
         ("---all",),
+        # A path for some parsers, a path behind a sign for others.
+        ("-f=p",),
+        ("-af=p",),
     ],
 )
 def test_an_option_that_is_not_listed_exactly_is_refused_by_name(words: tuple[str, ...]) -> None:
@@ -80,6 +86,25 @@ def test_a_needed_option_must_be_there() -> None:
     assert use_of(spec, "x", ("-v", "name")).operands == ("name",)
     with pytest.raises(NotReadOnly, match="only to read with -v"):
         use_of(spec, "x", ("name",))
+
+
+def test_a_needed_option_behind_an_operand_may_be_an_operand() -> None:
+    spec = CommandSpec(options="-v -n=", needed=frozenset({"-v", "-n"}), operands=Operands.TEXTS)
+
+    for words in (("name", "-v"), ("name", "-n", "5"), ("--", "name", "-v"), ("-", "-v")):
+        with pytest.raises(NotReadOnly, match="only to read with -n or -v"):
+            use_of(spec, "x", words)
+
+
+def test_a_program_that_reads_its_words_itself_takes_options_anywhere() -> None:
+    spec = CommandSpec(options="-n= -v", permutes=True, needed=frozenset({"-v"}))
+
+    assert paths(spec, "p", "-n", "/x", "-v") == ["p"]
+
+
+def test_a_pattern_given_behind_an_operand_may_be_a_file() -> None:
+    assert [use.path for use in read_only("grep", "x", "-e", "/y", "a")] == ["x", "a", "-e", "/y"]
+    assert [use.path for use in read_only("rg", "x", "-e", "/y", "a")] == ["x", "a"]
 
 
 def test_one_operand_too_many_may_be_written_to() -> None:
@@ -105,7 +130,11 @@ def test_the_first_operand_of_a_search_is_no_path_unless_the_pattern_is_an_optio
 
 def test_a_recursive_search_reads_all_below_narrowed_by_endings() -> None:
     assert read_only("grep", "-rn", "x", "src") == [PathUse("src", Reading.ALL_BELOW)]
-    assert read_only("grep", "-r", "x", "--include=*.py") == [PathUse(".", Reading.ALL_BELOW, (".py",))]
+    assert read_only("grep", "-r", "--include=*.py", "x") == [PathUse(".", Reading.ALL_BELOW, (".py",))]
+    assert read_only("grep", "-r", "x", "--include=*.py") == [
+        PathUse(".", Reading.ALL_BELOW, (".py",)),
+        PathUse("--include=*.py", Reading.ALL_BELOW, (".py",)),
+    ]
     assert read_only("rg", "-g*.py", "-g", "*.c", "x") == [PathUse(".", Reading.VISIBLE_BELOW, (".py", ".c"))]
 
 
@@ -148,7 +177,19 @@ def test_jq_filters_read_their_input(query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["env", "$ENV.KEY", ".a, env.KEY", 'import "x" as x; .', 'include "x"; .', "\nenv"]
+    "query",
+    [
+        "env",
+        "$ENV.KEY",
+        "$ ENV",
+        "$\tENV.KEY",
+        "$#\nENV",
+        "$ __loc__",
+        ".a, env.KEY",
+        'import "x" as x; .',
+        'include "x"; .',
+        "\nenv",
+    ],
 )
 def test_jq_filters_that_read_more_are_refused(query: str) -> None:
     with pytest.raises(NotReadOnly):
@@ -203,6 +244,10 @@ def test_every_listed_option_is_taken_and_every_path_among_them_is_seen(name: st
         ("tail", ("-f", "a")),
         ("tail", ("-F", "a")),
         ("tail", ("--follow", "a")),
+        ("tail", ("+1f", "a")),
+        ("tail", ("+f", "a")),
+        ("tail", ("-cf", "a")),
+        ("tail", ("-5f", "a")),
         ("wc", ("--files0-from=a",)),
         ("date", ("-s", "x")),
         ("date", ("0101",)),
@@ -219,6 +264,11 @@ def test_every_listed_option_is_taken_and_every_path_among_them_is_seen(name: st
         ("python3", ("-c", "x")),
         ("python3", ("--version", "x.py")),
         ("command", ("rm", "x")),
+        ("command", ("rm", "x", "-v")),
+        ("command", ("eval", "touch x #", "-v")),
+        ("command", ("--", "rm", "-V")),
+        ("sed", ("1p", "-n", "a")),
+        ("node", ("x.js", "--version")),
     ],
 )
 def test_options_that_do_more_than_read_are_not_listed(name: str, words: tuple[str, ...]) -> None:

@@ -77,6 +77,8 @@ ATTACKS = {
         "rg --pre sh x",
         "rg -z x",
         "rg --hostname-bin ./x x",
+        "tail +1f a",
+        "tail -cf a",
         "diff -l a b",
         "diff --to-file=/etc/passwd a",
         "date -s 12:00",
@@ -99,6 +101,7 @@ ATTACKS = {
         "awk 'BEGIN{system(\"id\")}'",
         "jq -n env",
         "jq -n '$ENV'",
+        "jq -n '$ ENV'",
         "jq --rawfile x /etc/passwd . a",
         "jq 'import \"x\" as x; .' a",
         "less +'!id' f",
@@ -163,6 +166,10 @@ ATTACKS = {
         "builtin ls",
         "command rm x",
         "command ls",
+        "command rm a -v",
+        "command eval 'touch x #' -v",
+        "command -- rm a -V",
+        "command ls -v",
         "source ./x",
         ". ./x",
         "trap ls EXIT",
@@ -274,6 +281,24 @@ ATTACKS = {
         "cat /proc/self/environ",
         "cat /dev/sda",
         "cat a_pipe",
+        "rev linked_dash/-",
+        *(
+            f"cd linked_dash && {reader} -"
+            for reader in ("rev", "column", "ls", "tree", "cat", "grep x", "wc -l")
+        ),
+        "cd linked_dash && cat < -",
+        # A number in front of a redirection is no operand.
+        "cd 0</dev/null && cat .bash_history",
+        "cd 0>/dev/null && ls",
+        "grep -r TOKEN 0</dev/null",
+        "ls 7</dev/null",
+        "ls a0</dev/null",
+        # Options behind the first operand are operands on some systems.
+        "grep x -e /etc/passwd",
+        "grep -n x a -e ../secret",
+        "cut a -d /",
+        "rg -f=../secret x",
+        "grep -f=../secret x",
     ],
     "something sensitive": [
         "cat .env",
@@ -368,6 +393,12 @@ READ_ONLY = [
     "python3 --version",
     "tail -n +3 a",
     "tail -20 a",
+    "tail a -n +3",
+    "cat a | rev - | column -t -",
+    "grep -rn x plain --include='*.py' -A 3",
+    "ls plain -la",
+    "command -v -- git",
+    "cat '0' </dev/null",
     "wc -l a 'a b'",
     "cat nowhere",
     "cat /dev/null",
@@ -414,6 +445,8 @@ def workspace(tmp_path: Path) -> Path:
     (root / "link_to_outside").symlink_to(tmp_path / "secret")
     (root / "linked_folder").symlink_to(tmp_path)
     (root / "looks_harmless").symlink_to(root / ".env")
+    (root / "linked_dash").mkdir()
+    (root / "linked_dash" / "-").symlink_to(tmp_path / "secret")
     os.mkfifo(root / "a_pipe")
     return root
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 
 from domain.command_rules import PathUse, Reading
 from domain.path_policy import PathPolicy
+from infrastructure.shell.gate import ShellGate
+from infrastructure.shell.programs import SystemPrograms
 from infrastructure.shell.reach import OutOfReach, Reach
 from tests.support.shell_gates import gate_for, judge
 
@@ -187,3 +190,23 @@ async def test_a_folder_that_cannot_be_looked_into_is_asked_about(workspace: Pat
 
     assert not verdict.is_read_only
     assert "cannot be looked into" in verdict.reason
+
+
+@pytest.mark.parametrize("entry", ["{root}/.venv/bin", "{root}/not/there", "{link}", "tools", ""])
+async def test_a_script_is_not_proved_while_the_workspace_can_put_programs_on_the_path(
+    workspace: Path, tmp_path: Path, entry: str
+) -> None:
+    (tmp_path / "link").symlink_to(workspace / "sub")
+    plant(tmp_path / "system", "egrep")
+    shutil.copy(shutil.which("cat") or "", tmp_path / "system" / "cat")
+    policy = PathPolicy(roots=(str(workspace),))
+    system = str(workspace.parent / "system")
+    entered = f"{system}:{entry.format(root=workspace, link=tmp_path / 'link')}"
+
+    gates = {path: ShellGate(policy, SystemPrograms(path, policy, [system])) for path in (system, entered)}
+    verdicts = {path: await gate.judge("egrep x a", workspace) for path, gate in gates.items()}
+
+    assert verdicts[system].is_read_only
+    assert not verdicts[entered].is_read_only
+    assert "egrep is a script" in verdicts[entered].reason
+    assert (await gates[entered].judge("cat a", workspace)).is_read_only
