@@ -54,6 +54,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()
+    except ImportError as error:
+        print(f"quorum: a part of quorum cannot be loaded: {error}; install quorum again", file=sys.stderr)
+        code = USAGE
     except BrokenPipeError:  # the reader of our output had enough; the interpreter must not try to flush again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = CLOSED_PIPE
@@ -62,6 +65,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _dispatch(arguments: Sequence[str]) -> int:
     from tui.entry.complaints import UsageError
+    from tui.start_failure import StartFailure
 
     options = _options(arguments)
     try:
@@ -69,14 +73,17 @@ def _dispatch(arguments: Sequence[str]) -> int:
             from tui.entry.demo import run_demo
 
             return run_demo(options)
-        root = _working_directory(options)
-        if options.command == "app":
-            from tui.entry.full_screen import run_app
-
-            return run_app(options, root)
-        return _run_command(options, root)
+        return _command(options, _working_directory(options))
     except UsageError as error:
         return _refuse(error)
+    except StartFailure as error:
+        return _refuse(error, error.exit_code)
+    except Exception as error:
+        from tui.entry.starting import is_explained
+
+        if not is_explained(error):
+            raise
+        return _refuse(error)  # a provider fails here only for want of a key or a name
 
 
 def _options(arguments: Sequence[str]) -> Options:
@@ -102,29 +109,27 @@ def _working_directory(options: Options) -> Path:
     return root
 
 
-def _run_command(options: Options, root: Path) -> int:
-    from domain.errors import ConfigError, LedgerError, ProviderError
-
-    try:
-        return _command(options, root)
-    except (ConfigError, LedgerError, ProviderError) as error:
-        return _refuse(error)  # a provider fails here only for want of a key or a name
-
-
-def _refuse(error: Exception) -> int:
+def _refuse(error: Exception, code: int = USAGE) -> int:
     from tui.entry.complaints import complain
 
     complain([str(error)])
-    return USAGE
+    return code
 
 
 def _command(options: Options, root: Path) -> int:
     match options.command:
+        case "app":
+            from tui.entry.full_screen import run_app
+
+            return run_app(options, root)
         case "run":
             import gc
 
             gc.disable()  # until everything is imported; the composed session turns it on again
-            from tui.entry.run import run_prompt
+            from tui.entry.starting import starting
+
+            with starting():
+                from tui.entry.run import run_prompt
 
             return run_prompt(options, root)
         case "sessions":

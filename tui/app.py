@@ -29,13 +29,13 @@ from tui.palette import Palette, all_commands
 from tui.review.keyboard_guard import Guarded
 from tui.second_press import SecondPress
 from tui.session_host import SessionHost
+from tui.start_failure import StartFailure
 from tui.tabs.tab import Tab
 from tui.tabs.tabbed_app import PATIENCE_SECS
 from tui.tabs.tabs import Tabs
 from tui.transcript.printable import printable
 
 if TYPE_CHECKING:
-    from domain.errors import QuorumError
     from domain.past_session import SessionChoice
     from tui.agent import ComposeAgent, OpenArchive
 
@@ -49,7 +49,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
     again for each further session, in the same tab or in another; prompts sent before that wait. `open_archive`
     opens the list of sessions where the person is to pick the first one.
 
-    If the first one raises a QuorumError the app ends with return code 4 for a ProviderError and 2 for any
+    If the first one raises any error the app ends with return code 4 for a ProviderError and 2 for any
     other, and Textual prints the error's text to stderr when the screen is restored. An unknown `theme` raises
     ConfigError here. `clock` measures the dead time of dialogs and must be the one that stamps keys.
     """
@@ -133,14 +133,11 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
             self.chat.submit(self._initial_prompt)
         self.begin_tab(self.tabs.front, self._choose)
 
-    def fail(self, error: QuorumError) -> None:
+    def fail(self, error: StartFailure) -> None:
         """End, because the first session of all could not be opened."""
         from rich.text import Text
 
-        from domain.errors import ProviderError
-
-        return_code = 4 if isinstance(error, ProviderError) else 2
-        self.exit(return_code=return_code, message=Text(f"quorum: {printable(str(error))}"))
+        self.exit(return_code=error.exit_code, message=Text(f"quorum: {printable(str(error))}"))
 
     def _leave_soon(self, return_code: int = 0) -> None:
         if not self._leaving:
@@ -163,8 +160,11 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
 
     def _fatal_error(self) -> None:
         """End on an error that nobody caught, with an account of it that holds neither values nor secrets."""
-        from tui.crash import account_of_crash
-
+        try:
+            from tui.crash import account_of_crash
+        except ImportError as error:  # an app that cannot account for an error must not stay and do nothing
+            self.fail(StartFailure(error))
+            return
         self._exit_renderables.append(account_of_crash(self.chat.last_session))
         self._close_messages_no_wait()
 

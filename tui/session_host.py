@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from textual.app import App
 
 from tui.screen_observer import ScreenObserver
+from tui.start_failure import StartFailure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,12 +56,12 @@ class SessionHost:
         self._wish.set()
 
     async def run(self, choose: Callable[[], SessionChoice]) -> None:
-        """Open the session chosen and those wanted later, for ever. Raises QuorumError if the first fails."""
-        await asyncio.to_thread(import_module, "tui.screen_person")  # heavy, and typing goes on meanwhile
-        from tui.screen_person import ScreenPerson
-
-        person = ScreenPerson(self._app, self._chat, clock=self._clock)
-        choice = await self._picked(choose())
+        """Open the session chosen and those wanted later, for ever. Raises StartFailure if the first fails."""
+        try:
+            person = await self._made_person()
+            choice = await self._picked(choose())
+        except Exception as error:
+            raise StartFailure(error) from error
         agent = self._agent = await self._open(choice, person)
         while True:
             wanted = await self._serve_until_another_is_wanted(agent)
@@ -82,6 +83,12 @@ class SessionHost:
             self.trouble = str(error)
         except TimeoutError:
             self.trouble = "the session could not be closed in time"
+
+    async def _made_person(self) -> ScreenPerson:
+        await asyncio.to_thread(import_module, "tui.screen_person")  # heavy, and typing goes on meanwhile
+        from tui.screen_person import ScreenPerson
+
+        return ScreenPerson(self._app, self._chat, clock=self._clock)
 
     async def _picked(self, choice: SessionChoice) -> SessionChoice:
         """What the person picks, where that was asked for; a new session where they leave the list."""
@@ -121,7 +128,7 @@ class SessionHost:
         try:
             choice = NamedSession(await old.fork()) if wanted == "fork" else wanted
             agent = await self._open(choice, person)
-        except QuorumError as error:
+        except (QuorumError, StartFailure) as error:
             self._chat.stay(str(error))
             return old
         try:
@@ -133,9 +140,19 @@ class SessionHost:
     async def _open(self, choice: SessionChoice, person: ScreenPerson) -> Agent:
         """Compose the agent of a session and show what it holds.
 
-        Each is heard by an observer of its own: what a closed session still tells is nobody's.
+        Each is heard by an observer of its own: what a closed session still tells is nobody's. Raises
+        StartFailure.
         """
         observer = ScreenObserver(self._chat.post_message)
-        agent = await self._compose_agent(person, observer, choice)
-        await self._chat.begin(agent, observer)
+        try:
+            agent = await self._compose_agent(person, observer, choice)
+        except Exception as error:
+            raise StartFailure(error) from error
+        try:
+            await self._chat.begin(agent, observer)
+        except Exception as error:
+            self._agent, present = agent, self._agent
+            await self.close()
+            self._agent = present
+            raise StartFailure(error) from error
         return agent

@@ -400,7 +400,7 @@ def composing(
     return compose
 
 
-def failing(error: QuorumError) -> ComposeFake:
+def failing(error: Exception) -> ComposeFake:
     """A composition that fails."""
 
     async def compose(person: Person, observer: Observer, choice: SessionChoice) -> FakeAgent:

@@ -110,13 +110,27 @@ async def test_an_initial_prompt_is_sent_by_itself(tmp_path):
     [
         (ConfigError("quorum.toml: agent.max_tool_turns: expected a number"), 2),
         (ProviderError("no key; set ANTHROPIC_API_KEY", kind=ProviderErrorKind.CONFIGURATION), 4),
+        (RuntimeError("nobody foresaw this"), 2),
+        (ImportError("cannot import name 'x' from 'y'"), 2),
     ],
 )
 async def test_a_failed_composition_ends_the_app_with_its_code_and_its_text(tmp_path, error, code, capsys):
     async with on_stage(tmp_path, compose=failing(error), ready=False) as stage:
         await stage.until(lambda: stage.app.return_code == code)
 
-    assert str(error) in capsys.readouterr().err
+    assert str(error) in " ".join(capsys.readouterr().err.split())
+
+
+async def test_an_error_nobody_foresaw_ends_the_start_with_one_sentence_without_secrets(tmp_path, capsys):
+    error = RuntimeError("refused:\n  key sk-ant-api03-" + "Z9" * 30)
+    async with on_stage(tmp_path, compose=failing(error), ready=False) as stage:
+        await stage.until(lambda: stage.app.return_code == 2)
+
+    told = " ".join(capsys.readouterr().err.split())
+    assert told.startswith("quorum: the session could not be opened: RuntimeError: refused: key ")
+    assert told.endswith("quorum doctor may tell why")
+    assert "Z9" not in told
+    assert "fake_agent.py, line " in told
 
 
 def test_an_unknown_theme_is_refused_with_the_known_ones(tmp_path):

@@ -170,13 +170,17 @@ async def test_while_a_turn_runs_the_session_stays(tmp_path, command):
         assert stage.agent.focuses == []
 
 
-async def test_a_session_that_cannot_be_opened_leaves_the_present_one_as_it_is(tmp_path):
+@pytest.mark.parametrize(
+    "error",
+    [LedgerError("the disk is full: /state; make room"), RuntimeError("the disk is full: /state; make room")],
+)
+async def test_a_session_that_cannot_be_opened_leaves_the_present_one_as_it_is(tmp_path, error):
     box = []
     inner = composing(box, say("still here"))
 
     async def compose(person, observer, choice):
         if choice == NewSession() and box:
-            raise LedgerError("the disk is full: /state; make room")
+            raise error
         return await inner(person, observer, choice)
 
     async with on_stage(tmp_path, compose=compose) as stage:

@@ -281,10 +281,17 @@ async def test_what_goes_wrong_with_closing_is_told(tmp_path):
         await stage.shows("the disk is full")
 
 
-async def test_a_tab_whose_session_cannot_be_opened_closes_and_gives_its_draft_back(tmp_path):
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (ProviderError("no key", kind=ProviderErrorKind.CONFIGURATION), "no key"),
+        (RuntimeError("broken"), "the session could not be opened: RuntimeError: broken"),
+    ],
+)
+async def test_a_tab_whose_session_cannot_be_opened_closes_and_gives_its_draft_back(tmp_path, error, sentence):
     box = []
     fine = composing(box)
-    broken = failing(ProviderError("no key", kind=ProviderErrorKind.CONFIGURATION))
+    broken = failing(error)
     composed = [fine, broken]
 
     async def compose(person, observer, choice):
@@ -292,7 +299,7 @@ async def test_a_tab_whose_session_cannot_be_opened_closes_and_gives_its_draft_b
 
     async with on_stage(tmp_path, compose=compose) as stage:
         await stage.send("/ask what is this?")
-        await stage.shows("the tab could not be opened: no key")
+        await stage.shows(f"the tab could not be opened: {sentence}")
         assert len(stage.app.tabs.all) == 1
 
 

@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from tui.entry.complaints import UsageError
+from tui.entry.starting import starting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,10 +39,14 @@ if TYPE_CHECKING:
 
 
 def run_app(options: Options, root: Path) -> int:
-    """Show the app until it is left; its exit code. Raises UsageError where there is no terminal for it."""
+    """Show the app until it is left; its exit code.
+
+    Raises UsageError where there is no terminal for it, and StartFailure where it cannot be shown.
+    """
     if not options.listen.headless and (problem := _terminal_problem()):
         raise UsageError(problem)
-    _tune_textual()
+    with starting():
+        _tune_textual()
     gc.disable()  # imports make much that lives on; it collects again once the session is warm
     return asyncio.run(_show(options, root))
 
@@ -93,16 +98,37 @@ def _kind_of_app(options: Options, listening: Listening | None) -> Callable[...,
 
 
 async def _show(options: Options, root: Path) -> int:
-    from tui.terminal_input import make_input_safe
-    from tui.transcript.printable import printable
+    with starting():
+        from tui.terminal_input import make_input_safe
+        from tui.transcript.printable import printable
 
-    make_input_safe()
-    listening: Listening | None = None
-    if options.listen.socket is not None:
-        from tui.entry.listening import Listening
-
-        listening = Listening(options, root)
+        make_input_safe()
+        listening = _listening(options, root)
+    headless = options.listen.headless
     sessions = _Sessions(options, root, listening)
+    try:
+        with starting():
+            app = _made_app(options, root, sessions, listening)
+        await app.run_async(headless=headless, size=options.listen.size if headless else None)
+    finally:
+        await sessions.close()
+        if listening is not None:
+            listening.close()
+    if not options.quiet:
+        for words in app.parting_words:
+            print(printable(words), file=sys.stderr)
+    return 1 if app.return_code is None else app.return_code
+
+
+def _listening(options: Options, root: Path) -> Listening | None:
+    if options.listen.socket is None:
+        return None
+    from tui.entry.listening import Listening
+
+    return Listening(options, root)
+
+
+def _made_app(options: Options, root: Path, sessions: _Sessions, listening: Listening | None) -> QuorumApp:
     app = _kind_of_app(options, listening)(
         sessions.compose,
         cwd=root,
@@ -113,17 +139,7 @@ async def _show(options: Options, root: Path) -> int:
     )
     sessions.adopt, sessions.rebind = app.adopt, app.rebind
     app.open_settings = sessions.open_settings
-    headless = options.listen.headless
-    try:
-        await app.run_async(headless=headless, size=options.listen.size if headless else None)
-    finally:
-        await sessions.close()
-        if listening is not None:
-            listening.close()
-    if not options.quiet:
-        for words in app.parting_words:
-            print(printable(words), file=sys.stderr)
-    return 1 if app.return_code is None else app.return_code
+    return app
 
 
 class _Sessions:

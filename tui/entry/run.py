@@ -7,23 +7,29 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from application.agent_session import AgentSession
 from domain.errors import ImageError, LedgerError
 from infrastructure.config.loading import LoadedSettings
 from tui.entry.complaints import UsageError, complain
 from tui.entry.settings import load
+from tui.entry.starting import starting
 from tui.options import Options
+
+if TYPE_CHECKING:
+    from tui.headless import HeadlessPrinter
 
 
 def run_prompt(options: Options, root: Path) -> int:
     """Carry the prompt to its end and print the answer; the exit code that tells how it ended.
 
     Raises UsageError for an empty prompt, an image that cannot be shown and a session in use, ConfigError,
-    LedgerError and ProviderError.
+    LedgerError and ProviderError; StartFailure for any other error before the prompt is sent.
     """
     prompt = _prompt(options)
-    loaded = load(options, root)
+    with starting():
+        loaded = load(options, root)
     complain(loaded.warnings)
     return asyncio.run(_answer(options, root, loaded, prompt))
 
@@ -49,21 +55,9 @@ async def _with_images(agent: AgentSession, prompt: str, files: Sequence[Path]) 
 
 
 async def _answer(options: Options, root: Path, loaded: LoadedSettings, prompt: str) -> int:
-    from tui.entry.composition import compose, open_session
-    from tui.headless import HeadlessPrinter, Nobody, run_headless
-
-    printer = HeadlessPrinter(options.output, quiet=options.quiet, verbose=options.verbose)
-    record = await asyncio.to_thread(open_session, loaded, root, options.session, fork=options.fork)
-    try:
-        if record.in_use:
-            remedy = f"quorum run --resume {record.session_id} --fork PROMPT"
-            raise UsageError(f"{record.in_use}; to go on in a copy: {remedy}")
-        container = compose(loaded, root, Nobody(), printer, record)
-        complain((*container.record().told, *container.saved_rules().warnings))
-        agent = container.agent()
-    except BaseException:
-        await record.release()
-        raise
+    with starting():
+        agent, printer = await _composed(options, root, loaded)
+        from tui.headless import run_headless
     try:
         code = await run_headless(agent, await _with_images(agent, prompt, options.images), printer)
     except BaseException:
@@ -75,3 +69,23 @@ async def _answer(options: Options, root: Path, loaded: LoadedSettings, prompt: 
     except LedgerError as lost:  # the answer is out, and how the run ended does not change any more
         complain([str(lost)])
     return code
+
+
+async def _composed(
+    options: Options, root: Path, loaded: LoadedSettings
+) -> tuple[AgentSession, HeadlessPrinter]:
+    from tui.entry.composition import compose, open_session
+    from tui.headless import HeadlessPrinter, Nobody
+
+    printer = HeadlessPrinter(options.output, quiet=options.quiet, verbose=options.verbose)
+    record = await asyncio.to_thread(open_session, loaded, root, options.session, fork=options.fork)
+    try:
+        if record.in_use:
+            remedy = f"quorum run --resume {record.session_id} --fork PROMPT"
+            raise UsageError(f"{record.in_use}; to go on in a copy: {remedy}")
+        container = compose(loaded, root, Nobody(), printer, record)
+        complain((*container.record().told, *container.saved_rules().warnings))
+        return container.agent(), printer
+    except BaseException:
+        await record.release()
+        raise

@@ -11,12 +11,12 @@ from textual.binding import Binding, BindingType
 
 from tui.actions.base import ChatActions
 from tui.chat_screen import ChatScreen
+from tui.start_failure import StartFailure
 from tui.tab_bar import TabBar
 from tui.tabs.tab import Tab
 from tui.tabs.tabs import Tabs, mode_name
 
 if TYPE_CHECKING:
-    from domain.errors import QuorumError
     from domain.form import Form
     from domain.past_session import SessionChoice
 
@@ -49,7 +49,7 @@ class TabbedApp(App[None]):
         """The chat in front."""
         return self.tabs.front.chat
 
-    def fail(self, error: QuorumError) -> None:
+    def fail(self, error: StartFailure) -> None:
         """The first session of all could not be opened."""
         raise NotImplementedError
 
@@ -60,17 +60,15 @@ class TabbedApp(App[None]):
         tab.serving = self.run_worker(self._serve(tab, choose), name="agent")
 
     async def _serve(self, tab: Tab, choose: Callable[[], SessionChoice]) -> None:
-        from domain.errors import QuorumError
-
         try:
             await tab.host.run(choose)
-        except QuorumError as error:
+        except StartFailure as error:
             if tab.opener is None:
                 self.fail(error)
             else:
                 self.run_worker(self._give_up(tab, error), name="close")
 
-    async def _give_up(self, tab: Tab, error: QuorumError) -> None:
+    async def _give_up(self, tab: Tab, error: StartFailure) -> None:
         """Nothing can be done in it: what was typed there goes on where it was opened from."""
         if self.tabs.all == [tab]:
             self.fail(error)
