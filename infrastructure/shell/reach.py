@@ -8,15 +8,13 @@ from collections.abc import Iterator
 
 from domain.command_rules import PathUse, Reading
 from domain.path_policy import PathPolicy
-from infrastructure.shell.git_index import read_regular
+from infrastructure.shell.git_secrets import is_git_settings, may_hold_secret
+from infrastructure.shell.ignore_files import RULE_FILES, reveals_below, reveals_hidden
 from infrastructure.tools.sensitivity import Sensitivity
 from infrastructure.tools.workspace import Location, shown
 
 _MOST_ENTRIES = 50_000
 _NOTHING = "/dev/null"
-_IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", ".git/info/exclude")
-_REVEALING = frozenset(name.partition("/")[0] for name in _IGNORE_FILES)
-_LARGEST_IGNORE_FILE = 1 << 20
 
 
 class OutOfReach(Exception):
@@ -61,11 +59,13 @@ class Reach:
             self._require_nothing_sensitive(path, use)
         elif not stat.S_ISREG(mode):
             raise OutOfReach(f"{shown(path)} is no regular file", path)
+        elif is_git_settings(path):
+            raise OutOfReach(f"it reads {shown(path)}, settings of git, in which tokens may stand", path)
 
     def _require_nothing_sensitive(self, folder: str, use: PathUse) -> None:
         if (folder, use) in self._searched:
             return
-        if use.reading is Reading.VISIBLE_BELOW and not _reveals_hidden(folder):
+        if use.reading is Reading.VISIBLE_BELOW and not reveals_hidden(folder):
             try:
                 self._look_through(folder, use.only, skips_hidden=True)
             except _Revealed:
@@ -80,9 +80,13 @@ class Reach:
             self._left -= 1
             if self._left < 0:
                 raise OutOfReach(f"{shown(folder)} has too many files to look through", folder)
-            if (not only or names[-1].endswith(only)) and sensitivity.covers(names):
-                path = os.path.join(folder, *names)
+            if only and not names[-1].endswith(only):
+                continue
+            path = os.path.join(folder, *names)
+            if sensitivity.covers(names):
                 raise OutOfReach(f"it would also read {shown(path)}, which is sensitive", path)
+            if is_git_settings(path) and os.path.isfile(path) and may_hold_secret(path):
+                raise OutOfReach(f"it would also read {shown(path)}, in which a token may stand", path)
 
 
 class _Revealed(Exception):
@@ -96,7 +100,7 @@ def _below(folder: str, only: tuple[str, ...], *, skips_hidden: bool) -> Iterato
         above = waiting.pop()
         with os.scandir(os.path.join(folder, *above)) as entries:
             for entry in entries:
-                if skips_hidden and entry.name in _REVEALING and _reveals(os.path.dirname(entry.path)):
+                if skips_hidden and entry.name in RULE_FILES and reveals_below(os.path.dirname(entry.path)):
                     raise _Revealed
                 # What a pattern selects is read, hidden or not.
                 if skips_hidden and entry.name.startswith(".") and not (only and entry.name.endswith(only)):
@@ -105,22 +109,3 @@ def _below(folder: str, only: tuple[str, ...], *, skips_hidden: bool) -> Iterato
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(names)
                 yield names
-
-
-def _reveals_hidden(folder: str) -> bool:
-    """Whether an ignore file that holds in a folder takes hidden files in again."""
-    while not _reveals(folder):
-        above = os.path.dirname(folder)
-        if above == folder:
-            return False
-        folder = above
-    return True
-
-
-def _reveals(folder: str) -> bool:
-    files = (os.path.join(folder, name) for name in _IGNORE_FILES)
-    return any(_takes_in_again(file) for file in files if os.path.lexists(file))
-
-
-def _takes_in_again(ignore_file: str) -> bool:
-    return any(line.startswith(b"!") for line in read_regular(ignore_file, _LARGEST_IGNORE_FILE).splitlines())

@@ -205,10 +205,11 @@ def _require_whole(git_folder: str, shared: str) -> None:
 def _require_harmless(git_folder: str, shared: str) -> None:
     for path in {os.path.join(shared, "config"), os.path.join(git_folder, "config.worktree")}:
         if os.path.lexists(path):
-            _require_harmless_settings(path)
+            require_harmless_settings(path)
 
 
-def _require_harmless_settings(path: str) -> None:
+def require_harmless_settings(path: str) -> None:
+    """Raises UnsafeRepository where a file of settings has one that is not known to be harmless."""
     allowed: frozenset[str] = frozenset()
     name = ""
     for line in _text_of(path).split("\n"):

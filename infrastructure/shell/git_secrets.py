@@ -1,0 +1,49 @@
+"""Settings of git repositories, in which tokens stand: in addresses, in headers, in options of helpers."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from domain.path_policy import is_git_folder_name
+from infrastructure.shell.git_index import read_regular
+from infrastructure.shell.repository import UnsafeRepository, require_harmless_settings
+
+_LARGEST = 1 << 20
+# Copies and linked working trees have theirs: config.worktree, config.lock, config~.
+_SETTINGS = "config"
+_OF_PERSON = ".gitconfig"
+# A name or a token in front of the host, or a query behind it. With ssh a name alone is no secret.
+_SIGNS_IN = re.compile(rb'(?<!ssh)://[^/\s"]*@|://[^/\s"@]*:[^/\s"@]*@|://\S*\?')
+
+
+def is_git_settings(path: str) -> bool:
+    """Whether a file is called, and lies, like one that holds settings of git."""
+    folder, name = os.path.split(path)
+    name = name.casefold()
+    if name.startswith(_OF_PERSON):
+        return True
+    if not name.startswith(_SETTINGS):
+        return False
+    above = folder.split(os.sep)
+    if above[-2:] == [".config", "git"] or any(_is_repository_name(each) for each in above):
+        return True
+    return all(os.path.lexists(os.path.join(folder, each)) for each in ("HEAD", "objects"))
+
+
+def may_hold_secret(settings: str) -> bool:
+    """Whether a file of settings holds more than what is known to sign in nowhere.
+
+    Raises OSError and ValueError where it cannot be read.
+    """
+    if _SIGNS_IN.search(read_regular(settings, _LARGEST)):
+        return True
+    try:
+        require_harmless_settings(settings)
+    except UnsafeRepository:
+        return True
+    return False
+
+
+def _is_repository_name(name: str) -> bool:
+    return is_git_folder_name(name) or name.casefold().endswith(".git")
