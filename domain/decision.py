@@ -1,7 +1,8 @@
 """The one decision function: whether a call may run, must be asked about, or may not run. Pure.
 
 The strictest answer wins. An explicit rule that denies or asks, a protected or sensitive path and a guard's
-objection hold in every mode; the mode resolves what they leave open.
+objection hold in every mode; the mode resolves what they leave open. What no rule allows is asked about as well
+where the sandbox has a gap: no mode stands in for that.
 """
 
 from __future__ import annotations
@@ -66,6 +67,8 @@ def decide(
         return _strictest(restricting)
     if allowing := [_of_rule(rule) for rule in said if rule.answer is Answer.ALLOW]:
         return _strictest(allowing)
+    if subject.shell is not None and subject.shell.sandbox_gap is not None:
+        return _strictest([by_mode, _Voice(Answer.ASK, "sandbox", subject.shell.sandbox_gap)])
     return Decision(answer=by_mode.answer, reasons=(by_mode.reason,), spoke=(by_mode.id,), by_mode=True)
 
 

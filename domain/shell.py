@@ -89,6 +89,8 @@ class ShellVerdict:
     good for tightening only. The paths are canonical, of what could be made out: with ASK they need not be all.
     A READ_ONLY verdict holds only if the command is run in the folder it was judged for, with `environment` on
     top of the usual one: it keeps programs from running what a repository's settings name.
+    `sandbox_gap` is a clause that says why the sandbox would leave files of the workspace open that it should
+    close; None where it closes all of them, and where there is no sandbox.
     """
 
     kind: ShellVerdictKind
@@ -98,6 +100,7 @@ class ShellVerdict:
     paths_read: tuple[str, ...] = ()
     paths_written: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    sandbox_gap: str | None = None
 
     @property
     def is_read_only(self) -> bool:

@@ -115,9 +115,12 @@ class RunCommand:
     async def judge(self, arguments: JsonObject) -> ShellVerdict | None:
         """What can be told of the command without running it; None where nobody looks, or none could run."""
         try:
-            return await self._judged(self._request(arguments))
+            verdict = await self._judged(self._request(arguments))
         except ToolError:
             return None
+        if verdict is None or verdict.is_read_only or self._sandbox is None:
+            return verdict
+        return replace(verdict, sandbox_gap=await asyncio.to_thread(self._sandbox.gap))
 
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
         """The folder, programs, files, environment and sandbox of the command as they are now.

@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from fnmatch import translate
 
-from domain.path_policy import PathPolicy
+from domain.path_policy import PathPolicy, is_git_folder_name, last_names
 
-MOST_ENTRIES = 30_000
-MOST_FOUND = 400
-# Not looked into: a repository's own store, and installed packages, which hold thousands of files and the
-# certificates of authorities, but no secret of the person.
-_SKIPPED = frozenset({".git", "node_modules", "site-packages", "dist-packages", ".tox", ".nox", "__pycache__"})
+MOST_ENTRIES = 50_000
+MOST_FOUND = 300
+# Not looked into: installed packages, which hold thousands of files and the certificates of authorities, but no
+# secret of the person. Of repositories in them, only those at the top of a package are found.
+_PACKAGES = frozenset({"node_modules", "site-packages", "dist-packages", ".tox", ".nox", "__pycache__"})
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -38,26 +37,81 @@ def find_guarded(
     """Look through folders for paths of the policy, breadth first: what lies near the top comes first.
 
     Neither sensitive folders nor `.git` are looked into, and links are not followed. Bounded by the number of
-    `entries` looked at and of paths found. Reads folders; call it off the event loop.
+    `entries` looked at and of paths found of either kind; what the policy names at the top of a folder is found
+    whatever else there is. Reads folders; call it off the event loop.
     """
-    found = GuardedFiles(absent=_absent(policy))
-    is_protected, is_sensitive = _ends(policy.protected), _ends(policy.sensitive)
-    waiting = deque(dict.fromkeys(folders))
-    while waiting and found.complete:
-        for entry in _entries(waiting.popleft()):
-            if entries == 0 or len(found.protected) + len(found.sensitive) == most:
-                found.complete = False
-                break
-            entries -= 1
-            name = entry.name.casefold()
-            if is_sensitive.match(name) and policy.is_sensitive(entry.path):
-                found.sensitive.append(os.path.realpath(entry.path))
-                continue
-            if is_protected.match(name) and policy.is_protected(entry.path):
-                found.protected.append(os.path.realpath(entry.path))
-            if entry.name not in _SKIPPED and entry.is_dir(follow_symlinks=False):
-                waiting.append(entry.path)
-    return found
+    tops = tuple(dict.fromkeys(folders))
+    return _Search(policy, entries, most).through(tops)
+
+
+class _Search:
+    def __init__(self, policy: PathPolicy, entries: int, most: int) -> None:
+        self._policy = policy
+        self._left = entries
+        self._most = most
+        self._is_protected = last_names(policy.protected)
+        self._is_sensitive = last_names(policy.sensitive)
+        self._is_either = last_names((*policy.protected, *policy.sensitive))
+        self._found = GuardedFiles()
+        self._met: set[str] = set()
+
+    def through(self, tops: Sequence[str]) -> GuardedFiles:
+        # Names that anybody could hide among thousands of others are asked for, not waited for.
+        for top in tops:
+            for path in _named(top, (*self._policy.protected, *self._policy.sensitive)):
+                if os.path.lexists(path):
+                    self._judge(path, os.path.basename(path), bound=False)
+        self._found.absent += _absent(self._policy)
+        waiting = deque(tops)
+        while waiting and self._found.complete:
+            waiting += self._folders_in(waiting.popleft())
+        return self._found
+
+    def _folders_in(self, folder: str) -> Iterator[str]:
+        """Judges all that is in a folder, and yields the folders in it that are to be looked into."""
+        is_packages = os.path.basename(folder) in _PACKAGES
+        for entry in _entries(folder):
+            if self._left == 0:
+                self._found.complete = False
+            if not self._found.complete:
+                return
+            self._left -= 1
+            if is_packages:
+                yield from self._scope(entry)
+            elif not self._judge(entry.path, entry.name) and entry.is_dir(follow_symlinks=False):
+                yield entry.path
+
+    def _judge(self, path: str, name: str, *, bound: bool = True) -> bool:
+        """Takes note of a path that is guarded; whether there is nothing more to look for below it."""
+        if not self._is_either.match(name):
+            return name == ".git"
+        if self._is_sensitive.match(name) and self._policy.is_sensitive(path):
+            self._note(path, self._found.sensitive, bound=bound)
+            return True
+        if self._is_protected.match(name) and self._policy.is_protected(path):
+            self._note(path, self._found.protected, bound=bound)
+        return is_git_folder_name(name)
+
+    def _scope(self, package: os.DirEntry[str]) -> Iterator[str]:
+        """A package: its repository counts, and in `@scope` are more of them."""
+        if not package.is_dir(follow_symlinks=False):
+            return
+        repository = os.path.join(package.path, ".git")
+        if os.path.lexists(repository):
+            self._judge(repository, ".git")
+        if package.name.startswith("@"):
+            for inner in _entries(package.path):
+                yield from self._scope(inner)
+
+    def _note(self, path: str, found: list[str], *, bound: bool) -> None:
+        real = os.path.realpath(path)
+        if real in self._met:
+            return
+        if bound and len(found) >= self._most:
+            self._found.complete = False
+            return
+        self._met.add(real)
+        found.append(real)
 
 
 def _entries(folder: str) -> Sequence[os.DirEntry[str]]:
@@ -68,13 +122,12 @@ def _entries(folder: str) -> Sequence[os.DirEntry[str]]:
         return ()
 
 
-def _ends(patterns: Iterable[str]) -> re.Pattern[str]:
-    """Fits the last names of patterns: one test for most entries, which fit none."""
-    ends = [pattern.strip("/").rpartition("/")[2].casefold() for pattern in patterns]
-    return re.compile("|".join(translate(end) for end in ends if end) or r"(?!)")
+def _named(folder: str, patterns: Iterable[str]) -> Iterator[str]:
+    """The paths in a folder that patterns name without wildcards."""
+    plain = (pattern.strip("/") for pattern in patterns if not _GLOB.search(pattern))
+    return (os.path.join(folder, name) for name in plain if name)
 
 
 def _absent(policy: PathPolicy) -> list[str]:
-    plain = [pattern.strip("/") for pattern in policy.protected if not _GLOB.search(pattern)]
-    paths = (os.path.join(root, name) for root in policy.roots for name in plain if name)
+    paths = (path for root in policy.roots for path in _named(root, policy.protected))
     return [path for path in paths if not os.path.lexists(path)]

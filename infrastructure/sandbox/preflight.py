@@ -25,13 +25,23 @@ NAMESPACES = (
     "ALL",
     "--new-session",
 )
+# Without capabilities root still may write what belongs to it, settings of the kernel among it.
+_KERNEL = (
+    *("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi"),
+    *("/proc/driver", "/proc/dynamic_debug", "/proc/mtrr", "/proc/asound", "/proc/pressure"),
+)
+# What every command sees, before anything is hidden or opened.
+GROUND = (
+    *("--ro-bind", "/", "/"),
+    *("--dev", "/dev"),
+    *("--proc", "/proc"),
+    *(word for path in _KERNEL for word in ("--ro-bind-try", path, path)),
+)
 _TRIAL = (
     *NAMESPACES,
     "--unshare-net",
     "--die-with-parent",
-    *("--ro-bind", "/", "/"),
-    *("--dev", "/dev"),
-    *("--proc", "/proc"),
+    *GROUND,
     *("--tmpfs", "/tmp"),
 )
 _INSTALL = "install bubblewrap, for example with `apt install bubblewrap` or `dnf install bubblewrap`"

@@ -100,6 +100,17 @@ class Sandbox:
             case never:
                 assert_never(never)
 
+    def gap(self) -> str | None:
+        """Why protected and sensitive files of the workspace would be open to a command, a clause; None where
+        they are closed, and where there is no sandbox. Reads folders; call it off the event loop.
+        """
+        if isinstance(self.look(), SandboxOff) or View(self._surroundings(), self._policy).guarded.complete:
+            return None
+        return (
+            "the workspace is too large to be looked through, and the sandbox would leave protected and "
+            "sensitive files deep in it open"
+        )
+
     def wrap(
         self, argv: Sequence[str], cwd: Path, environment: Mapping[str, str], *, network: bool
     ) -> tuple[str, ...]:

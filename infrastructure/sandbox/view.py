@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from domain.path_policy import PathPolicy
 from infrastructure.sandbox.guarded_files import GuardedFiles, find_guarded
+from infrastructure.sandbox.preflight import GROUND
 from infrastructure.sandbox.repository import repository_places
 
 # Of a .git folder that the person opened: what makes git run something.
@@ -51,7 +52,7 @@ class View:
 
     def mounts(self) -> Iterator[str]:
         """Arguments for bubblewrap. Each mount covers what earlier ones put in the same place."""
-        yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+        yield from GROUND
         for folder in self._hidden:
             yield from ("--tmpfs", folder)
         for path in self._kept:

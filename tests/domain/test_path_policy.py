@@ -79,7 +79,7 @@ def test_what_a_project_is_made_of_is_not_protected(path: str) -> None:
             "a.jks",
             "deploy_rsa",
         ),
-        *("secrets.yaml", ".bash_history", ".ssh/.env.example"),
+        *("secrets.toml", ".bash_history", ".ssh/.env.example"),
     ],
 )
 def test_what_holds_secrets_is_sensitive(path: str) -> None:
@@ -134,3 +134,39 @@ def test_a_name_that_is_short_has_no_shorter_one(name: str) -> None:
 def test_own_files_are_told_by_any_spelling(path: str) -> None:
     assert POLICY.is_protected(path)
     assert POLICY.is_sensitive(path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "covered"),
+    [
+        *(
+            ("?x", "ax", True),
+            ("?x", "x", False),
+            ("a?", "ab", True),
+            ("[ab]c", "bc", True),
+            ("[ab]c", "cc", False),
+        ),
+        *(
+            ("*", "a", True),
+            ("a*b", "axb", True),
+            ("a*b", "axbc", False),
+            ("*a*", "bab", True),
+            ("a*", "ab", True),
+        ),
+        *(
+            ("*a", "ba", True),
+            ("*a", "ab", False),
+            ("a[*]", "a*", True),
+            ("a[*]", "ab", False),
+            ("*.[ch]", "x.c", True),
+        ),
+    ],
+)
+def test_wildcards_mean_in_any_place_what_they_mean_to_the_shell(
+    pattern: str, name: str, covered: bool
+) -> None:
+    assert PathPolicy(roots=("/w",), protected=(pattern,)).is_protected(f"/w/{name}") is covered
+
+
+def test_no_pattern_of_the_defaults_is_a_single_letter_by_mistake() -> None:
+    assert all(len(pattern.strip("*/")) > 2 for pattern in (*POLICY.protected, *POLICY.sensitive))

@@ -8,7 +8,8 @@ from domain.access import EXCLUSIVE, Access
 from domain.decision import Decision, decide
 from domain.mode import Mode
 from domain.path_policy import PathPolicy
-from domain.permissions import Answer, Subject
+from domain.permissions import Answer, Rule, Subject
+from domain.shell import ShellVerdict, ShellVerdictKind
 from domain.tool import RiskLevel
 
 PATHS = PathPolicy(roots=("/w",))
@@ -102,3 +103,25 @@ def test_touching_more_never_makes_the_answer_milder(
 
     assert STRICTNESS[both.answer] >= STRICTNESS[less.answer]
     assert both.reasons
+
+
+_GAP = ShellVerdict(kind=ShellVerdictKind.ASK, reason="it writes", sandbox_gap="the workspace is too large")
+_RULE = Rule.parse("run_command", ALLOW, "rules.toml")
+
+
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS, Mode.QUORUM, Mode.AUTO])
+def test_a_gap_in_the_sandbox_is_asked_about_in_every_mode_unless_a_rule_allows_the_command(mode: Mode) -> None:
+    subject = Subject(tool="run_command", risk=HIGH, access=EXCLUSIVE, shell=_GAP)
+
+    decision = decide(subject, mode=mode, paths=PATHS)
+
+    assert decision.answer is ASK
+    assert "the workspace is too large" in decision.reasons
+    assert not decision.by_mode
+    assert decide(subject, mode=mode, paths=PATHS, rules=[_RULE]).answer is ALLOW
+
+
+def test_a_gap_in_the_sandbox_does_not_soften_the_mode_read_only() -> None:
+    subject = Subject(tool="run_command", risk=HIGH, access=EXCLUSIVE, shell=_GAP)
+
+    assert decide(subject, mode=Mode.READ_ONLY, paths=PATHS).answer is DENY

@@ -40,6 +40,39 @@ def test_protected_and_sensitive_paths_are_found_at_any_depth_and_in_any_case(ro
     assert guarded.complete
 
 
+def test_names_without_wildcards_are_found_at_the_top_whatever_else_is_there(root: Path) -> None:
+    make(root, ".git/config", ".git/hooks/x", ".env", "AGENTS.md", *(f"!{n}.pem" for n in range(20)))
+    make(root, *(f"!{n}/AGENTS.md" for n in range(20)))
+
+    guarded = found(root, most=5)
+    looked_at_nothing = found(root, entries=0)
+
+    assert {".git", "AGENTS.md"} <= set(below(root, guarded.protected))
+    assert ".env" in below(root, guarded.sensitive)
+    assert below(root, looked_at_nothing.protected) == [".git", "AGENTS.md"]
+    assert not guarded.complete
+    assert not looked_at_nothing.complete
+
+
+def test_protected_paths_are_found_beside_any_number_of_sensitive_ones(root: Path) -> None:
+    make(root, *(f"a/{n}.pem" for n in range(5)), "a/z/AGENTS.md")
+
+    guarded = found(root, most=5)
+
+    assert below(root, guarded.protected) == ["a/z/AGENTS.md"]
+    assert guarded.complete
+
+
+def test_repositories_of_installed_packages_are_found(root: Path) -> None:
+    make(root, "node_modules/a/.git/config", "node_modules/@b/c/.git/config", "x/site-packages/d/.git/HEAD")
+
+    assert below(root, found(root).protected) == [
+        "node_modules/@b/c/.git",
+        "node_modules/a/.git",
+        "x/site-packages/d/.git",
+    ]
+
+
 def test_installed_packages_and_linked_folders_are_not_looked_into(root: Path, tmp_path: Path) -> None:
     make(root, "node_modules/x/.env", "lib/site-packages/certifi/cacert.pem")
     make(tmp_path, "elsewhere/.env")

@@ -102,7 +102,7 @@ async def test_our_state_and_configuration_are_hidden_wherever_they_lie(
     assert inside.read_text() == named.read_text() == "secret\n"
 
 
-@pytest.mark.parametrize("path", ["AGENTS.md", "sub/.envrc", ".github/workflows/ci.yml", ".git/config"])
+@pytest.mark.parametrize("path", ["AGENTS.md", "sub/mise.toml", ".github/workflows/ci.yml", ".git/config"])
 async def test_a_protected_path_can_be_read_and_not_changed(household: Household, path: str) -> None:
     file = household.write(f"src/project/{path}", "mine\n")
 
@@ -110,6 +110,43 @@ async def test_a_protected_path_can_be_read_and_not_changed(household: Household
 
     assert told.startswith("mine\n")
     assert file.read_text() == "mine\n"
+
+
+async def test_no_number_of_sensitive_files_opens_a_protected_path_or_another_of_them(
+    household: Household,
+) -> None:
+    for path in (".git/hooks/pre-commit", ".git/config", ".env"):
+        household.write(f"src/project/{path}", "mine\n")
+    for number in range(400):
+        household.write(f"src/project/!{number}.pem", "")
+
+    told = await household.run("echo evil > .git/hooks/pre-commit; echo evil > .git/config; cat .env")
+
+    assert told.count("Read-only file system\n") == 2
+    assert ".env: Permission denied" in told
+    assert "too large to be looked through" in told
+    assert (household.root / ".git/hooks/pre-commit").read_text() == "mine\n"
+
+
+async def test_a_repository_of_an_installed_package_cannot_be_changed(household: Household) -> None:
+    hook = household.write("src/project/node_modules/@a/b/.git/hooks/pre-commit", "mine\n")
+
+    told = await household.run(
+        "echo evil > node_modules/@a/b/.git/hooks/pre-commit; echo fine > node_modules/@a/b/x"
+    )
+
+    assert "Read-only file system" in told
+    assert hook.read_text() == "mine\n"
+    assert (household.root / "node_modules/@a/b/x").read_text() == "fine\n"
+
+
+async def test_settings_of_the_kernel_cannot_be_written_by_anybody(household: Household) -> None:
+    told = await household.run(
+        "find /proc -writable -type f -not -path '/proc/[0-9]*' -not -path '/proc/*self/*' 2>/dev/null | head; "
+        "test -w /proc/sys/kernel/core_pattern"
+    )
+
+    assert told == "exit code 1"
 
 
 async def test_nothing_new_appears_in_a_protected_folder_nor_can_it_be_moved_away(household: Household) -> None:

@@ -17,6 +17,7 @@ from infrastructure.commands.environment import command_environment
 from infrastructure.commands.run_command import RunCommand
 from infrastructure.config.schema import RunCommandTable, Settings, ToolsTable
 from infrastructure.hooks.command_hook import CommandHook
+from infrastructure.sandbox.guarded_files import MOST_FOUND
 from infrastructure.tools.custom.declaration import CustomToolDeclaration
 from infrastructure.tools.custom.tool import CustomTool
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
@@ -24,6 +25,7 @@ from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewr
 from tests.support.fake_ports import FakePerson
 from tests.support.hook_drafts import a_call_draft
 from tests.support.reviews import a_review
+from tests.support.shell_gates import gate_for
 
 _IN_SANDBOX = "in a sandbox: writes in the workspace only; network"
 
@@ -43,6 +45,31 @@ async def sealed(tool: RunCommand) -> Seal:
 @pytest.fixture
 def review() -> Review:
     return a_review(person=FakePerson(), events=EventStream(()))
+
+
+@needs_bubblewrap
+async def test_a_workspace_that_is_too_large_is_a_gap_unless_the_command_only_reads(
+    household: Household,
+) -> None:
+    gate = gate_for(household.root)
+    tool = tool_in(household.root, inherited=household.environ, sandbox=household.sandbox(), judge=gate.judge)
+    before = await tool.judge({"command": "touch x"})
+    for number in range(MOST_FOUND + 1):
+        household.write(f"src/project/{number}.pem")
+
+    after = await tool.judge({"command": "touch x"})
+    reading = await tool.judge({"command": "ls"})
+
+    assert before is not None
+    assert after is not None
+    assert reading is not None
+    assert before.sandbox_gap is None
+    assert "too large to be looked through" in (after.sandbox_gap or "")
+    assert reading.sandbox_gap is None
+
+
+async def test_where_there_is_no_sandbox_nothing_is_a_gap_in_it(household: Household) -> None:
+    assert household.sandbox("off").gap() is None
 
 
 @needs_bubblewrap
