@@ -6,8 +6,6 @@ may already type.
 
 from __future__ import annotations
 
-import asyncio
-import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,6 +27,7 @@ from tui.palette import Palette, all_commands
 from tui.review.keyboard_guard import Guarded
 from tui.second_press import SecondPress
 from tui.session_host import SessionHost
+from tui.shutdown import Shutdown
 from tui.start_failure import StartFailure
 from tui.tabs.tab import Tab
 from tui.tabs.tabbed_app import PATIENCE_SECS
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 
 _LONG_TURN_SECS = 20.0
 _HUNG_UP = 128 + signal.SIGHUP
+_ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _BEHIND_A_QUESTION_TOO = frozenset({"scroll_transcript", "toggle_fold"})
 
 
@@ -115,6 +115,9 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         self._presses = SecondPress(clock)
         self.adopt(theme=theme or self.theme, notifications=notifications, screen_reader=screen_reader)
 
+    shutdown: Shutdown | None = None
+    """Ends the process where the app does not; None where the app is not all of a process."""
+
     # -- life -------------------------------------------------------------------------------------------------
 
     @on(events.Mount)
@@ -122,10 +125,9 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         """Everything else begins after that, and what was typed until then waits for the prompt."""
         self.tabs.begin()
         await AwaitMount(self.chat, [self.chat])
-        if not self.is_headless:
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGHUP):
-                loop.add_signal_handler(number, self._leave_soon, 128 + number)
+        if self.shutdown is not None and not self.is_headless:
+            codes = {number: 128 + number for number in _ENDING_SIGNALS}
+            self.shutdown.take_signals(codes, self._leave_soon)
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
@@ -139,9 +141,14 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
 
         self.exit(return_code=error.exit_code, message=Text(f"quorum: {printable(str(error))}"))
 
+    def lose_terminal(self) -> None:
+        """Leave, as after the signal for it: the terminal is gone."""
+        self._leave_soon(_HUNG_UP)
+
     def _leave_soon(self, return_code: int = 0) -> None:
         if not self._leaving:
             self._leaving = True
+            self._begin_shutdown(return_code)
             for tab in self.tabs.all:
                 tab.chat.tell_closing()
             self.run_worker(self._leave(return_code), name="leave")
@@ -149,9 +156,11 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
     async def _leave(self, return_code: int) -> None:
         """Stop what runs while the screen still works, so that nothing is left behind."""
         await self.tabs.close_turns(PATIENCE_SECS)
-        if return_code == _HUNG_UP:  # no terminal is left to restore, and writing to it could block for ever
-            os._exit(return_code)
         self.exit(return_code=return_code)
+
+    def _begin_shutdown(self, return_code: int) -> None:
+        if self.shutdown is not None:
+            self.shutdown.begin(return_code)
 
     async def on_unmount(self) -> None:
         """However the app ends, no turn outlives it, and no session stays open."""
@@ -160,6 +169,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
 
     def _fatal_error(self) -> None:
         """End on an error that nobody caught, with an account of it that holds neither values nor secrets."""
+        self._begin_shutdown(1)
         try:
             from tui.crash import account_of_crash
         except ImportError as error:  # an app that cannot account for an error must not stay and do nothing

@@ -166,13 +166,19 @@ class Looks(App[None]):
     # -- the terminal -----------------------------------------------------------------------------------------
 
     def get_driver_class(self) -> type[Driver]:
-        """Textual's own, mended."""
+        """The one that the environment names, else the terminal's; Textual's own ones are mended."""
         found = super().get_driver_class()
-        if found.__name__ != "LinuxDriver":
-            return found
-        from tui.terminal_driver import TerminalDriver
+        match found.__name__:
+            case "LinuxDriver":
+                from tui.terminal_driver import TerminalDriver
 
-        return TerminalDriver
+                return TerminalDriver
+            case "WebDriver":
+                from tui.web_driver import BrowserDriver
+
+                return BrowserDriver
+            case _:
+                return found
 
     def enter_terminal(self) -> None:
         """The screen is ours."""
@@ -183,6 +189,25 @@ class Looks(App[None]):
     def leave_terminal(self) -> None:
         """The screen is given back."""
         self.title_line.end()
+
+    def lose_terminal(self) -> None:
+        """The terminal is gone."""
+        raise NotImplementedError
+
+    def restore_terminal(self) -> None:
+        """Give the terminal back at once, from any thread: the process is cut off."""
+        from tui.terminal_driver import TerminalDriver
+
+        if isinstance(self._driver, TerminalDriver):
+            self._driver.restore_terminal()
+
+    def hurry(self) -> None:
+        """Wait for the terminal no more, however slow it is."""
+        from tui.terminal_driver import TerminalDriver
+        from tui.web_driver import BrowserDriver
+
+        if isinstance(self._driver, TerminalDriver | BrowserDriver):
+            self._driver.hurry()
 
     def _come_back(self, _app: object) -> None:
         """Woken again: everything is drawn anew, and a question has just come into sight."""

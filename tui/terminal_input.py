@@ -5,19 +5,18 @@ from __future__ import annotations
 import codecs
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fcntl import ioctl
-from itertools import count
 from struct import unpack
 from termios import FIONREAD
 
 from textual import events
 from textual._time import get_time
 from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XTermParser
-from textual.drivers import linux_driver
 from textual.keys import Keys
 from textual.message import Message
 
+from tui.key_bursts import KeyBursts, plain_text_at
 from tui.review.keyboard_guard import came_together
 
 _ESC = "\x1b"
@@ -29,21 +28,6 @@ _LONGEST = 32  # of a sequence
 # What a terminal tells of itself: an answer to a program that ended before it came is no key.
 _REPLY = re.compile(r"\x1b\[[?>=][0-?]*[ -/]*(?<!\$)[@-~]")
 _ALT_DIGIT = re.compile(r"\x1b[0-9]")
-
-
-def make_input_safe() -> None:
-    """Have Textual's reader of the terminal decode and understand what arrives by the classes below.
-
-    Textual 8 has no settings for either; its reader asks these names for them, each time it takes the terminal.
-    """
-    takings = count()
-
-    def decoder() -> TypedAhead:
-        """An Enter too many at the end of an editor, which had the terminal in between, must send nothing."""
-        return TypedAhead(ahead=0 if next(takings) else _waiting_bytes())
-
-    linux_driver.getincrementaldecoder = lambda _name: decoder  # type: ignore[attr-defined,assignment]
-    linux_driver.XTermParser = TerminalKeys  # type: ignore[attr-defined]
 
 
 class TypedAhead(codecs.IncrementalDecoder):
@@ -67,6 +51,15 @@ class TypedAhead(codecs.IncrementalDecoder):
         return self._decoder.decode(data, final)
 
 
+def decoders() -> Iterator[TypedAhead]:
+    """One each time the app takes the terminal. Only what was typed before the first time was typed ahead: an
+    Enter too many at the end of an editor, which had the terminal in between, must send nothing.
+    """
+    yield TypedAhead(ahead=_waiting_bytes())
+    while True:
+        yield TypedAhead(ahead=0)
+
+
 def _waiting_bytes() -> int:
     """How much has been typed already."""
     try:
@@ -82,6 +75,7 @@ class TerminalKeys(XTermParser):
 
     - a paste is one paste, whatever is in it: Textual takes an escape in one for keys, and an Enter after it
       would send the prompt;
+    - text that comes faster than it can be typed is a paste too, where the terminal does not mark it;
     - keys that come at once are known to have come together;
     - Esc and a later Enter are two keys, however soon after: only together they are Alt+Enter;
     - a sequence that comes in two pieces over a slow line is one;
@@ -94,9 +88,17 @@ class TerminalKeys(XTermParser):
         self._recent = ""
         self._paste: list[str] | None = None
         self._held = ""
+        self._bursts = KeyBursts()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether characters are held back until the terminal is silent."""
+        return self._bursts.is_waiting
 
     def tick(self) -> Iterable[Message]:
         """What time alone has made plain."""
+        if self._bursts.is_over(get_time()):
+            yield from _marked([*self._released()])
         waited = self._timeout_time is not None
         yield from super().tick()
         if waited and self._timeout_time is None:
@@ -104,26 +106,48 @@ class TerminalKeys(XTermParser):
 
     def feed(self, data: str) -> Iterable[Message]:
         """What these characters, which came at once, mean; none are the end."""
-        told = [*self._understood(data)]
-        keys = [each for each in told if isinstance(each, events.Key)]
-        if len(keys) > 1:
-            came_together(keys)
-        return told
+        return _marked([*self._understood(data)])
 
-    def _understood(self, data: str) -> Iterable[Message]:
+    def _understood(self, data: str) -> Iterator[Message]:
         if not data:
+            yield from self._released()
             yield from super().feed("")
         while data:
             if self._paste is not None:
                 before, mark, data = (self._held + data).partition(BRACKETED_PASTE_END)
                 yield from self._pasted(before, whole=bool(mark))
             elif (at := (self._recent + data).find(BRACKETED_PASTE_START)) < 0:
-                yield from self._keys(data)
+                yield from self._keys_and_bursts(data)
                 return
             else:
                 end = at + len(BRACKETED_PASTE_START) - len(self._recent)
-                yield from self._keys(data[:end])
+                yield from self._keys_and_bursts(data[:end])
                 self._paste, self._recent, data = [], "", data[end:]
+
+    def _keys_and_bursts(self, data: str) -> Iterator[Message]:
+        at = 0
+        while at < len(data):
+            in_sequence = self._timeout_time is not None
+            text = "" if in_sequence else plain_text_at(data, at)
+            if not text:
+                yield from self._released()
+                text = data[at]
+                yield from self._keys(text)
+            elif not self._bursts.holds(text, get_time()):
+                yield from self._keys(text)
+            at += len(text)
+
+    def _released(self) -> Iterator[Message]:
+        """What was held back: a paste, keys, or Enter after a paste, which answers no question either."""
+        if not self._bursts.is_waiting:
+            return
+        pasted, typed = self._bursts.release()
+        if pasted:
+            yield events.Paste(pasted)
+        keys = [*self._keys(typed)] if typed else []
+        if pasted:
+            came_together(key for key in keys if isinstance(key, events.Key))
+        yield from keys
 
     def _pasted(self, text: str, *, whole: bool) -> Iterable[Message]:
         """Collect a piece of a paste, without what may be the beginning of its end, or tell of all of it."""
@@ -164,6 +188,14 @@ class TerminalKeys(XTermParser):
         if _REPLY.fullmatch(sequence) or any(_is_half(key.character) for key in keys):
             keys = [events.Key(Keys.Ignore, sequence)]
         return keys
+
+
+def _marked(messages: list[Message]) -> list[Message]:
+    """The same, its keys known to have come together if there are several."""
+    keys = [each for each in messages if isinstance(each, events.Key)]
+    if len(keys) > 1:
+        came_together(keys)
+    return messages
 
 
 def _is_half(character: str | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -24,7 +24,8 @@ ESCAPE, CTRL_C, ENTER = "\x1b", "\x03", "\r"
 class Terminal:
     """One running app. `painted` is all text that was ever painted, sequences removed.
 
-    `variables` are set in its environment besides the usual ones.
+    `variables` are set in its environment besides the usual ones; `parent` is the command that starts it, where
+    it is not the leader of the terminal's session itself.
     """
 
     def __init__(
@@ -37,10 +38,12 @@ class Terminal:
         arguments: list[str],
         variables: Mapping[str, str] | None = None,
         program: Path = QUORUM,
+        parent: Sequence[str] = (),
     ) -> None:
+        first, *rest = *parent, str(program), *arguments
         self.process = pexpect.spawn(
-            str(program),
-            arguments,
+            first,
+            rest,
             cwd=str(cwd),
             env=environment(home, **{"TERM": "xterm-256color", "COLORTERM": "truecolor", **(variables or {})}),
             dimensions=(rows, columns),

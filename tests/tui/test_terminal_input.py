@@ -1,12 +1,13 @@
 """What the terminal sends, as the app understands it."""
 
+from itertools import islice
+
 import pytest
-from textual import events
-from textual.drivers import linux_driver
+from textual import constants, events
 
 from tui import terminal_input
 from tui.review.keyboard_guard import KeyboardGuard
-from tui.terminal_input import TerminalKeys, TypedAhead
+from tui.terminal_input import TerminalKeys, TypedAhead, decoders
 
 
 class Line:
@@ -37,7 +38,7 @@ def pasted(text):
 
 def test_escape_and_a_later_enter_are_two_keys_before_any_clock_has_ticked(line):
     assert line.after(0, "\x1b") == []
-    assert line.after(terminal_input.linux_driver.constants.ESCAPE_DELAY + 0.01, "\r") == ["escape", "enter"]
+    assert line.after(constants.ESCAPE_DELAY + 0.01, "\r") == ["escape", "enter"]
 
 
 def test_escape_and_enter_together_begin_a_new_line(line):
@@ -48,7 +49,7 @@ def test_escape_and_enter_together_begin_a_new_line(line):
 
 def test_alt_and_a_letter_waits_no_longer_than_escape(line):
     assert line.after(0, "\x1bv") == []
-    assert line.after(terminal_input.linux_driver.constants.ESCAPE_DELAY + 0.01) == ["alt+v"]
+    assert line.after(constants.ESCAPE_DELAY + 0.01) == ["alt+v"]
 
 
 @pytest.mark.parametrize(
@@ -118,23 +119,10 @@ def test_bytes_that_are_no_text_are_shown_and_end_nothing():
     assert decoder.decode(b"\xe2\x82") + decoder.decode(b"\xac \xff.") == "€ \ufffd."
 
 
-def test_the_reader_of_the_terminal_has_the_names_that_are_replaced(monkeypatch):
-    for name in ("getincrementaldecoder", "XTermParser"):
-        monkeypatch.setattr(linux_driver, name, getattr(linux_driver, name))
-
-    terminal_input.make_input_safe()
-
-    assert linux_driver.XTermParser is TerminalKeys
-    assert isinstance(linux_driver.getincrementaldecoder("utf-8")(), TypedAhead)
-
-
 def test_only_what_was_typed_before_the_start_was_typed_ahead(monkeypatch):
-    for name in ("getincrementaldecoder", "XTermParser"):
-        monkeypatch.setattr(linux_driver, name, getattr(linux_driver, name))
     monkeypatch.setattr(terminal_input, "_waiting_bytes", lambda: 4)
-    terminal_input.make_input_safe()
 
-    first, after_an_editor = (linux_driver.getincrementaldecoder("utf-8")() for _ in range(2))
+    first, after_an_editor = islice(decoders(), 2)
 
     assert first.decode(b"go\n") == "go\r"
     assert after_an_editor.decode(b"go\n") == "go\n"
@@ -157,3 +145,77 @@ def test_keys_of_one_reading_are_known_to_have_come_together(pieces, together):
     guard.restart(0.0)
 
     assert [key.key for key in told if not guard.admits_key(key)] == together
+
+
+WORDS = "the quick brown fox jumps over the lazy dog "
+
+
+@pytest.mark.parametrize("step", [1, 7, 100, 4096])
+def test_text_with_lines_that_comes_without_a_pause_is_one_paste_at_its_end(line, step):
+    text = "first line\rsecond line\r\rlast line\r"
+    pieces = [text[at : at + step] for at in range(0, len(text), step)]
+
+    told = [word for piece in pieces for word in line.after(0.001, piece)]
+    last = line.after(0.1)
+
+    assert "enter" not in told + last
+    assert (
+        "".join("\r" if word == "enter" else " " if word == "space" else word for word in told + last) == text
+    )
+
+
+def test_a_long_line_that_comes_at_once_is_a_paste_and_enter_at_its_end_is_pressed(line):
+    assert line.after(0, WORDS * 3 + "\r") == []
+    assert line.after(0.1) == [WORDS * 3, "enter"]
+
+
+def test_a_paste_without_marks_is_one_however_many_readings_it_takes(line):
+    text = (WORDS + "\r") * 2000
+
+    told = [word for at in range(0, len(text), 4095) for word in line.after(0.01, text[at : at + 4095])]
+
+    assert told == []
+    assert line.after(0.1) == [text]
+
+
+@pytest.mark.parametrize("key", ["\x03", "\x1b[A", "\x11"])
+def test_a_key_after_a_paste_without_marks_acts_at_once(line, key):
+    told = line.after(0, WORDS * 3 + "a\rb" + key)
+
+    assert told[0] == WORDS * 3 + "a\rb"
+    assert told[1:] in (["ctrl+c"], ["up"], ["ctrl+q"])
+
+
+def test_a_short_line_and_enter_that_come_at_once_are_keys(line):
+    assert line.after(0, "go\r") == ["g", "o", "enter"]
+    assert [*line.after(1, "read"), *line.after(0.001, "\r"), *line.after(0.1)] == [*"read", "enter"]
+
+
+def test_line_feeds_that_were_typed_and_enter_that_follows_at_once_send_all_of_it(line):
+    assert line.after(0, "read a.py\nread b.py\r") == []
+    assert line.after(0.1) == ["read a.py\nread b.py", "enter"]
+
+
+def test_a_line_of_windows_that_is_pasted_without_marks_sends_nothing(line):
+    assert line.after(0, "format c:\r\n") == []
+    assert line.after(0.1) == ["format c:\r\n"]
+
+
+@pytest.mark.parametrize("text", [WORDS * 3 + "\r", "read a.py\r"])
+def test_what_was_held_back_as_a_paste_without_marks_answers_no_question(monkeypatch, text):
+    now = 100.0
+    monkeypatch.setattr(terminal_input, "get_time", lambda: now)
+    keys = TerminalKeys()
+    told = [*keys.feed(text)]
+    now = 101.0
+    told += keys.tick()
+    guard = KeyboardGuard(0.4)
+    guard.restart(0.0)
+
+    assert [key.key for key in told if isinstance(key, events.Key) and guard.admits_key(key)] == []
+
+
+def test_after_a_pause_a_single_enter_is_a_key(line):
+    assert line.after(0, WORDS * 3) == []
+    assert line.after(0.05) == [WORDS * 3]
+    assert line.after(0.1, "\r") == ["enter"]

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tui.entry.listening import Listening
     from tui.options import Options
     from tui.settings_desk import SettingsDesk
+    from tui.shutdown import Shutdown
 
 
 def run_app(options: Options, root: Path) -> int:
@@ -43,10 +44,13 @@ def run_app(options: Options, root: Path) -> int:
 
     Raises UsageError where there is no terminal for it, and StartFailure where it cannot be shown.
     """
-    if not options.listen.headless and (problem := _terminal_problem()):
+    needs_terminal = not options.listen.headless and not os.environ.get("TEXTUAL_DRIVER")
+    if needs_terminal and (problem := _terminal_problem()):
         raise UsageError(problem)
     with starting():
         _tune_textual()
+        if not needs_terminal and not options.listen.headless:
+            _check_driver()
     gc.disable()  # imports make much that lives on; it collects again once the session is warm
     return asyncio.run(_show(options, root))
 
@@ -79,6 +83,19 @@ def _terminal_problem() -> str | None:
     return None
 
 
+def _check_driver() -> None:
+    """Raises UsageError where TEXTUAL_DRIVER names no driver, or Textual's own for terminals without one."""
+    from textual.app import App
+    from textual.drivers.linux_driver import LinuxDriver
+
+    try:
+        driver = App[None]().get_driver_class()
+    except (ImportError, AttributeError, ValueError, RuntimeError) as error:
+        raise UsageError(f"TEXTUAL_DRIVER names no driver: {error}") from error
+    if issubclass(driver, LinuxDriver) and (problem := _terminal_problem()):
+        raise UsageError(problem)
+
+
 def _wants_reader(options: Options) -> bool:
     """Whether that is known before the settings are read: a reader should not be told of any other screen."""
     in_environment = os.environ.get("QUORUM_TUI__SCREEN_READER") == "true"
@@ -99,24 +116,27 @@ def _kind_of_app(options: Options, listening: Listening | None) -> Callable[...,
 
 async def _show(options: Options, root: Path) -> int:
     with starting():
-        from tui.terminal_input import make_input_safe
         from tui.transcript.printable import printable
 
-        make_input_safe()
         listening = _listening(options, root)
     headless = options.listen.headless
     sessions = _Sessions(options, root, listening)
     try:
         with starting():
-            app = _made_app(options, root, sessions, listening)
-        await app.run_async(headless=headless, size=options.listen.size if headless else None)
+            app, shutdown = _made_app(options, root, sessions, listening)
+        try:
+            await app.run_async(headless=headless, size=options.listen.size if headless else None)
+        finally:
+            shutdown.begin(1 if app.return_code is None else app.return_code)
     finally:
         await sessions.close()
         if listening is not None:
             listening.close()
     if not options.quiet:
-        for words in app.parting_words:
-            print(printable(words), file=sys.stderr)
+        with suppress(OSError):  # the terminal is gone
+            for words in app.parting_words:
+                print(printable(words), file=sys.stderr)
+    shutdown.conclude()
     return 1 if app.return_code is None else app.return_code
 
 
@@ -128,7 +148,11 @@ def _listening(options: Options, root: Path) -> Listening | None:
     return Listening(options, root)
 
 
-def _made_app(options: Options, root: Path, sessions: _Sessions, listening: Listening | None) -> QuorumApp:
+def _made_app(
+    options: Options, root: Path, sessions: _Sessions, listening: Listening | None
+) -> tuple[QuorumApp, Shutdown]:
+    from tui.shutdown import Shutdown
+
     app = _kind_of_app(options, listening)(
         sessions.compose,
         cwd=root,
@@ -138,8 +162,9 @@ def _made_app(options: Options, root: Path, sessions: _Sessions, listening: List
         screen_reader=_wants_reader(options),
     )
     sessions.adopt, sessions.rebind = app.adopt, app.rebind
+    shutdown = app.shutdown = Shutdown(restore_terminal=app.restore_terminal, hurry=app.hurry)
     app.open_settings = sessions.open_settings
-    return app
+    return app, shutdown
 
 
 class _Sessions:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from signal import SIGHUP, SIGINT, SIGTERM
@@ -78,9 +77,9 @@ class Listening:
         """Without a terminal nothing but a signal or a client ends the app. One that is closed takes nothing
         away from it: it ends then as when it is told to.
         """
-        loop = asyncio.get_running_loop()
-        for number, code in ((SIGINT, SIGINT), (SIGTERM, SIGTERM), (SIGHUP, SIGTERM)):
-            loop.add_signal_handler(number, self._app.leave, 128 + code)
+        assert self._app.shutdown is not None
+        codes = {SIGINT: 128 + SIGINT, SIGTERM: 128 + SIGTERM, SIGHUP: 128 + SIGTERM}
+        self._app.shutdown.take_signals(codes, self._app.leave)
 
     def _settings(self) -> Sequence[Setting]:
         from infrastructure.config.report import setting_texts
