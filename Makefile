@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: run test setup dev-setup check lint format pytest snapshots lock clean
+.PHONY: run test test-all-pythons setup dev-setup check lint format pytest snapshots lock clean
 
 run: setup
 	$(BIN)/quorum
@@ -17,18 +17,40 @@ setup: $(VENV)/.installed-run
 
 dev-setup: $(VENV)/.installed-dev
 
+# What fails half-way is removed, so that the next attempt begins anew: without Debian's python3-venv there would
+# be an interpreter and no pip.
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "quorum needs Python 3.11 or newer; set PYTHON=…")'
-	$(PYTHON) -m venv $(VENV)
+	@echo "Creating $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); exit 1; }
 
-$(VENV)/.installed-run: requirements/run.txt pyproject.toml | $(BIN)/python
-	$(PIP) install --require-hashes -r requirements/run.txt
-	$(PIP) install --no-deps --no-build-isolation --editable .
+# An environment that was left without pip, by an older attempt or another tool, is completed.
+$(BIN)/pip: | $(BIN)/python
+	@test -x $@ || { echo "Adding pip to $(VENV)"; $(PYTHON) -m venv $(VENV); }
+
+$(VENV)/.installed-run: requirements/run.txt pyproject.toml | $(BIN)/pip
+	@echo "Installing $$(grep -c '^[a-z].*==' $<) packages (about half a minute)"
+	@$(PIP) install --require-hashes -r requirements/run.txt
+	@echo "Installing quorum itself"
+	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.installed-dev: requirements/dev.txt $(VENV)/.installed-run
-	$(PIP) install --require-hashes -r requirements/dev.txt
+	@echo "Installing the packages that checks and tests need (about half a minute)"
+	@$(PIP) install --require-hashes -r requirements/dev.txt
 	@touch $@
+
+# The tests with every supported Python that is installed, each in an environment of its own below .venvs/.
+PYTHONS ?= $(shell for version in 3.11 3.12 3.13 3.14; do \
+	for python in python$$version "$$HOME"/.pyenv/versions/$$version.*/bin/python; do \
+	if "$$python" -c "import venv" 2>/dev/null; then echo "$$python"; break; fi; done; done)
+
+test-all-pythons:
+	@for python in $(PYTHONS); do \
+		version=$$("$$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+		echo "== Python $$version ($$python)"; \
+		$(MAKE) --no-print-directory PYTHON="$$python" VENV=.venvs/$$version dev-setup pytest || exit 1; \
+	done
 
 # Everything that must hold before a change is kept.
 check: lint pytest
@@ -60,4 +82,4 @@ lock:
 	$(LOCK) -c requirements/dev.txt pyproject.toml requirements/build.in -o requirements/run.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf $(VENV) .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
