@@ -1,0 +1,292 @@
+"""Random command lines for the shell gate: most are plain, some hide what they do."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+
+from domain.git_commands import GIT_COMMANDS
+from domain.read_only_commands import READ_ONLY_COMMANDS
+
+# Names that exist where the lines run; see `tests/support/traced_stage.py`.
+PLAIN_OPERANDS = (
+    "a",
+    "a",
+    "a",
+    "b c",
+    "x.py",
+    "c.json",
+    "sub",
+    "sub/d",
+    ".",
+    "plain",
+    "nowhere",
+    "/dev/null",
+    "0",
+)
+ODD_OPERANDS = (
+    *(
+        "-",
+        "--",
+        "-v",
+        "-n",
+        "-e",
+        "-l",
+        "-r",
+        "-f",
+        "-x",
+        "+1",
+        "+1f",
+        "=a",
+        "0",
+        "1",
+        "2",
+        "12",
+        "",
+        "!",
+        "(",
+    ),
+    *(".env", "sub/key.pem", "link_out", "link_dir", "link_dir/secret", "link_env", "dash/-", "plain/../.env"),
+    *("..", "../outside", "../outside/secret", "../home/a", "~", "~/a", ".git", ".git/config", "a_pipe"),
+    *(
+        "/proc/self/environ",
+        "hidden",
+        "revealed",
+        "gitfile",
+        "pwn",
+        "@a",
+        "*.py",
+        "-*",
+        "*",
+        "?",
+        "[a]",
+        "{a,b}",
+    ),
+    *("$HOME/a", "${HOME}", "$(touch pwn)", "`touch pwn`", "<(touch pwn)", "eval", "touch pwn #"),
+)
+VALUES = (
+    "1",
+    "2",
+    "-1",
+    "+1",
+    "1f",
+    "f",
+    ":",
+    "x",
+    "-x",
+    "a",
+    ".env",
+    "../outside/secret",
+    "*.py",
+    ".e*",
+    "!a",
+    "-",
+)
+SCRIPTS: Mapping[str, Sequence[str]] = {
+    "sed": ("1p", "1,5p", "$p", "1p;2p", "1w pwn", "w pwn", "e", "r .env", "s/x/y/w pwn", "1e touch pwn"),
+    "jq": (
+        ".",
+        ".a",
+        "keys",
+        "env",
+        "$ENV",
+        "$ ENV",
+        "$__loc__",
+        "input_filename",
+        "$#\nENV",
+        '"\\(env)"',
+        "[inputs]",
+    ),
+    "printf": ("%s", "x", "%s\\n", "%n", "%b", "%d", "-v", "%(%Y)T"),
+    "date": ("+%F", "+x", "0101"),
+    "grep": ("x", "KEY", "-x", "secret", ""),
+    "rg": ("x", "KEY", "-x", "secret"),
+}
+# What the gate must not be talked into: options that write, follow links, run programs or read a list of files.
+HARMFUL: Mapping[str, Sequence[str]] = {
+    "sort": ("-o", "-oa", "--output=pwn", "--compress-program=touch", "--files0-from=a", "-T."),
+    "uniq": ("pwn",),
+    "find": ("-delete", "-exec", "-L", "-fprint", "-fls", "-ok", "-follow", "-files0-from"),
+    "tree": ("-o", "-l", "--fromfile", "-opwn"),
+    "tail": ("-f", "-F", "--follow", "-cf", "+1f", "--retry", "-5f"),
+    "grep": ("-R", "-f", "--file=.env", "-f=.env", "-ef", "--include=*.env"),
+    "rg": (
+        "--pre=touch",
+        "-z",
+        "-L",
+        "-uuu",
+        "-f=../outside/secret",
+        "--no-ignore",
+        "-f.env",
+        "-g=!.env",
+        "-.",
+    ),
+    "ls": ("-L", "-H", "-RL", "--dereference"),
+    "du": ("-L", "-D", "--files0-from=a"),
+    "wc": ("--files0-from=a",),
+    "sed": ("-i", "-f", "-s", "-e", "-ni", "-nf"),
+    "file": ("-f", "-C", "-m", "-z", "-L"),
+    "date": ("-f", "-s", "--file=.env"),
+    "diff": ("-r", "--to-file=.env", "-l", "--from-file=.env"),
+    "stat": ("-L",),
+    "jq": ("-f", "--rawfile", "-L", "--slurpfile", "--args", "-n"),
+    "command": ("-p", "-pv"),
+    "git": ("--output=pwn", "--ext-diff", "--textconv", "-Opwn", "--no-index", "-c", "--git-dir=x"),
+}
+UNLISTED = (
+    "touch",
+    "rm",
+    "eval",
+    "exec",
+    "builtin",
+    "xargs",
+    "env",
+    "sh",
+    "source",
+    "nohup",
+    "time",
+    "f",
+    "tee",
+)
+REDIRECTS = (
+    *(" </dev/null", " >/dev/null", " 2>/dev/null", " 2>&1", " >&2", " < a", " <a", " <sub/d"),
+    *(
+        "</dev/null",
+        ">/dev/null",
+        "0</dev/null",
+        "1>/dev/null",
+        "2>&1",
+        "<a",
+        "0<a",
+        " 0<a",
+        " 3<a",
+        "7</dev/null",
+    ),
+    *(
+        " >pwn",
+        " 2>pwn",
+        ">pwn",
+        " >>pwn",
+        " >|pwn",
+        " &>pwn",
+        " <>pwn",
+        " >&pwn",
+        " >&-",
+        " <&0",
+        "{x}<a",
+        " <<<a",
+    ),
+    *(
+        " <.env",
+        " < ../outside/secret",
+        " <link_out",
+        " <-",
+        " <dash/-",
+        " < a_pipe",
+        " >&1<a",
+        " 2>&1</dev/null",
+    ),
+)
+JOINTS = (" && ", " && ", " | ", " | ", "; ", ";", " || ", "&&", "|", " & ", " |& ", "\n", " ! ")
+FRAMES: Sequence[Callable[[str], str]] = (
+    lambda line: f"f() {{ {line}; }}; f",
+    lambda line: f"({line})",
+    lambda line: f"{{ {line}; }}",
+    lambda line: f"x=1 {line}",
+    lambda line: f"! {line}",
+    lambda line: f"{line} #",
+    lambda line: f"{line} \\",
+    lambda line: f"alias ls='touch pwn'; {line}",
+    lambda line: f"[[ -f a ]] && {line}",
+)
+_OPTION_OF_GIT = tuple(GIT_COMMANDS)
+# The versions of interpreters are slow to print and show nothing.
+_NAMES = tuple(sorted({*READ_ONLY_COMMANDS, "cd"} - {"node", "python", "python3"}))
+
+
+class CommandTexts:
+    """An endless row of command lines, the same ones for the same seed."""
+
+    def __init__(self, seed: int | str) -> None:
+        self._random = Random(seed)
+
+    def next(self) -> str:
+        """One line: one to three commands, seldom within another construct."""
+        count = self._random.choice((1, 1, 1, 2, 2, 3))
+        line = self._command()
+        for _ in range(count - 1):
+            line += self._some(JOINTS[:7], JOINTS, odds=0.1) + self._command()
+        return self._random.choice(FRAMES)(line) if self._chance(0.03) else line
+
+    def _command(self) -> str:
+        if self._chance(0.03):
+            name, words = self._random.choice(UNLISTED), [self._random.choice(PLAIN_OPERANDS)]
+        elif self._chance(0.08):
+            name, words = "git", self._words_of_git()
+        else:
+            name = "command" if self._chance(0.05) else self._random.choice(_NAMES)
+            words = self._words(name, READ_ONLY_COMMANDS[name].options if name != "cd" else "")
+        line = " ".join((name, *map(self._quoted, words)))
+        while self._chance(0.12):
+            line += self._random.choice(REDIRECTS)
+        return line
+
+    def _words_of_git(self) -> list[str]:
+        command = self._random.choice(_OPTION_OF_GIT)
+        return [command, *self._words("git", GIT_COMMANDS[command].arguments.options)]
+
+    def _words(self, name: str, options: str) -> list[str]:
+        words: list[str] = []
+        known = options.split()
+        if needed := sorted(READ_ONLY_COMMANDS[name].needed) if name in READ_ONLY_COMMANDS else []:
+            words += [[self._random.choice(needed)], []][self._chance(0.2)]
+        for _ in range(self._random.choice((0, 0, 1, 1, 2, 3))):
+            words += self._option(name, known)
+        if name in SCRIPTS:
+            words.append(self._random.choice(SCRIPTS[name]))
+        for _ in range(self._random.choice((0, 1, 1, 1, 2))):
+            words.append(self._some(PLAIN_OPERANDS, ODD_OPERANDS, odds=0.2))
+        while self._chance(0.25):
+            words += self._option(name, known)
+        if self._chance(0.08):
+            self._random.shuffle(words)
+        return words
+
+    def _option(self, name: str, known: Sequence[str]) -> list[str]:
+        if name in HARMFUL and self._chance(0.08):
+            return [self._random.choice(HARMFUL[name])]
+        if not known or self._chance(0.02):
+            return ["-" + self._random.choice("abcdefhlnoprstuvxzELRT")] if self._chance(0.3) else []
+        option, equals, kind = self._random.choice(known).partition("=")
+        if option == "-NUM":
+            return ["-3"]
+        if not equals or (kind == "?" and self._chance(0.5)):
+            return [option]
+        value = self._random.choice(VALUES)
+        if kind == "@" and self._chance(0.7):
+            value = "a"
+        if kind == "?" or self._chance(0.4):
+            return [f"{option}={value}" if option.startswith("--") else option + value]
+        return [option, value]
+
+    def _quoted(self, word: str) -> str:
+        """The word in one of the shell's ways, mostly so that it stays what it is."""
+        match self._random.random():
+            case odds if odds < 0.7:
+                return word if self._chance(0.1) else shlex.quote(word)
+            case odds if odds < 0.8:
+                return "'" + word.replace("'", "") + "'"
+            case odds if odds < 0.9:
+                return '"' + word + '"'
+            case odds if odds < 0.95:
+                place = self._random.randint(0, len(word))
+                return f'{shlex.quote(word[:place])}"{word[place:]}"' if word else '""'
+            case _:
+                return word
+
+    def _some(self, usual: Sequence[str], seldom: Sequence[str], *, odds: float) -> str:
+        return self._random.choice(seldom if self._chance(odds) else usual)
+
+    def _chance(self, odds: float) -> bool:
+        return self._random.random() < odds
