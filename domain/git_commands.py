@@ -43,12 +43,14 @@ class GitSpec:
 
     `contents`: whether it shows what stands in files, always (True) or with one of these options.
     `looks_at_files`: whether it compares the working tree, and so enters submodules.
+    `addresses`: options with which it shows where remotes are, by addresses in which tokens may stand.
     `listing`: options of which one must be there for any operand, which would otherwise name something to make.
     """
 
     arguments: CommandSpec
     contents: bool | frozenset[str] = False
     looks_at_files: bool = False
+    addresses: frozenset[str] = frozenset()
     listing: frozenset[str] = frozenset()
 
 
@@ -60,6 +62,7 @@ class GitUse:
     folders: tuple[str, ...]
     shows_contents: bool
     looks_at_files: bool
+    shows_addresses: bool = False
 
 
 _REVISIONS = Operands.REVISIONS
@@ -136,7 +139,9 @@ GIT_COMMANDS: Mapping[str, GitSpec] = {
         CommandSpec(options="-a --all --octopus --independent --is-ancestor --fork-point", operands=_REVISIONS)
     ),
     "reflog": GitSpec(CommandSpec(options="-n= -NUM --oneline --date= --no-color", operands=Operands.NONE)),
-    "remote": GitSpec(CommandSpec(options="-v --verbose", operands=Operands.NONE)),
+    "remote": GitSpec(
+        CommandSpec(options="-v --verbose", operands=Operands.NONE), addresses=frozenset({"-v", "--verbose"})
+    ),
     "rev-list": GitSpec(CommandSpec(options=f"{_HISTORY_OPTIONS} -NUM --count", operands=_REVISIONS)),
     "rev-parse": GitSpec(
         CommandSpec(
@@ -239,6 +244,7 @@ def git_use(words: Sequence[str]) -> GitUse:
         folders=folders,
         shows_contents=shows,
         looks_at_files=spec.looks_at_files,
+        shows_addresses=bool(spec.addresses & use.options),
     )
 
 

@@ -7,12 +7,14 @@ import re
 
 from domain.path_policy import is_git_folder_name
 from infrastructure.shell.git_index import read_regular
-from infrastructure.shell.repository import UnsafeRepository, require_harmless_settings
+from infrastructure.shell.person_settings import person_settings
+from infrastructure.shell.repository import Repository, UnsafeRepository, require_harmless_settings
 
 _LARGEST = 1 << 20
 # Copies and linked working trees have theirs: config.worktree, config.lock, config~.
 _SETTINGS = "config"
 _OF_PERSON = ".gitconfig"
+_INCLUDES = re.compile(rb"^\s*\[\s*include", re.IGNORECASE | re.MULTILINE)
 # A name or a token in front of the host, or a query behind it. With ssh a name alone is no secret.
 _SIGNS_IN = re.compile(rb'(?<!ssh)://[^/\s"]*@|://[^/\s"@]*:[^/\s"@]*@|://\S*\?')
 
@@ -43,6 +45,23 @@ def may_hold_secret(settings: str) -> bool:
     except UnsafeRepository:
         return True
     return False
+
+
+def settings_that_sign_in(repository: Repository) -> str | None:
+    """The settings by which addresses of remotes may hold a token, as git shows them; None where none do.
+
+    Raises OSError and ValueError where they cannot be read.
+    """
+    own = (
+        os.path.join(repository.shared, "config"),
+        os.path.join(repository.git_folder, "config.worktree"),
+    )
+    for settings in filter(os.path.lexists, (*own, *person_settings())):
+        text = read_regular(settings, _LARGEST)
+        # An included file may rewrite addresses, and is not looked for.
+        if _SIGNS_IN.search(text) or _INCLUDES.search(text):
+            return settings
+    return None
 
 
 def _is_repository_name(name: str) -> bool:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from infrastructure.shell.git_index import read_regular
+from infrastructure.shell.person_settings import person_folders, person_settings
 
 _NAMES = (".gitignore", ".ignore", ".rgignore")
 # What a folder may hold that bears on the search below it.
@@ -74,11 +75,8 @@ def _first_line(file: str) -> bytes:
 
 def _of_person() -> Iterator[str]:
     """The ignore files for all repositories of the person."""
-    home = os.path.expanduser("~")
-    settings = [os.path.join(home, ".gitconfig")]
-    for folder in {os.environ.get("XDG_CONFIG_HOME", ""), os.path.join(home, ".config")} - {""}:
-        yield os.path.join(folder, "git", "ignore")
-        settings.append(os.path.join(folder, "git", "config"))
-    for file in filter(os.path.lexists, settings):
+    for folder in person_folders():
+        yield os.path.join(folder, "ignore")
+    for file in filter(os.path.lexists, person_settings()):
         for named in _EXCLUDES_FILE.findall(read_regular(file, _LARGEST)):
-            yield os.fsdecode(named).replace("~", home, 1)
+            yield os.fsdecode(named).replace("~", os.path.expanduser("~"), 1)

@@ -11,6 +11,7 @@ from domain.git_commands import GitUse, git_use
 from domain.path_policy import PathPolicy
 from domain.read_only_commands import READ_ONLY_COMMANDS
 from domain.shell import Redirect, SimpleCommand
+from infrastructure.shell.git_secrets import settings_that_sign_in
 from infrastructure.shell.places import Places
 from infrastructure.shell.programs import SystemPrograms
 from infrastructure.shell.reach import OutOfReach, Reach
@@ -108,6 +109,8 @@ class Inspection:
 
     def _require_harmless(self, git: GitUse, repository: Repository) -> None:
         top = repository.top
+        if git.shows_addresses and (settings := settings_that_sign_in(repository)) is not None:
+            raise NotReadOnly(f"git may show a token, which may stand in {shown(settings)}")
         if not (git.looks_at_files or git.shows_contents):
             return
         tracked = self._tracked_by(repository)

@@ -191,3 +191,46 @@ async def test_a_file_called_config_that_is_not_gits_is_read_unasked(workspace: 
     write(workspace / "src" / "config", TOKEN)
 
     assert (await judge("cat src/config; grep -rn x src", workspace)).is_read_only
+
+
+@pytest.fixture
+def repository(workspace: Path) -> Path:
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed here")
+    subprocess.run(["git", "init", "-q", str(workspace)], check=True, timeout=60)
+    subprocess.run(
+        ["git", "remote", "add", "origin", "https://example.org/a"], cwd=workspace, check=True, timeout=60
+    )
+    return workspace
+
+
+async def test_addresses_of_remotes_are_shown_unasked_where_no_token_stands_in_them(repository: Path) -> None:
+    write(repository.parent / "home" / ".gitconfig", "[user]\n\tname = N\n")
+
+    assert (await judge("git remote -v", repository)).is_read_only
+
+
+@pytest.mark.parametrize("option", ["-v", "--verbose"])
+async def test_addresses_of_remotes_that_hold_a_token_are_not_shown_unasked(
+    repository: Path, option: str
+) -> None:
+    settings = repository / ".git" / "config"
+    settings.write_text(settings.read_text().replace("https://example.org/a", TOKEN))
+
+    verdict = await judge(f"git remote {option}", repository)
+
+    assert not verdict.is_read_only
+    assert "git may show a token" in verdict.reason
+    assert (await judge("git remote", repository)).is_read_only
+
+
+@pytest.mark.parametrize(
+    "settings",
+    ['[url "https://tok@example.org/"]\n\tinsteadOf = https://example.org/\n', "[include]\n\tpath = more\n"],
+)
+async def test_addresses_that_the_persons_settings_may_rewrite_are_not_shown_unasked(
+    repository: Path, settings: str
+) -> None:
+    write(repository.parent / "home" / ".gitconfig", settings)
+
+    assert not (await judge("git remote -v", repository)).is_read_only
