@@ -32,6 +32,7 @@ from tui.own_commands import own_command
 from tui.panel.side_panel import SidePanel
 from tui.prompt_box.prompt import Prompt
 from tui.prompt_box.recall import Recall
+from tui.prompt_text import as_prompt
 from tui.screen_observer import EventsArrived, ScreenObserver
 from tui.second_press import SecondPress
 from tui.status_bar import StatusBar
@@ -221,8 +222,9 @@ class ChatScreen(
 
     def _clear_or_rewind(self) -> None:
         if text := self.prompt.whole_text:
-            self._remember(text)
+            self._remember(text if self.prompt.is_typed_by_person else as_prompt(text))
             self.prompt.put("")
+            self.prompt.is_typed_by_person = True
         elif self.session is not None and self.session.last_turn is not None:
             self.action_rewind()
 
@@ -258,11 +260,11 @@ class ChatScreen(
     def submit(self, text: str) -> None:
         """Remember a prompt and put it in line; in a session that takes none it stays where it is."""
         if self.session is not None and self.session.refusal:
-            self.prompt.put(text)
+            self.prompt.put(as_prompt(text))
             self.say(self.session.refusal)
             return
         self._welcome.display = False
-        self._remember(text)
+        self._remember(as_prompt(text))
         if not self.turns.running:  # what waits stands above the prompt, and disturbs nobody who reads
             self.transcript.action_scroll_end()
         self.turns.submit(text)

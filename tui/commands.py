@@ -53,6 +53,8 @@ _EXAMPLES = {
     "config": "theme",
 }
 
+_SENDING = frozenset({"ask", "steer"})
+
 COMMANDS = (
     Command("help", "Show keys and commands, or one command", "app.show_help", names="COMMAND"),
     Command("mode", "ask, accept-edits, quorum, read-only or auto", "set_mode", ("MODE", MODES)),
@@ -104,8 +106,14 @@ def all_actions() -> list[tuple[str, str, str]]:
 
 def is_command(text: str) -> bool:
     """Whether a prompt is meant as a command: one line, and its first word no path."""
-    word = text.strip().partition(" ")[0]
-    return word.startswith("/") and "/" not in word[1:] and "\n" not in text.strip()
+    word = text.rstrip().partition(" ")[0]
+    return word.startswith("/") and "/" not in word[1:] and "\n" not in text.rstrip()
+
+
+def prompt_in(text: str) -> str:
+    """The prompt that a command sends, as `/steer PROMPT` does; empty where it sends none."""
+    word, _, argument = text.strip()[1:].partition(" ")
+    return argument.strip() if word in _SENDING else ""
 
 
 def action_for(text: str) -> str:

@@ -241,4 +241,5 @@ class Turns:
             prompts = "\n".join(prompt for prompt in self._waiting if isinstance(prompt, str))
             self._waiting.clear()
             self._on_change()
-            self._give_back(prompts)
+            if prompts:
+                self._give_back(prompts)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 from textual.screen import Screen
 
+from tui.prompt_text import as_prompt
+
 if TYPE_CHECKING:
     from tui.agent import Wanted
     from tui.prompt_box.prompt import Prompt
@@ -71,6 +73,13 @@ class ChatActions(Screen[None]):
         return session
 
     def give_back(self, prompts: str) -> None:
-        """Put prompts back to where they can be edited, before what is being written there."""
+        """Put prompts back to where they can be edited, before what is being written there.
+
+        They stay prompts: whoever sent them, Enter makes no command of them.
+        """
+        self.put_before(as_prompt(prompts))
+
+    def put_before(self, typed: str) -> None:
+        """Put what the person typed back as it was, before what is being written."""
         draft = self.prompt.text
-        self.prompt.put(f"{prompts}\n{draft}" if draft else prompts)
+        self.prompt.put(f"{typed}\n{draft}" if draft else typed)

@@ -9,6 +9,7 @@ from textual import on
 
 from tui.actions.base import ChatActions
 from tui.prompt_box.prompt import Prompt
+from tui.prompt_text import as_prompt
 
 _WISH = "attach the image"
 
@@ -59,7 +60,7 @@ class ImageActions(ChatActions):
         if "@" not in text or not (mentioned := mentioned_images(text, self._cwd)):
             return text
         if (session := self._begun(_WISH)) is None:
-            self.prompt.put(text)
+            self.prompt.put(as_prompt(text))
             return None
         from domain.errors import QuorumError
 
@@ -67,6 +68,6 @@ class ImageActions(ChatActions):
             labels = [await session.agent.attach_image(path) for path in mentioned]
         except QuorumError as error:
             self.tell(str(error))
-            self.prompt.put(text)
+            self.prompt.put(as_prompt(text))
             return None
         return with_labels(text, labels)

@@ -8,6 +8,7 @@ from textual.widgets import Static, TextArea
 from tui.actions.base import ChatActions
 from tui.own_commands import MARK, OwnCommand
 from tui.prompt_box.prompt import Prompt
+from tui.prompt_text import REFUSAL, as_prompt, is_prompt
 from tui.transcript.printable import printable
 
 _OWN = "-own-command"
@@ -51,14 +52,16 @@ class WorkingActions(ChatActions):
 
     def action_steer(self, text: str = "") -> None:
         """Say this, or the prompt that waits last, into the running turn; where none runs, it is a prompt."""
-        if text and not self.turns.running:
+        if text and not is_prompt(text):
+            self.say(REFUSAL)
+        elif text and not self.turns.running:
             self.submit(text)
         elif problem := self.turns.steer(text):
             if text:
                 self.give_back(text)
             self.say(problem)
         elif text:
-            self._remember(text)
+            self._remember(as_prompt(text))
 
     @on(Prompt.SentNothing)
     def _steer_with_enter(self, message: Prompt.SentNothing) -> None:
@@ -90,7 +93,7 @@ class WorkingActions(ChatActions):
         held, self._held_commands = self._held_commands, []
         for own, typed in held:
             if problem := self._why_not(own):
-                self.give_back(typed)
+                self.put_before(typed)
                 self.say(problem)
             else:
                 self.run_own_command(own, typed)

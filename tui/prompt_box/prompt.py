@@ -12,6 +12,7 @@ from textual.message import Message
 
 from tui.prompt_box.completing import CompletingPrompt
 from tui.prompt_box.paste import Folds, harmless
+from tui.prompt_text import as_prompt
 
 if TYPE_CHECKING:
     from tui.completion.offers import Known
@@ -83,6 +84,8 @@ class Prompt(CompletingPrompt):
         self._folds = Folds()
         self._chord = False
         self._held: list[events.Key] | None = None
+        self.is_typed_by_person = True
+        """False where another program typed some of it; what is kept of it is then no command."""
 
     @property
     def whole_text(self) -> str:
@@ -164,7 +167,7 @@ class Prompt(CompletingPrompt):
         """What was not sent is remembered."""
         self.end_search(take=False)
         if text := self.whole_text:
-            self._memory.keep(text)
+            self._memory.keep(text if self.is_typed_by_person else as_prompt(text))
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default().stop()
@@ -195,6 +198,7 @@ class Prompt(CompletingPrompt):
             return
         self._folds.clear()
         self._memory.forget_place()
+        self.is_typed_by_person = True
         self.load_text("")
         self.offer()
         self.post_message(self.Submitted(text))

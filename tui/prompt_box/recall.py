@@ -7,6 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui.prompt_text import as_prompt
+
 if TYPE_CHECKING:
     from tui.prompt_box.history import History
 
@@ -33,7 +35,7 @@ class Recall:
     def older(self, present: str) -> str | None:
         """The prompt before the one shown, or None. `present` is kept as the draft when leaving it."""
         if self._place is None and not present and (waiting := self._take_back()) is not None:
-            return waiting
+            return as_prompt(waiting)
         entries = self.history.entries
         place = len(entries) if self._place is None else self._place
         if place == 0:

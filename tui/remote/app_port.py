@@ -7,13 +7,14 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from tui.chat_screen import ChatScreen
-from tui.commands import NotACommand, action_for, is_command
+from tui.commands import NotACommand, action_for, is_command, prompt_in
 from tui.prompt_box.prompt import Prompt
+from tui.prompt_text import REFUSAL, is_prompt
 from tui.remote.approval import Hand
 from tui.remote.json_rpc import refused, unfit
 from tui.remote.panes import pane, tab_called
 from tui.remote.questions import open_question
-from tui.remote.wording import is_prompt, takes_approval
+from tui.remote.wording import takes_approval
 from tui.version import __version__
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class AppPort:
         chat = tab_called(self._app.tabs, tab).chat
         if not text.strip():
             raise unfit("the text is empty")
-        if is_command(text):
+        if is_command(text.strip()):
             return await self.execute(text, tab, hand)
         if what := takes_approval(text):
             hand.demand(what)
@@ -109,7 +110,7 @@ class AppPort:
         chat = tab_called(self._app.tabs, tab).chat
         if not command.strip().startswith("/"):
             command = f"/{command.strip()}"
-        if not is_command(command):
+        if not is_command(command.strip()):
             raise unfit("a command is one line: its name, and what it takes")
         if what := takes_approval(command):
             hand.demand(what)
@@ -117,6 +118,8 @@ class AppPort:
             action = action_for(command)
         except NotACommand as problem:
             raise unfit(str(problem)) from None
+        if (words := prompt_in(command)) and not is_prompt(words):
+            raise unfit(REFUSAL)
         if chat is not self._app.chat:
             raise refused(
                 "commands are for the tab in front; interaction.activate shows another", "not_in_front"

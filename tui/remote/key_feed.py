@@ -94,6 +94,7 @@ class KeyFeed:
         text = prompt.whole_text.strip()
         if not text:
             self._typed_into.discard(prompt)
+            prompt.is_typed_by_person = True
         if not text.startswith(("!", "/")) or event.key == "tab" or not self._sends(event):
             return ""
         self._typed_into.discard(prompt)
@@ -128,8 +129,9 @@ class KeyFeed:
         focused = screen.focused
         if isinstance(focused, Prompt) and focused.holds_keys:
             raise _KeptBack("the prompt is being written in an editor")
-        if isinstance(focused, Prompt):
-            self._typed_into.add(focused)
+        if on_chat:  # a bar over the transcript may hand what is typed there on to the prompt
+            self._typed_into.add(app.chat.prompt)
+            app.chat.prompt.is_typed_by_person = False
         sends = isinstance(focused, Prompt) and self._sends(event)
         if sends and (what := takes_approval(app.chat.prompt.whole_text, typed=True)):
             raise _KeptBack(f"{what} takes approval: {fed.hand.lacks}; command.exec takes the free ones")

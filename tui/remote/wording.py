@@ -28,8 +28,3 @@ def takes_approval(text: str, *, typed: bool = False) -> str:
     if power == "never":
         raise refused("it would hand the terminal to another program", "suppressed")
     return text.partition(" ")[0] if power == "approval" else ""
-
-
-def is_prompt(text: str) -> bool:
-    """Whether a text is one for the model."""
-    return not is_command(text) and not text.strip().startswith(_OWN_COMMAND)

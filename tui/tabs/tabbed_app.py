@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 
 from tui.actions.base import ChatActions
 from tui.chat_screen import ChatScreen
+from tui.prompt_text import REFUSAL, is_prompt
 from tui.start_failure import StartFailure
 from tui.tab_bar import TabBar
 from tui.tabs.tab import Tab
@@ -73,15 +74,19 @@ class TabbedApp(App[None]):
         if self.tabs.all == [tab]:
             self.fail(error)
             return
-        draft = tab.chat.prompt.whole_text
+        prompt = tab.chat.prompt
+        draft, is_typed = prompt.whole_text, prompt.is_typed_by_person
         await self.tabs.close(tab, PATIENCE_SECS)
         self.chat.tell(f"the tab could not be opened: {error}")
         if draft:
-            self.chat.give_back(draft)
+            (self.chat.put_before if is_typed else self.chat.give_back)(draft)
 
     async def _open_tab(self, form: Form, question: str = "") -> None:
         from domain.past_session import NewSession
 
+        if question and not is_prompt(question):
+            self.chat.say(REFUSAL)
+            return
         tab = await self.tabs.open()
         if question:
             tab.chat.submit(question)

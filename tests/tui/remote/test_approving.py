@@ -106,6 +106,64 @@ async def test_what_a_program_typed_and_the_person_took_away_is_forgotten(tmp_pa
         await stage.until(lambda: stage.agent.commands)
 
 
+@pytest.mark.parametrize("name", ["steer", "ask"])
+@pytest.mark.parametrize("text", ["!touch made", "!!touch made", " !touch made", "/mode auto"])
+async def test_a_command_that_sends_a_prompt_takes_no_command_for_one(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    async with on_remote_stage(tmp_path, hold()) as stage:
+        await stage.call("input.send", text="work")
+        await stage.agent.reached.wait()
+        for method, params in (
+            ("command.exec", {"command": f"{name} {text}"}),
+            ("input.send", {"text": f"/{name} {text}"}),
+        ):
+            assert "a prompt begins with neither" in str(await stage.refused(method, **params))
+        await stage.pilot.press("escape")
+        await stage.until(lambda: stage.agent.reports)
+
+        assert (stage.prompt.text, stage.agent.steered, stage.agent.commands) == ("", [], [])
+        assert len(stage.app.tabs.all) == 1
+
+
+async def test_the_prompt_is_not_given_back_as_a_command_of_the_person(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path, hold()) as stage:
+        await stage.call("input.send", text="work")
+        await stage.agent.reached.wait()
+        stage.app.chat.submit("!touch made")
+        await stage.pilot.press("escape")
+        await stage.until(lambda: stage.prompt.text)
+        assert stage.prompt.text == " !touch made"
+        stage.agent.may_end.set()
+        await stage.pilot.press("enter")
+        await stage.until(lambda: len(stage.agent.prompts) == 2)
+
+        assert stage.agent.commands == []
+
+
+async def test_what_a_program_typed_is_no_command_where_the_history_brings_it_back(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path, clock=Clock()) as stage:
+        await stage.call("keys.feed", keys=[*"!touch made", "escape", "escape"])
+        assert stage.prompt.text == ""
+        await stage.pilot.press("up")
+
+        assert stage.prompt.text == " !touch made"
+
+
+async def test_a_key_that_a_program_has_a_bar_hand_to_the_prompt_counts_as_typed_by_it(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        stage.agent.may_end.set()
+        await stage.call("input.send", text="work")
+        await stage.until(lambda: stage.agent.reports)
+        await stage.pilot.press("alt+up")
+        await stage.call("keys.feed", keys=["!"])
+        await stage.until(lambda: stage.prompt.text == "!")
+        await stage.pilot.press(*"ls", "enter")
+        await stage.shows("a program typed into this prompt")
+
+        assert stage.agent.commands == []
+
+
 @pytest.mark.parametrize("action", ["prompt_submit", "prompt_complete"])
 @pytest.mark.parametrize("text", ["!touch made", "/mode auto"])
 async def test_other_keys_that_send_are_no_way_around_it(tmp_path: Path, action: str, text: str) -> None:
