@@ -20,6 +20,7 @@ from domain.secret_patterns import (
     parts_without_effect,
     pattern_spans,
 )
+from domain.terminal_sequences import SeenText, holds_sequences, unfinished_sequence_from
 from domain.unfinished_secrets import unfinished_from
 
 _T = TypeVar("_T")
@@ -77,7 +78,7 @@ class SecretMask:
 
     def exact(self, text: str) -> str:
         """The text without known values; what only looks like a secret stays."""
-        return hidden(text, self._known.spans(text, in_review=self._is_for_review))
+        return hidden(text, _through_sequences(text, self._known_spans))
 
     def json(self, value: JsonValue) -> JsonValue:
         """The value with no secret in any of its texts; the very same object where it holds none."""
@@ -107,16 +108,30 @@ class SecretMask:
         return hidden(diff, spans)
 
     def spans(self, text: str) -> list[SecretSpan]:
-        """Where secrets stand, in order, none over another."""
+        """Where secrets stand, in order, none over another, also those that terminal sequences take apart."""
+        return _through_sequences(text, self._spans)
+
+    def _known_spans(self, text: str) -> list[SecretSpan]:
+        return self._known.spans(text, in_review=self._is_for_review)
+
+    def _spans(self, text: str) -> list[SecretSpan]:
         found = pattern_spans(text)
         if self._is_for_review:
             found = [part for span in found for part in parts_without_effect(text, span)]
-        return _apart([*self._known.spans(text, in_review=self._is_for_review), *found])
+        return _apart([*self._known_spans(text), *found])
 
     def look(self, text: str) -> tuple[list[SecretSpan], int]:
         """The spans of a text that still grows, and where, at its end, something begins that more text could
         make a secret; its length where nothing does. Before it, up to three characters of a known value may
         stand."""
+        if not holds_sequences(text):
+            return self._look(text)
+        begun = unfinished_sequence_from(text)  # it may stand inside of a secret
+        seen = SeenText(text[:begun])
+        _, place = self._look(seen.text)
+        return self.spans(text), begun if place == len(seen.text) else seen.place(place)
+
+    def _look(self, text: str) -> tuple[list[SecretSpan], int]:
         patterns, place = pattern_spans(text), unfinished_from(text)
         if not self._known.touches(text):
             return _apart(patterns), place
@@ -221,6 +236,18 @@ def holds_mask(value: JsonValue) -> bool:
             return any(map(holds_mask, value))
         case _:
             return False
+
+
+def _through_sequences(text: str, find: Callable[[str], list[SecretSpan]]) -> list[SecretSpan]:
+    """What is found in a text as it is, and as it reads without its terminal sequences: a program that draws it
+    takes them out, and what they take apart is whole then."""
+    if not holds_sequences(text):
+        return find(text)
+    seen = SeenText(text)
+    parted = [
+        SecretSpan(seen.place(span.start), seen.place(span.end - 1) + 1, span.word) for span in find(seen.text)
+    ]
+    return _apart([*parted, *find(text)])
 
 
 def _by_line(text: str, span: SecretSpan) -> Iterator[SecretSpan]:

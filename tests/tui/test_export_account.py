@@ -8,6 +8,7 @@ from domain.conversation import ToolResults, UserMessage
 from domain.events import (
     BatchPlanned,
     CallStarted,
+    Event,
     MessageAdded,
     OwnCommandFinished,
     OwnCommandStarted,
@@ -240,3 +241,19 @@ def test_a_command_of_the_persons_is_told_once_with_what_it_printed_and_words_in
         Remark("said into the running turn:", "not that"),
         Remark("the person ran a command of their own, kept from the model:", "env"),
     ]
+
+
+def test_a_secret_that_a_terminal_sequence_takes_apart_is_not_made_whole_by_an_export() -> None:
+    value = "correct-horse-battery"
+    finished = ToolResultMessage(
+        tool_use_id="call-0", tool_name="t", output="it is correct-\x1b[0mhorse-battery"
+    )
+    events: list[Event | None] = [
+        TurnStarted(prompt="x"),
+        ResponseCompleted(response=calls_response(a_call("t")), turn_index=0),
+        MessageAdded(message=ToolResults((finished,))),
+    ]
+
+    account = account_of(a_summary(), records_of(events), lambda text: text.replace(value, "***"))
+
+    assert the_card(account).output == "it is ***"

@@ -68,9 +68,13 @@ class CallDraft:
             outcome=self.outcome,
             decision=self.decision,
             duration_secs=self.duration_secs,
-            output=None if self._output is None else printable(self.mask(self._output), strip_ansi=True),
+            output=None if self._output is None else self._seen(self._output),
             history=tuple(map(self._line, self.history)),
         )
+
+    def _seen(self, output: str) -> str:
+        """Secrets are hidden in what is left without terminal sequences, which may have taken them apart."""
+        return printable(self.mask(printable(output, strip_ansi=True)))
 
     def _line(self, text: str) -> str:
         return printable(self.mask(text), newlines=False)

@@ -1,0 +1,80 @@
+"""Secrets that terminal sequences take apart, and that would be whole where the sequences are taken out."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.masking import SecretMask
+from domain.stream_masking import MaskedText
+from domain.terminal_sequences import SeenText
+from tui.transcript.printable import printable
+
+KEY = "ghp" + "_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+KNOWN = "correct-horse-battery-staple"
+SEQUENCES = ["\x1b[0m", "\x9b1;31m", "\x1b]8;;https://x.org\x1b\\", "\x1b(B", "\x1bM", "z\x08"]
+
+
+def _mask() -> SecretMask:
+    mask = SecretMask()
+    mask.learn("PASSPHRASE", KNOWN)
+    return mask
+
+
+def _seen(text: str) -> str:
+    return SeenText(text).text
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES, ids=ascii)
+@pytest.mark.parametrize("secret", [KEY, KNOWN])
+def test_a_secret_with_a_sequence_at_any_place_is_hidden(secret: str, sequence: str) -> None:
+    for at in range(1, len(secret)):
+        text = f"it is {secret[:at]}{sequence}{secret[at:]} here"
+
+        shown = _mask().text(text)
+
+        assert secret not in _seen(shown)
+        assert (shown[:6], shown[-5:]) == ("it is ", " here")
+        assert "[secret:" in shown
+
+
+def test_a_secret_with_a_sequence_behind_each_letter_is_hidden_in_texts_and_data() -> None:
+    text = "".join(f"{letter}\x1b[0m" for letter in KEY)
+
+    assert _mask().text(f"a {text} b") == "a [secret:github-token]\x1b[0m b"
+    assert KNOWN not in _seen(str(_mask().exact("".join(f"{letter}\x1b[1m" for letter in KNOWN))))
+    assert _mask().json({"a": [text]}) == {"a": ["[secret:github-token]\x1b[0m"]}
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 100])
+@pytest.mark.parametrize("sequence", SEQUENCES, ids=ascii)
+def test_a_secret_that_arrives_in_pieces_with_sequences_in_it_is_never_shown(sequence: str, size: int) -> None:
+    text = "it is " + "".join(f"{KEY[at : at + 5]}{sequence}" for at in range(0, len(KEY), 5)) + " and more\n"
+    stream = MaskedText(_mask())
+
+    shown = "".join(stream.push(text[at : at + size]) for at in range(0, len(text), size)) + stream.flush()
+
+    assert KEY not in _seen(shown)
+    assert "[secret:github-token]" in shown
+
+
+def test_sequences_around_other_words_stay() -> None:
+    text = "\x1b[1mbold\x1b[0m and \x1b[31mred"
+
+    assert _mask().text(text) is text
+
+
+PIECES = st.sampled_from(
+    ["\x1b", "[", "0", "m", "]", "\x07", "\\", "\x9b", "\x9d", "(", "B", "a", "M", "\n", " "]
+)
+
+
+@given(st.lists(PIECES, max_size=30).map("".join))
+def test_what_is_seen_is_what_is_drawn(text: str) -> None:
+    assert printable(_seen(text)) == printable(text, strip_ansi=True)
+
+
+@given(st.lists(PIECES, max_size=30).map("".join))
+def test_each_character_that_is_seen_is_found_again_in_the_whole_text(text: str) -> None:
+    seen = SeenText(text)
+
+    assert "".join(text[seen.place(at)] for at in range(len(seen.text))) == seen.text
