@@ -100,9 +100,9 @@ def _of_mode(subject: Subject, mode: Mode, paths: PathPolicy, votes: Tally | Non
     name = f"mode {mode}"
     match mode:
         case Mode.READ_ONLY:
-            return _Voice(Answer.DENY, name, "the mode is read-only")
+            return _Voice(Answer.DENY, name, f"the mode is read-only{_why_not_proved(subject)}")
         case Mode.ASK:
-            return _Voice(Answer.ASK, name, "high risk, and the mode is ask")
+            return _Voice(Answer.ASK, name, f"high risk, and the mode is ask{_why_not_proved(subject)}")
         case Mode.ACCEPT_EDITS if _is_edit_inside(subject, paths):
             return _Voice(Answer.ALLOW, name, "an edit inside the workspace, and the mode is accept-edits")
         case Mode.ACCEPT_EDITS:
@@ -115,6 +115,13 @@ def _of_mode(subject: Subject, mode: Mode, paths: PathPolicy, votes: Tally | Non
             return _Voice(Answer.ASK, name, "high risk, and no quorum has voted on it")
         case Mode.AUTO:
             return _Voice(Answer.ALLOW, name, "the mode is auto")
+
+
+def _why_not_proved(subject: Subject) -> str:
+    """What speaks against a command that would have run unasked, had it been proved to change nothing."""
+    if subject.shell is None or subject.shell.is_read_only:
+        return ""
+    return f", and this is not known only to read: {subject.shell.reason}"
 
 
 def _is_edit_inside(subject: Subject, paths: PathPolicy) -> bool:

@@ -18,7 +18,7 @@ from domain.git_commands import GIT_ENVIRONMENT
 from infrastructure.blocking import Stop
 from infrastructure.commands.environment import command_environment
 from infrastructure.file_index.index import FileIndex
-from infrastructure.shell.programs import PROGRAM_FOLDERS
+from infrastructure.shell.program_folders import PROGRAM_FOLDERS
 from infrastructure.tools.ignoring import IgnoreRules
 
 MOST_FILES = 200_000

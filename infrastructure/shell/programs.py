@@ -9,18 +9,9 @@ from collections.abc import Sequence
 from domain.command_rules import NotReadOnly
 from domain.path_policy import PathPolicy
 from domain.read_only_commands import SHELL_BUILTINS
+from infrastructure.shell.program_folders import PROGRAM_FOLDERS, why_foreign
 from infrastructure.tools.workspace import shown
 
-PROGRAM_FOLDERS = (
-    "/usr/local/sbin",
-    "/usr/local/bin",
-    "/usr/sbin",
-    "/usr/bin",
-    "/sbin",
-    "/bin",
-    "/opt/homebrew/bin",
-    "/run/current-system/sw/bin",
-)
 # ELF, and Mach-O in its byte orders, alone and as one file for several processors.
 _BINARY = (
     b"\x7fELF",
@@ -51,8 +42,8 @@ class SystemPrograms:
         # One that is not there does nothing.
         if found is None:
             return
-        if os.path.realpath(os.path.dirname(found)) not in self._folders:
-            raise NotReadOnly(f"{name} would run {shown(found)}, which is none of the system's programs")
+        if why := why_foreign(found, self._folders, person=os.geteuid()):
+            raise NotReadOnly(f"{name} would run {shown(found)}, which is none of the system's programs: {why}")
         if self._policy.is_inside(os.path.realpath(found)):
             raise NotReadOnly(f"{name} would run {shown(found)}, which lies in the workspace")
         if _is_script(found) and (entry := self._entry_in_workspace()) is not None:

@@ -125,3 +125,16 @@ def test_a_gap_in_the_sandbox_does_not_soften_the_mode_read_only() -> None:
     subject = Subject(tool="run_command", risk=HIGH, access=EXCLUSIVE, shell=_GAP)
 
     assert decide(subject, mode=Mode.READ_ONLY, paths=PATHS).answer is DENY
+
+
+@pytest.mark.parametrize(("mode", "answer"), [(Mode.READ_ONLY, DENY), (Mode.ASK, ASK)])
+def test_a_mode_that_does_not_let_a_command_run_says_what_speaks_against_the_command(
+    mode: Mode, answer: Answer
+) -> None:
+    verdict = ShellVerdict(kind=ShellVerdictKind.ASK, reason="git would run /x/git")
+    subject = Subject(tool="run_command", risk=HIGH, access=EXCLUSIVE, shell=verdict)
+
+    decision = decide(subject, mode=mode, paths=PATHS)
+
+    assert decision.answer is answer
+    assert "git would run /x/git" in decision.reasons[0]
