@@ -22,6 +22,7 @@ from domain.events import Event
 from domain.form import Form
 from domain.guards import GuardSettings
 from domain.json_value import JsonObject, JsonValue
+from domain.key_variables import CLOUD_KEYS
 from domain.masking import SecretMask
 from domain.mode import Mode
 from domain.output import OutputLimits
@@ -40,7 +41,6 @@ from infrastructure.config.schema import Settings
 from infrastructure.ledger.place import database_path, files_of
 from infrastructure.providers.wire import ProviderSettings
 from infrastructure.sandbox.sandbox import Sandbox
-from infrastructure.secrets.key_variables import CLOUD_KEYS
 from infrastructure.shell.gate import ShellGate
 from infrastructure.shell.programs import SystemPrograms
 from infrastructure.tools.custom.declaration import CustomToolDeclaration

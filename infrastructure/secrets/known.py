@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from domain.json_value import JsonObject
+from domain.key_variables import CLOUD_KEYS, holds_a_secret
 from domain.known_secrets import NamedSecret
 from domain.masking import SecretMask
 from domain.path_policy import PathPolicy, last_names
@@ -24,7 +25,6 @@ from infrastructure.secrets.file_values import (
     secrets_in,
     stands_for_none,
 )
-from infrastructure.secrets.key_variables import CLOUD_KEYS, holds_a_secret
 
 _MOST_BYTES = 1 << 18
 _MOST_ENTRIES = 50_000

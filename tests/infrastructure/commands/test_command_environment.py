@@ -21,6 +21,23 @@ PLAIN = {"PATH": "/usr/bin:/bin", "HOME": "/home/me", "LANG": "C.UTF-8"}
         "AWS_SECRET_ACCESS_KEY",
         "AWS_ACCESS_KEY_ID",
         "PGPASSWORD",
+        "STRIPE_KEY",
+        "STRIPE_KEY_LIVE",
+        "API_KEY_2",
+        "KEY",
+        "SECRET_KEY_BASE",
+        "GITHUB_PAT",
+        "NPM_AUTH",
+        "DB_PASS",
+        "MYSQL_PWD",
+        "SSHPASS",
+        "SENTRY_DSN",
+        "AZURE_STORAGE_CONNECTION_STRING",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "ConnectionStrings__Db__Password",
+        "SLACK_WEBHOOK_URL",
+        "SESSION_COOKIE",
+        "DEPLOY_CREDS",
         "MY_PROVIDER",
         "QUORUM_PROVIDERS__X__HEADERS",
         "LD_PRELOAD",
@@ -42,6 +59,56 @@ def test_secrets_and_what_bends_programs_are_left_out(name: str) -> None:
     given = command_environment({**PLAIN, name: "x"}, ["MY_PROVIDER"])
 
     assert name not in given
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "postgres://me:hunter2@db.example.org/x",
+        "redis://:hunter2@localhost:6379",
+        "amqp://me:hun/ter2@localhost",
+        "mongodb+srv://me:hunter2@cluster0.example.org",
+        "Server=db;Database=x;User Id=me;Password=hunter2;",
+        "host=db user=me password=hunter2",
+        "DefaultEndpointsProtocol=https;AccountName=x;AccountKey=aGVsbG8=;",
+        "Endpoint=sb://x.example.org/;SharedAccessKeyName=a;SharedAccessKey=aGVsbG8=",
+        "me:hunter2@tcp(db:3306)/x",
+        "https://blob.example.org/x?sv=1&sig=aGVsbG8",
+        "ghp_0123456789abcdefghijABCDEFGHIJ012345",
+        "-----BEGIN PRIVATE KEY-----\n"
+        + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" * 4
+        + "\n-----END PRIVATE KEY-----",
+    ],
+)
+def test_what_signs_in_somewhere_is_left_out_whatever_it_is_called(value: str) -> None:
+    assert "DATABASE" not in command_environment({**PLAIN, "DATABASE": value}, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DATABASE_URL", "postgres://localhost/x"),
+        ("DATABASE_URL", "postgres://me@localhost:5432/x"),
+        ("API_URL", "https://api.example.org/v1?page=2"),
+        ("AWS_WEB_IDENTITY_TOKEN_FILE", "/var/run/token"),
+        ("TOKENIZERS_PARALLELISM", "false"),
+        ("KEYTIMEOUT", "1"),
+        ("MONKEY", "x"),
+        ("HTTPS_PROXY", "http://me:hunter2@proxy.example.org:3128"),
+        ("https_proxy", "http://me:hunter2@proxy.example.org:3128"),
+        ("LS_COLORS", "di=01;34:*.key=00;31"),
+        ("PYTHONPATH", "/a:/b"),
+        ("JAVA_OPTS", "-Xmx2g -Dfile.encoding=UTF-8"),
+        ("MAKEFLAGS", "-j4 PREFIX=/usr"),
+        ("NODE_OPTIONS", "--max-old-space-size=4096"),
+        ("XDG_DATA_DIRS", "/usr/local/share:/usr/share"),
+        ("SSH_AUTH_SOCK", "/tmp/agent"),
+        ("SSH_CONNECTION", "10.0.0.1 5000 10.0.0.2 22"),
+        ("HOST", "user@host:22"),
+    ],
+)
+def test_what_is_no_secret_is_passed_on(name: str, value: str) -> None:
+    assert command_environment({**PLAIN, name: value}, [])[name] == value
 
 
 @pytest.mark.parametrize(
