@@ -76,7 +76,7 @@ class Approval:
             return await self._ask(decision.reasons, feed, stale=stale)
         self._show_waiting("votes", feed)
         votes = await self._state.review.gather(packet, self._state.task, feed)
-        await self._state.review.conclude(packet, feed)
+        await self._conclude(packet, feed)
         decision = self._call.decide(votes)
         if decision.answer is Answer.ALLOW:
             await self._decided(packet, DecisionLabel.ALLOWED, "; ".join(decision.reasons))
@@ -147,7 +147,11 @@ class Approval:
         finally:
             voting.cancel()
             await asyncio.wait([voting])
-            await self._state.review.conclude(packet, feed)
+            await self._conclude(packet, feed)
+
+    async def _conclude(self, packet: ReviewPacket, feed: VoteFeed) -> None:
+        if (concluded := await self._state.review.conclude(packet, feed)) is not None:
+            self._call.quorum_results.append(concluded)
 
     async def _nobody_there(self, packet: ReviewPacket, feed: VoteFeed, votes: Tally | None) -> Withheld:
         label = DecisionLabel.NEEDS_APPROVAL

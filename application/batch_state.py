@@ -12,11 +12,13 @@ from application.review import Review
 from domain.access import Access
 from domain.ballot import Tally
 from domain.decision import Decision
+from domain.errors import ToolError
 from domain.execution import Outcome, ToolExecution, ToolExecutionContext, ToolStatus
 from domain.json_value import JsonObject
 from domain.packet import ReviewPacket
 from domain.permissions import Subject
 from domain.plan import Plan, PlannedCall, Planner, with_turnstiles
+from domain.quorum_result import QuorumConcluded
 from domain.run_state import RunState, folded
 from domain.seal import Seal
 from domain.tool import RiskLevel
@@ -34,6 +36,7 @@ class BatchCall(Protocol):
     ended: bool
     waits_for: set[int]
     turn: asyncio.Event
+    quorum_results: list[QuorumConcluded]
 
     @property
     def risk(self) -> RiskLevel:
@@ -155,16 +158,26 @@ class BatchState:
             new = self._plan.get(open_indices.pop(), frozenset()) - before
             before |= new
             open_indices += new
-        return self._folded(c for c in self._calls if c.context.call_index in before)
+        return self._folded(c for c in self._calls if c.context.call_index in before)[0]
 
-    def state_after(self) -> RunState:
-        """The shared state once the whole batch has ended."""
+    def state_after(self) -> tuple[RunState, Mapping[int, ToolError]]:
+        """The shared state once the whole batch has ended, and by index the calls whose changes could not be
+        made."""
         return self._folded(self._calls)
 
-    def _folded(self, calls: Iterable[BatchCall]) -> RunState:
-        """Modifiers in call order, and within a call in its own; those of a call that failed are dropped."""
-        ended_well = (call.execution for call in calls if call.execution.outcome is Outcome.OK)
-        return folded(self.shared, (m for execution in ended_well for m in execution.modifiers))
+    def _folded(self, calls: Iterable[BatchCall]) -> tuple[RunState, Mapping[int, ToolError]]:
+        """Modifiers in call order, and within a call in its own; those of a call that failed are dropped.
+
+        What a call queued is done as a whole or not at all.
+        """
+        state, troubles = self.shared, dict[int, ToolError]()
+        for call in calls:
+            if call.execution.outcome is Outcome.OK:
+                try:
+                    state = folded(state, call.execution.modifiers)
+                except ToolError as error:
+                    troubles[call.context.call_index] = error
+        return state, troubles
 
     def plan_again(self) -> None:
         """After an exclusive call: links may point elsewhere, so every waiting call is placed anew."""

@@ -16,9 +16,9 @@ from application.approval import Approval, Granted, Interrupted, Withheld
 from application.batch_state import BatchState
 from application.declared_call import DeclaredCall
 from application.effect_receipt import EffectReceipt
+from application.guarded_tool import GuardedTool
 from application.hook_chain import HookChain
 from application.hooks import CallDraft
-from application.ports import Tool
 from domain.decision import Decision
 from domain.errors import LedgerError, StaleSeal, ToolError
 from domain.events import CallFinished, CallProgressed, CallQueued, CallStarted, ReviewDecided
@@ -29,7 +29,7 @@ from domain.output import Printed, ToolOutput
 from domain.permissions import Answer
 from domain.report import CallRecord
 from domain.review import DecisionLabel
-from domain.run_state import Modifier
+from domain.run_state import Modifier, folded
 from domain.session_state import CallEnd
 from domain.styles import moved
 from domain.summary import styles_of, text_of
@@ -51,7 +51,7 @@ class CallRun(DeclaredCall):
         *,
         context: ToolExecutionContext,
         call: ToolCall,
-        tool: Tool | None,
+        tool: GuardedTool | None,
         state: BatchState,
         asked_before: str | None = None,
     ) -> None:
@@ -79,10 +79,13 @@ class CallRun(DeclaredCall):
             tool=self.execution.name,
             outcome=self.execution.outcome,
             decision=self._label,
+            quorum_results=tuple(self.quorum_results),
         )
 
     def report(self, shown: str | Printed) -> None:
-        """Show progress; from any thread."""
+        """Show progress; from any thread. Raises TypeError for what is no text."""
+        if not isinstance(shown, str | Printed):
+            raise TypeError(f"report takes a text, not {type(shown).__name__}")
         printed = Printed(shown) if isinstance(shown, str) else shown
         if threading.get_ident() == self._loop_thread:
             self._progress(printed)
@@ -90,7 +93,9 @@ class CallRun(DeclaredCall):
             self._loop.call_soon_threadsafe(self._progress, printed)
 
     def modify(self, modifier: Modifier) -> None:
-        """Queue a change of the shared state."""
+        """Queue a change of the shared state. Raises TypeError for what cannot be called."""
+        if not callable(modifier):
+            raise TypeError(f"modify takes a function of the state, not {type(modifier).__name__}")
         self.execution.modifiers.append(modifier)
 
     # ---------------------------------------------------------------- its way
@@ -109,9 +114,10 @@ class CallRun(DeclaredCall):
         self.output = end.told
 
     async def pass_hooks(self, hooks: HookChain) -> None:
-        """Let the hooks before a call see it, change its arguments or skip it. Raises HookAborted."""
-        if self.invalid:
-            return
+        """Let the hooks before a call see it, change its arguments or skip it. Raises HookAborted.
+
+        They are asked about calls that cannot run too; arguments that they put in place of bad ones are used.
+        """
         draft = CallDraft(
             context=self.context,
             tool=self.execution.name,
@@ -119,15 +125,21 @@ class CallRun(DeclaredCall):
             arguments=deepcopy(dict(self.arguments)),
             paths=self.paths,
         )
-        answer = await hooks.before_tool_call(draft)
+        answer = await hooks.before_tool_call(draft, self._paths_of)
         if isinstance(answer, Skip):
             self._refuse(Outcome.SKIPPED, f"skipped by a hook: {answer.reason}. It was not run.")
-        elif problems := self.problems(draft.arguments):
+        elif self._tool is not None and draft.arguments != self.arguments:
+            self._take_over(draft.arguments)
+
+    def _take_over(self, arguments: JsonObject) -> None:
+        """Put the arguments of a hook in place of the model's, if they fit the tool."""
+        if problems := self.problems(arguments):
             told = f"a hook changed the arguments, and they do not fit: {'; '.join(problems)}"
             self._refuse(Outcome.ERROR, told)
-        elif draft.arguments != self.arguments:
-            self.arguments = draft.arguments
-            self.refresh_access()
+            return
+        self.invalid, self._refusal = False, None
+        self.arguments = arguments
+        self.refresh_access()
 
     def _refuse(self, outcome: Outcome, told: str) -> None:
         self.invalid = True
@@ -226,6 +238,7 @@ class CallRun(DeclaredCall):
                 if decision.answer is Answer.ALLOW and stale >= MAX_STALE_SEALS:
                     raise
                 continue
+            self._try_modifiers(output)
             await self._end(Outcome.OK, self._with_edit_note(output))
             return
 
@@ -256,6 +269,24 @@ class CallRun(DeclaredCall):
             await self._announce_start()
             return await self._within_its_time(self._tool)
 
+    def _try_modifiers(self, output: str | ToolOutput) -> None:
+        """Find out whether what the call queued can be done to the state. Raises ToolError where it cannot."""
+        try:
+            folded(self._state.state_for(self), self.execution.modifiers)
+        except ToolError as error:
+            raise ToolError(self._state_trouble(error, output)) from error
+
+    def _state_trouble(self, error: ToolError, output: str | ToolOutput) -> str:
+        """What the model reads of a call that ran, and whose change of the shared state could not be made."""
+        told = f"{self.execution.name} ran, but its change of the shared state failed: {error}"
+        said = text_of(output)
+        return f"{told}\nIt returned:\n{said}" if said else told
+
+    def fail_afterwards(self, error: ToolError) -> None:
+        """Turn its end into an error: its change of the state, beside those of its siblings, cannot be made."""
+        self.output = self._state_trouble(error, self.output)
+        self.execution.fail(text_of(self.output))
+
     async def _announce_start(self) -> None:
         started = CallStarted(
             context=self.context,
@@ -273,7 +304,7 @@ class CallRun(DeclaredCall):
             for path in filter(self._state.review.is_sensitive, self.paths):
                 await asyncio.to_thread(finder.learn_if_sensitive, path)
 
-    async def _within_its_time(self, tool: Tool) -> str | ToolOutput:
+    async def _within_its_time(self, tool: GuardedTool) -> str | ToolOutput:
         limit = tool.definition.timeout_secs
         try:
             async with asyncio.timeout(limit) as timer:

@@ -6,17 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from application.batch_state import BatchState
-from application.ports import CommandTool, SealingTool, Tool
-from domain.access import EXCLUSIVE
+from application.guarded_tool import GuardedTool
+from domain.access import EXCLUSIVE, Access
 from domain.ballot import Tally
 from domain.decision import Decision
 from domain.execution import ToolExecution, ToolExecutionContext, ToolStatus
 from domain.json_value import JsonObject
 from domain.packet import ReviewPacket
 from domain.permissions import Subject
+from domain.quorum_result import QuorumConcluded
 from domain.seal import Seal
 from domain.shell import ShellVerdict
 from domain.tool import RiskLevel, ToolCall, ToolDefinition
+
+# Characters of a tool's name that an error repeats: names come from models.
+_NAME_CHARS = 100
 
 
 class DeclaredCall:
@@ -27,7 +31,7 @@ class DeclaredCall:
     """
 
     def __init__(
-        self, *, context: ToolExecutionContext, call: ToolCall, tool: Tool | None, state: BatchState
+        self, *, context: ToolExecutionContext, call: ToolCall, tool: GuardedTool | None, state: BatchState
     ) -> None:
         self.context = context
         self.arguments = call.arguments
@@ -37,10 +41,9 @@ class DeclaredCall:
             context=context, call=call, is_concurrency_safe=self.access.is_concurrency_safe
         )
         self.seal: Seal | None = None
+        self.quorum_results: list[QuorumConcluded] = []
         self._tool = tool
         self._state = state
-        self._command_tool = tool if isinstance(tool, CommandTool) else None
-        self._sealing_tool = tool if isinstance(tool, SealingTool) else None
         self._shell: ShellVerdict | None = None
 
     @property
@@ -56,7 +59,10 @@ class DeclaredCall:
     @property
     def paths(self) -> tuple[str, ...]:
         """The paths it declares to touch."""
-        return tuple(sorted(self.access.reads | self.access.writes))
+        return _paths(self.access)
+
+    def _paths_of(self, arguments: JsonObject) -> tuple[str, ...]:
+        return _paths(self._tool.definition.access_of(arguments)) if self._tool else ()
 
     @property
     def subject(self) -> Subject:
@@ -66,7 +72,7 @@ class DeclaredCall:
             risk=self.risk,
             access=self.access,
             arguments=self.arguments,
-            command=self._command_tool.command_of(self.arguments) if self._command_tool else None,
+            command=self._tool.command_of(self.arguments) if self._tool else None,
             shell=self._shell,
         )
 
@@ -77,7 +83,7 @@ class DeclaredCall:
 
     async def look(self) -> None:
         """Find out what its command, if it has one, would do as things stand now."""
-        self._shell = await self._command_tool.judge(self.arguments) if self._command_tool else None
+        self._shell = await self._tool.judge(self.arguments) if self._tool else None
 
     def decide(self, votes: Tally | None = None) -> Decision:
         """Whether it may run, by what it would touch now and by the votes on it, if there are any."""
@@ -85,7 +91,7 @@ class DeclaredCall:
 
     async def sealed(self, projected: Mapping[str, bytes]) -> Seal | None:
         """The seal of the call as things stand; None for a tool that seals nothing. Raises ToolError."""
-        return await self._sealing_tool.seal(self.arguments, projected) if self._sealing_tool else None
+        return await self._tool.seal(self.arguments, projected) if self._tool else None
 
     def packet(self) -> ReviewPacket:
         """The packet of the call under its present seal."""
@@ -93,7 +99,7 @@ class DeclaredCall:
 
     def packet_of(self, seal: Seal | None) -> ReviewPacket:
         """The packet of the call under that seal."""
-        call = replace(self.execution.call, arguments=self.arguments)
+        call = replace(self.execution.call, arguments=self.arguments, parse_error=None)
         return ReviewPacket(call=call, context=self.context, seal=seal or Seal(cwd=self._state.cwd))
 
     def problems(self, arguments: JsonObject) -> tuple[str, ...]:
@@ -105,9 +111,17 @@ class DeclaredCall:
         """Why the call as the model made it cannot run at all; None where it can. `known` names the tools."""
         call = self.execution.call
         if self._tool is None:
-            return f"there is no tool named {call.tool_name!r}; the tools are: {', '.join(known)}"
+            return f"there is no tool named {_shortened(call.tool_name)!r}; the tools are: {', '.join(known)}"
         if call.parse_error:
             return f"the arguments of {call.tool_name} could not be read: {call.parse_error}"
         if problems := self.problems(call.arguments):
             return f"bad arguments for {call.tool_name}: {'; '.join(problems)}"
         return None
+
+
+def _paths(access: Access) -> tuple[str, ...]:
+    return tuple(sorted(access.reads | access.writes))
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _NAME_CHARS else f"{name[:_NAME_CHARS]}…"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from application.event_stream import EventStream
+from application.hook_edits import Draft, edit_of, refused_answer, refused_edit, restore, snapshot
 from application.hooks import CallDraft, HookMatcher, HookRegistration, RequestDraft, ResultDraft
 from domain.conversation import Message, unpaired_call
 from domain.errors import HookAborted, HookFailure, RequestSkipped
@@ -37,6 +38,17 @@ _NAMES: Mapping[type, str] = {
 }
 
 
+_FLOW = (Continue, Skip, Abort)
+_TURN_END = (Finish, ContinueWithMessages, Abort)
+# What a failing hook means where its settings do not say.
+_USUAL: Mapping[HookPoint, OnHookError] = {
+    HookPoint.ON_MESSAGE_SEND: OnHookError.CLOSED,
+    HookPoint.BEFORE_TOOL_CALL: OnHookError.CLOSED,
+    HookPoint.AFTER_TOOL_CALL: OnHookError.OPEN,
+    HookPoint.ON_TURN_END: OnHookError.OPEN,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class _Ran:
     """What one hook did: its answer, or the error that came instead."""
@@ -56,12 +68,7 @@ class HookChain:
         """The messages as this one request shall carry them. Raises RequestSkipped and HookAborted."""
         draft = RequestDraft(list(messages))
         for one in self._at(HookPoint.ON_MESSAGE_SEND):
-            before = list(draft.messages)
-            ran = await self._ran(one, one.hook.on_message_send, draft, (Continue, Skip, Abort))
-            if ran.error is not None:
-                draft.messages = before
-            edited: JsonObject | None = {"messages": len(draft.messages)} if draft.messages != before else None
-            answer = await self._heard(HookPoint.ON_MESSAGE_SEND, one, ran, OnHookError.CLOSED, None, edited)
+            answer = await self._asked(HookPoint.ON_MESSAGE_SEND, one, one.hook.on_message_send, draft)
             if isinstance(answer, Skip):
                 raise RequestSkipped(f"the hook {one.name} withheld the request: {answer.reason}")
         edited_at_all = len(draft.messages) != len(messages) or any(
@@ -71,48 +78,64 @@ class HookChain:
             raise RequestSkipped(f"the hooks left the call {call_id} without its result, so nothing was sent")
         return tuple(draft.messages)
 
-    async def before_tool_call(self, draft: CallDraft) -> HookAnswer:
-        """Continue or Skip; `draft.arguments` may have changed. Raises HookAborted."""
-        for one in self._matching(HookPoint.BEFORE_TOOL_CALL, draft):
+    async def before_tool_call(
+        self, draft: CallDraft, paths_of: Callable[[JsonObject], tuple[str, ...]] | None = None
+    ) -> HookAnswer:
+        """Continue or Skip; `draft.arguments` may have changed. Raises HookAborted.
+
+        `paths_of` tells the paths of edited arguments, for the conditions of the hooks that follow.
+        """
+        for one in self._at(HookPoint.BEFORE_TOOL_CALL):
+            if not _matches(one.matcher, draft):
+                continue
             before = deepcopy(draft.arguments)
-            ran = await self._ran(one, one.hook.before_tool_call, draft, (Continue, Skip, Abort))
-            if ran.error is not None:
-                draft.arguments = before
-            edited: JsonObject | None = {"arguments": draft.arguments} if draft.arguments != before else None
-            answer = await self._heard(
-                HookPoint.BEFORE_TOOL_CALL, one, ran, OnHookError.CLOSED, draft.context, edited
-            )
+            answer = await self._asked(HookPoint.BEFORE_TOOL_CALL, one, one.hook.before_tool_call, draft)
             if isinstance(answer, Skip):
                 return Skip(answer.reason or f"the hook {one.name} gave no reason")
+            if paths_of is not None and draft.arguments != before:
+                draft.paths = paths_of(draft.arguments)
         return Continue()
 
     async def after_tool_call(self, draft: ResultDraft) -> HookAnswer:
         """Continue or Skip; `draft.output` may have changed. Raises HookAborted."""
-        for one in self._matching(HookPoint.AFTER_TOOL_CALL, draft):
-            before = draft.output
-            ran = await self._ran(one, one.hook.after_tool_call, draft, (Continue, Skip, Abort))
-            if ran.error is not None:
-                draft.output = before
-            edited: JsonObject | None = {"output": draft.output} if draft.output != before else None
-            answer = await self._heard(
-                HookPoint.AFTER_TOOL_CALL, one, ran, OnHookError.OPEN, draft.context, edited
-            )
-            if isinstance(answer, Skip):
-                return answer
+        for one in self._at(HookPoint.AFTER_TOOL_CALL):
+            if _matches(one.matcher, draft):
+                answer = await self._asked(HookPoint.AFTER_TOOL_CALL, one, one.hook.after_tool_call, draft)
+                if isinstance(answer, Skip):
+                    return answer
         return Continue()
 
     async def on_turn_end(self, messages: tuple[Message, ...]) -> TurnEndAnswer:
         """Finish, or the messages of the first hook that wants to go on. Raises HookAborted."""
-        for one in self._at(HookPoint.ON_TURN_END):
-            ran = await self._ran(
-                one, one.hook.on_turn_end, messages, (Finish, ContinueWithMessages, Abort), default=Finish()
-            )
-            answer = await self._heard(HookPoint.ON_TURN_END, one, ran, OnHookError.OPEN, None, None)
-            if isinstance(answer, ContinueWithMessages) and answer.messages:
+        point = HookPoint.ON_TURN_END
+        for one in self._at(point):
+            ran = await self._ran(one, one.hook.on_turn_end, messages, _TURN_END, default=Finish())
+            answer = await self._heard(point, one, ran, None, None)
+            if isinstance(answer, ContinueWithMessages):
                 return answer
         return Finish()
 
     # ---------------------------------------------------------------- one hook
+
+    async def _asked(
+        self,
+        point: HookPoint,
+        one: HookRegistration,
+        method: Callable[..., Awaitable[object]],
+        draft: Draft,
+    ) -> object:
+        """Have one hook look at a draft, and answer what follows from it.
+
+        An edit that cannot be honoured is a failure of the hook; the edits of a hook that failed do not count.
+        """
+        before = snapshot(draft)
+        ran = await self._ran(one, method, draft, _FLOW, default=Continue())
+        if ran.error is None and (problem := refused_edit(draft, before)) is not None:
+            ran = _Ran(Continue(), problem)
+        if ran.error is not None:
+            restore(draft, before)
+        context = None if isinstance(draft, RequestDraft) else draft.context
+        return await self._heard(point, one, ran, context, edit_of(draft, before))
 
     async def _ran(
         self,
@@ -121,7 +144,7 @@ class HookChain:
         subject: object,
         allowed: tuple[type, ...],
         *,
-        default: object = Continue(),
+        default: object,
     ) -> _Ran:
         try:
             async with asyncio.timeout(one.timeout_secs) as timer:
@@ -134,21 +157,25 @@ class HookChain:
         except TimeoutError as error:
             told = f"took longer than {one.timeout_secs:g} s" if timer.expired() else str(error)
             return _Ran(default, told)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            return _Ran(default, "was cancelled from within")
+        except SystemExit as error:
+            return _Ran(default, f"tried to end the process ({error})")
         except Exception as error:  # noqa: BLE001 - a hook is somebody else's code; what it means is decided below
             return _Ran(default, str(error) or type(error).__name__)
         if answer is None:
             return _Ran(default)
-        if not isinstance(answer, allowed):
-            names = ", ".join(kind.__name__ for kind in allowed)
-            return _Ran(default, f"answered {type(answer).__name__}; it may answer {names}")
-        return _Ran(answer)
+        problem = refused_answer(answer, allowed)
+        return _Ran(answer) if problem is None else _Ran(default, problem)
 
     async def _heard(
         self,
         point: HookPoint,
         one: HookRegistration,
         ran: _Ran,
-        usual: OnHookError,
         context: ToolExecutionContext | None,
         edited: JsonObject | None,
     ) -> object:
@@ -166,7 +193,7 @@ class HookChain:
         )
         if isinstance(ran.answer, Abort):
             raise HookAborted(f"the hook {one.name} ended the run: {ran.answer.reason}")
-        if ran.error is None or (one.on_error or usual) is OnHookError.OPEN:
+        if ran.error is None or (one.on_error or _USUAL[point]) is OnHookError.OPEN:
             return ran.answer
         told = str(HookFailure(f"the hook {one.name} failed: {ran.error}"))
         if point is HookPoint.ON_TURN_END:
@@ -175,9 +202,6 @@ class HookChain:
 
     def _at(self, point: HookPoint) -> list[HookRegistration]:
         return [one for one in self._registrations if point in one.points]
-
-    def _matching(self, point: HookPoint, draft: CallDraft | ResultDraft) -> list[HookRegistration]:
-        return [one for one in self._at(point) if _matches(one.matcher, draft)]
 
 
 def _matches(matcher: HookMatcher, draft: CallDraft | ResultDraft) -> bool:

@@ -23,6 +23,7 @@ from domain.mode import Mode
 from domain.packet import ReviewPacket
 from domain.path_policy import PathPolicy
 from domain.permissions import Subject
+from domain.quorum_result import QuorumConcluded
 from domain.response import Usage
 from domain.review import ReviewAnswer, ReviewRequest, RuleScope
 
@@ -109,9 +110,9 @@ class Review:
         """What the votes since the last time have used: tokens, and cost in USD where that is known."""
         return self._voting.take_spent()
 
-    async def conclude(self, packet: ReviewPacket, feed: VoteFeed) -> None:
-        """Put what was voted on a packet on the record."""
-        await self._voting.conclude(packet, feed)
+    async def conclude(self, packet: ReviewPacket, feed: VoteFeed) -> QuorumConcluded | None:
+        """Record what was voted on a packet; None where nobody voted."""
+        return await self._voting.conclude(packet, feed)
 
     # ---------------------------------------------------------------- the person
 

@@ -12,7 +12,7 @@ from application.cancellation import absorb_cancellation, to_its_end, whole
 from application.dialogue import Dialogue
 from application.event_stream import EventStream
 from application.hook_chain import HookChain
-from application.placed_calls import batch_of, not_run
+from application.placed_calls import batch_of
 from application.ports import ToolChoice
 from application.recovery import Recovery, recovery_of
 from application.review import Review
@@ -230,7 +230,7 @@ class RunAgent:
             tally.add_response(kept.response, kept.cost_usd, continues=False)
         await self._dialogue.settle()
         if calls := self._conversation.open_calls:  # an ending between an answer and its batch leaves them open
-            await self._dialogue.add(ToolResults(tuple(self._not_run(calls, _INTERRUPTED, tally))))
+            await self._dialogue.add(ToolResults(await self._not_run(calls, _INTERRUPTED, tally)))
         for usage, cost in (*self._review.take_spent(), *self._dialogue.take_spent()):
             tally.add_spent(usage, cost)
         report = tally.report()
@@ -307,14 +307,19 @@ class RunAgent:
         return "\n\n".join([*self._prompts, *self._dialogue.words.delivered])
 
     async def _more_from_hooks(self, retries: int) -> str | None:
-        """What the hooks at the turn's end want put to the model, or None where the turn may end."""
+        """What the hooks at the turn's end want put to the model, or None where the turn may end.
+
+        Raises HookAborted where they are not satisfied and the model may not be sent back again.
+        """
         answer = await self._hooks.on_turn_end(self._conversation.messages)
         if not isinstance(answer, ContinueWithMessages):
             return None
         if retries >= self._limits.max_turn_end_retries:
-            told = f"the hooks at the turn's end wanted to go on more than {retries} times; the turn ends here"
-            await self._events.record(ErrorOccurred(message=told))
-            return None
+            again = "1 time" if retries == 1 else f"{retries} times"
+            raise HookAborted(
+                f"the hooks at the turn's end sent the model back {again}, which is the limit, and are not "
+                f"satisfied: {answer.messages[-1]}"
+            )
         *first, last = answer.messages
         for message in first:
             await self._dialogue.add(UserMessage(message))
@@ -322,17 +327,21 @@ class RunAgent:
 
     async def _stop_at_limit(self, response: LlmResponse, tally: RunTally) -> None:
         told = _LIMIT.format(limit=self._limits.max_tool_turns)
-        results = self._not_run(response.tool_calls(), told, tally)
+        results = await self._not_run(response.tool_calls(), told, tally)
         last = await self._give(results, tally, tool_choice="none")
         if last.has_tool_calls():
-            await self._dialogue.add(ToolResults(tuple(self._not_run(last.tool_calls(), told, tally))))
+            await self._dialogue.add(ToolResults(await self._not_run(last.tool_calls(), told, tally)))
         tally.limit(MAX_TOOL_TURNS)
 
-    def _not_run(self, calls: Sequence[ToolCall], told: str, tally: RunTally) -> list[ToolResultMessage]:
-        """Synthetic results, and their records, for calls that no batch will run."""
-        records, results = not_run(calls, told, turn_index=self._dialogue.responses - 1)
-        tally.add_calls(records, calls)
-        return results
+    async def _not_run(
+        self, calls: Sequence[ToolCall], told: str, tally: RunTally
+    ) -> tuple[ToolResultMessage, ...]:
+        """The results of calls that are not to run; their ends are events like those of any call."""
+        result = await self._runtime.withhold(self._batch_of(calls), told)
+        tally.add_calls(result.records, calls)
+        if result.aborted is not None:
+            tally.give_up(result.aborted)
+        return result.results
 
 
 def _prompts(turns: Sequence[PastTurn]) -> deque[str]:

@@ -11,6 +11,7 @@ from application.batch_state import BatchState
 from application.call_run import CallRun
 from application.cancellation import absorb_cancellation, to_its_end
 from application.event_stream import EventStream
+from application.guarded_tool import GuardedTool
 from application.hook_chain import HookChain
 from application.hooks import ResultDraft
 from application.outputs import Outputs
@@ -92,7 +93,7 @@ class ToolRuntime:
         self.state = RunState(events.state.values)
         self._hooks = hooks
         self.outputs = outputs
-        self._tools = tools
+        self._tools = {name: GuardedTool(tool) for name, tool in tools.items()}
         self._schema = schema
         self._review = review
         self._events = events
@@ -107,28 +108,7 @@ class ToolRuntime:
 
     async def run(self, batch: ToolBatch) -> BatchResult:
         """Execute a batch to its end. Never raises for what a tool, a hook, a person or a cancellation did."""
-        state = BatchState(
-            events=self._events,
-            review=self._review,
-            schema=self._schema,
-            planner=self._planner,
-            cwd=self._cwd,
-            shared=self.state,
-            task=batch.task,
-            keeper=self._keeper,
-            secrets=self._secrets,
-        )
-        calls = tuple(
-            CallRun(
-                context=context,
-                call=call,
-                tool=self._tools.get(call.tool_name),
-                state=state,
-                asked_before=batch.reviews.get(context.call_id),
-            )
-            for context, call in batch.calls
-        )
-        self._current = calls
+        calls, state = self._placed(batch)
         interrupted, aborted = False, None
         try:
             for call in calls:
@@ -146,7 +126,53 @@ class ToolRuntime:
         except asyncio.CancelledError:
             absorb_cancellation()
             interrupted = True
-        aborted = await to_its_end(self._close(batch.id, calls, state, aborted))
+        return await self._ended(batch, calls, state, interrupted=interrupted, aborted=aborted)
+
+    async def withhold(self, batch: ToolBatch, told: str) -> BatchResult:
+        """Run none of these calls: each ends as not run, with the same events as any other. Raises nothing."""
+        calls, state = self._placed(batch)
+        state.open(calls)
+        self._events.note(BatchPlanned(batch_id=batch.id, lanes=_lanes(calls, state)))
+        return await self._ended(batch, calls, state, told=told)
+
+    def _placed(self, batch: ToolBatch) -> tuple[tuple[CallRun, ...], BatchState]:
+        state = BatchState(
+            events=self._events,
+            review=self._review,
+            schema=self._schema,
+            planner=self._planner,
+            cwd=self._cwd,
+            shared=self.state,
+            task=batch.task,
+            keeper=self._keeper,
+            secrets=self._secrets,
+        )
+        self._current = tuple(
+            CallRun(
+                context=context,
+                call=call,
+                tool=self._tools.get(call.tool_name),
+                state=state,
+                asked_before=batch.reviews.get(context.call_id),
+            )
+            for context, call in batch.calls
+        )
+        return self._current, state
+
+    async def _ended(
+        self,
+        batch: ToolBatch,
+        calls: tuple[CallRun, ...],
+        state: BatchState,
+        *,
+        interrupted: bool = False,
+        aborted: str | None = None,
+        told: str = "interrupted before it ran",
+    ) -> BatchResult:
+        """Bring all calls to their ends, whatever cancels meanwhile; `told` is said of what did not run."""
+        if aborted is not None:
+            told = f"not run: {aborted}"
+        aborted = await to_its_end(self._close(batch.id, calls, state, aborted, told))
         return BatchResult(
             results=tuple(call.execution.hand_over() for call in calls),
             records=tuple(call.record for call in calls),
@@ -161,14 +187,18 @@ class ToolRuntime:
         self._events.note(BatchPlanned(batch_id=batch.id, lanes=_lanes(calls, state)))
 
     async def _close(
-        self, batch_id: str, calls: tuple[CallRun, ...], state: BatchState, aborted: str | None
+        self, batch_id: str, calls: tuple[CallRun, ...], state: BatchState, aborted: str | None, told: str
     ) -> str | None:
         """Give every call its result as the model will see it, and merge what the calls changed."""
         for call in calls:
-            await call.close_if_open(f"not run: {aborted}" if aborted else "interrupted before it ran")
+            await call.close_if_open(told)
+        before, (self.state, troubles) = self.state, state.state_after()
+        for call in calls:
+            if (trouble := troubles.get(call.context.call_index)) is not None:
+                call.fail_afterwards(trouble)
+                await self._events.record(ErrorOccurred(message=text_of(call.output)))
         for call in calls:  # also what a process before this one left: its hooks may not have run
             aborted = await self._conclude(call, aborted)
-        before, self.state = self.state, state.state_after()
         if changed := self.state.changed_since(before):
             await self._events.record(StateMerged(batch_id=batch_id, changed=changed))
         return aborted
@@ -200,9 +230,8 @@ class ToolRuntime:
         return aborted
 
     async def _keep(self, call: CallRun, output: str | ToolOutput) -> None:
-        if call.definition is None:
-            return
-        kept = await self.outputs.keep(output, call.definition)
+        limit = call.definition.inline_bytes if call.definition is not None else None
+        kept = await self.outputs.keep_within(output, limit)
         call.execution.revise(kept.text)
         if kept.trouble is not None:
             await self._events.record(ErrorOccurred(message=kept.trouble))

@@ -86,26 +86,29 @@ class Voting:
         spent, self._spent = self._spent, []
         return spent
 
-    async def conclude(self, packet: ReviewPacket, feed: VoteFeed) -> None:
-        """Put the votes on a packet on the record, in the reviewers' order; what never came is left out."""
+    async def conclude(self, packet: ReviewPacket, feed: VoteFeed) -> QuorumConcluded | None:
+        """Record the votes on a packet, in the reviewers' order; None where there are none.
+
+        What never came is left out.
+        """
         if not feed.ballots:
-            return
+            return None
         counted = self.count(feed.ballots)
         approved = counted.verdict is Verdict.APPROVED
-        await self._events.record(
-            QuorumConcluded(
-                timestamp=self._now().isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-                topic="action_review",
-                target={"tool": packet.call.tool_name, "call_id": packet.context.call_id},
-                approved=approved,
-                verdict=counted.verdict.value,
-                rule=counted.rule,
-                votes=tuple(_record(ballot) for ballot in _in_order_of(feed)),
-                feedback=None if approved else _feedback(feed),
-                context=packet.context,
-                digest=packet.digest,
-            )
+        concluded = QuorumConcluded(
+            timestamp=self._now().isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            topic="action_review",
+            target={"tool": packet.call.tool_name, "call_id": packet.context.call_id},
+            approved=approved,
+            verdict=counted.verdict.value,
+            rule=counted.rule,
+            votes=tuple(_record(ballot) for ballot in _in_order_of(feed)),
+            feedback=None if approved else _feedback(feed),
+            context=packet.context,
+            digest=packet.digest,
         )
+        await self._events.record(concluded)
+        return concluded
 
     def count(self, ballots: Sequence[Ballot]) -> Tally:
         """What these ballots come to; those that are missing count as failed."""

@@ -17,15 +17,27 @@ class Access:
     writes: frozenset[str] = frozenset()
     exclusive: bool = False
 
+    def __post_init__(self) -> None:
+        """Raises TypeError for resources that are not texts: an access may come from the code of a plug-in."""
+        object.__setattr__(self, "reads", _resources(self.reads))
+        object.__setattr__(self, "writes", _resources(self.writes))
+
     @classmethod
     def of(cls, *, reads: Iterable[str] = (), writes: Iterable[str] = ()) -> Access:
         """An access of exactly these resources."""
-        return cls(reads=frozenset(reads), writes=frozenset(writes))
+        return cls(reads=_resources(reads), writes=_resources(writes))
 
     @property
     def is_concurrency_safe(self) -> bool:
         """Whether calls with such an access may run beside each other: they change nothing."""
         return not self.exclusive and not self.writes
+
+
+def _resources(given: Iterable[str]) -> frozenset[str]:
+    resources = frozenset([given] if isinstance(given, str) else given)
+    if not all(isinstance(each, str) for each in resources):
+        raise TypeError("the resources of an access must be texts")
+    return resources
 
 
 EXCLUSIVE = Access(exclusive=True)

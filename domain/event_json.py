@@ -83,6 +83,7 @@ def _record_to_json(record: CallRecord) -> JsonObject:
         "tool": record.tool,
         "outcome": record.outcome.value,
         "decision": record.decision.value,
+        "quorum_results": [event_to_json(result) for result in record.quorum_results],
     }
 
 

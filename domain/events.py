@@ -19,6 +19,8 @@ from domain.hook import HookPoint
 from domain.json_value import JsonObject
 from domain.mode import Mode
 from domain.packet import ReviewPacket
+from domain.quorum_result import QuorumConcluded as QuorumConcluded
+from domain.quorum_result import VoteRecord as VoteRecord
 from domain.report import RunReport
 from domain.response import LlmResponse, Usage
 from domain.review import DecisionLabel
@@ -403,40 +405,6 @@ class VoteCast:
     confidence: float | None
     reason: str
     objection: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VoteRecord:
-    """One vote as the record of a quorum has it. `verdict` is approve, reject, abstain or model_error."""
-
-    model: str
-    verdict: str
-    reasoning: str
-    confidence: float | None
-    objection: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuorumConcluded:
-    """The models have voted on the packet of this digest: the record `quorum_result`, version 1.
-
-    `timestamp` is RFC 3339, UTC, to the millisecond. `verdict` is approved, rejected or unclear; `feedback`
-    gathers the reasons of those who were against, where it was not approved.
-    """
-
-    type: ClassVar = "quorum_result"
-    durable: ClassVar = True
-    timestamp: str
-    topic: str
-    target: JsonObject
-    approved: bool
-    verdict: str
-    rule: str
-    votes: tuple[VoteRecord, ...]
-    feedback: str | None
-    context: ToolExecutionContext
-    digest: str
-    api_version: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -161,6 +161,11 @@ class ToolExecution:
         self._move(ToolStatus.COMPLETED, frm=(ToolStatus.QUEUED, ToolStatus.EXECUTING))
         self.outcome, self.output, self.waiting_for = outcome, output, None
 
+    def fail(self, output: str) -> None:
+        """Turn an end that was OK into an error: what the call had queued could not be done. COMPLETED only."""
+        self.revise(output)
+        self.outcome = Outcome.ERROR
+
     def revise(self, output: str) -> None:
         """Put another text in place of the output, as a hook or a promotion wants it. COMPLETED only."""
         if self.status is not ToolStatus.COMPLETED:

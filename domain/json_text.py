@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 
 from domain.json_value import JsonValue
@@ -23,6 +24,28 @@ def kind_of(value: JsonValue) -> str:
             return "object"
         case _:
             return "array"
+
+
+def is_json(value: object) -> bool:
+    """Whether a value is JSON through and through: keys are texts, and numbers are finite."""
+    try:
+        return _is_json(value)
+    except RecursionError:
+        return False
+
+
+def _is_json(value: object) -> bool:
+    match value:
+        case None | bool() | int() | str():
+            return True
+        case float():
+            return math.isfinite(value)
+        case Mapping():
+            return all(isinstance(key, str) and _is_json(item) for key, item in value.items())
+        case list() | tuple():
+            return all(map(_is_json, value))
+        case _:
+            return False
 
 
 def extent_of(value: JsonValue) -> str | None:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from domain.execution import Outcome, ToolExecutionContext
+from domain.quorum_result import QuorumConcluded
 from domain.response import Usage
 from domain.review import DecisionLabel
 
@@ -27,12 +28,16 @@ class RunStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRecord:
-    """What became of one declared call."""
+    """What became of one declared call.
+
+    `quorum_results` are the votes of models on its packets, oldest first: a call that was edited has several.
+    """
 
     context: ToolExecutionContext
     tool: str
     outcome: Outcome
     decision: DecisionLabel
+    quorum_results: tuple[QuorumConcluded, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,9 +52,10 @@ class ToolDefinition:
     def access_of(self, arguments: JsonObject) -> Access:
         """What a call with these arguments touches; exclusive where that cannot be told."""
         try:
-            return self.access(arguments)
-        except Exception:  # noqa: BLE001 - a classifier that fails must not make a call look harmless
+            access: object = self.access(arguments)
+        except (Exception, SystemExit):  # noqa: BLE001 - a classifier that fails must not make a call look harmless
             return EXCLUSIVE
+        return access if isinstance(access, Access) else EXCLUSIVE
 
 
 class ToolSpec:

@@ -8,6 +8,7 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import TypeAlias, TypeVar, cast
 
+from application.hook_edits import restore
 from application.hooks import CallDraft, Hook, RequestDraft, ResultDraft
 from domain.conversation import AssistantMessage, Message, ToolResults, UserMessage
 from domain.errors import HookFailure, QuorumError
@@ -122,13 +123,9 @@ def _copied(subject: _Subject) -> _Subject:
 
 
 def _take_over(subject: object, edited: object) -> None:
-    match subject, edited:
-        case RequestDraft(), RequestDraft():
-            subject.messages = edited.messages
-        case CallDraft(), CallDraft():
-            subject.arguments = edited.arguments
-        case ResultDraft(), ResultDraft():
-            subject.output = edited.output
+    drafts = RequestDraft | CallDraft | ResultDraft
+    if isinstance(subject, drafts) and isinstance(edited, drafts):
+        restore(subject, edited)  # all of it: the chain refuses what may not be edited
 
 
 def _is_list_of(value: object, kinds: tuple[type, ...]) -> bool:

@@ -11,13 +11,28 @@ from domain.json_value import JsonObject, JsonValue
 from domain.tool import RiskLevel, ToolDefinition, ToolParameter
 
 _MARKS = {"pending": "○", "in_progress": "●", "done": "✓"}
+# Other words for a status, as models and other programs write them.
+_SYNONYMS = {
+    "": "pending",
+    "todo": "pending",
+    "to_do": "pending",
+    "open": "pending",
+    "not_started": "pending",
+    "inprogress": "in_progress",
+    "doing": "in_progress",
+    "active": "in_progress",
+    "started": "in_progress",
+    "complete": "done",
+    "completed": "done",
+    "finished": "done",
+}
 _ITEM: JsonObject = {
     "type": "object",
     "properties": {
         "text": {"type": "string", "minLength": 1, "description": "The step in a few words."},
-        "status": {"type": "string", "enum": list(_MARKS)},
+        "status": {"type": "string", "description": "pending (if left out), in_progress or done."},
     },
-    "required": ["text", "status"],
+    "required": ["text"],
     "additionalProperties": False,
 }
 
@@ -72,9 +87,20 @@ class UpdatePlan:
 def _step(item: JsonValue, place: int) -> tuple[str, str]:
     if not isinstance(item, Mapping):
         raise ToolError(f"items[{place}] must be an object with text and status")
-    status, label = item.get("status"), item.get("text")
+    status, label = _status(item.get("status")), item.get("text")
     if not isinstance(label, str) or not label.strip():
         raise ToolError(f"items[{place}].text must say what the step is")
-    if not isinstance(status, str) or status not in _MARKS:
+    if status is None:
         raise ToolError(f"items[{place}].status must be one of {', '.join(_MARKS)}")
     return status, " ".join(label.split())
+
+
+def _status(given: JsonValue) -> str | None:
+    """The status that a word stands for; None where it stands for none. What is missing is pending."""
+    if given is None:
+        return "pending"
+    if not isinstance(given, str):
+        return None
+    word = "_".join(given.casefold().replace("-", " ").replace("_", " ").split())
+    word = _SYNONYMS.get(word, word)
+    return word if word in _MARKS else None

@@ -269,7 +269,9 @@ async def test_C11_going_on_at_the_turns_end_has_a_limit_that_is_told() -> None:
     report = await bench.agent.execute("go")
 
     assert len(bench.session.sent) == 3
-    assert report.status is RunStatus.COMPLETED
+    assert report.status is RunStatus.FAILED
+    assert "2 times" in (report.error or "")
+    assert "are not satisfied: again" in (report.error or "")
     assert any(isinstance(e, ErrorOccurred) and "2 times" in e.message for e in bench.observer.events)
 
 

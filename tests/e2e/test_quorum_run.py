@@ -115,6 +115,18 @@ async def test_the_record_of_a_quorum_says_who_said_what_about_which_bytes(
     assert {cast["digest"] for cast in lines_of(ended, "vote_cast")} == {result["digest"]}
 
 
+async def test_the_report_holds_the_votes_on_each_call(tmp_path: Path, project: Path) -> None:
+    read = call("c2", "read_file", path="a.txt")
+    both = calling(call("c1", "edit_file", path="a.txt", old_text="alpha", new_text="omega"), read)
+    async with quorum_rig(tmp_path / "home", [both, DONE], [[YES], [YES], [NO]]) as rig:
+        ended = await rig.run(project)
+
+    (result,) = lines_of(ended, "quorum_result")
+    voted, unasked = ended.events[-1]["calls"]
+    assert voted["quorum_results"] == [result]
+    assert unasked["quorum_results"] == []
+
+
 async def test_a_reviewer_that_never_answers_is_not_waited_for_longer_than_it_may_take(
     tmp_path: Path, project: Path
 ) -> None:

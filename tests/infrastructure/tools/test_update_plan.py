@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from domain.errors import ToolError
+from infrastructure.json_schema import JsonSchema
 from infrastructure.tools.plan import UpdatePlan
 from tests.infrastructure.tools.calling import a_context, call
 
@@ -25,6 +26,35 @@ def test_the_plan_becomes_part_of_the_runs_state():
     asyncio.run(UpdatePlan().execute({"items": [{"text": "read", "status": "done"}]}, context))
 
     assert context.controls.state.get("plan") == [{"text": "read", "status": "done"}]
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("completed", "done"),
+        ("Complete", "done"),
+        ("finished", "done"),
+        ("in-progress", "in_progress"),
+        ("In Progress", "in_progress"),
+        ("todo", "pending"),
+        ("not started", "pending"),
+        ("", "pending"),
+        (None, "pending"),
+    ],
+)
+def test_the_usual_words_for_a_status_are_understood(given, kept):
+    context = a_context()
+
+    asyncio.run(UpdatePlan().execute({"items": [{"text": "read", "status": given}]}, context))
+
+    assert context.controls.state.get("plan") == [{"text": "read", "status": kept}]
+
+
+def test_a_step_without_a_status_is_pending_and_fits_the_schema():
+    items = [{"text": "read"}, {"text": "fix", "status": "completed"}]
+
+    assert JsonSchema().problems(UpdatePlan().definition, {"items": items}) == ()
+    assert call(UpdatePlan(), items=items) == "1 ○ read\n2 ✓ fix"
 
 
 def test_an_empty_plan_is_allowed():
