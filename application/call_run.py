@@ -162,7 +162,7 @@ class CallRun(DeclaredCall):
             await self._withhold(stop.withheld.label, stop.withheld.told)
             raise
         except ToolError as error:
-            await self._end(Outcome.ERROR, str(error))
+            await self._end(Outcome.ERROR, error.output or str(error))
         except LedgerError as error:
             await self._end(Outcome.ERROR, f"not run: {error}")
         except OSError as error:

@@ -10,7 +10,7 @@ from application.ports import BlobStore, LineSource
 from domain.errors import BlobError
 from domain.json_text import size_of
 from domain.output import Inline, OutputLimits, Printed, Spilled, Stored, Text, ToolOutput
-from domain.summary import is_long, line_count, summary_of, text_of
+from domain.summary import is_long, summary_of, text_of
 from domain.tool import ToolDefinition
 
 _REFERENCE = re.compile(r"\[blob:(?P<id>[0-9a-f-]+)\][^\n]*")
@@ -49,17 +49,24 @@ class Outputs:
             raise BlobError("outputs are not kept aside: tools.output.store is off")
         return self._store.open_lines(blob_id)
 
-    async def keep(self, output: str | ToolOutput, definition: ToolDefinition) -> Kept:
+    async def keep(self, output: str | ToolOutput, definition: ToolDefinition | None) -> Kept:
         """The output for the conversation: itself when short, else a summary of what is stored."""
-        return await self.keep_within(output, definition.inline_bytes)
+        if definition is None:
+            return await self.keep_within(output)
+        return await self.keep_within(
+            output, inline_bytes=definition.inline_bytes, summary_bytes=definition.summary_bytes
+        )
 
-    async def keep_within(self, output: str | ToolOutput, inline_bytes: int | None) -> Kept:
+    async def keep_within(
+        self, output: str | ToolOutput, *, inline_bytes: int | None = None, summary_bytes: int | None = None
+    ) -> Kept:
         """The same for text that no tool gave; None: as long as the settings allow."""
-        promoted = self._promoted(output, inline_bytes)
+        limits = self._limits.declared(inline_bytes=inline_bytes, summary_bytes=summary_bytes)
+        promoted = _promoted(output, limits.inline_bytes)
         if isinstance(promoted, Inline):
             return Kept(text=promoted.text)
         if isinstance(promoted, Spilled):
-            return self._keep_spilled(promoted)
+            return self._keep_spilled(promoted, limits)
         if self._store is None:
             return Kept(text=text_of(promoted))
         try:
@@ -67,7 +74,7 @@ class Outputs:
         except BlobError as error:  # losing the output would be worse than a long conversation
             return Kept(text=text_of(promoted), trouble=f"an output could not be stored: {error}")
         self._kept.add(blob_id)
-        summary = promoted.summary or summary_of(promoted.content, blob_id, self._limits)
+        summary = promoted.summary or summary_of(promoted.content, blob_id, limits)
         if f"[blob:{blob_id}]" not in summary:
             summary = f"[blob:{blob_id}] {summary}"
         return Kept(text=summary, blob_id=blob_id, size_bytes=len(text_of(promoted).encode("utf-8", "replace")))
@@ -87,21 +94,20 @@ class Outputs:
         self._kept.add(blob_id)
         limits = self._limits
         if most_bytes > limits.summary_bytes:
-            lines = line_count(text)
-            limits = OutputLimits(summary_bytes=most_bytes, head_lines=lines // 2, tail_lines=lines)
+            limits = limits.declared(inline_bytes=None, summary_bytes=most_bytes)
         return Kept(text=summary_of(Text(text), blob_id, limits), blob_id=blob_id, size_bytes=size_of(text))
 
-    def _keep_spilled(self, output: Spilled) -> Kept:
+    def _keep_spilled(self, output: Spilled, limits: OutputLimits) -> Kept:
         self._kept.add(output.blob_id)
-        _, _, shown = summary_of(Text(output.text), output.blob_id, self._limits).partition("\n")
+        _, _, shown = summary_of(Text(output.text), output.blob_id, limits).partition("\n")
         text = f"[blob:{output.blob_id}] text | {output.lines} lines\n{shown}"
         return Kept(text=text, blob_id=output.blob_id, size_bytes=output.size_bytes)
 
-    def _promoted(self, output: str | ToolOutput, inline_bytes: int | None) -> Inline | Stored | Spilled:
-        match output:
-            case str() | Printed():
-                text = text_of(output)
-                limit = self._limits.inline_bytes if inline_bytes is None else inline_bytes
-                return Stored(Text(text)) if is_long(text, limit) else Inline(text)
-            case Inline() | Stored() | Spilled():
-                return output
+
+def _promoted(output: str | ToolOutput, inline_bytes: int) -> Inline | Stored | Spilled:
+    match output:
+        case str() | Printed():
+            text = text_of(output)
+            return Stored(Text(text)) if is_long(text, inline_bytes) else Inline(text)
+        case Inline() | Stored() | Spilled():
+            return output

@@ -16,12 +16,9 @@ from domain.conversation import UserMessage
 from domain.errors import LedgerError
 from domain.events import OwnCommandFinished, OwnCommandProgressed, OwnCommandStarted
 from domain.execution import Outcome
-from domain.output import Printed
+from domain.output import COMMAND_LIMITS, OutputLimits, Printed
 from domain.own_command import CommandRun, OwnCommand, note_of, note_of_lost
 from domain.summary import styles_of, text_of
-
-# Longer outputs are kept aside, as those of commands that a model runs.
-_INLINE_BYTES = 12_000
 
 
 class PersonCommands:
@@ -29,9 +26,19 @@ class PersonCommands:
 
     What the model is to know of one waits among the `words` for the next request. The model gets it as it is on
     record, without secrets: unlike the commands of a model, these see the whole environment.
+    Long outputs are kept aside behind a summary, as those of commands that a model runs.
     """
 
-    def __init__(self, *, shell: PersonShell, events: EventStream, outputs: Outputs, words: Words) -> None:
+    def __init__(
+        self,
+        *,
+        shell: PersonShell,
+        events: EventStream,
+        outputs: Outputs,
+        words: Words,
+        limits: OutputLimits = COMMAND_LIMITS,
+    ) -> None:
+        self._limits = limits
         self._shell = shell
         self._events = events
         self._outputs = outputs
@@ -87,7 +94,9 @@ class PersonCommands:
         self._events.show(told)
 
     async def _finish(self, command: OwnCommand, ran: CommandRun, secs: float) -> None:
-        kept = await self._outputs.keep_within(ran.output, _INLINE_BYTES)
+        kept = await self._outputs.keep_within(
+            ran.output, inline_bytes=self._limits.inline_bytes, summary_bytes=self._limits.summary_bytes
+        )
         note = note_of(command.command, ran, kept.text) if command.told else None
         await self._end(
             OwnCommandFinished(

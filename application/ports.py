@@ -205,8 +205,42 @@ class LineSource(Protocol):
         ...
 
 
+class Spill(Protocol):
+    """One text that grows while a tool runs, on its way into a store. Until `keep` no id leads to it.
+
+    Memory must not grow with it. What cannot be kept does not stop the tool: only `keep` raises.
+    """
+
+    @property
+    def lines(self) -> int:
+        """How many lines were written."""
+        ...
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes of UTF-8 are kept, secrets being hidden."""
+        ...
+
+    def write(self, text: str) -> None:
+        """Add text to the end. Called from one thread at a time; never raises."""
+        ...
+
+    def keep(self) -> str:
+        """Put the text into the store; its id. May block: it is called in a thread. Nothing is written
+        afterwards. Raises BlobError, and then nothing is left."""
+        ...
+
+    def discard(self) -> None:
+        """Give up a text that was not kept; nothing of it is left. No effect after `keep`. Never raises."""
+        ...
+
+
 class BlobStore(Protocol):
-    """Keeps large outputs, apart from any session. Ids are UUIDv7 and sort by time."""
+    """Keeps large outputs, apart from any session. Ids are UUIDv7 and sort by time.
+
+    It outlives sessions, so a store hides the secrets of the mask it is built with before it keeps anything.
+    Only a newline ends a line.
+    """
 
     async def store(self, content: Content) -> str:
         """Keep content; its id. Raises BlobError."""
@@ -222,6 +256,11 @@ class BlobStore(Protocol):
 
     def open_lines(self, blob_id: str) -> LineSource:
         """The lines of that content, read as they are needed. Raises BlobError where there is none."""
+        ...
+
+    def open_spill(self) -> Spill:
+        """A place for a text that grows; kept, it is a `Text` like any other. Takes nothing until it is written
+        to."""
         ...
 
 

@@ -230,8 +230,7 @@ class ToolRuntime:
         return aborted
 
     async def _keep(self, call: CallRun, output: str | ToolOutput) -> None:
-        limit = call.definition.inline_bytes if call.definition is not None else None
-        kept = await self.outputs.keep_within(output, limit)
+        kept = await self.outputs.keep(output, call.definition)
         call.execution.revise(kept.text)
         if kept.trouble is not None:
             await self._events.record(ErrorOccurred(message=kept.trouble))

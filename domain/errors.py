@@ -23,6 +23,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
+from domain.output import Spilled
+
 
 class QuorumError(Exception):
     """Root of every error this program raises on purpose; its text is one sentence for the person."""
@@ -41,7 +43,14 @@ class IllegalTransition(QuorumError):
 
 
 class ToolError(QuorumError):
-    """A tool could not do what it was asked. The text is what the model reads."""
+    """A tool could not do what it was asked. The text is what the model reads.
+
+    `output` is that text as a tool returns one, where the whole of it is stored already.
+    """
+
+    def __init__(self, message: str, *, output: Spilled | None = None) -> None:
+        super().__init__(message)
+        self.output = output
 
 
 class StaleSeal(ToolError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from domain.json_value import JsonValue
@@ -68,9 +68,23 @@ ToolOutput: TypeAlias = Inline | Printed | Stored | Spilled
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputLimits:
-    """When an output is promoted to a stored one, and how long its summary may be. Bytes are of UTF-8."""
+    """When an output is promoted to a stored one, and how long its summary may be. Bytes are of UTF-8.
+
+    `head_lines` and `tail_lines` of None: as many whole lines of both ends as fit into `summary_bytes`.
+    """
 
     inline_bytes: int = 800
     summary_bytes: int = 400
-    head_lines: int = 5
-    tail_lines: int = 3
+    head_lines: int | None = 5
+    tail_lines: int | None = 3
+
+    def declared(self, *, inline_bytes: int | None, summary_bytes: int | None) -> OutputLimits:
+        """These limits with those of one tool in their place; None where it declares none."""
+        limits = self if inline_bytes is None else replace(self, inline_bytes=inline_bytes)
+        if summary_bytes is None:
+            return limits
+        return replace(limits, summary_bytes=summary_bytes, head_lines=None, tail_lines=None)
+
+
+# Of what a command prints a model needs more than of other outputs: errors stand anywhere in it.
+COMMAND_LIMITS = OutputLimits(inline_bytes=16_384, summary_bytes=6_144, head_lines=None, tail_lines=None)

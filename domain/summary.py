@@ -13,6 +13,9 @@ from domain.output import Content, Inline, OutputLimits, Printed, Spilled, Store
 from domain.styles import Styles
 
 _HEAD_ENTRIES = 2
+# What stands around both ends of a text, in bytes at most, and what its hint offers at a time.
+_ENDS_FRAME = 160
+_PAGE_LINES, _PAGE_CHARS = 100, 4000
 _CUT = "…"
 # Bytes of a line that are worth showing. Before lines get shorter than this, some are left out.
 _SHORTEST = 24
@@ -47,6 +50,8 @@ def summary_of(content: Content, blob_id: str, limits: OutputLimits) -> str:
     is too much, lines are cut, which a … shows; the end of a text is kept before its beginning.
     """
     header = header_of(content, blob_id)
+    if isinstance(content, Text) and (limits.head_lines is None or limits.tail_lines is None):
+        return f"{header}\n{both_ends(content.text, limits.summary_bytes - size_of(header) - 1)}"
     sections = _sections(content, limits)
     room = limits.summary_bytes - size_of(header)
     shown: list[str] = []
@@ -59,6 +64,45 @@ def summary_of(content: Content, blob_id: str, limits: OutputLimits) -> str:
         room -= _cost(lines)
         shown = [*lines, *shown]
     return "\n".join([header, *shown])
+
+
+def both_ends(text: str, room: int) -> str:
+    """A text in at most `room` bytes: all of it where it fits, else as many whole lines of both ends as fit.
+
+    The end gets more room than the beginning. A line that is itself too long is cut, which a … shows. Between
+    the two stands how `inspect` shows what is left out.
+    """
+    text = _well_formed(text)
+    data = text.encode()
+    if len(data) <= room:
+        return text
+    if room <= 2 * _ENDS_FRAME:  # no room to say where the rest is
+        return _CUT + data[len(data) - max(0, room - size_of(_CUT)) :].decode(errors="ignore")
+    room -= _ENDS_FRAME
+    head = _whole_lines_of_start(data[: room * 2 // 5].decode(errors="ignore"))
+    tail = _whole_lines_of_end(data[len(data) - room * 3 // 5 :].decode(errors="ignore"))
+    following = head.count("\n") + 1
+    cut = not head.endswith("\n")
+    hint = (
+        f"chars:{len(head) + 1}-{len(head) + _PAGE_CHARS}"
+        if cut
+        else f"lines:{following}-{following + _PAGE_LINES - 1}"
+    )
+    shown = f"{head}{_CUT}" if cut else head.removesuffix("\n")
+    return "\n".join(
+        ["── head ──", shown, f"{_CUT} left out here; inspect shows it: {hint} {_CUT}", "── tail ──", tail]
+    )
+
+
+def _whole_lines_of_start(start: str) -> str:
+    """The beginning of a text without a line that is cut, unless that would be more than half of it."""
+    end = start.rfind("\n") + 1
+    return start[:end] if end > len(start) // 2 else start
+
+
+def _whole_lines_of_end(end: str) -> str:
+    begin = end.find("\n") + 1
+    return (end[begin:] if 0 < begin <= len(end) // 2 else f"{_CUT}{end}").removesuffix("\n")
 
 
 def text_of(output: str | ToolOutput) -> str:
@@ -109,8 +153,8 @@ def _sections(content: Content, limits: OutputLimits) -> list[_Section]:
     match content:
         case Text(text):
             total = line_count(text)
-            head = _first_lines(text, limits.head_lines, cap)
-            tail = _last_lines(text, min(limits.tail_lines, total - len(head)), cap)
+            head = _first_lines(text, limits.head_lines or 0, cap)
+            tail = _last_lines(text, min(limits.tail_lines or 0, total - len(head)), cap)
             sections = [_Section("head", head), _Section("tail", tail, keeps_last=True)]
         case Structured(value):
             sections = _parts(value, cap)

@@ -38,7 +38,8 @@ class ToolDefinition:
 
     `access` may raise for arguments it cannot place; `access_of` then answers exclusive.
     `timeout_secs` bounds one execution; None leaves the bound to the tool itself. `inline_bytes` is the
-    length up to which its output stays in the conversation whole; None means the run's own limit.
+    length up to which its output stays in the conversation whole, and `summary_bytes` that of the summary of a
+    longer one, which then shows as many whole lines of both ends as fit; None means the run's own limits.
     """
 
     name: str
@@ -48,6 +49,7 @@ class ToolDefinition:
     access: Callable[[JsonObject], Access] = lambda _arguments: EXCLUSIVE
     timeout_secs: float | None = None
     inline_bytes: int | None = None
+    summary_bytes: int | None = None
 
     def access_of(self, arguments: JsonObject) -> Access:
         """What a call with these arguments touches; exclusive where that cannot be told."""

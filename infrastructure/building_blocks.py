@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from application.outputs import Outputs
-from application.ports import Tool
+from application.ports import BlobStore, Spill, Tool
 from application.review import Review
 from application.tool_runtime import ToolRuntime
 from application.voting import QuorumPolicy
@@ -25,13 +25,12 @@ from domain.json_value import JsonObject, JsonValue
 from domain.key_variables import CLOUD_KEYS
 from domain.masking import SecretMask
 from domain.mode import Mode
-from domain.output import OutputLimits
+from domain.output import COMMAND_LIMITS, OutputLimits
 from domain.past_session import LedgerRecord
 from domain.path_policy import PathPolicy
 from domain.permissions import Answer, Rule
 from domain.tool import RiskLevel, ToolSpec
 from infrastructure.blobs.file_store import FileBlobStore
-from infrastructure.blobs.spill import Spill
 from infrastructure.commands.environment import command_environment
 from infrastructure.config.custom_tool_table import declaration
 from infrastructure.config.keys import nearest_word
@@ -268,9 +267,15 @@ def output_limits(settings: Settings) -> OutputLimits:
     )
 
 
+def command_limits(settings: Settings) -> OutputLimits:
+    """How much the model gets of what a command prints."""
+    table = settings.tools.run_command
+    return replace(COMMAND_LIMITS, inline_bytes=table.inline_bytes, summary_bytes=table.summary_bytes)
+
+
 def blob_store(
     settings: Settings, environ: Mapping[str, str], mask: SecretMask | None = None
-) -> FileBlobStore | None:
+) -> BlobStore | None:
     """The store of long outputs; None where it is switched off or there is no folder for it."""
     if not settings.tools.output.store:
         return None
@@ -322,12 +327,12 @@ def state_values(runtime: ToolRuntime) -> Callable[[], Mapping[str, JsonValue]]:
     return lambda: runtime.state.values
 
 
-def spill_opener(store: FileBlobStore | None) -> Callable[[], Spill] | None:
+def spill_opener(store: BlobStore | None) -> Callable[[], Spill] | None:
     """Opens the place for the text of a command that prints more than is kept; None without a store."""
     return store.open_spill if store is not None else None
 
 
-def inspection(store: FileBlobStore | None, outputs: Outputs) -> tuple[Inspect, ...]:
+def inspection(store: BlobStore | None, outputs: Outputs) -> tuple[Inspect, ...]:
     """The tool that opens stored outputs: there only where there is a store."""
     return (Inspect(store, outputs.refers_to),) if store is not None else ()
 

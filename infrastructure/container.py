@@ -37,6 +37,7 @@ from domain.plan import PLANNERS
 from infrastructure.building_blocks import (
     as_strings,
     blob_store,
+    command_limits,
     context_budget,
     custom_declarations,
     directory_resolver,
@@ -173,6 +174,7 @@ class Container(containers.DeclarativeContainer):
     outputs = providers.Singleton(
         Outputs, store=store, limits=providers.Callable(output_limits, settings), kept=state.blobs
     )
+    command_limits = providers.Callable(command_limits, settings)
     seen = providers.Singleton(SeenFiles)
     secret_names = providers.Callable(key_names, settings)
     gate = providers.Singleton(shell_gate, paths, environ, secret_names)
@@ -190,6 +192,7 @@ class Container(containers.DeclarativeContainer):
             resolve_directory=providers.Callable(directory_resolver, workspace),
             timeout_secs=settings.provided.tools.run_command.timeout_secs,
             max_output_bytes=settings.provided.tools.run_command.max_output_bytes,
+            limits=command_limits,
             secret_names=secret_names,
             open_spill=providers.Callable(spill_opener, store),
             judge=gate.provided.judge,
@@ -206,6 +209,7 @@ class Container(containers.DeclarativeContainer):
         max_output_bytes=settings.provided.tools.run_command.max_output_bytes,
         secret_names=secret_names,
         sandbox=sandbox,
+        open_spill=providers.Callable(spill_opener, store),
     )
     tools = providers.Singleton(
         offered,
@@ -344,7 +348,14 @@ class Container(containers.DeclarativeContainer):
         max_output_bytes=settings.provided.tools.run_command.max_output_bytes,
         open_spill=providers.Callable(spill_opener, store),
     )
-    commands = providers.Singleton(PersonCommands, shell=own_shell, events=events, outputs=outputs, words=words)
+    commands = providers.Singleton(
+        PersonCommands,
+        shell=own_shell,
+        events=events,
+        outputs=outputs,
+        words=words,
+        limits=command_limits,
+    )
 
     rules_desk = providers.Singleton(
         SessionRules,

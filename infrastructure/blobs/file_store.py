@@ -18,7 +18,7 @@ from domain.json_text import encoder
 from domain.masking import SecretMask
 from domain.output import Content, Structured, Text
 from infrastructure.blobs.line_index import FileLines
-from infrastructure.blobs.spill import Spill
+from infrastructure.blobs.spill import FileSpill
 from infrastructure.blocking import Stop, in_thread
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
@@ -72,9 +72,9 @@ class FileBlobStore:
         """The lines of that output, read from its file as they are needed. Raises BlobError."""
         return FileLines(self._existing(blob_id))
 
-    def open_spill(self) -> Spill:
+    def open_spill(self) -> FileSpill:
         """A place in this store for a text that grows."""
-        return Spill(self._folder, self._mask)
+        return FileSpill(self._folder, self._mask)
 
     def _masked(self, content: Content) -> Content:
         if self._mask is None:

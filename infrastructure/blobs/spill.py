@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from application.identifiers import new_id
-from domain.errors import BlobError
+from application.ports import Spill
+from domain.errors import BlobError, ToolError
 from domain.masking import SecretMask
 from domain.output import Printed, Spilled
 from domain.stream_masking import MaskedText
@@ -17,8 +18,8 @@ from domain.stream_masking import MaskedText
 MOST_BYTES = 1 << 30
 
 
-class Spill:
-    """One growing text. Until `keep` it is a temporary file that no id leads to.
+class FileSpill:
+    """Implements `Spill` with a file. Until `keep` it is a temporary file that no id leads to.
 
     Trouble with the disk does not stop the tool: the text is given up, and `trouble` says why. What `mask`
     hides never reaches the file, also where it comes in two pieces; sizes are those of what is kept.
@@ -30,8 +31,14 @@ class Spill:
         self._id = new_id()
         self._file: BinaryIO | None = None
         self.size_bytes = 0
-        self.lines = 0
+        self._newlines = 0
+        self._ends_in_line = False
         self.trouble: str | None = None
+
+    @property
+    def lines(self) -> int:
+        """How many lines were written. A newline at the very end begins no other."""
+        return self._newlines + self._ends_in_line
 
     def write(self, text: str) -> None:
         """Add text to the end; beyond 1 GiB it is given up."""
@@ -46,7 +53,8 @@ class Spill:
             self._give_up(f"it could not be kept: {error.strerror or error}")
             return
         self.size_bytes += len(data)
-        self.lines += data.count(b"\n")
+        self._newlines += data.count(b"\n")
+        self._ends_in_line = not data.endswith(b"\n") if data else self._ends_in_line
         if self.size_bytes > MOST_BYTES:
             self._give_up("it is longer than 1 GiB, and so it was not kept")
 
@@ -106,3 +114,9 @@ def kept_whole(spill: Spill, told: Printed) -> Printed | Spilled:
         size_bytes=spill.size_bytes,
         styles=told.styles,
     )
+
+
+def error_with_whole(spill: Spill, error: ToolError) -> ToolError:
+    """The same error behind the whole text, put into the store. Blocks like `kept_whole`."""
+    kept = kept_whole(spill, Printed(str(error)))
+    return ToolError(kept.text, output=kept if isinstance(kept, Spilled) else None)

@@ -189,6 +189,31 @@ class Overflow(Protocol):
         ...
 
 
+class BoundedText(HeadAndTail):
+    """Text of which head and tail are kept within `limit` bytes; once it is more, `overflow` gets all of it."""
+
+    def __init__(self, limit: int, overflow: Overflow | None = None) -> None:
+        super().__init__(limit)
+        self._overflow = overflow
+        self.overflows = False
+
+    def append(self, text: str) -> None:
+        """Add text to the end."""
+        if self._overflow is not None:
+            if not self.overflows and not self.has_room_for(text):
+                self.overflows = True
+                self._overflow.write(self.text())
+            if self.overflows:
+                self._overflow.write(text)
+        super().append(text)
+
+    def overflow_now(self) -> None:
+        """Give `overflow` what there is, though it would be kept: less than that is going to be shown."""
+        if self._overflow is not None and not self.overflows:
+            self.overflows = True
+            self._overflow.write(self.text())
+
+
 class CommandOutput:
     """All that a command prints, kept within `limit` bytes however much it is.
 
@@ -197,10 +222,17 @@ class CommandOutput:
 
     def __init__(self, limit: int, overflow: Overflow | None = None) -> None:
         self._terminal = TerminalText()
-        self._kept = HeadAndTail(limit)
+        self._kept = BoundedText(limit, overflow)
         self._track = StyleTrack(limit)
-        self._overflow = overflow
-        self.overflows = False
+
+    @property
+    def overflows(self) -> bool:
+        """Whether there was more than is kept."""
+        return self._kept.overflows
+
+    def overflow_now(self) -> None:
+        """Give `overflow` what there is, though it would be kept: less than that is going to be shown."""
+        self._kept.overflow_now()
 
     def feed(self, data: bytes) -> None:
         """Take what was printed."""
@@ -229,15 +261,8 @@ class CommandOutput:
         return Printed(shown, (*(StyleChange(0, each.sgr) for each in carried), *within))
 
     def _add(self, piece: Printed) -> None:
-        text = piece.text
-        if self._overflow is not None:
-            if not self.overflows and not self._kept.has_room_for(text):
-                self.overflows = True
-                self._overflow.write(self._kept.text())
-            if self.overflows:
-                self._overflow.write(text)
-        self._kept.append(text)
-        self._track.append(text, piece.styles)
+        self._kept.append(piece.text)
+        self._track.append(piece.text, piece.styles)
 
 
 def _cut_to(printed: Printed) -> Printed:

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePath
 
 from application.cancellation import absorb_cancellation
+from application.ports import Spill
 from domain.output import Printed, ToolOutput
 from domain.own_command import CommandRun
 from domain.styles import StyleChange
-from infrastructure.blobs.spill import Spill, kept_whole
+from infrastructure.blobs.spill import kept_whole
 from infrastructure.commands.account import remarks
 from infrastructure.commands.output import CommandOutput
 from infrastructure.commands.process import Ending, WardedProcess

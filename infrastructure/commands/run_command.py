@@ -9,14 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from application.ports import Spill
 from domain.errors import ToolError
 from domain.execution import ToolExecutionContext
 from domain.json_value import JsonObject
-from domain.output import Printed, ToolOutput
+from domain.output import COMMAND_LIMITS, OutputLimits, Printed, ToolOutput
 from domain.seal import Seal
 from domain.shell import ShellVerdict
 from domain.tool import RiskLevel, ToolDefinition, ToolParameter
-from infrastructure.blobs.spill import Spill, kept_whole
+from infrastructure.blobs.spill import error_with_whole, kept_whole
 from infrastructure.commands.account import account
 from infrastructure.commands.environment import command_environment
 from infrastructure.commands.output import CommandOutput
@@ -42,10 +43,6 @@ class _Request:
     timeout_secs: int
 
 
-# Longer outputs are kept aside: a model seldom needs more than the beginning and the end of a log.
-_INLINE_BYTES = 12_000
-
-
 class RunCommand:
     """Runs a command in a shell, with null standard input and without our keys, until it and all it started
     have ended.
@@ -53,7 +50,7 @@ class RunCommand:
     `resolve_directory` turns a given working_dir into a folder of the workspace or raises ToolError.
     `secret_names` are variables the command must not see, besides those whose names say so. `sandbox` says what
     each command is held to; without it commands have our rights, and no seal speaks of it. `judge` tells which
-    commands only read; without it none is known to.
+    commands only read; without it none is known to. `limits` say how much of an output the model gets.
     """
 
     def __init__(
@@ -65,10 +62,12 @@ class RunCommand:
         max_output_bytes: int = DEFAULT_OUTPUT_BYTES,
         secret_names: Collection[str] = (),
         inherited: Mapping[str, str] = os.environ,
+        limits: OutputLimits = COMMAND_LIMITS,
         open_spill: Callable[[], Spill] | None = None,
         sandbox: Sandbox | None = None,
         judge: Judge | None = None,
     ) -> None:
+        self._limits = limits
         self._open_spill = open_spill
         self._root = root
         self._resolve_directory = resolve_directory
@@ -104,7 +103,8 @@ class RunCommand:
                 ),
             ),
             risk=RiskLevel.HIGH,
-            inline_bytes=_INLINE_BYTES,
+            inline_bytes=self._limits.inline_bytes,
+            summary_bytes=self._limits.summary_bytes,
         )
 
     def command_of(self, arguments: JsonObject) -> str | None:
@@ -135,7 +135,7 @@ class RunCommand:
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> ToolOutput:
         """Run it; the text is what it printed and how it exited, whatever the exit code.
 
-        More than is kept of its output goes whole into the store, where there is one.
+        More than is kept of its output goes whole into the store, where there is one, also if time ran out.
 
         Raises ToolError, with what was printed until then, where it could not be started, ran out of time or
         got rid of its warden, and where a required sandbox is not to be had; StaleSeal where it is no longer
@@ -171,6 +171,10 @@ class RunCommand:
             told = account(ending, printed.text, request.timeout_secs)
             told = "\n".join([told, *await asyncio.to_thread(launch.remarks, ending.exit_code, told)])
             shown = Printed(told, printed.styles)  # what was printed stands in front
+        except ToolError as error:
+            if spill is None or not output.overflows:
+                raise
+            raise await asyncio.to_thread(error_with_whole, spill, error) from error
         except BaseException:
             if spill is not None:
                 spill.discard()

@@ -98,6 +98,24 @@ class CustomToolTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             project=_NEVER,
         ),
     ] = False
+    inline_bytes: Annotated[
+        int,
+        Meta(ge=0, le=10_000_000),
+        About(
+            description="Up to this length its output stays in the conversation whole. 0: as tools.output "
+            "says.",
+            project=_NEVER,
+        ),
+    ] = 0
+    summary_bytes: Annotated[
+        int,
+        Meta(ge=0, le=1_000_000),
+        About(
+            description="How much of the beginning and the end of a longer output the model gets. 0: the "
+            "summary of tools.output.",
+            project=_NEVER,
+        ),
+    ] = 0
     parameters: Annotated[
         Mapping[str, CustomParameterTable],
         About(
@@ -128,6 +146,8 @@ def declaration(name: str, table: CustomToolTable) -> CustomToolDeclaration:
         risk=table.risk,
         timeout_secs=table.timeout_secs,
         sandbox=table.sandbox,
+        inline_bytes=table.inline_bytes or None,
+        summary_bytes=table.summary_bytes or None,
     )
 
 

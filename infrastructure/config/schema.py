@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
+from domain.output import COMMAND_LIMITS
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.context_table import ContextTable
 from infrastructure.config.custom_tool_table import NAME_EXPECTED, TOOL_NAME, CustomToolTable, unfit_command
@@ -72,11 +73,29 @@ class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         int,
         Meta(ge=1024, le=10_000_000),
         About(
-            description="How much of a command's output is kept for the model: the beginning and the end; "
-            "what is left out in between is counted.",
+            description="How much of a command's output is held in memory: the beginning and the end. All of a "
+            "longer one goes to the store; without a store what is left out in between is counted.",
             project=ProjectRule.LOWER,
         ),
     ] = 32768
+    inline_bytes: Annotated[
+        int,
+        Meta(ge=0, le=10_000_000),
+        About(
+            description="Up to this length the model gets a command's output whole, in place of "
+            "tools.output.inline_bytes.",
+            project=ProjectRule.LOWER,
+        ),
+    ] = COMMAND_LIMITS.inline_bytes
+    summary_bytes: Annotated[
+        int,
+        Meta(ge=200, le=1_000_000),
+        About(
+            description="Of a longer output, how much of its beginning and its end the model gets; the rest it "
+            "can open with the tool inspect.",
+            project=ProjectRule.LOWER,
+        ),
+    ] = COMMAND_LIMITS.summary_bytes
     sandbox: Annotated[
         Literal["require", "auto", "off"],
         About(

@@ -1,4 +1,5 @@
-"""One body for every store of large outputs: the one on disk and the fake that other tests stand on."""
+"""One body for every store of large outputs: the one on disk, the fake that other tests stand on,
+and a third one that knows the port alone."""
 
 from __future__ import annotations
 
@@ -14,14 +15,21 @@ from domain.errors import BlobError
 from domain.output import Structured, Text
 from infrastructure.blobs.file_store import FileBlobStore
 from tests.support.fake_blob_store import FakeBlobStore
+from tests.support.sqlite_blob_store import SqliteBlobStore
 
 # An id as good as any other, of which there is no output.
 NOBODY = "01a20114-a558-70a2-8f00-0123456789ab"
 
 
-@pytest.fixture(params=["files", "fake"])
+@pytest.fixture(params=["files", "fake", "a third one"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStore:
-    return FileBlobStore(tmp_path / "state" / "blobs") if request.param == "files" else FakeBlobStore()
+    match request.param:
+        case "files":
+            return FileBlobStore(tmp_path / "state" / "blobs")
+        case "fake":
+            return FakeBlobStore()
+        case _:
+            return SqliteBlobStore(tmp_path / "outputs.sqlite")
 
 
 @pytest.mark.parametrize(
@@ -109,3 +117,58 @@ async def test_the_lines_of_an_output_are_read_found_and_counted(store):
 async def test_the_lines_of_an_unknown_output_are_an_error(store):
     with pytest.raises(BlobError):
         store.open_lines(new_id())
+
+
+async def test_a_growing_text_is_kept_as_a_text_like_any_other(store):
+    spill = store.open_spill()
+
+    spill.write("one\nzw")
+    spill.write("ei ö\n")
+    spill.write("three \ud83d")
+    blob_id = await asyncio.to_thread(spill.keep)
+    spill.discard()
+
+    assert await store.load(blob_id) == Text("one\nzwei ö\nthree \ud83d")
+    assert await store.exists(blob_id)
+    assert uuid.UUID(blob_id).version == 7
+    assert (spill.lines, spill.size_bytes) == (3, 21)
+    assert store.open_lines(blob_id).lines(1, 1) == ["zwei ö"]
+
+
+async def test_a_newline_at_the_end_of_a_growing_text_begins_no_other_line(store):
+    spill = store.open_spill()
+
+    spill.write("one\n")
+
+    assert spill.lines == 1
+    spill.discard()
+
+
+async def test_nothing_is_written_is_an_empty_text(store):
+    spill = store.open_spill()
+
+    blob_id = await asyncio.to_thread(spill.keep)
+
+    assert await store.load(blob_id) == Text("")
+    assert (spill.lines, spill.size_bytes) == (0, 0)
+
+
+async def test_a_growing_text_that_was_given_up_cannot_be_kept(store):
+    spill = store.open_spill()
+    spill.write("text")
+
+    spill.discard()
+
+    with pytest.raises(BlobError):
+        spill.keep()
+
+
+async def test_growing_texts_do_not_mix(store):
+    first, second = store.open_spill(), store.open_spill()
+    first.write("a")
+    second.write("b")
+    first.write("c")
+
+    ids = [await asyncio.to_thread(spill.keep) for spill in (first, second)]
+
+    assert [await store.load(blob_id) for blob_id in ids] == [Text("ac"), Text("b")]

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.json_text import size_of
 from domain.output import Inline, OutputLimits, Stored, Structured, Text
-from domain.summary import header_of, is_long, line_count, summary_of, text_of
+from domain.summary import both_ends, header_of, is_long, line_count, summary_of, text_of
 
 ID = "0199f3c2-1f00-7abc-8def-0123456789ab"
 DEFAULTS = OutputLimits()
@@ -247,3 +248,51 @@ def test_D10_even_a_value_nested_without_end_becomes_text():
         value = [value]
 
     assert text_of(Stored(Structured(value))).endswith("[…")
+
+
+@pytest.mark.parametrize("room", [40, 200, 400, 1000, 6000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(map(str, range(5000))),
+        "x" * 30_000,
+        "é" * 9000 + "\n" + "end\n",
+        "\n" * 9000,
+        "a\r\n" * 9000,
+        "\ud83d" * 8000,
+    ],
+    ids=["numbers", "one line", "two bytes", "newlines", "returns", "half pairs"],
+)
+def test_both_ends_of_a_text_fit_into_their_room(text: str, room: int):
+    shown = both_ends(text, room)
+
+    assert size_of(shown) <= room
+    shown.encode()
+
+
+def test_both_ends_are_whole_lines_and_say_where_the_rest_begins():
+    text = "".join(f"line {number}\n" for number in range(1, 1001))
+
+    head, tail = both_ends(text, 1000).split("\n── tail ──\n")
+
+    *lines, hint = head.removeprefix("── head ──\n").split("\n")
+    assert lines == [f"line {number}" for number in range(1, len(lines) + 1)]
+    assert hint == f"… left out here; inspect shows it: lines:{len(lines) + 1}-{len(lines) + 100} …"
+    ending = tail.split("\n")
+    assert ending == [f"line {number}" for number in range(1001 - len(ending), 1001)]
+    assert len(ending) > len(lines)
+
+
+def test_of_a_line_that_is_too_long_both_ends_are_shown_and_the_characters_named():
+    head, tail = both_ends("start" + "x" * 20_000 + "end", 1000).split("\n── tail ──\n")
+
+    shown, hint = head.removeprefix("── head ──\n").split("\n")
+    assert shown.startswith("start")
+    assert shown.endswith("…")
+    assert f"chars:{len(shown)}-" in hint
+    assert tail.startswith("…x")
+    assert tail.endswith("xend")
+
+
+def test_a_text_that_fits_is_shown_as_it_is():
+    assert both_ends("one\ntwo\n", 100) == "one\ntwo\n"

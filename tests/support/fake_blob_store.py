@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from application.identifiers import new_id
-from application.ports import LineSource
+from application.ports import LineSource, Spill
 from domain.errors import BlobError
-from domain.output import Content, Stored
-from domain.summary import text_of
+from domain.json_text import size_of
+from domain.output import Content, Stored, Text
+from domain.summary import line_count, text_of
 
 
 class FakeBlobStore:
@@ -31,12 +32,48 @@ class FakeBlobStore:
     def open_lines(self, blob_id: str) -> LineSource:
         if blob_id not in self.contents:
             raise BlobError(f"there is no stored output {blob_id!r}")
-        return _Lines(text_of(Stored(self.contents[blob_id])).splitlines())
+        return _Lines(text_of(Stored(self.contents[blob_id])))
+
+    def open_spill(self) -> Spill:
+        return _FakeSpill(self.contents)
+
+
+class _FakeSpill:
+    """Grows in memory: only tests print so little."""
+
+    def __init__(self, contents: dict[str, Content]) -> None:
+        self._contents = contents
+        self._text: str | None = ""
+        self._kept = False
+
+    @property
+    def lines(self) -> int:
+        return line_count(self._text or "")
+
+    @property
+    def size_bytes(self) -> int:
+        return size_of(self._text or "")
+
+    def write(self, text: str) -> None:
+        if self._text is not None:
+            self._text += text
+
+    def keep(self) -> str:
+        if self._text is None:
+            raise BlobError("it was discarded")
+        blob_id = new_id()
+        self._contents[blob_id] = Text(self._text)
+        self._kept = True
+        return blob_id
+
+    def discard(self) -> None:
+        if not self._kept:
+            self._text = None
 
 
 class _Lines:
-    def __init__(self, lines: list[str]) -> None:
-        self._lines = lines
+    def __init__(self, text: str) -> None:
+        self._lines = text.split("\n")[: line_count(text)]
 
     def lines(self, start: int, count: int) -> list[str]:
         return self._lines[start : start + count]

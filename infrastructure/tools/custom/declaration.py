@@ -27,7 +27,8 @@ class CustomParameter:
 class CustomToolDeclaration:
     """One custom tool. `command` is the program and its arguments, with the parameters in braces.
 
-    `sandbox`: it is held to what shell commands are held to; else it has our rights.
+    `sandbox`: it is held to what shell commands are held to; else it has our rights. `inline_bytes` and
+    `summary_bytes` are those of its definition.
     """
 
     name: str
@@ -37,3 +38,5 @@ class CustomToolDeclaration:
     risk: RiskLevel = RiskLevel.HIGH
     timeout_secs: int = DEFAULT_TIMEOUT_SECS
     sandbox: bool = False
+    inline_bytes: int | None = None
+    summary_bytes: int | None = None

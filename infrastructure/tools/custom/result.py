@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Callable
+from typing import NoReturn
 
+from application.ports import Spill
 from domain.errors import ToolError
+from domain.output import Printed, ToolOutput
+from domain.summary import is_long
+from infrastructure.blobs.spill import error_with_whole, kept_whole
 from infrastructure.commands.account import remarks, signal_name
-from infrastructure.commands.output import HeadAndTail
+from infrastructure.commands.output import BoundedText, CommandOutput, Overflow
 from infrastructure.commands.process import Ending
 
 _TAIL_BYTES = 4000
 
 
 class ExactOutput:
-    """Standard output as it was printed, within `limit` bytes; bytes that are no UTF-8 are replaced."""
+    """Standard output as it was printed, within `limit` bytes; bytes that are no UTF-8 are replaced.
 
-    def __init__(self, limit: int) -> None:
+    Once it is more, `overflow` gets all of it, from the beginning on.
+    """
+
+    def __init__(self, limit: int, overflow: Overflow | None = None) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._kept = HeadAndTail(limit)
+        self._kept = BoundedText(limit, overflow)
+
+    @property
+    def overflows(self) -> bool:
+        """Whether there was more than is kept."""
+        return self._kept.overflows
+
+    def overflow_now(self) -> None:
+        """Give `overflow` what there is, though it would be kept: less than that is going to be shown."""
+        self._kept.overflow_now()
 
     def feed(self, data: bytes) -> None:
         """Take what was printed."""
@@ -29,18 +47,52 @@ class ExactOutput:
         return self._kept.text()
 
 
-def result(ending: Ending, *, output: str, errors: str, timeout_secs: int) -> str:
-    """Exactly the standard output of a program that exited with 0.
+class CustomOutput:
+    """Both streams of a custom tool, each kept within `limit` bytes; what is more goes whole into a spill."""
 
-    Raises ToolError, with the end of standard error, for every other ending, and where processes are left that
-    could not be ended.
-    """
-    problem = _problem(ending, timeout_secs)
-    if problem is None:
-        return output
-    stream, text = ("standard error", errors) if errors.strip() else ("standard output", output)
+    def __init__(self, limit: int, open_spill: Callable[[], Spill] | None) -> None:
+        self._output_spill = open_spill() if open_spill is not None else None
+        self._error_spill = open_spill() if open_spill is not None else None
+        self.output = ExactOutput(limit, self._output_spill)
+        self.errors = CommandOutput(limit, self._error_spill)
+
+    def discard(self) -> None:
+        """Give up what was spilled."""
+        for spill in (self._output_spill, self._error_spill):
+            if spill is not None:
+                spill.discard()
+
+    def result(self, ending: Ending, *, timeout_secs: int) -> str | ToolOutput:
+        """Exactly the standard output of a program that exited with 0. Blocks where it is put into the store.
+
+        Raises ToolError, with the end of standard error, or of standard output where there is none, for every
+        other ending, and where processes are left that could not be ended. All that such an end leaves out is
+        in the store.
+        """
+        output, errors = self.output.close(), self.errors.close().text
+        problem = _problem(ending, timeout_secs)
+        if problem is None:
+            if self._output_spill is None or not self.output.overflows:
+                return output
+            return kept_whole(self._output_spill, Printed(output))
+        if errors.strip():
+            error = _error(problem, "standard error", errors, ending)
+            return self._raise(error, errors, self.errors, self._error_spill)
+        error = _error(problem, "standard output", output, ending)
+        return self._raise(error, output, self.output, self._output_spill)
+
+    def _raise(
+        self, error: ToolError, text: str, stream: ExactOutput | CommandOutput, spill: Spill | None
+    ) -> NoReturn:
+        if spill is None or not is_long(text, _TAIL_BYTES):
+            raise error
+        stream.overflow_now()
+        raise error_with_whole(spill, error)
+
+
+def _error(problem: str, stream: str, text: str, ending: Ending) -> ToolError:
     said = f"the end of its {stream}:\n{_tail(text)}" if text.strip() else "it printed nothing"
-    raise ToolError("\n".join([f"{problem}; {said}", *remarks(ending)]))
+    return ToolError("\n".join([f"{problem}; {said}", *remarks(ending)]))
 
 
 def _problem(ending: Ending, timeout_secs: int) -> str | None:

@@ -8,10 +8,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from application.ports import Spill
 from domain.access import Access
 from domain.errors import ConfigError, ToolError
 from domain.execution import ToolExecutionContext
 from domain.json_value import JsonObject
+from domain.output import ToolOutput
 from domain.seal import Seal
 from domain.tool import RiskLevel, ToolDefinition, ToolParameter
 from infrastructure.commands.environment import command_environment
@@ -23,7 +25,7 @@ from infrastructure.commands.sealing import find_program, require_unchanged, sea
 from infrastructure.sandbox.confinement import Confinement, Launch
 from infrastructure.sandbox.sandbox import Sandbox
 from infrastructure.tools.custom.declaration import CustomParameter, CustomToolDeclaration
-from infrastructure.tools.custom.result import ExactOutput, result
+from infrastructure.tools.custom.result import CustomOutput
 from infrastructure.tools.custom.template import CommandTemplate
 
 _PROGRESS_BYTES = 16384
@@ -48,6 +50,7 @@ class CustomTool:
         secret_names: Collection[str] = (),
         inherited: Mapping[str, str] = os.environ,
         sandbox: Sandbox | None = None,
+        open_spill: Callable[[], Spill] | None = None,
     ) -> None:
         """Raises ConfigError where command and parameters do not fit each other."""
         self._declaration = declaration
@@ -58,6 +61,7 @@ class CustomTool:
         self._secret_names = frozenset(secret_names)
         self._inherited = inherited
         self._sandbox = sandbox if declaration.sandbox else None
+        self._open_spill = open_spill
 
     @property
     def definition(self) -> ToolDefinition:
@@ -68,6 +72,8 @@ class CustomTool:
             parameters=tuple(map(_parameter, self._declaration.parameters)),
             risk=self._declaration.risk,
             access=self._access,
+            inline_bytes=self._declaration.inline_bytes,
+            summary_bytes=self._declaration.summary_bytes,
         )
 
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
@@ -78,8 +84,8 @@ class CustomTool:
         """
         return await asyncio.to_thread(lambda: self._seal(arguments, projected, self._confinement()))
 
-    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
-        """Run it; the text is exactly its standard output.
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str | ToolOutput:
+        """Run it; the text is exactly its standard output. More of it than is kept goes whole into the store.
 
         Raises ToolError, with the end of what it printed, unless it exited with 0; StaleSeal where it is no
         longer what was approved. CancelledError passes once nothing of it is alive.
@@ -88,17 +94,19 @@ class CustomTool:
         launch = await asyncio.to_thread(self._launch, arguments, context.controls.seal, environment)
         return await self._run(launch, environment, context)
 
-    async def _run(self, launch: Launch, environment: Mapping[str, str], context: ToolExecutionContext) -> str:
+    async def _run(
+        self, launch: Launch, environment: Mapping[str, str], context: ToolExecutionContext
+    ) -> str | ToolOutput:
         timeout_secs = self._declaration.timeout_secs
-        output, errors = ExactOutput(self._max_output_bytes), CommandOutput(self._max_output_bytes)
+        printed = CustomOutput(self._max_output_bytes, self._open_spill)
         live = LiveOutput(CommandOutput(_PROGRESS_BYTES), context.controls.report)
 
         def on_output(data: bytes) -> None:
-            output.feed(data)
+            printed.output.feed(data)
             live.feed(data)
 
         def on_errors(data: bytes) -> None:
-            errors.feed(data)
+            printed.errors.feed(data)
             live.feed(data)
 
         try:
@@ -115,14 +123,20 @@ class CustomTool:
             raise ToolError(f"the program could not be started: {error}") from error
         try:
             ending = await process.wait()
+        except BaseException:
+            printed.discard()
+            raise
         finally:
             live.close()
         ending = replace(ending, ended=launch.background(ending.ended))
         try:
-            return result(ending, output=output.close(), errors=errors.close().text, timeout_secs=timeout_secs)
+            return await asyncio.to_thread(printed.result, ending, timeout_secs=timeout_secs)
         except ToolError as error:
             remarks = await asyncio.to_thread(launch.remarks, ending.exit_code, str(error))
-            raise ToolError("\n".join([str(error), *remarks])) from error
+            told = "\n".join([str(error), *remarks])
+            raise ToolError(told, output=error.output and replace(error.output, text=told)) from error
+        finally:
+            printed.discard()
 
     def _confinement(self) -> Confinement:
         return self._sandbox.confinement() if self._sandbox is not None else Confinement()
@@ -181,6 +195,7 @@ def custom_tools(
     max_output_bytes: int = DEFAULT_OUTPUT_BYTES,
     secret_names: Collection[str] = (),
     sandbox: Sandbox | None = None,
+    open_spill: Callable[[], Spill] | None = None,
 ) -> tuple[CustomTool, ...]:
     """The declared tools. Raises ConfigError that names the one whose command and parameters do not fit."""
     tools: list[CustomTool] = []
@@ -193,6 +208,7 @@ def custom_tools(
                 max_output_bytes=max_output_bytes,
                 secret_names=secret_names,
                 sandbox=sandbox,
+                open_spill=open_spill,
             )
         except ConfigError as error:
             raise ConfigError(f"tools.custom.{declaration.name}: {error}") from error

@@ -55,8 +55,8 @@ def test_a_full_disk_does_not_stop_the_tool_and_is_told_when_it_is_to_be_kept(tm
     code = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000));"
-        "from pathlib import Path; from infrastructure.blobs.spill import Spill;"
-        "spill = Spill(Path(sys.argv[1]));"
+        "from pathlib import Path; from infrastructure.blobs.spill import FileSpill;"
+        "spill = FileSpill(Path(sys.argv[1]));"
         "[spill.write('x' * 100_000) for _ in range(10)];"
         "print(spill.trouble)"
     )

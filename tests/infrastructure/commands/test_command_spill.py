@@ -34,9 +34,10 @@ async def test_what_is_longer_than_kept_is_stored_whole_and_the_model_gets_a_sum
 
     assert await store.load(output.blob_id) == Text("".join(f"{n}\n" for n in range(1, 20_001)))
     assert (output.lines, output.size_bytes) == (20_000, 108_894)
-    assert kept.text.startswith(f"[blob:{output.blob_id}] text | 20000 lines\n── head ──\n1\n2\n")
-    assert kept.text.endswith("exit code 3")
-    assert len(kept.text.encode()) <= 400
+    assert kept.text.startswith(f"[blob:{output.blob_id}] text | 20000 lines\n1\n2\n")
+    assert "bytes left out" in kept.text  # fewer are kept than could be shown
+    assert kept.text.endswith("20000\nexit code 3")
+    assert len(kept.text.encode()) <= 6144
 
 
 async def test_what_fits_is_not_stored(tmp_path: Path) -> None:
@@ -55,14 +56,22 @@ async def test_without_a_store_the_beginning_and_the_end_are_kept(tmp_path: Path
     assert "bytes left out" in output.text
 
 
-async def test_a_command_that_runs_out_of_time_or_is_cancelled_leaves_nothing_in_the_store(
-    tmp_path: Path,
-) -> None:
+async def test_what_a_command_printed_before_it_ran_out_of_time_is_stored_whole(tmp_path: Path) -> None:
     store = FileBlobStore(tmp_path / "blobs")
     tool = a_command(tmp_path, store)
 
-    with pytest.raises(ToolError, match="time limit"):
+    with pytest.raises(ToolError, match="time limit") as caught:
         await tool.execute({"command": "seq 1 20000; sleep 60", "timeout_secs": 1}, a_context())
+
+    output = caught.value.output
+    assert output is not None
+    assert (output.text, output.lines) == (str(caught.value), 20_000)
+    assert await store.load(output.blob_id) == Text("".join(f"{n}\n" for n in range(1, 20_001)))
+
+
+async def test_a_command_that_is_cancelled_leaves_nothing_in_the_store(tmp_path: Path) -> None:
+    store = FileBlobStore(tmp_path / "blobs")
+    tool = a_command(tmp_path, store)
     printed = asyncio.Event()
     context = a_context()
     context.controls.report = lambda _text: printed.set()  # type: ignore[method-assign]
