@@ -81,6 +81,10 @@ _GIT_VALUED = frozenset(
 )
 
 
+# Behind a wrapper; whoever writes more of them hides the command that follows.
+_MOST_OPTIONS_OF_GIT = 64
+
+
 class BadPattern(ValueError):
     """The text is no pattern of a command; the message says why."""
 
@@ -123,38 +127,39 @@ def may_touch(pattern: str, shell: ShellVerdict) -> bool:
     return any(
         runs is None or _match_words(wanted, runs) or _match_words(wanted, _lowered(runs))
         for part in shell.parts
-        for runs in _programs_in(part.command.words)
+        # one word more than the pattern has tells whether a command is as long
+        for runs in _programs_in(part.command.words, len(wanted) + 1)
     )
 
 
-def _programs_in(words: Sequence[str]) -> Iterator[tuple[str, ...] | None]:
-    """The word lists that a plain command may run, its own first; None for a text that hides what it runs."""
-    yield tuple(words)
+def _programs_in(words: Sequence[str], most: int) -> Iterator[tuple[str, ...] | None]:
+    """The word lists that a plain command may run, its own first, the first words of each; None for a text that
+    hides what it runs."""
+    yield tuple(words[:most])
     rest = list(words)
     while rest:
         name = rest[0].rpartition("/")[2]
-        named = (name, *rest[1:])
-        yield named
-        yield from _of_git(name, rest[1:])
+        yield (name, *rest[1:most])
+        yield from _of_git(name, rest[1:], most)
         if name in _EVALUATING or (name in SHELLS and _is_told_what_to_run(rest[1:])):
             yield None
         if name not in WRAPPERS:
             return
-        yield from _behind_wrapper(rest[1:])
+        yield from _behind_wrapper(rest[1:], most)
         return
 
 
-def _behind_wrapper(words: Sequence[str]) -> Iterator[tuple[str, ...] | None]:
+def _behind_wrapper(words: Sequence[str], most: int) -> Iterator[tuple[str, ...] | None]:
     """The program behind a wrapper may stand behind any of its options and values: every word could be it."""
     for place, word in enumerate(words):
         name = word.rpartition("/")[2]
-        yield (name, *words[place + 1 :])
-        yield from _of_git(name, words[place + 1 :])
+        yield (name, *words[place + 1 : place + most])
+        yield from _of_git(name, words[place + 1 : place + 1 + _MOST_OPTIONS_OF_GIT + most], most)
         if name in SHELLS or name in _EVALUATING:
             yield None
         # Some take a whole command in one word, as `su -c` and `env -S` do.
         if any(map(str.isspace, word)):
-            yield from _behind_wrapper(_ENDS_OF_WORDS.split(word))
+            yield from _behind_wrapper(_ENDS_OF_WORDS.split(word), most)
 
 
 def _is_told_what_to_run(words: Sequence[str]) -> bool:
@@ -165,22 +170,24 @@ def _is_told_what_to_run(words: Sequence[str]) -> bool:
     )
 
 
-def _of_git(name: str, words: Sequence[str]) -> Iterator[tuple[str, ...] | None]:
+def _of_git(name: str, words: Sequence[str], most: int) -> Iterator[tuple[str, ...] | None]:
     """The command of git behind its options, and behind the name of a program of git's own."""
     if name.startswith("git-"):
-        yield ("git", name.removeprefix("git-"), *words)
+        yield ("git", name.removeprefix("git-"), *words[:most])
     if name == "git":
         rest = _without_options_of_git(words)
-        yield ("git", *rest)
-        if any("alias." in word.lower() for word in words[: len(words) - len(rest)]):
+        yield ("git", *rest[:most])
+        if len(words) - len(rest) > _MOST_OPTIONS_OF_GIT or any(
+            "alias." in word.lower() for word in words[: len(words) - len(rest)]
+        ):
             yield None
 
 
 def _without_options_of_git(words: Sequence[str]) -> tuple[str, ...]:
-    rest = list(words)
-    while rest and rest[0].startswith("-"):
-        rest = rest[2:] if rest[0] in _GIT_VALUED else rest[1:]
-    return tuple(rest)
+    start = 0
+    while start < len(words) and words[start].startswith("-"):
+        start += 2 if words[start] in _GIT_VALUED else 1
+    return tuple(words[start:])
 
 
 def _lowered(words: Sequence[str]) -> tuple[str, ...]:

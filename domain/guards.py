@@ -121,8 +121,9 @@ class _Destructive:
 
 
 # `words` is a pattern that one of the words after the program must match whole; "" needs none.
-_RECURSIVE = r"-[a-zA-Z]*[rR][a-zA-Z]*|--recursive"
-_FORCED = r"-[a-zA-Z]*f[a-zA-Z]*|--force(=.*)?"
+# The letter is looked for once: else a long word of such letters would be gone through for each of them.
+_RECURSIVE = r"-(?=[a-zA-Z]*?[rR])[a-zA-Z]+|--recursive"
+_FORCED = r"-(?=[a-zA-Z]*?f)[a-zA-Z]+|--force(=.*)?"
 _TABLE = (
     _Destructive("rm", _RECURSIVE, "deletes folders with all they hold"),
     _Destructive("rm", _FORCED, "deletes without asking"),
@@ -142,7 +143,7 @@ _TABLE = (
     _Destructive("git gc", "--prune.*", "removes the way back to lost commits"),
     _Destructive("find", r"-delete|-exec(dir)?|-ok(dir)?", "changes what it finds"),
     _Destructive("dd", r"of=.*", "overwrites files or devices"),
-    _Destructive(r"mkfs(\..+)?", "", "formats a device"),
+    _Destructive("mkfs", "", "formats a device"),
     _Destructive("wipefs|shred|fdisk|parted|sgdisk|blkdiscard", "", "destroys data on a device"),
     _Destructive("truncate", "", "cuts files off"),
     _Destructive("chmod|chown|chgrp", _RECURSIVE, "changes the rights of whole folders"),
@@ -163,14 +164,34 @@ _TABLE = (
     _Destructive("dropdb|dropuser", "", "deletes a database"),
     _Destructive("redis-cli", "(?i)flushall|flushdb", "deletes a database"),
 )
-_COMPILED = tuple(
-    (tuple(re.compile(p) for p in d.program.split()), re.compile(d.words), d.does) for d in _TABLE
-)
+_MOST_READ = 65_536  # characters; what is longer than this is no command that anybody reads either
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row of the table without its program: words that follow it, one that is needed, and what that does."""
+
+    words: tuple[str, ...]
+    needed: re.Pattern[str]
+    does: str
+
+
+def _by_program() -> dict[str, tuple[_Row, ...]]:
+    rows: dict[str, tuple[_Row, ...]] = {}
+    for each in _TABLE:
+        names, *words = each.program.split()
+        row = _Row(tuple(words), re.compile(each.words), each.does)
+        for name in names.split("|"):
+            rows[name] = (*rows.get(name, ()), row)
+    return rows
+
+
+_ROWS = _by_program()
 _SQL = re.compile(r"(?i)\b(drop\s+(table|database|schema)|truncate\s+table|delete\s+from\s+\w+\s*(;|$))")
 _DEVICE = re.compile(r">\s*/dev/(sd|nvme|hd|vd|mapper|disk|mem)")
-_PIPED_INTO_SHELL = re.compile(
-    r"\b(curl|wget|fetch)\b[^|;&]*\|[^|;&]*\b(sh|bash|zsh|dash|ksh|python3?|perl|ruby|node)\b"
-)
+_DOWNLOADS = re.compile(r"\b(curl|wget|fetch)\b")
+_RUNS_INPUT = re.compile(r"\b(sh|bash|zsh|dash|ksh|python3?|perl|ruby|node)\b")
+_JOINTS = re.compile(r"([|;&])")
 _SEPARATORS = re.compile(r"\$\(|[\n;|&()`{}<>]")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*")
 _WRAPPERS = frozenset(
@@ -181,13 +202,16 @@ _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "eval", "-c"})
 
 def _destructive(command: str, more: Sequence[str]) -> Iterator[str]:
     """What a shell text seems to destroy. It looks into quotes, too: better one question too many."""
+    if len(command) > _MOST_READ:
+        yield f"it holds {len(command):,} characters, too many to be looked through"
+        command = command[:_MOST_READ]
     told: set[str] = set()
     for words in _simple_commands(command):
         for reason in (*_from_table(words), *_from_list(words, more)):
             if reason not in told:
                 told.add(reason)
                 yield reason
-    if _PIPED_INTO_SHELL.search(command):
+    if _pipes_into_shell(command):
         yield "it runs what it downloads"
     if _DEVICE.search(command):
         yield "it writes to a device"
@@ -195,13 +219,23 @@ def _destructive(command: str, more: Sequence[str]) -> Iterator[str]:
         yield f"{' '.join(found[0].split())}: it deletes data of a database"
 
 
+def _pipes_into_shell(command: str) -> bool:
+    """Whether a part that downloads is followed, behind a pipe, by one that runs what it reads."""
+    pieces = _JOINTS.split(command)
+    return any(
+        joint == "|" and _DOWNLOADS.search(before) and _RUNS_INPUT.search(after)
+        for before, joint, after in zip(pieces[::2], pieces[1::2], pieces[2::2], strict=False)
+    )
+
+
 def _from_table(words: Sequence[str]) -> Iterator[str]:
-    for programs, needed, does in _COMPILED:
-        rest = words[len(programs) :]
-        if len(words) < len(programs) or not all(p.fullmatch(w) for p, w in zip(programs, words, strict=False)):
+    program = words[0]
+    for row in _ROWS.get("mkfs" if program.startswith("mkfs.") else program, ()):
+        end = 1 + len(row.words)
+        if tuple(words[1:end]) != row.words:
             continue
-        if not needed.pattern or any(needed.fullmatch(word) for word in rest):
-            yield f"{' '.join(words[: len(programs)])}: it {does}"
+        if not row.needed.pattern or any(map(row.needed.fullmatch, words[end:])):
+            yield f"{' '.join(words[:end])}: it {row.does}"
 
 
 def _from_list(words: Sequence[str], more: Sequence[str]) -> Iterator[str]:
@@ -215,19 +249,24 @@ def _simple_commands(command: str) -> Iterator[list[str]]:
     """Whatever could be run in it, one list of words each, without wrappers and paths of programs."""
     for piece in _SEPARATORS.split(command):
         words = [word.replace("'", "").replace('"', "").replace("\\", "") for word in piece.split()]
-        while words:
-            first = words[0].rpartition("/")[2]
-            if _ASSIGNMENT.fullmatch(words[0]) or first in _WRAPPERS or first in _SHELLS:
-                words = words[1:]
-            else:
-                yield [first, *_without_options_of_git(first, words[1:])]
-                # behind a wrapper's own options, or in quoted text, the program may stand at any place
-                words = words[1:] if first.startswith("-") or first.isdigit() else []
+        for place, word in enumerate(words):
+            first = word.rpartition("/")[2]
+            # behind a wrapper's own options, or in quoted text, the program may stand at any place
+            if not _stands_before_program(word, first):
+                yield [first, *_without_options_of_git(first, words[place + 1 :])]
+                break
+
+
+def _stands_before_program(word: str, name: str) -> bool:
+    if _ASSIGNMENT.fullmatch(word) or name in _WRAPPERS or name in _SHELLS:
+        return True
+    return name.startswith("-") or name.isdigit()
 
 
 def _without_options_of_git(program: str, words: list[str]) -> list[str]:
     if program != "git":
         return words
-    while words and words[0].startswith("-"):
-        words = words[2:] if words[0] in ("-c", "-C", "--git-dir", "--work-tree") else words[1:]
-    return words
+    start = 0
+    while start < len(words) and words[start].startswith("-"):
+        start += 2 if words[start] in ("-c", "-C", "--git-dir", "--work-tree") else 1
+    return words[start:]

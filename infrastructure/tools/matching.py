@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from difflib import SequenceMatcher
+from heapq import nlargest
 
 from domain.errors import ToolError
 
@@ -10,6 +12,9 @@ _MOST_HINTS = 3
 _MOST_LINES = 20_000
 _ALIKE = 0.6
 _MOST_NUMBERS = 20
+_MOST_PLACES = 100
+_MOST_COMPARED = 100
+_MOST_HINT_CHARS = 2_000_000
 _LONGEST_HINT = 160
 
 
@@ -24,15 +29,16 @@ def replaced(content: str, old: str, new: str, *, everywhere: bool, name: str) -
     if old == new:
         raise ToolError("old_text and new_text are the same: there is nothing to change")
     old, new = _with_line_ends_of(content, old, new)
-    places = _places(content, old)
-    if not places:
+    if old not in content:
         raise ToolError(f"old_text was not found in {name}.{_hint(content, old)}")
     if everywhere:
         return content.replace(old, new), content.count(old)
+    places = _places(content, old)
     if len(places) > 1:
         numbers = _line_numbers(content, places)
+        times = str(len(places)) if len(places) < _MOST_PLACES else f"{_MOST_PLACES} or more"
         raise ToolError(
-            f"old_text matches {len(places)} times in {name} ({numbers}): "
+            f"old_text matches {times} times in {name} ({numbers}): "
             "add surrounding lines until it is unique, or set replace_all to true"
         )
     return content[: places[0]] + new + content[places[0] + len(old) :], 1
@@ -53,9 +59,10 @@ def _windows(passage: str) -> str:
 
 
 def _places(content: str, old: str) -> list[int]:
-    """Where the passage begins; overlapping places count, because they are just as ambiguous."""
-    places, at = [], content.find(old)
-    while at >= 0:
+    """Where the passage begins first; overlapping places count, because they are just as ambiguous."""
+    places: list[int] = []
+    at = content.find(old)
+    while at >= 0 and len(places) < _MOST_PLACES:
         places.append(at)
         at = content.find(old, at + 1)
     return places
@@ -72,27 +79,51 @@ def _line_numbers(content: str, places: list[int]) -> str:
 
 
 def _hint(content: str, old: str) -> str:
-    lines = [line.strip() for line in content.split("\n")[:_MOST_LINES]]
+    lines = [line.strip() for line in content[:_MOST_HINT_CHARS].split("\n")[:_MOST_LINES]]
     wanted = [line.strip() for line in old.strip().split("\n")]
     if not any(wanted):
         return " Read the file again."
-    for start in range(len(lines) - len(wanted) + 1):
-        if lines[start : start + len(wanted)] == wanted:
-            first, last = start + 1, start + len(wanted)
-            where = f"line {first}" if first == last else f"lines {first}-{last}"
-            return f" A passage that differs only in white space is at {where}: copy it exactly as it is there."
+    if (first := _first_line(lines, wanted)) is not None:
+        last = first + len(wanted) - 1
+        where = f"line {first}" if first == last else f"lines {first}-{last}"
+        return f" A passage that differs only in white space is at {where}: copy it exactly as it is there."
     similar = _similar(lines, next(line for line in wanted if line))
     if not similar:
         return " No line resembles it: read the file again."
     return " The most similar lines are:\n" + "\n".join(similar)
 
 
+def _first_line(lines: list[str], wanted: list[str]) -> int | None:
+    """The number of the line at which all the wanted ones stand, from 1 on. Takes time linear in both."""
+    text, passage = "\n".join(["", *lines, ""]), "\n".join(["", *wanted, ""])
+    place = text.find(passage)
+    return None if place < 0 else text.count("\n", 0, place) + 1
+
+
 def _similar(lines: list[str], wanted: str) -> list[str]:
-    matcher = SequenceMatcher(autojunk=False, b=wanted[:_LONGEST_HINT])
-    scored: list[tuple[float, int]] = []
+    """The lines most like this one. Only those are compared letter by letter that could be the most similar."""
+    wanted = wanted[:_LONGEST_HINT]
+    matcher = SequenceMatcher(autojunk=False, b=wanted)
+    letters = Counter(wanted)
+    places: dict[str, list[int]] = {}
     for number, line in enumerate(lines, start=1):
-        matcher.set_seq1(line[:_LONGEST_HINT])
-        if matcher.real_quick_ratio() >= _ALIKE and matcher.quick_ratio() >= _ALIKE:
-            scored.append((matcher.ratio(), number))
-    best = sorted((s for s in scored if s[0] >= _ALIKE), key=lambda s: (-s[0], s[1]))[:_MOST_HINTS]
+        same = places.setdefault(line[:_LONGEST_HINT], [])
+        if len(same) < _MOST_HINTS:
+            same.append(number)
+    could_be = [(_most_alike(line, wanted, letters), line) for line in places]
+    scored: list[tuple[float, int]] = []
+    for most, line in nlargest(_MOST_COMPARED, could_be, key=lambda each: each[0]):
+        if most < _ALIKE:
+            break
+        matcher.set_seq1(line)
+        scored += [(ratio, number) for number in places[line] if (ratio := matcher.ratio()) >= _ALIKE]
+    best = sorted(scored, key=lambda s: (-s[0], s[1]))[:_MOST_HINTS]
     return [f"{number:6}\t{lines[number - 1][:_LONGEST_HINT]}" for _, number in best]
+
+
+def _most_alike(line: str, wanted: str, letters: Counter[str]) -> float:
+    """At least the ratio of a comparison letter by letter: how many letters both have, wherever they stand."""
+    both = len(line) + len(wanted)
+    if 2 * min(len(line), len(wanted)) < _ALIKE * both:
+        return 0.0
+    return 2 * (letters & Counter(line)).total() / both

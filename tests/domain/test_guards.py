@@ -1,7 +1,7 @@
 import pytest
 
 from domain.access import Access
-from domain.guards import GuardSettings, Objection, objections
+from domain.guards import GuardSettings, Objection, _simple_commands, objections
 from domain.path_policy import PathPolicy
 
 _PATHS = PathPolicy(roots=("/w",))
@@ -179,3 +179,27 @@ def test_a_command_that_names_what_is_quorums_own_is_objected_to(command: str) -
 
     assert found == (Objection("path", "it names /home/me/.state/quorum, which is quorum's own"),)
     assert without == ()
+
+
+@pytest.mark.parametrize("word", ["1", "-x", "env", "-rrrrrrrr", "A=1", "git -c", "curl", "a;", "(", ">"])
+def test_a_command_of_very_many_words_is_looked_through_once(word: str) -> None:
+    words = f"{word} " * 16_000
+
+    assert sum(map(len, _simple_commands(words))) <= len(words.split()) + words.count(";")
+    assert "rm: it deletes folders with all they hold" in _against(f"{words[:60_000]}; rm -r x")
+
+
+def test_a_command_longer_than_anybody_reads_is_objected_to_without_a_look_at_all_of_it() -> None:
+    (reason,) = (one for one in _against("a " * 5_000_000) if "characters" in one)
+
+    assert reason == "it holds 10,000,000 characters, too many to be looked through"
+
+
+@pytest.mark.parametrize("word", ["-r", "-rf", "-fr", "-Rv", "-vR", "--recursive"])
+def test_any_bundle_with_the_letter_of_an_option_holds_that_option(word: str) -> None:
+    assert "rm: it deletes folders with all they hold" in _against(f"rm {word} x")
+
+
+@pytest.mark.parametrize("word", ["-v", "-i", "-1r", "--r", "r"])
+def test_other_words_do_not(word: str) -> None:
+    assert "rm: it deletes folders with all they hold" not in _against(f"rm {word} x")

@@ -296,3 +296,9 @@ def test_what_is_no_rule_is_refused(text: str) -> None:
 def test_a_rule_reads_as_it_was_written() -> None:
     assert Rule.parse(" run_command(git log *) ", Answer.ASK, "here").text == "run_command(git log *)"
     assert Rule.parse("write_file", Answer.DENY, "here").id == "deny write_file"
+
+
+def test_a_rule_that_denies_finds_git_behind_more_options_than_anybody_writes() -> None:
+    assert _denies(_command("env git " + "-p " * 500 + "push"), "run_command(git push *)")
+    assert _denies(_command("env " * 500 + "git push"), "run_command(git push *)")
+    assert not _denies(_command("env " * 500 + "git pull"), "run_command(git push *)")

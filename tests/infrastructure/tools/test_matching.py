@@ -1,0 +1,58 @@
+"""Finding the passage of an edit, in files that are large or all alike: what is looked at is bounded."""
+
+from difflib import SequenceMatcher
+
+import pytest
+
+from domain.errors import ToolError
+from infrastructure.tools import matching
+from infrastructure.tools.matching import replaced
+
+
+class Counting(SequenceMatcher[str]):
+    compared = 0
+
+    def ratio(self) -> float:
+        type(self).compared += 1
+        return super().ratio()
+
+
+def _complaint(content: str, old: str) -> str:
+    with pytest.raises(ToolError) as caught:
+        replaced(content, old, "x", everywhere=False, name="f")
+    return str(caught.value)
+
+
+@pytest.fixture
+def counting(monkeypatch: pytest.MonkeyPatch) -> type[Counting]:
+    Counting.compared = 0
+    monkeypatch.setattr(matching, "SequenceMatcher", Counting)
+    return Counting
+
+
+def test_lines_that_are_all_alike_are_compared_once(counting: type[Counting]) -> None:
+    told = _complaint("alike line here\n" * 20_000, "alike linx here\nand more")
+
+    assert "     1\talike line here\n     2\talike line here\n     3\talike line here" in told
+    assert counting.compared <= 3
+
+
+def test_of_many_lines_only_those_that_could_be_most_similar_are_compared(counting: type[Counting]) -> None:
+    lines = [f"value_{number} = compute({number})" for number in range(20_000)]
+
+    told = _complaint("\n".join(lines), "value_7777 = compute(7777);")
+
+    assert "  7778\tvalue_7777 = compute(7777)" in told
+    assert counting.compared <= 300
+
+
+def test_a_passage_that_stands_very_often_is_not_counted_to_its_end() -> None:
+    told = _complaint("a" * 10_000_000, "a")
+
+    assert "matches 100 or more times in f (lines 1, 1," in told
+
+
+def test_a_long_passage_that_differs_in_white_space_is_found_where_all_its_lines_stand() -> None:
+    content = "a \n" * 10_000 + "b\n" + "c\n"
+
+    assert "at lines 5001-10001" in _complaint(content, "a\n" * 5_000 + "b")
