@@ -15,7 +15,7 @@ from infrastructure.shell.git_secrets import settings_that_sign_in
 from infrastructure.shell.places import Places
 from infrastructure.shell.programs import SystemPrograms
 from infrastructure.shell.reach import OutOfReach, Reach
-from infrastructure.shell.repository import Repository, UnsafeRepository, find_repository
+from infrastructure.shell.repository import Repository, UnsafeRepository, find_repository, named_folders
 from infrastructure.tools.sensitivity import Sensitivity
 from infrastructure.tools.workspace import Location, shown
 
@@ -52,7 +52,7 @@ class Inspection:
             git = git_use(rest)
             self._programs.require(name)
             for folder in self._places.now:
-                self._inspect_git(git, folder)
+                self._inspect_git(git, folder, named_folders(rest))
         elif (spec := READ_ONLY_COMMANDS.get(name)) is not None:
             use = use_of(spec, name, rest)
             self._programs.require(name)
@@ -96,13 +96,13 @@ class Inspection:
             entered.append(path)
         self._places.enter(entered)
 
-    def _inspect_git(self, git: GitUse, folder: str) -> None:
+    def _inspect_git(self, git: GitUse, folder: str, named: frozenset[str]) -> None:
         for step in git.folders:
             folder = self._see_from(folder, PathUse(step, Reading.NAMES))
         repository = self._repository_of(folder)
         paths = [self._see_from(folder, path) for path in git.use.paths]
         if repository is not None:
-            self._require_own_state(repository)
+            self._require_own_state(repository, named)
             self._require_harmless(git, repository)
         if git.shows_contents and any(not _is_within(path, repository) for path in paths or [folder]):
             raise NotReadOnly("git would read files outside a repository")

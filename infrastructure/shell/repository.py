@@ -14,8 +14,9 @@ _LARGEST = 1 << 20
 _SECTION = re.compile(r'\[(?P<name>[A-Za-z0-9.-]+)(?:[ \t]+"(?P<sub>(?:[^"\\\n]|\\.)*)")?\]')
 _HEAD = re.compile(r"(?:ref: refs/[^\s\0]+|[0-9a-f]{40}|[0-9a-f]{64})\n?")
 _SETTING = re.compile(r"(?P<key>[A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(?P<value>.*))?")
-# Of a repository's own folder, not read where only something is looked at: hooks are switched off, submodules
-# not entered, and the other two belong to other programs. All are places where links are usual.
+# Of a repository's own folder, not read where only something is looked at, unless a revision is called like a
+# file in it: hooks are switched off, submodules not entered, and the other two belong to other programs. In all
+# of these links are usual.
 _NOT_READ = frozenset({"hooks", "modules", "annex", "lfs"})
 _MONITOR = "fsmonitor--daemon.ipc"
 _MOST_ENTRIES = 200_000
@@ -75,32 +76,35 @@ class Repository:
     git_folder: str
     shared: str
 
-    def require_own_state(self) -> None:
+    def require_own_state(self, named: frozenset[str] = frozenset()) -> None:
         """Raises UnsafeRepository where git would read another place for this repository.
 
         Git shows objects, and the state of merges, rebases and branches, as it finds them in the repository's
-        folder, and follows links there. Looks at the names of all files in it.
+        folder, and follows links there. Looks at the names of all files in it, also in folders that are only
+        read where they are `named`.
         """
         marker = os.path.join(self.top, ".git")
         is_own = self.shared == marker and not os.path.islink(marker)
         if not is_own and not self._is_linked_from(marker):
             raise UnsafeRepository(f"{marker} leads to a repository elsewhere, which git would show")
-        for number, entry in enumerate(self._state()):
+        for number, entry in enumerate(self._state(_NOT_READ - named)):
             if number == _MOST_ENTRIES:
                 raise UnsafeRepository(f"{self.shared} has too many files to look through")
             _require_own(entry)
+            if entry.name == "commondir" and _shared_folder(os.path.dirname(entry.path)) != self.shared:
+                raise UnsafeRepository(f"{entry.path} leads to a repository elsewhere, which git would show")
         alternates = os.path.join(self.shared, "objects", "info", "alternates")
         if os.path.lexists(alternates):
             raise UnsafeRepository(f"{alternates} names another repository, which git may show")
 
-    def _state(self) -> Iterator[os.DirEntry[str]]:
+    def _state(self, passed_by: frozenset[str]) -> Iterator[os.DirEntry[str]]:
         """All that is in the repository's folder, as far as git reads it where it only looks."""
         folders = {self.shared, self.git_folder}
         while folders:
             folder = folders.pop()
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    if folder == self.shared and entry.name in _NOT_READ:
+                    if folder == self.shared and entry.name in passed_by:
                         continue
                     yield entry
                     if entry.is_dir(follow_symlinks=False):
@@ -132,6 +136,11 @@ class Repository:
             return IndexSummary((), ())
         except (OSError, ValueError) as error:
             raise UnsafeRepository(f"{path} cannot be read: {error}") from error
+
+
+def named_folders(words: Iterable[str]) -> frozenset[str]:
+    """The folders of a repository that words may name a file of: git takes any such file for a revision."""
+    return frozenset(name for name in _NOT_READ if any(f"{name}/" in word.casefold() for word in words))
 
 
 def find_repository(folder: str) -> Repository | None:

@@ -24,6 +24,7 @@ LOOKING = [
     "git stash list",
     "git diff",
 ]
+_DIGITS = "0123456789" * 4  # as old tokens have them
 # What must be there as well for git to show it.
 _WITH = {
     "rebase-merge": ("head-name", "onto"),
@@ -139,6 +140,43 @@ async def test_what_git_does_not_read_may_be_linked(
     verdict = await judge("git status && git log -p", repository)
 
     assert verdict.is_read_only, verdict.reason
+
+
+@pytest.mark.parametrize("folder", ["hooks", "modules", "lfs", "annex"])
+async def test_a_revision_that_is_called_like_a_linked_file_is_asked_about(
+    folder: str, repository: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_text(f"{_DIGITS}\n")
+    (repository / ".git" / folder).mkdir(exist_ok=True)
+    (repository / ".git" / folder / "x").symlink_to(tmp_path / "secret")
+
+    verdict = await judge(f"git rev-parse {folder}/x", repository)
+    other = await judge("git rev-parse HEAD", repository)
+
+    told = run_as_judged(f"git rev-parse {folder}/x", repository, READ_ONLY_ENVIRONMENT).stdout
+    assert told.strip() == _DIGITS
+    assert not verdict.is_read_only
+    assert other.is_read_only, other.reason
+
+
+async def test_another_working_tree_does_not_lead_to_another_repository(
+    repository: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere" / "refs").mkdir(parents=True)
+    (tmp_path / "elsewhere" / "refs" / "secret").write_text(f"{_DIGITS}\n")
+    tree = repository / ".git" / "worktrees" / "x"
+    tree.mkdir(parents=True)
+    (tree / "gitdir").write_text(f"{tmp_path / 'x' / '.git'}\n")
+    (tree / "HEAD").write_text("ref: refs/secret\n")
+    (tree / "commondir").write_text(f"{tmp_path / 'elsewhere'}\n")
+
+    verdict = await judge("git worktree list --porcelain", repository)
+    plain = await judge("git worktree list", repository)
+
+    told = run_as_judged("git worktree list --porcelain", repository, READ_ONLY_ENVIRONMENT).stdout
+    assert _DIGITS in told
+    assert not verdict.is_read_only
+    assert "commondir" in plain.reason
 
 
 async def test_a_rebase_that_is_really_going_on_is_shown(repository: Path) -> None:
