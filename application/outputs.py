@@ -10,7 +10,7 @@ from application.ports import BlobStore, LineSource
 from domain.errors import BlobError
 from domain.json_text import size_of
 from domain.output import Inline, OutputLimits, Printed, Spilled, Stored, Text, ToolOutput
-from domain.summary import is_long, summary_of, text_of
+from domain.summary import both_ends, is_long, summary_of, text_of
 from domain.tool import ToolDefinition
 
 _REFERENCE = re.compile(r"\[blob:(?P<id>[0-9a-f-]+)\][^\n]*")
@@ -74,10 +74,11 @@ class Outputs:
         except BlobError as error:  # losing the output would be worse than a long conversation
             return Kept(text=text_of(promoted), trouble=f"an output could not be stored: {error}")
         self._kept.add(blob_id)
-        summary = promoted.summary or summary_of(promoted.content, blob_id, limits)
-        if f"[blob:{blob_id}]" not in summary:
-            summary = f"[blob:{blob_id}] {summary}"
-        return Kept(text=summary, blob_id=blob_id, size_bytes=len(text_of(promoted).encode("utf-8", "replace")))
+        return Kept(
+            text=_summary(promoted, blob_id, limits),
+            blob_id=blob_id,
+            size_bytes=len(text_of(promoted).encode("utf-8", "replace")),
+        )
 
     async def set_aside(self, text: str, most_bytes: int) -> Kept | None:
         """What may stand for an output that is in the conversation already: its summary, or as much of both
@@ -102,6 +103,17 @@ class Outputs:
         _, _, shown = summary_of(Text(output.text), output.blob_id, limits).partition("\n")
         text = f"[blob:{output.blob_id}] text | {output.lines} lines\n{shown}"
         return Kept(text=text, blob_id=output.blob_id, size_bytes=output.size_bytes)
+
+
+def _summary(stored: Stored, blob_id: str, limits: OutputLimits) -> str:
+    """The summary that the tool gave, within the limit and behind the id; else one of the content."""
+    if not stored.summary:
+        return summary_of(stored.content, blob_id, limits)
+    reference = f"[blob:{blob_id}]"
+    given = stored.summary if reference in stored.summary else f"{reference} {stored.summary}"
+    if not is_long(given, limits.summary_bytes):
+        return given
+    return f"{reference} {both_ends(stored.summary, limits.summary_bytes - size_of(reference) - 1)}"
 
 
 def _promoted(output: str | ToolOutput, inline_bytes: int) -> Inline | Stored | Spilled:

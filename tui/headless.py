@@ -17,6 +17,7 @@ from domain.events import (
     CallStarted,
     ErrorOccurred,
     Event,
+    HookRan,
     RetryScheduled,
     SessionFinished,
     SessionResumed,
@@ -69,6 +70,11 @@ class HeadlessPrinter:
         match event:
             case ErrorOccurred(message=message):
                 _print(f"quorum: {printable(message)}", sys.stderr)
+            case HookRan(answer="error", hook=hook, point=point, reason=reason) if not self._quiet:
+                _print(
+                    f"quorum: the hook {printable(hook)} failed at {point}: {printable(reason or '')}",
+                    sys.stderr,
+                )
             case RetryScheduled(reason=reason, delay_secs=delay) if not self._quiet:
                 _print(f"quorum: {printable(reason)}; trying again in {delay:.0f} s", sys.stderr)
             case CallStarted() if self._verbose:

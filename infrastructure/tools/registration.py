@@ -98,10 +98,19 @@ def _definition(candidate: object, label: str) -> ToolDefinition:
         raise ConfigError(f"{label} has the risk {definition.risk!r}; give RiskLevel.LOW or RiskLevel.HIGH")
     if not all(isinstance(parameter, ToolParameter) for parameter in definition.parameters):
         raise ConfigError(f"{label} has parameters that are none; give each as a ToolParameter")
+    if not isinstance(definition.description, str) or not callable(definition.access):
+        raise ConfigError(f"{label} needs a text as description and a function as access")
+    for name in ("timeout_secs", "inline_bytes", "summary_bytes"):
+        if not _is_limit(getattr(definition, name)):
+            raise ConfigError(f"{label} has an unusable {name}; give a number that is not negative, or None")
     names = [parameter.name for parameter in definition.parameters]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ConfigError(f"{label} has two parameters named {twice!r}; rename one of them")
     return definition
+
+
+def _is_limit(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and value >= 0)
 
 
 def _require_coroutine(candidate: object, method: str, expected: tuple[str, str], label: str) -> None:

@@ -77,6 +77,16 @@ async def test_D13_a_tool_may_return_text_or_an_explicit_output() -> None:
     assert stored.results[0].output == f"[blob:{blob_id}] three numbers"
 
 
+async def test_the_summary_that_a_tool_gives_is_bounded_too() -> None:
+    store = FakeBlobStore()
+
+    stored = await Bench(returning(Stored(Text("x"), "word " * 1000)), store=store).run(("read", {}))
+
+    [blob_id] = store.contents
+    assert stored.results[0].output.startswith(f"[blob:{blob_id}] ")
+    assert len(stored.results[0].output.encode()) <= 400
+
+
 async def test_D14_printed_json_stays_text_and_errors_are_promoted_too() -> None:
     store = FakeBlobStore()
 

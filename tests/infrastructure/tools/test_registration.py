@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import pytest
 
@@ -165,6 +166,22 @@ def test_a_risk_and_parameters_of_the_wrong_kind_are_refused():
     assert "has the risk 'low'; give RiskLevel.LOW" in refusal(Probe(definition))
     assert "give each as a ToolParameter" in refusal(Probe(named))
     assert "has two parameters named 'a'" in refusal(Probe(a_definition("probe", RiskLevel.LOW, "a", "b", "a")))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"description": None}, "needs a text as description"),
+        ({"access": None}, "a function as access"),
+        ({"timeout_secs": "5"}, "unusable timeout_secs"),
+        ({"inline_bytes": -1}, "unusable inline_bytes"),
+        ({"summary_bytes": True}, "unusable summary_bytes"),
+    ],
+)
+def test_a_definition_with_values_of_the_wrong_kind_is_refused(wrong, said):
+    definition = replace(a_definition("probe", RiskLevel.LOW), **wrong)
+
+    assert said in refusal(Probe(definition))
 
 
 async def test_a_risky_tool_that_cannot_seal_is_reviewed_as_unsealed_and_runs_as_itself():
