@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 _NUMBER = re.compile(r"-[0-9]+")
-_PUNCTUATION = ("(", ")", "!")
+# Part of an expression to `find`, and no path. To others they are paths, and may exist.
+_PUNCTUATION = frozenset({"(", ")", "!"})
 _EXCLUDING = re.compile(r"![^!]")
 
 
@@ -66,9 +67,10 @@ class CommandSpec:
     `options` lists them: `-a` alone, `-n=` with a value, `-f=@` with a path that is read, `--color=?` with a
     value that can only be attached, `-NUM` for `-5`. `searching` are options that make it read folders whole,
     `needed` are those of which one must be there. `no_text` are options in whose presence the first operand is
-    a path already. `first` is what the first operand must look like, in full. `narrowing` options hold a
-    pattern of the names of files read, beside `widening` ones it may select others as well, and `revealing`
-    ones make a search enter hidden files and folders too.
+    a path already. `first` is what the first operand must look like, in full, and `values` what the texts that
+    options take must look like. `narrowing` options hold a pattern of the names of files read, beside
+    `widening` ones it may select others as well, and `revealing` ones make a search enter hidden files and
+    folders too.
     `default` says that without a path it reads the working directory. `obsolete` are words that it reads in a
     syntax of its own and that are refused, unless they are the value of an option.
 
@@ -90,6 +92,7 @@ class CommandSpec:
     widening: frozenset[str] = frozenset()
     revealing: frozenset[str] = frozenset()
     first: re.Pattern[str] | None = None
+    values: re.Pattern[str] | None = None
     obsolete: re.Pattern[str] | None = None
     permutes: bool = False
 
@@ -229,10 +232,16 @@ class _WordReader:
 
     def _set(self, option: str, value: str) -> None:
         self._add(option)
-        if self._known[option] is _Value.PATH:
+        if self._known[option] is not _Value.PATH:
+            self._require_plain_value(option, value)
+        else:
             self._found.paths.append(PathUse(value, Reading.FILE))
         if option in self._spec.narrowing:
             self._found.narrowing.append(value)
+
+    def _require_plain_value(self, option: str, value: str) -> None:
+        if self._spec.values is not None and not self._spec.values.fullmatch(value):
+            raise NotReadOnly(f"{self._name} {option} {value} is not known only to read")
 
     def _unknown(self, option: str, word: str) -> NotReadOnly:
         return NotReadOnly(f"{self._name} {option} is not known only to read", word)
@@ -255,8 +264,8 @@ def _operand_paths(spec: CommandSpec, name: str, found: _Found) -> Iterator[Path
     # A pattern that is no plain ending may name hidden files.
     if reading is Reading.VISIBLE_BELOW and (spec.revealing & found.options or (wanted and not only)):
         reading = Reading.ALL_BELOW
-    if not operands and (spec.default or searches):
-        operands = ["."]
+    if not set(operands) - _PUNCTUATION and (spec.default or searches):
+        operands = [*operands, "."]
     # A lone dash is a file to some commands, and standard input to others: then there is nothing to object to.
     late = [] if spec.operands in (Operands.NONE, Operands.TEXTS) else found.late
     for operand in (*operands, *late):
@@ -265,8 +274,6 @@ def _operand_paths(spec: CommandSpec, name: str, found: _Found) -> Iterator[Path
 
 def _paths_among(spec: CommandSpec, name: str, found: _Found) -> list[str]:
     operands = found.operands
-    if spec.style is Style.WHOLE_WORDS:
-        operands = [operand for operand in operands if operand not in _PUNCTUATION]
     if spec.most_operands is not None and len(operands) > spec.most_operands:
         raise NotReadOnly(f"{name} may write to {operands[spec.most_operands]}")
     if operands and spec.first is not None and not spec.first.fullmatch(operands[0]):

@@ -130,6 +130,8 @@ READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
         operands=Operands.TEXTS,
         most_operands=1,
         first=re.compile(r"\+.*", re.DOTALL),
+        # A time zone may be the name of any file.
+        values=re.compile(r"(?!.*TZ=).*", re.DOTALL),
     ),
     "df": CommandSpec(
         options="-h -H -k -m -T -i -P -a -l --human-readable --inodes --print-type --total --output=?",
@@ -216,7 +218,8 @@ READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
     ),
     "tac": CommandSpec(options="-b -r -s= --before --regex --separator="),
     "tail": CommandSpec(
-        options="-n= -c= -q -v -z -NUM --lines= --bytes= --quiet --silent --verbose", obsolete=_OLD_TAIL
+        options="-n= -c= -q -v -z -NUM --lines= --bytes= --quiet --silent --verbose",
+        obsolete=_OLD_TAIL,
     ),
     "test": CommandSpec(
         options="-a -b -c -d -e -f -g -h -k -L -o -p -r -s -S -u -w -x -O -G -N -n -z -nt -ot -ef",

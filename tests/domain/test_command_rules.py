@@ -248,6 +248,8 @@ def test_every_listed_option_is_taken_and_every_path_among_them_is_seen(name: st
         ("tail", ("+f", "a")),
         ("tail", ("-cf", "a")),
         ("tail", ("-5f", "a")),
+        ("date", ("-d", 'TZ="/x" now')),
+        ("date", ("--date=TZ=/x",)),
         ("wc", ("--files0-from=a",)),
         ("date", ("-s", "x")),
         ("date", ("0101",)),

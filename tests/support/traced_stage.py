@@ -198,6 +198,8 @@ class TracedStage:
             "link_env": ".env",
             "dash/-": "../../outside/secret",
             "2": "../outside",
+            "(": "../outside",
+            "!": "../outside",
         }
         for name, target in links.items():
             (root / name).symlink_to(target)

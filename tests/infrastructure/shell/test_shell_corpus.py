@@ -287,6 +287,9 @@ ATTACKS = {
             for reader in ("rev", "column", "ls", "tree", "cat", "grep x", "wc -l")
         ),
         "cd linked_dash && cat < -",
+        # To find these are parts of an expression, to others they are files.
+        *(f"cd linked_signs && {lister} {sign}" for lister in ("tree", "ls") for sign in ("'('", "')'", "'!'")),
+        "cd linked_signs && test -e '!'",
         # A number in front of a redirection is no operand.
         "cd 0</dev/null && cat .bash_history",
         "cd 0>/dev/null && ls",
@@ -447,6 +450,9 @@ def workspace(tmp_path: Path) -> Path:
     (root / "looks_harmless").symlink_to(root / ".env")
     (root / "linked_dash").mkdir()
     (root / "linked_dash" / "-").symlink_to(tmp_path / "secret")
+    (root / "linked_signs").mkdir()
+    for name in ("(", ")", "!"):
+        (root / "linked_signs" / name).symlink_to(tmp_path)
     os.mkfifo(root / "a_pipe")
     return root
 
