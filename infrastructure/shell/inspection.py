@@ -37,9 +37,11 @@ class Inspection:
     def objection(self, command: SimpleCommand) -> str | None:
         """Why a command is not known only to read what may be read; None where it is."""
         self._places.reach(command)
+        # The shell opens what is redirected before it runs the command, which may be `cd`.
+        folders = self._places.now
         steps = [
             partial(self._inspect_words, command.words),
-            *(partial(self._inspect_redirect, redirect) for redirect in command.redirects),
+            *(partial(self._inspect_redirect, redirect, folders) for redirect in command.redirects),
         ]
         objections = [_objection_to(step) for step in steps]
         return next((objection for objection in objections if objection is not None), None)
@@ -61,13 +63,14 @@ class Inspection:
         else:
             raise NotReadOnly(f"{shown(name)} is not known only to read")
 
-    def _inspect_redirect(self, redirect: Redirect) -> None:
+    def _inspect_redirect(self, redirect: Redirect, folders: Sequence[str]) -> None:
         if redirect.is_harmless:
             return
         if redirect.only_reads:
-            self._see(PathUse(redirect.target, Reading.FILE))
+            for folder in folders:
+                self._see_from(folder, PathUse(redirect.target, Reading.FILE))
             return
-        paths = [os.path.realpath(os.path.join(folder, redirect.target)) for folder in self._places.now]
+        paths = [os.path.realpath(os.path.join(folder, redirect.target)) for folder in folders]
         self.written.extend(paths)
         raise NotReadOnly(f"it writes {shown(paths[-1])}")
 

@@ -188,6 +188,7 @@ REDIRECTS = (
         " 2>&1</dev/null",
     ),
 )
+TOUCHING = ("</dev/null", ">/dev/null", "<a", "<x.py", "<>a", ">&1")
 JOINTS = (" && ", " && ", " | ", " | ", "; ", ";", " || ", "&&", "|", " & ", " |& ", "\n", " ! ")
 FRAMES: Sequence[Callable[[str], str]] = (
     lambda line: f"f() {{ {line}; }}; f",
@@ -222,15 +223,34 @@ class CommandTexts:
     def _command(self) -> str:
         if self._chance(0.03):
             name, words = self._random.choice(UNLISTED), [self._random.choice(PLAIN_OPERANDS)]
+        elif self._chance(0.06):
+            name, words = "command", self._words_behind_command()
+        elif self._chance(0.04):
+            name, words = (
+                "cd",
+                [self._random.choice(("sub", "dash", "plain", "0", "link_dir", "-", ".git"))][
+                    : self._random.randint(0, 4)
+                ],
+            )
         elif self._chance(0.08):
             name, words = "git", self._words_of_git()
         else:
-            name = "command" if self._chance(0.05) else self._random.choice(_NAMES)
+            name = self._random.choice(_NAMES)
             words = self._words(name, READ_ONLY_COMMANDS[name].options if name != "cd" else "")
         line = " ".join((name, *map(self._quoted, words)))
+        if self._chance(0.08):
+            # To bash the number is a descriptor, to a reader of words it is one of them.
+            line += " " + self._random.choice(("0", "1", "2", "12")) + self._random.choice(TOUCHING)
         while self._chance(0.12):
             line += self._random.choice(REDIRECTS)
         return line
+
+    def _words_behind_command(self) -> list[str]:
+        words = [self._random.choice(UNLISTED), self._random.choice(PLAIN_OPERANDS)]
+        if self._chance(0.3):
+            words = ["eval", "touch pwn #"]
+        words.insert(self._random.randint(0, len(words)), self._random.choice(("-v", "-V", "--", "-p")))
+        return words
 
     def _words_of_git(self) -> list[str]:
         command = self._random.choice(_OPTION_OF_GIT)

@@ -287,6 +287,9 @@ ATTACKS = {
             for reader in ("rev", "column", "ls", "tree", "cat", "grep x", "wc -l")
         ),
         "cd linked_dash && cat < -",
+        # A redirection is opened before the folder changes.
+        "cd sub < ../secret && ls",
+        "cd sub < link_to_outside; ls",
         # To find these are parts of an expression, to others they are files.
         *(f"cd linked_signs && {lister} {sign}" for lister in ("tree", "ls") for sign in ("'('", "')'", "'!'")),
         "cd linked_signs && test -e '!'",
@@ -402,6 +405,7 @@ READ_ONLY = [
     "ls plain -la",
     "command -v -- git",
     "cat '0' </dev/null",
+    "cd sub < a && ls",
     "wc -l a 'a b'",
     "cat nowhere",
     "cat /dev/null",
