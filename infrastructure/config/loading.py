@@ -16,7 +16,7 @@ from domain.errors import ConfigError
 from domain.trust import Standing, TrustQuestion
 from infrastructure.config.environment import provider_addresses, settings_in
 from infrastructure.config.paths import ConfigLocations, is_present, locate, standing_place
-from infrastructure.config.project_trust import Restrained, let_in, passwords, restrained
+from infrastructure.config.project_trust import WHY, Restrained, let_in, passwords, restrained
 from infrastructure.config.quorum_table import out_of_reach
 from infrastructure.config.schema import Settings
 from infrastructure.config.toml_file import TomlFile
@@ -50,6 +50,8 @@ class LoadedSettings:
     sentences about what a project file wanted and may not; `files` are the files read, weakest first.
     `standing` is that of the project's file, None where none was read; `question` is to be put to the person
     where an untrusted one wants what only a trusted one may have. `sources` are the files by their origin.
+    `covered` are the values that an untrusted project's file replaced, by their dotted keys: they count where
+    its own turn out to be wrong only when they are used.
     """
 
     settings: Settings
@@ -60,6 +62,7 @@ class LoadedSettings:
     standing: Standing | None = None
     question: TrustQuestion | None = None
     sources: Mapping[str, TomlFile] = field(default_factory=dict)
+    covered: Mapping[str, object] = field(default_factory=dict)
 
     def place(self, path: KeyPath) -> str:
         """Where a value came from, as `origins` says it, with the line where that is a file."""
@@ -114,6 +117,9 @@ def load_settings(
         standing=stack.standing,
         question=stack.question,
         sources=MappingProxyType(stack.sources),
+        covered=MappingProxyType(
+            {key: value for key, value in stack.covered.items() if origins[key] == str(locations.project)}
+        ),
     )
 
 
@@ -136,6 +142,7 @@ class _Stack:
     files: list[Path] = field(default_factory=list)
     standing: Standing | None = None
     question: TrustQuestion | None = None
+    covered: dict[str, object] = field(default_factory=dict)
 
     def read(self, path: Path) -> Checked:
         return self.check(self.file(path))
@@ -164,10 +171,14 @@ class _Stack:
             outcome = let_in(source.assignments, self.values, file=path, user_file=user_file)
             self.lay(replace(source, assignments=list(outcome.assignments)))
         else:
-            self.problems += source.problems
+            # Whoever made the file is a stranger: what is wrong in it must not keep the person from their work.
+            self.warnings += [
+                f"{problem}; the file {WHY[known]}, so this is ignored" for problem in source.problems
+            ]
             outcome = restrained(
                 source.assignments, self.values, file=path, user_file=user_file, standing=known
             )
+            self.covered = {dotted(one.path): self.values[one.path].value for one in outcome.assignments}
             self.put(outcome.assignments)
             self.question = _question(place, file.digest, known, outcome)
         self.warnings += outcome.warnings

@@ -19,10 +19,11 @@ from infrastructure.config.web_address import is_web_address
 
 # Each of these lets run what the other asks about, so that neither is stricter.
 _APART = frozenset({Mode.ACCEPT_EDITS.value, Mode.QUORUM.value})
-_WHY = {
+WHY = {
     Standing.UNKNOWN: "is not trusted",
     Standing.CHANGED: "has changed since you trusted it",
 }
+"""Why a project's file is held to less, as the end of a sentence about it."""
 
 _Names: TypeAlias = "tuple[str, ...]"
 
@@ -78,7 +79,7 @@ def restrained(
     if own:
         warnings.insert(0, _not_its_own(own, file, user_file))
     if forbidden:
-        warnings.insert(0, _forbidden(forbidden, file, _WHY[standing]))
+        warnings.insert(0, _forbidden(forbidden, file, WHY[standing]))
     return Restrained(tuple(kept), tuple(warnings), tuple(wants_of(wanted)))
 
 

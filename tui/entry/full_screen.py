@@ -14,6 +14,7 @@ import threading
 from codecs import lookup
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -198,16 +199,7 @@ class _Sessions:
         record = await asyncio.to_thread(self._opened, loaded, choice)
         try:
             container = await asyncio.to_thread(self._composed, loaded, person, observer, record)
-            if self._is_first:  # later on they are what the person has made of them
-                tui = loaded.settings.tui
-                self.adopt(
-                    theme=tui.theme,
-                    notifications=tui.notifications,
-                    notify_by=tui.notify_by,
-                    layout=tui.layout,
-                    screen_reader=tui.screen_reader,
-                )
-                self.rebind(tui.keys)
+            notices = self._adopted(loaded) if self._is_first else ()
             agent: AgentSession = container.agent()
             await agent.open()
         except BaseException:
@@ -218,8 +210,36 @@ class _Sessions:
         self._checks.add(check)
         check.add_done_callback(self._checks.discard)
         told = container.record().told
-        _tell((*told, *loaded.warnings, *container.saved_rules().warnings), observer)
+        _tell((*told, *loaded.warnings, *notices, *container.saved_rules().warnings), observer)
         return agent
+
+    def _adopted(self, loaded: LoadedSettings) -> tuple[str, ...]:
+        """Have the app take over its settings; returns a sentence about what of an untrusted file is ignored.
+
+        It is for the first session: later on they are what the person has made of them.
+        """
+        from domain.errors import ConfigError
+
+        tui = loaded.settings.tui
+        notices: tuple[str, ...] = ()
+        adopt = partial(
+            self.adopt,
+            notifications=tui.notifications,
+            notify_by=tui.notify_by,
+            layout=tui.layout,
+            screen_reader=tui.screen_reader,
+        )
+        try:
+            adopt(theme=tui.theme)
+        except ConfigError as error:
+            if "tui.theme" not in loaded.covered:
+                raise
+            notices = (
+                f"{loaded.place(('tui', 'theme'))}: {error}; the file is not trusted, so this is ignored",
+            )
+            adopt(theme=loaded.covered["tui.theme"])
+        self.rebind(tui.keys)
+        return notices
 
     def _opened(self, loaded: LoadedSettings, choice: SessionChoice) -> SessionRecord:
         """Runs in a thread, as all that is imported late or waits for a disk."""

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from domain.trust import Standing
 from infrastructure.config.web_table import WebTable
 from tests.support.settings_machine import Machine
 
@@ -83,6 +84,7 @@ def test_a_word_that_is_nearly_right_is_corrected(machine: Machine):
 
 def test_all_problems_of_all_sources_are_told_together(machine: Machine):
     machine.user("[agent]\nmax_tool_turns = 0\n[review]\nmood = 1\n")
+    machine.standing = Standing.TRUSTED
     machine.project("tui.notifications = 'yes'")
     machine.environ["QUORUM_AGENT__MAX_TURNS"] = "3"
 
@@ -220,9 +222,55 @@ KEEPS_BUSY = {
 
 @pytest.mark.parametrize(("text", "sentence"), KEEPS_BUSY.values(), ids=KEEPS_BUSY)
 def test_a_strange_file_cannot_keep_the_start_waiting(text: str, sentence: str, machine: Machine):
+    machine.standing = Standing.TRUSTED
     machine.project(text)
 
     assert sentence in machine.refusal()
+
+
+WRONG = {
+    "a word": ("[tui]\nlayout = 'round'", "tui.layout must be"),
+    "a type": ("[models]\ndecision = 3", "models.decision must be"),
+    "a key": ("[tui]\nthem = 'x'", "there is no setting tui.them"),
+    "a hook": ("[[hooks]]\nevent = 'never'\ncommand = ['x']", "hooks[0].event must be"),
+    "a rule": ("[permissions]\ndeny = ['run_command(* x)']", "is no rule"),
+    "a server": ("[providers.x]\ntype = 'y'", "providers.x.type must be"),
+    "a table": ("tools = 3", "tools must be a table"),
+}
+
+
+@pytest.mark.parametrize(("text", "sentence"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize("standing", [Standing.UNKNOWN, Standing.CHANGED])
+def test_what_is_wrong_in_a_file_that_is_not_trusted_is_a_notice_and_no_error(
+    text: str, sentence: str, standing: Standing, machine: Machine
+):
+    machine.user("agent.max_tool_turns = 7")
+    machine.standing = standing
+    machine.project(text)
+
+    loaded = machine.load()
+
+    (warning,) = (one for one in loaded.warnings if sentence in one)
+    assert warning.startswith(f"{machine.project_file}:")
+    assert warning.endswith("so this is ignored")
+    assert loaded.settings.agent.max_tool_turns == 7
+
+
+@pytest.mark.parametrize(("text", "sentence"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_in_a_trusted_file_is_an_error(text: str, sentence: str, machine: Machine):
+    machine.standing = Standing.TRUSTED
+    machine.project(text)
+
+    assert sentence in machine.refusal()
+
+
+def test_a_value_that_an_untrusted_file_replaces_is_kept_for_where_its_own_turns_out_wrong(machine: Machine):
+    machine.user("tui.theme = 'nord'")
+    machine.project("tui.theme = 'nosuch'")
+
+    assert machine.load().covered == {"tui.theme": "nord"}
+    machine.standing = Standing.TRUSTED
+    assert machine.load().covered == {}
 
 
 def test_what_looks_deep_in_a_text_or_a_comment_is_read(machine: Machine):
