@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from application.attachments import Attachments
 from application.cancellation import absorb_cancellation, to_its_end, whole
@@ -22,7 +23,7 @@ from application.switchable_session import GO_ON
 from application.tool_runtime import ToolBatch, ToolRuntime
 from domain.conversation import AssistantMessage, ToolResults, UserMessage
 from domain.errors import ConversationError, HookAborted, LedgerError, ProviderError, RequestSkipped
-from domain.events import ErrorOccurred, TurnFinished, TurnStarted
+from domain.events import ErrorOccurred, PromptsQueued, TurnFinished, TurnStarted
 from domain.hook import ContinueWithMessages
 from domain.report import MAX_TOOL_TURNS, RunReport
 from domain.response import LlmResponse, StopKind, ToolUseBlock
@@ -92,6 +93,7 @@ class RunAgent:
         """
         if self._recovery is not None:
             await self._close(self._recovery.given_up())
+        await self._say_unsaid_prompts()
         self._prompts.append(prompt)
         said = self.attachments.said(prompt)
         return await self._turn(prompt, lambda tally: self._say(said, tally), said)
@@ -103,15 +105,35 @@ class RunAgent:
 
         Where the turn ends before that, it stays among `unsaid`, and nothing says it any more.
         """
+        before, unsent = self.unsaid, list(self.unsent)
+        if text in unsent[len(before) :]:  # it waited as a prompt until now
+            unsent.remove(text)
         self._dialogue.words.add(Word(self.attachments.said(text)))
+        self._record_unsent([*before, text, *unsent[len(before) :]])
 
     @property
     def unsaid(self) -> tuple[str, ...]:
         """What was said into the running turn and no request has carried yet, oldest first."""
         return tuple(said.text for said in self._dialogue.words.unsaid)
 
+    @property
+    def unsent(self) -> tuple[str, ...]:
+        """What the person has sent, or had given back to edit, and no request carries yet, oldest first: also
+        what a process before this one left."""
+        return self._events.state.unsent
+
+    def queue(self, prompts: Sequence[str]) -> None:
+        """These wait in the front end, to be sent or edited: all of them. They are on record from now on,
+        behind what is `unsaid`, until a turn begins with them."""
+        self._record_unsent([*self.unsaid, *prompts])
+
+    def _record_unsent(self, prompts: Sequence[str]) -> None:
+        if tuple(prompts) != self.unsent:
+            self._events.note(PromptsQueued(prompts=tuple(prompts)))
+
     def take_back(self) -> str | None:
-        """Remove what was said into the turn last, if no request has carried it yet."""
+        """Remove what was said into the turn last, if no request has carried it yet. It is `unsent` until the
+        front end says otherwise."""
         said = self._dialogue.words.take_back()
         return None if said is None else said.text
 
@@ -124,8 +146,9 @@ class RunAgent:
         """
         if self.has_pending:
             return await self.take_up()
-        if (unsaid := self._unsaid_prompt) is not None:
-            said = self.attachments.said_before(unsaid)
+        if unsaid := self._unsaid_prompts:
+            await self._say_unsaid_prompts(but_last=True)
+            said = self.attachments.said_before(unsaid[-1])
             return await self._turn("", lambda tally: self._say(said, tally), said)
         messages = self._conversation.messages
         if not messages:
@@ -134,10 +157,16 @@ class RunAgent:
         return await self._turn("", lambda tally: self._say(content, tally))
 
     @property
-    def _unsaid_prompt(self) -> str | None:
-        """The last prompt, where the process that took it up died before it could say it."""
+    def _unsaid_prompts(self) -> tuple[str, ...]:
+        """The last prompts, oldest first, where the process that took them up died before it could say them."""
         held = (turn for turn in reversed(self._events.state.turns) if turn.prompt and not turn.undone)
-        return next((turn.prompt if not turn.said else None for turn in held), None)
+        return tuple(turn.prompt for turn in takewhile(lambda turn: not turn.said, held))[::-1]
+
+    async def _say_unsaid_prompts(self, *, but_last: bool = False) -> None:
+        """Put them into the conversation, before anything that is said after them."""
+        prompts = self._unsaid_prompts
+        for prompt in prompts[:-1] if but_last else prompts:
+            await self._dialogue.add(self.attachments.said_before(prompt))
 
     async def take_up(self) -> RunReport:
         """Ask again what was asked when the process before this one ended, and go on from there.
@@ -174,6 +203,7 @@ class RunAgent:
         It stays unsaid where a review waits: nothing may come before the results of its calls.
         """
         if not self._conversation.open_calls:
+            await self._say_unsaid_prompts()
             await self._dialogue.add(UserMessage(text))
 
     def return_to(self, turn: PastTurn) -> None:

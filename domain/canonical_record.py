@@ -32,6 +32,7 @@ from domain.events import (
     OwnCommandFinished,
     OwnCommandProgressed,
     OwnCommandStarted,
+    PromptsQueued,
     QuorumConcluded,
     ReasoningDelta,
     ResponseCompleted,
@@ -163,6 +164,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | SandboxChecked()
             | OwnCommandStarted()
             | OwnCommandFinished()
+            | PromptsQueued()
         ):
             return True
         case UsageCounted() | ErrorOccurred():

@@ -186,6 +186,20 @@ class TurnStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PromptsQueued:
+    """What the person has sent and no request carries yet, oldest first: all of it, in place of what this event
+    said before.
+
+    A prompt leaves the list with its `TurnStarted`, a word said into a running turn with its `MessageAdded`.
+    The prompt of a turn that is taken back joins it, for it comes back to be edited.
+    """
+
+    type: ClassVar = "prompts_queued"
+    durable: ClassVar = True
+    prompts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxChecked:
     """It became known whether commands run in a sandbox. `told` is one sentence for the person."""
 
@@ -479,6 +493,7 @@ Event: TypeAlias = (
     | FilesKept
     | FilesRestored
     | SessionRewound
+    | PromptsQueued
     | SandboxChecked
     | ModeChanged
     | ModelChanged

@@ -27,6 +27,7 @@ from domain.events import (
     OwnCommandFinished,
     OwnCommandProgressed,
     OwnCommandStarted,
+    PromptsQueued,
     QuorumConcluded,
     ReasoningDelta,
     ResponseCompleted,
@@ -68,6 +69,7 @@ class Replay:
         self._values: Mapping[str, JsonValue] = {}
         self._spending = Spending()
         self._blobs: set[str] = set()
+        self._unsent: tuple[str, ...] = ()
         self._responses = 0
         self._finished = True
         self._state: SessionState | None = None
@@ -94,6 +96,7 @@ class Replay:
                 last_written=dict(self._turns.last_written),
                 mended=tuple(self._conversation.mended),
                 own_commands=self._own_commands.left,
+                unsent=self._unsent,
             )
         return self._state
 
@@ -110,7 +113,10 @@ class Replay:
                 self._model = event.model
             case TurnStarted():
                 self._turns.begin(event.prompt, at_ms, self._conversation.moment(), self._values)
+                self._send(event.prompt)
                 self._finished = False
+            case PromptsQueued():
+                self._unsent = event.prompts
             case MessageAdded():
                 self._add(event)
             case OwnCommandStarted():
@@ -162,10 +168,17 @@ class Replay:
         self._conversation.add(event.message)
         if event.steers and isinstance(event.message, UserMessage):
             self._turns.steer(event.message.text)
+            self._send(event.message.text)
         if event.command_id is not None:
             self._own_commands.tell(event.command_id)
         else:
-            self._turns.say()
+            self._turns.say(event.message.text if isinstance(event.message, UserMessage) else None)
+
+    def _send(self, text: str) -> None:
+        """This is in a request from now on, and waits no more."""
+        if text in self._unsent:
+            place = self._unsent.index(text)
+            self._unsent = (*self._unsent[:place], *self._unsent[place + 1 :])
 
     def _rewind(self, event: SessionRewound) -> None:
         if not event.conversation:
@@ -176,6 +189,7 @@ class Replay:
         else:
             self._conversation.restore(turn.before)
             self._values = turn.values_before
+            self._unsent = (turn.prompt, *self._unsent) if turn.prompt else self._unsent
             self._finished = True
 
 

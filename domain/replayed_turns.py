@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TypeAlias, assert_never
 
 from domain.conversation import Message
@@ -78,11 +79,14 @@ class ReplayedTurns:
         if self._turns:
             self._turns[-1].steered.append(text)
 
-    def say(self) -> None:
-        """Something of the present turn was said, and with it the prompt that it goes on with."""
-        for turn in reversed(self._turns):
-            if turn.said:
-                return
+    def say(self, text: str | None) -> None:
+        """Something of the present turn was said, by the person with this text, and with it all prompts before.
+
+        Where the text is a prompt that was taken up and not said, those taken up after it are still unsaid.
+        """
+        unsaid = list(takewhile(lambda turn: not turn.said, reversed(self._turns)))
+        later = next((number for number, turn in enumerate(unsaid) if turn.prompt and turn.prompt == text), 0)
+        for turn in unsaid[later:]:
             turn.said = True
 
     def undo(self, number: int) -> ReplayedTurn | None:

@@ -80,6 +80,7 @@ class SessionState:
     come to its end. `last_written` is how our last change or restoration left each path, None for no file; a
     path that nobody looked at afterwards is not in it. `mended` says in sentences what of the record did not
     fit together; `own_commands` are those of the person's that have no end, or that the model is to be told of.
+    `unsent` is what the person has sent, or had given back to edit, and no request carries yet, oldest first.
     """
 
     session_id: str = ""
@@ -99,3 +100,4 @@ class SessionState:
     last_written: Mapping[str, FileState | None] = field(default_factory=dict)
     mended: tuple[str, ...] = ()
     own_commands: tuple[OwnCommand, ...] = ()
+    unsent: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -47,6 +47,17 @@ class TurnRunner(Protocol):
 
     def take_back(self) -> str | None:
         """Remove the last of `unsaid`, or None where there is none."""
+        ...
+
+    @property
+    def unsent(self) -> tuple[str, ...]:
+        """What the person has sent, or had given back to edit, and no request carries yet, oldest first: also
+        what a process before this one left."""
+        ...
+
+    def queue(self, prompts: Sequence[str]) -> None:
+        """These wait to be sent or edited: all of them. They are on record from now on, behind what is
+        `unsaid`, until a turn begins with them."""
         ...
 
     @property

@@ -94,6 +94,14 @@ class HeadlessPrinter:
             case _:
                 return
 
+    def tell_unsent(self, count: int) -> None:
+        """Say that prompts wait in the session. They are not sent without the person looking at them."""
+        if count and not self._quiet:
+            wait = (
+                "1 prompt that was not sent waits" if count == 1 else f"{count} prompts that were not sent wait"
+            )
+            _print(f"quorum: {wait} in this session; quorum --continue shows them to edit", sys.stderr)
+
     def conclude(self) -> None:
         """Print the ending as it was told, for an event has lost its secrets. `stream-json` has done so."""
         report = self._report
@@ -120,6 +128,7 @@ async def run_headless(agent: AgentSession, prompt: str, printer: HeadlessPrinte
     Raises LedgerError where the session cannot be put on record.
     """
     await agent.open()
+    printer.tell_unsent(len(agent.run.unsent))
     task = asyncio.create_task(agent.run.execute(prompt))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

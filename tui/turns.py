@@ -46,6 +46,7 @@ class Turns:
         self.does = ""
         self.own = OwnCommands(on_change=on_change, on_failure=on_failure)
         self._waiting: deque[str | Errand] = deque()
+        self._returned: tuple[str, ...] = ()
         self._ending = ""
         self._agent: Agent | None = None
         self._task: asyncio.Task[RunReport | None] | None = None
@@ -85,6 +86,10 @@ class Turns:
     def submit(self, work: str | Errand) -> None:
         """Put a prompt or an errand in line."""
         self._waiting.append(work)
+        if isinstance(work, str):  # what had come back to be edited is in it, or is given up
+            had_returned, self._returned = bool(self._returned), ()
+            if self.running or had_returned or len(self.prompts) > 1:  # else its turn begins at once
+                self._keep()
         self._arrived.set()
         self._on_change()
 
@@ -113,14 +118,25 @@ class Turns:
         """Remove and return what was said into the turn last, or else the prompt that came last; None where
         nothing waits."""
         if self._agent is not None and self.unsaid:
-            unsaid = self._agent.run.take_back()
+            if (unsaid := self._agent.run.take_back()) is not None:
+                self.note_returned(unsaid)
             self._on_change()
             return unsaid
         if not self._waiting or isinstance(prompt := self._waiting[-1], Errand):
             return None
         self._waiting.pop()
+        self.note_returned(prompt)
         self._on_change()
         return prompt
+
+    def note_returned(self, prompt: str) -> None:
+        """This came back to be edited, and comes back again after a resume if nothing else was sent before."""
+        self._returned = (prompt, *self._returned)
+
+    def _keep(self) -> None:
+        """Have what waits on record."""
+        if self._agent is not None and not self._agent.in_use:
+            self._agent.run.queue([*self.prompts, *self._returned])
 
     def steer(self, text: str = "") -> str:
         """Have the running turn's next request carry this, or else the prompt that waits last; else answer why
@@ -132,7 +148,10 @@ class Turns:
                 return "no prompt is waiting that could go in now"
             self._waiting.pop()
             text = last
+        else:
+            self._returned = ()
         self._agent.run.steer(text)
+        self._keep()
         self._on_change()
         return ""
 
@@ -154,8 +173,14 @@ class Turns:
         self._on_change()
 
     async def serve(self, agent: Agent) -> None:
-        """Run what is submitted, for ever; first of all what the agent has pending."""
-        self._held, self._agent = False, agent
+        """Run what is submitted, for ever; first of all what the agent has pending.
+
+        What a process before this one had not sent yet comes back to be edited.
+        """
+        self._held, last, self._agent = False, self._agent, agent
+        if agent is not last:
+            self._returned = ()
+            self._return_unsent(agent)
         if agent.run.has_pending:
             self._waiting.appendleft(Errand(_WORKING, lambda agent: agent.run.take_up()))
         while True:
@@ -167,6 +192,13 @@ class Turns:
             if cut:
                 self.return_waiting()
 
+    def _return_unsent(self, agent: Agent) -> None:
+        if not agent.in_use and (unsent := agent.run.unsent):
+            self._returned = unsent
+            self._give_back("\n".join(unsent))
+        if self._returned and self.prompts:
+            self._keep()
+
     def _ask_what_was_unsaid(self, agent: Agent) -> None:
         """What no request of the turn could carry any more is the next prompt."""
         unsaid: list[str] = []
@@ -174,6 +206,7 @@ class Turns:
             unsaid.insert(0, word)
         if unsaid:
             self._waiting.appendleft("\n\n".join(unsaid))
+            self._keep()
             self._on_change()
 
     def hold(self) -> None:
@@ -238,7 +271,8 @@ class Turns:
     def return_waiting(self) -> None:
         """Nothing runs unasked after an interruption: what waits goes back to where it can be edited."""
         if self._waiting:
-            prompts = "\n".join(prompt for prompt in self._waiting if isinstance(prompt, str))
+            prompts = "\n".join(self.prompts)
+            self._returned = (*self.prompts, *self._returned)
             self._waiting.clear()
             self._on_change()
             if prompts:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from domain.conversation import AssistantMessage, Message, UserMessage, unpaired_call
-from domain.events import CallStarted, MessageAdded, OwnCommandFinished, OwnCommandStarted
+from domain.events import CallStarted, MessageAdded, OwnCommandFinished, OwnCommandStarted, PromptsQueued
 from domain.image import Image
 from domain.past_session import LedgerRecord
 from domain.replay import state_of
@@ -25,7 +25,7 @@ def check(records: Sequence[LedgerRecord], root: Path) -> None:
     assert _are_different(started), "a call began twice"
     assert _are_different(_lines(root / "effects.log")), "a side effect happened twice"
     _check_own_commands(records, state, root)
-    _check_what_was_said(records, messages)
+    _check_what_was_said(records, messages, state.unsent)
 
 
 def _check_own_commands(records: Sequence[LedgerRecord], state: SessionState, root: Path) -> None:
@@ -46,7 +46,9 @@ def _check_own_commands(records: Sequence[LedgerRecord], state: SessionState, ro
         assert (end.note is not None) == ((command_id in told) + (command_id in to_tell) == 1)
 
 
-def _check_what_was_said(records: Sequence[LedgerRecord], messages: Sequence[Message]) -> None:
+def _check_what_was_said(
+    records: Sequence[LedgerRecord], messages: Sequence[Message], unsent: Sequence[str]
+) -> None:
     """What a record says was said into a turn stands in the conversation, in its order, and once."""
     steered = [
         r.event.message
@@ -55,6 +57,11 @@ def _check_what_was_said(records: Sequence[LedgerRecord], messages: Sequence[Mes
     ]
     assert [each for each in messages if each in steered] == steered
     assert _are_different([each.text for each in messages if isinstance(each, UserMessage)])
+    said = [each.text for each in messages if isinstance(each, UserMessage)]
+    sent = [word for r in records if isinstance(r.event, PromptsQueued) for word in r.event.prompts]
+    assert {word for word in sent if (word in said) == (word in unsent)} == set(), (
+        "a word was lost, or is there twice"
+    )
 
 
 def images_of(messages: Iterable[Message]) -> Iterator[Image]:

@@ -27,6 +27,7 @@ from domain.events import (
     MessageAdded,
     OwnCommandFinished,
     OwnCommandStarted,
+    PromptsQueued,
     ReviewRequested,
 )
 from domain.review import Approve, ReviewAnswer, ReviewRequest
@@ -60,6 +61,8 @@ def line_of(event: Event) -> str:
     about = ""
     if isinstance(event, OwnCommandStarted | OwnCommandFinished):
         about = event.command_id
+    elif isinstance(event, PromptsQueued):
+        about = ", ".join(event.prompts)
     elif isinstance(event, MessageAdded) and isinstance(event.message, UserMessage):
         about = event.command_id or (event.message.text if event.steers else "")
     return f"event {event.type} {about}"
@@ -100,13 +103,13 @@ class HastyPerson:
         if self._chance.random() < 0.2:
             self.agent.run.steer(f"steer {uuid4()}")
         if self._chance.random() < 0.2:
+            self.agent.run.queue([*self.agent.run.unsent[len(self.agent.run.unsaid) :], f"queued {uuid4()}"])
+        if self._chance.random() < 0.2:
             self.run_command()
 
     async def until_commands_end(self) -> None:
-        """Wait for all of them. What no request carried is not said any more."""
+        """Wait for all of them."""
         assert self.agent is not None
-        while self.agent.run.take_back() is not None:
-            continue
         await asyncio.gather(*self._commands, return_exceptions=True)
 
 
@@ -126,11 +129,13 @@ async def live(order: dict[str, Any]) -> None:
     await agent.open()
     person.agent = agent
     unfinished = bool(agent.turns) and not container.events().state.finished
+    done = sum(bool(turn.prompt) for turn in agent.turns)
     if agent.run.has_pending:
         await agent.run.take_up()
-    elif unfinished:
+    elif unfinished and (
+        done == order["prompts"] or chance.random() < 0.5
+    ):  # else the next prompt comes at once
         await agent.run.go_on()
-    done = sum(bool(turn.prompt) for turn in agent.turns)
     for number in range(done, order["prompts"]):
         if chance.random() < 0.5:
             person.run_command()

@@ -181,6 +181,7 @@ class _Stage:
         assert state.finished
         assert all(command.ended for command in state.own_commands), "a command of the person's never ended"
         assert sum(bool(turn.prompt) for turn in state.turns) == PROMPTS
+        assert all(turn.said for turn in state.turns if turn.prompt), "a prompt was never said"
 
 
 def _lines(file: Path) -> list[str]:

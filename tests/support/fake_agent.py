@@ -93,6 +93,8 @@ class FakeAgent:
         self.compaction: Scene | None = None
         self.focuses: list[str] = []
         self.steered: list[str] = []
+        self.left_unsent: tuple[str, ...] = ()
+        self.queued: list[tuple[str, ...]] = []
         self.commands: list[tuple[str, bool]] = []
         self.may_end = asyncio.Event()
         self.may_end.set()
@@ -161,6 +163,15 @@ class FakeAgent:
     def unsaid(self) -> tuple[str, ...]:
         """What no scene has delivered yet."""
         return tuple(self.steered)
+
+    @property
+    def unsent(self) -> tuple[str, ...]:
+        """What a process before this one had not sent."""
+        return self.left_unsent
+
+    def queue(self, prompts: Sequence[str]) -> None:
+        """Take note."""
+        self.queued.append(tuple(prompts))
 
     def take_back(self) -> str | None:
         """The last of it."""

@@ -100,6 +100,7 @@ class SessionActions(ChatActions):
         await self.turns.perform(Errand(errand.does, whole))
         if failure is None and prompt:
             self.turns.begin_after("")
+            self.turns.note_returned(prompt)
             self.give_back(prompt)
         return failure
 

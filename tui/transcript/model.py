@@ -163,6 +163,7 @@ class Transcript:
                 | ev.StateMerged()
                 | ev.UsageCounted()
                 | ev.QuorumConcluded()
+                | ev.PromptsQueued()
             ):
                 return  # told elsewhere on the screen
             case _:
