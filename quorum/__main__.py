@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tui.options import Options
+    from tui.run_signals import RunSignals
 
 USAGE = 2
-CLOSED_PIPE = 128 + 13  # what a shell reports for a process ended by SIGPIPE
+INTERRUPTED = 130
 
 
 def use_own_packages() -> None:
@@ -46,34 +47,67 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run what the command line asks for and exit the process with its code."""
     use_own_packages()
     arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _exit_code(arguments)
+    except ImportError as error:
+        print(f"quorum: a part of quorum cannot be loaded: {error}; install quorum again", file=sys.stderr)
+        code = USAGE
+    if code:
+        sys.exit(code)
+
+
+def _exit_code(arguments: Sequence[str]) -> int:
+    signals = None
+    if "run" in arguments:  # whether it is the command or a word of another one is not known yet
+        from tui.run_signals import RunSignals
+
+        signals = RunSignals(arguments)
+    from tui.standard_streams import OutputLost, abandon_output, guard_streams
+
+    has_output = guard_streams()
+    try:
+        code = _run(arguments, signals, has_output=has_output)
+        sys.stdout.flush()
+    except OutputLost as lost:
+        abandon_output()
+        if not lost.is_closed:
+            print(f"quorum: {lost}", file=sys.stderr)
+        return lost.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return code
+
+
+def _run(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bool) -> int:
     if arguments == ["--version"]:
         from tui.version import __version__
 
         print(f"quorum {__version__}")
-        return
+        return 0
     try:
-        code = _dispatch(arguments)
-        sys.stdout.flush()
-    except ImportError as error:
-        print(f"quorum: a part of quorum cannot be loaded: {error}; install quorum again", file=sys.stderr)
-        code = USAGE
-    except BrokenPipeError:  # the reader of our output had enough; the interpreter must not try to flush again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = CLOSED_PIPE
-    sys.exit(code)
+        return _dispatch(arguments, signals, has_output=has_output)
+    except SystemExit as stop:  # a usage message or a help text was printed
+        return stop.code if isinstance(stop.code, int) else USAGE if stop.code else 0
 
 
-def _dispatch(arguments: Sequence[str]) -> int:
+def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bool) -> int:
     from tui.entry.complaints import UsageError
+    from tui.standard_streams import release_streams
     from tui.start_failure import StartFailure
 
     options = _options(arguments)
+    if signals is not None and options.command != "run":
+        signals.release()
     try:
+        if options.command == "app":
+            release_streams()
+        elif not has_output:
+            raise UsageError("standard output is closed; send it to a file, or to /dev/null")
         if options.demo:
             from tui.entry.demo import run_demo
 
             return run_demo(options)
-        return _command(options, _working_directory(options))
+        return _command(options, _working_directory(options), signals)
     except UsageError as error:
         return _refuse(error)
     except StartFailure as error:
@@ -116,7 +150,7 @@ def _refuse(error: Exception, code: int = USAGE) -> int:
     return code
 
 
-def _command(options: Options, root: Path) -> int:
+def _command(options: Options, root: Path, signals: RunSignals | None) -> int:
     match options.command:
         case "app":
             from tui.entry.full_screen import run_app
@@ -131,7 +165,8 @@ def _command(options: Options, root: Path) -> int:
             with starting():
                 from tui.entry.run import run_prompt
 
-            return run_prompt(options, root)
+            assert signals is not None  # the command is a word of the command line
+            return run_prompt(options, root, signals)
         case "sessions":
             import gc
 

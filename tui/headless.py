@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import os
 import re
-import signal
+import select
+import stat
 import sys
-from typing import TextIO, assert_never
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import assert_never
 
 from application.agent_session import AgentSession
 from application.ports import ReviewDesk
@@ -28,6 +33,7 @@ from domain.report import RunReport, RunStatus
 from domain.review import NobodyThere, ReviewAnswer, ReviewRequest
 from domain.trust import TrustQuestion
 from tui.options import OutputFormat
+from tui.standard_streams import OutputLost
 from tui.transcript.printable import printable
 
 # Characters that JSON may carry raw but a terminal would act on: C1 controls, format and bidi characters,
@@ -57,40 +63,50 @@ class HeadlessPrinter:
         self._quiet = quiet
         self._verbose = verbose
         self._report: RunReport | None = None
+        self._on_lost: Callable[[], object] = lambda: None
+        self.lost: OutputLost | None = None
+
+    def listen(self, on_lost: Callable[[], object]) -> None:
+        """Call this once standard output takes no more."""
+        self._on_lost = on_lost
+        if self.lost is not None:
+            on_lost()
+
+    def lose(self, lost: OutputLost) -> None:
+        """Standard output takes no more."""
+        if self.lost is None:
+            self.lost = lost
+            self._on_lost()
 
     def notify(self, event: Event) -> None:
         """Print the event as a line of JSON, or what of it belongs on stderr."""
         if isinstance(event, SessionFinished):
             self._report = event.report
         if self._output == "stream-json":
-            _print(_json_line(_as_printed(event)), sys.stdout)
+            self._print(_json_line(_as_printed(event)))
         self._say(event)
 
     def _say(self, event: Event) -> None:
         match event:
             case ErrorOccurred(message=message):
-                _print(f"quorum: {printable(message)}", sys.stderr)
+                _tell(f"quorum: {printable(message)}")
             case HookRan(answer="error", hook=hook, point=point, reason=reason) if not self._quiet:
-                _print(
-                    f"quorum: the hook {printable(hook)} failed at {point}: {printable(reason or '')}",
-                    sys.stderr,
-                )
+                _tell(f"quorum: the hook {printable(hook)} failed at {point}: {printable(reason or '')}")
             case RetryScheduled(reason=reason, delay_secs=delay) if not self._quiet:
-                _print(f"quorum: {printable(reason)}; trying again in {delay:.0f} s", sys.stderr)
+                _tell(f"quorum: {printable(reason)}; trying again in {delay:.0f} s")
             case CallStarted() if self._verbose:
                 arguments = printable(json.dumps(event.arguments, ensure_ascii=False))
-                _print(f"· {printable(event.tool)} {arguments}", sys.stderr)
+                _tell(f"· {printable(event.tool)} {arguments}")
             case CallFinished() if not self._quiet:
-                _print(
+                _tell(
                     f"· {printable(event.tool)} {event.outcome.value} ({event.duration_secs:.2f} s)"
-                    + _detail(event),
-                    sys.stderr,
+                    + _detail(event)
                 )
             case SessionResumed(told=told) if not self._quiet:
                 for sentence in told:
-                    _print(f"quorum: {printable(sentence)}", sys.stderr)
+                    _tell(f"quorum: {printable(sentence)}")
             case SessionStarted(model=model, mode=mode) if self._verbose:
-                _print(f"quorum: {printable(model)}, mode {mode.value}", sys.stderr)
+                _tell(f"quorum: {printable(model)}, mode {mode.value}")
             case _:
                 return
 
@@ -100,43 +116,91 @@ class HeadlessPrinter:
             wait = (
                 "1 prompt that was not sent waits" if count == 1 else f"{count} prompts that were not sent wait"
             )
-            _print(f"quorum: {wait} in this session; quorum --continue shows them to edit", sys.stderr)
+            _tell(f"quorum: {wait} in this session; quorum --continue shows them to edit")
+
+    def _print(self, line: str) -> None:
+        if self.lost is None:
+            try:
+                sys.stdout.write(line + "\n")
+                sys.stdout.flush()
+            except OutputLost as lost:
+                self.lose(lost)
 
     def conclude(self) -> None:
         """Print the ending as it was told, for an event has lost its secrets. `stream-json` has done so."""
         report = self._report
         assert report is not None
+        if self.lost is not None:  # why it ended is told in its place
+            return
         match self._output:
             case "text":
                 if report.text:
-                    _print(_answer(report.text), sys.stdout)
+                    self._print(_answer(report.text))
                 if (ending := _ending(report)) and not self._quiet:
-                    _print(f"quorum: {ending}", sys.stderr)
+                    _tell(f"quorum: {ending}")
                 if self._verbose:
-                    _print(f"quorum: {_spent(report)}", sys.stderr)
+                    _tell(f"quorum: {_spent(report)}")
             case "json":
-                _print(_json_line(report_to_json(report)), sys.stdout)
+                self._print(_json_line(report_to_json(report)))
             case "stream-json":
                 return
             case _:
                 assert_never(self._output)
 
 
-async def run_headless(agent: AgentSession, prompt: str, printer: HeadlessPrinter) -> int:
-    """Answer one prompt; SIGINT and SIGTERM interrupt it. Returns the exit code of its ending.
+async def run_headless(
+    agent: AgentSession,
+    prompt: str,
+    printer: HeadlessPrinter,
+    listen: Callable[[Callable[[], object]], object],
+) -> int:
+    """Answer one prompt. Returns the exit code of its ending.
 
-    Raises LedgerError where the session cannot be put on record.
+    `listen` is given what a signal calls: it interrupts the run. Raises LedgerError where the session cannot be
+    put on record, and OutputLost, with all that ran ended, once standard output takes no more.
     """
-    await agent.open()
-    printer.tell_unsent(len(agent.run.unsent))
-    task = asyncio.create_task(agent.run.execute(prompt))
+    may_begin = asyncio.Event()
+
+    async def execute() -> RunReport:
+        await may_begin.wait()
+        return await agent.run.execute(prompt)
+
+    task = asyncio.create_task(execute())
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, task.cancel)
-    report = await _report(task, agent)
-    await agent.close(report)
+    listen(lambda: loop.call_soon_threadsafe(task.cancel))
+    printer.listen(task.cancel)
+    with _watched(printer):
+        await agent.open()
+        printer.tell_unsent(len(agent.run.unsent))
+        may_begin.set()
+        report = await _report(task, agent)
+        await agent.close(report)
     printer.conclude()
+    if printer.lost is not None:
+        raise printer.lost
     return report.exit_code
+
+
+@contextmanager
+def _watched(printer: HeadlessPrinter) -> Iterator[None]:
+    """Find out at once that the reader of a pipe is gone, and not with the next line, which may be far off."""
+    loop, number = asyncio.get_running_loop(), 1
+    if printer.lost is not None or not stat.S_ISFIFO(os.fstat(number).st_mode):
+        yield
+        return
+    poll = select.poll()
+    poll.register(number, 0)
+
+    def look() -> None:
+        if poll.poll(0):
+            loop.remove_reader(number)
+            printer.lose(OutputLost(OSError(errno.EPIPE, os.strerror(errno.EPIPE))))
+
+    loop.add_reader(number, look)  # a pipe that is written to is never readable: only its end is told
+    try:
+        yield
+    finally:
+        loop.remove_reader(number)
 
 
 async def _report(task: asyncio.Task[RunReport], agent: AgentSession) -> RunReport:
@@ -201,6 +265,6 @@ def _spent(report: RunReport) -> str:
     return f"{prompt:,} tokens in{cached}, {usage.output:,} out{money}"
 
 
-def _print(line: str, stream: TextIO) -> None:
-    stream.write(line + "\n")
-    stream.flush()
+def _tell(line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()

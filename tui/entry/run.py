@@ -16,22 +16,24 @@ from tui.entry.complaints import UsageError, complain
 from tui.entry.settings import load
 from tui.entry.starting import starting
 from tui.options import Options
+from tui.run_signals import RunSignals
 
 if TYPE_CHECKING:
     from tui.headless import HeadlessPrinter
 
 
-def run_prompt(options: Options, root: Path) -> int:
+def run_prompt(options: Options, root: Path, signals: RunSignals) -> int:
     """Carry the prompt to its end and print the answer; the exit code that tells how it ended.
 
     Raises UsageError for an empty prompt, an image that cannot be shown and a session in use, ConfigError,
-    LedgerError and ProviderError; StartFailure for any other error before the prompt is sent.
+    LedgerError and ProviderError; StartFailure for any other error before the prompt is sent; OutputLost once
+    standard output takes no more.
     """
     prompt = _prompt(options)
     with starting():
         loaded = load(options, root)
     complain(loaded.warnings)
-    return asyncio.run(_answer(options, root, loaded, prompt))
+    return asyncio.run(_answer(options, root, loaded, prompt, signals))
 
 
 def _prompt(options: Options) -> str:
@@ -54,16 +56,21 @@ async def _with_images(agent: AgentSession, prompt: str, files: Sequence[Path]) 
     return with_labels(prompt, labels)
 
 
-async def _answer(options: Options, root: Path, loaded: LoadedSettings, prompt: str) -> int:
+async def _answer(
+    options: Options, root: Path, loaded: LoadedSettings, prompt: str, signals: RunSignals
+) -> int:
     with starting():
         agent, printer = await _composed(options, root, loaded)
         from tui.headless import run_headless
     try:
-        code = await run_headless(agent, await _with_images(agent, prompt, options.images), printer)
+        prompt = await _with_images(agent, prompt, options.images)
+        code = await run_headless(agent, prompt, printer, signals.listen)
     except BaseException:
         with suppress(LedgerError):  # what came before tells more
             await agent.aclose()
         raise
+    finally:
+        signals.ignore()
     try:
         await agent.aclose()
     except LedgerError as lost:  # the answer is out, and how the run ended does not change any more
