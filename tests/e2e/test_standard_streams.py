@@ -28,6 +28,7 @@ COMMANDS = [
     ["run", "--help"],
     ["--version"],
 ]
+ROOT = Path(__file__).parents[2]
 NEEDS_LINUX = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 
 
@@ -150,7 +151,7 @@ def test_a_signal_at_any_moment_ends_a_run_as_interrupted(
     codes = []
     for delay in DELAYS:
         process = subprocess.Popen(
-            [QUORUM, "run", "--output", output, "--mode", "auto", "run sleep 30"],
+            [QUORUM, "run", "--output", output, "--mode", "auto", "run sleep 3"],
             cwd=tmp_path,
             env={**env, "PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE,
@@ -171,8 +172,12 @@ def test_a_signal_at_any_moment_ends_a_run_as_interrupted(
 
 
 def _in_the_interpreter(code: int, number: int, out: bytes, err: bytes) -> bool:
-    """Whether the signal came before the first line of ours ran: what happens then is the interpreter's."""
-    return code == -number and not out and b"/tui/" not in err
+    """Whether the signal came before the first line of ours ran: what happens then is the interpreter's.
+
+    It dies, or it tells where it was; there are moments in which it even loses a SIGINT and goes on.
+    """
+    is_ours = any(f"{ROOT}/{package}/".encode() in err for package in ("quorum", "tui", "application"))
+    return (code == -number and not out) or (b"Traceback" in err and not is_ours)
 
 
 @pytest.mark.parametrize("output", ["json", "stream-json"])
