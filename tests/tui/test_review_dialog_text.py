@@ -151,15 +151,15 @@ def test_the_facts_tell_why_where_what_with_and_what_is_not_sealed():
     )
     request = a_request(a_packet("run_command", {"command": "make", "timeout_secs": 5}, seal), stale=True)
 
-    pressing, others = (plain(fold(part, 120)) for part in facts(request, NOTHING, full_digest=True))
+    pressing, others, arguments = (plain(fold(part, 120)) for part in facts(request, NOTHING, full_digest=True))
 
     assert pressing == [
         "asked again   what was approved is no longer what would run; this is how it stands now",
         "asks because  high risk, and the mode is ask",
         "not sealed    further effects",
     ]
+    assert arguments == ["with          timeout_secs = 5"]
     assert others == [
-        "with          timeout_secs = 5",
         "touches       /w/a  sha 9b1e…a1c",
         "              /w/new  new file",
         "runs          /usr/bin/make",
@@ -175,7 +175,7 @@ def test_arguments_a_diff_does_not_show_are_told_beside_it():
     arguments = {"path": "x", "content": "y", "create_dirs": True}
     packet = a_packet("write_file", arguments, Seal(cwd="/w", diff="x"))
 
-    assert "with          create_dirs = true" in plain(fold(facts(a_request(packet), NOTHING).others, 80))
+    assert "with          create_dirs = true" in plain(fold(facts(a_request(packet), NOTHING).arguments, 80))
 
 
 def test_a_call_without_diff_or_command_shows_all_its_arguments():

@@ -15,22 +15,31 @@ from textual.widgets import Static
 from application.ports import ReviewDesk
 from domain.review import ReviewRequest
 from tui.key_hints import with_keys
+from tui.review.cramped import is_cramped
 from tui.review.earlier import NOTHING, Earlier
 from tui.review.keys import Stage, choices_in
 from tui.review.rule_form import RuleForm, offered
+from tui.review.seen_rows import SeenRows, first_approved, last_approved
 from tui.review.text.facts import facts, listed
 from tui.review.text.objections import Quotes, quotes_of
 from tui.review.text.rows import Row, digest_in_short, fold, in_home, shown
 from tui.review.text.substance import first_objected, substance
 from tui.review.text.votes import votes_in_full, votes_in_short, wanted_height
 from tui.review.widgets import CallEditor, Choice, Reading, ReasonLine, Rows
+from tui.transcript.lines import amount
 
 _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
 _BORDER_AND_CHOICES = 4
 _EDITOR_LINES = 8
 _WITH_VOTES = ("choosing", "reasoning")
 _OVER_THE_CALL = ("choosing", "reasoning", "editing")
-_ROOMY = 20
+_ROOMY, _NOT_TINY = 20, 18
+_LEAST_READ, _LEAST_TO_PIN_ALL = 3, 12
+
+
+def _lines_behind(height: int) -> int:
+    """How many lines of the transcript stay in sight above the card on a screen of that height."""
+    return height // 4 if height >= 30 else 3 if height >= 20 else 0
 
 
 class ReviewCard(VerticalGroup):
@@ -68,6 +77,9 @@ class ReviewCard(VerticalGroup):
         self._objected: int | None = None
         self._quotes: Quotes = ()
         self._read_to = 0
+        self._seen: dict[bool, SeenRows] = {False: SeenRows(), True: SeenRows()}  # True: of the whole list
+        self._unseen_told_for = ""
+        self._approved: list[Row] = []
         self._forms: dict[Stage, Widget] = {}
         self.stage: Stage = "choosing"
         self.rule_form = RuleForm(request.proposals, desk.preview)
@@ -107,6 +119,7 @@ class ReviewCard(VerticalGroup):
             self._read_to = self._reading.scroll_offset.y
         form = await self._form(stage)
         self.stage = stage
+        self._unseen_told_for = ""
         for other in self._forms.values():
             other.display = other is form
         self.say("")
@@ -151,15 +164,18 @@ class ReviewCard(VerticalGroup):
     def lay_out(self) -> None:
         """Give each part its lines: the facts are pinned where they are few, and all else scrolls."""
         width, height = self.app.size
-        inner, room = width - _BESIDE_TEXT, max(8, height - 2 - max(3, height // 4))
+        inner, room = width - _BESIDE_TEXT, max(8, height - 2 - _lines_behind(height))
         self.rule_form.lay_out(roomy=room >= _ROOMY)
         typing = {"reasoning": 2, "editing": 1 + _EDITOR_LINES, "ruling": self.rule_form.lines}
         left = room - self._lay_out_votes(inner, room) - _BORDER_AND_CHOICES - typing.get(self.stage, 0)
-        rows, pinned = self._text(inner, left)
+        rows, pinned, approved = self._text(inner, left)
+        if self._seen_rows.show(rows[:approved]):
+            self._unseen_told_for = ""
         lines = max(2, left - (1 + len(pinned) if pinned else 0))
         tight = len(rows) > lines  # then the line that tells how much is out of sight parts text and facts
         shown_lines = len(rows) if not tight else lines if pinned else lines - 1
         self._objected = first_objected(rows)
+        self._approved = rows[:approved]
         self._reading.show(rows, height=lines - 1 if self.stage == "polling" else shown_lines)
         known = self.query_one("#facts", Rows)
         known.show(pinned, height=len(pinned))
@@ -170,7 +186,7 @@ class ReviewCard(VerticalGroup):
     def _lay_out_votes(self, width: int, room: int) -> int:
         """Show the votes in lines that do not depend on what has arrived; how many these are."""
         wanted = wanted_height(self._desk) if self.stage in _WITH_VOTES else 0
-        height = min(wanted, max(2, room // 3))
+        height = min(wanted, max(2, room // (3 if room >= _NOT_TINY else 4)))
         gap = int(room >= _ROOMY)
         votes = self.query_one("#votes", Rows)
         votes.show(votes_in_short(self._desk, width, height) if height else [], height=height)
@@ -185,23 +201,29 @@ class ReviewCard(VerticalGroup):
         for choice in self.query(Choice):
             choice.refresh(layout=True)
 
-    def _text(self, width: int, room: int) -> tuple[list[Row], list[Row]]:
-        """What scrolls, and what is pinned below it: all facts, or those that press, or none."""
+    def _text(self, width: int, room: int) -> tuple[list[Row], list[Row], int]:
+        """What scrolls, what is pinned below it (all facts, or those that press, or none), and how many of the
+        rows that scroll are what is approved: these come first.
+        """
         if self.stage == "listing":
-            return listed(self._request, width), []
+            rows = listed(self._request, width)
+            return rows, [], len(rows)
         if self.stage == "polling":
-            return votes_in_full(self._desk, width), []
+            return votes_in_full(self._desk, width), [], 0
         self._quotes = quotes_of(self._desk.ballots)
         rows = substance(self._request.packet, width, self._quotes)
         known = facts(self._request, self._earlier, full_digest=self._full_digest, quotes=self._quotes)
         pressing, others = fold(known.pressing, width), fold(known.others, width)
-        if self.stage == "ruling":
-            return [*rows, (), *pressing, *others], []
-        if len(pressing) + len(others) <= room // 3:
-            return rows, [*pressing, *others]
-        if len(pressing) <= max(3, room - 4):
-            return [*rows, (), *others], pressing
-        return [*pressing, (), *rows, (), *others], []
+        arguments = fold(known.arguments, width)
+        rows += [(), *arguments] if arguments else []
+        least = min(len(rows), max(_LEAST_READ, room // 2))
+        pinned_lines = room - 1 - least
+        if self.stage == "ruling" or len(pressing) > pinned_lines:
+            return [*rows, (), *pressing, *others], [], len(rows)
+        all_pinned = len(pressing) + len(others)
+        if all_pinned <= room - 1 - len(rows) or (room >= _LEAST_TO_PIN_ALL and all_pinned <= room // 3):
+            return rows, [*pressing, *others], len(rows)
+        return [*rows, (), *others], pressing, len(rows)
 
     def show_votes(self) -> None:
         """Show a vote that has arrived. Nothing moves: not the focus, not the scrolling, not the height."""
@@ -223,8 +245,68 @@ class ReviewCard(VerticalGroup):
         if self._objected is not None:
             self._reading.scroll_to(y=max(0, self._objected - 1), animate=False)
 
+    def go_to_first(self) -> None:
+        """Have the beginning of what is approved in sight, and the first thing that is objected to.
+
+        Where there is no room for both, it is the latter.
+        """
+        shown_lines, first = self._reading.lines_shown, first_approved(self._approved)
+        objected = (
+            self._objected if self._objected is not None and self._objected < len(self._approved) else first
+        )
+        last = last_approved(self._approved)
+        fits_only_from_first = shown_lines <= last < shown_lines + max(0, first - 1)
+        if max(first, objected) < shown_lines and not fits_only_from_first:
+            return
+        lead = first if objected - first + 1 < shown_lines else objected
+        self._reading.scroll_to(y=max(0, lead - 1), animate=False)
+
+    # -- what has been seen -------------------------------------------------------------------------------
+
+    @property
+    def _seen_rows(self) -> SeenRows:
+        return self._seen[self.stage == "listing"]
+
+    @property
+    def unseen(self) -> int:
+        """How many lines of what would be approved have not been on the screen yet."""
+        return self._seen_rows.unseen
+
+    @property
+    def tells_unseen(self) -> bool:
+        """Whether it says that not everything was seen, and that the key approves it all the same."""
+        return bool(self._unseen_told_for)
+
+    def tell_unseen(self, key: str) -> None:
+        """Say how much was not seen, and that this key, pressed again, approves it all the same."""
+        self._unseen_told_for = with_keys(key, self.app)
+        self._tell_more()
+
+    def note_seen_once_drawn(self) -> None:
+        """Count as seen what is in sight as soon as that has been drawn."""
+        self.call_after_refresh(self.note_seen)
+
+    def note_seen(self) -> None:
+        """Count as seen what is in sight, which has been drawn."""
+        reading, screen = self._reading, self.screen
+        if not screen.is_current or is_cramped(screen) or self.stage == "polling":
+            return
+        in_sight = reading.region.intersection(screen.region)
+        start = reading.above + in_sight.y - reading.region.y
+        self._seen_rows.note(range(start, start + in_sight.height))
+        if self.tells_unseen:
+            self._tell_more()
+
     def _tell_more(self) -> None:
+        self.note_seen_once_drawn()
         reading, more = self._reading, self.query_one("#more", Static)
+        if self.tells_unseen and self.unseen:
+            reads_on = "esc" if self.stage == "ruling" else with_keys("{review_read_on=space}", self.app)
+            told = f"{amount(self.unseen, 'line')} unseen: {reads_on} reads on, "
+            told += f"{self._unseen_told_for} again approves all"
+            more.display = True
+            more.update(told)
+            return
         parts = [f"↑ {reading.above} above"] if reading.above else []
         parts += (
             [f"↓ {reading.below} more {'line' if reading.below == 1 else 'lines'}"] if reading.below else []

@@ -96,8 +96,11 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
-        if self._card.hides_objection:
-            self._card.go_to_objection()
+        self._card.go_to_first()
+        self.call_after_refresh(self._begin_taking_keys)
+
+    def _begin_taking_keys(self) -> None:
+        self._card.note_seen()
         self.arm()
 
     def on_unmount(self) -> None:
@@ -151,6 +154,17 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
             self._show_dead()
         return is_meant
 
+    def _is_read(self, key: str) -> bool:
+        """Whether all that would be approved has been on the screen, or how much has not been has been said.
+
+        Saying it changes what is asked: keys are dead for a while, and the key has to be pressed again.
+        """
+        if not self._card.unseen or self._card.tells_unseen:
+            return True
+        self._card.tell_unseen(key)
+        self.arm()
+        return False
+
     @property
     def is_awake(self) -> bool:
         """Whether the dialog has been painted and counts down to taking keys, or takes them."""
@@ -159,6 +173,7 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
     def arm(self) -> None:
         """Have the dead time begin anew: the choices are seen from now on."""
         self._guard.restart(self._clock())
+        self._card.note_seen_once_drawn()
         self._show_dead()
 
     def _show_dead(self) -> None:
@@ -183,7 +198,7 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
 
     def action_approve(self) -> None:
         """Let exactly this packet run."""
-        if self._is_meant():
+        if self._is_meant() and self._is_read("{review_approve=y}"):
             self.dismiss(Approve(self._request.packet.digest))
 
     def action_reject(self) -> None:
@@ -218,7 +233,7 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
     async def action_list_rest(self) -> None:
         """Show all that would be approved; chosen there, approve it."""
         if self._card.stage == "listing":
-            if self._is_meant():
+            if self._is_meant() and self._is_read("{review_list_rest=A}"):
                 digests = (self._request.packet.digest, *(p.digest for p in self._request.following))
                 self.dismiss(ApproveRest(digests))
             return
@@ -248,7 +263,7 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
         form = self._card.rule_form
         if problem := form.problem():
             self._card.say(f"not saved: {problem}")
-        elif self._is_meant():
+        elif self._is_meant() and self._is_read("enter"):
             self.dismiss(ApproveAlways(self._request.packet.digest, form.text, form.scope))
 
     async def action_poll(self) -> None:
@@ -274,6 +289,11 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
     def action_scroll(self, lines: int) -> None:
         """Scroll what would run."""
         self.query_one("#reading", Rows).scroll_relative(y=lines, animate=False)
+
+    def action_read_on(self) -> None:
+        """Scroll what would run by as many lines as are in sight, but for one."""
+        reading = self.query_one("#reading", Rows)
+        reading.scroll_relative(y=max(1, reading.lines_shown - 1), animate=False)
 
     def action_mark(self, step: int) -> None:
         """Mark the next choice or the one before."""

@@ -30,11 +30,12 @@ KEYS: list[BindingType] = [
     Binding("down", "scroll(1)", "Scroll down", show=False, id="review_down"),
     Binding("ctrl+up,shift+up", "scroll(-10)", "Scroll up by ten lines", show=False, id="review_far_up"),
     Binding("ctrl+down,shift+down", "scroll(10)", "Scroll down by ten lines", show=False, id="review_far_down"),
+    Binding("space", "read_on", "Scroll on by what is in sight", show=False, id="review_read_on"),
     Binding("left,shift+tab", "mark(-1)", "Choice to the left", show=False, id="review_left"),
     Binding("right,tab", "mark(1)", "Choice to the right", show=False, id="review_right"),
 ]
 
-_READING = frozenset({"back", "scroll", "mark"})
+_READING = frozenset({"back", "scroll", "read_on", "mark"})
 _ANSWERING = frozenset(
     {"approve", "reject", "reason", "edit", "list_rest", "rule", "poll", "digest", "go_to_objection"}
 )

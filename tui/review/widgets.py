@@ -104,7 +104,7 @@ class Rows(ScrollView, can_focus=False):
         return kind in _CHANGED and (style.bgcolor is None or style.bgcolor.is_default)
 
     def _look(self, look: Kind | Tone, *, partial: bool) -> Style:
-        if look is Kind.PLAIN:
+        if look in (Kind.PLAIN, Kind.CONTEXT):
             return self.rich_style
         if (style := self._styles.get(look)) is None:
             style = self.get_component_rich_style(f"rows--{look.value}", partial=partial)

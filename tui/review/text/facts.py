@@ -21,10 +21,13 @@ _HIDDEN = "secrets are drawn as [secret:NAME]; what runs, and its digest, hold t
 
 
 class Facts(NamedTuple):
-    """Lines with their labels. The `pressing` ones are to be seen even where there is little room."""
+    """Lines with their labels. `arguments` are part of what is approved; the `pressing` ones are to be seen
+    even where there is little room.
+    """
 
     pressing: list[Line]
     others: list[Line]
+    arguments: list[Line]
 
 
 class _Fact(NamedTuple):
@@ -43,8 +46,8 @@ def facts(request: ReviewRequest, earlier: Earlier, *, full_digest: bool = False
         pressing.append(_Fact("hidden", _HIDDEN, Kind.WARNING))
     if seal.unsealed:
         pressing.append(_Fact("not sealed", seal.unsealed, Kind.WARNING))
-    others = [_Fact("with", text, spans=in_lines(quotes, [text])[0]) for text in _other_arguments(packet)]
-    others += [_Fact("touches", f"{in_home(f.path)}  {_hash(f.sha256)}") for f in seal.files]
+    arguments = [_Fact("with", text, spans=in_lines(quotes, [text])[0]) for text in _other_arguments(packet)]
+    others = [_Fact("touches", f"{in_home(f.path)}  {_hash(f.sha256)}") for f in seal.files]
     others += [_Fact("runs", program) for program in seal.executables]
     others.append(_Fact("in", in_home(seal.cwd)))
     others += [
@@ -55,7 +58,7 @@ def facts(request: ReviewRequest, earlier: Earlier, *, full_digest: bool = False
         others.append(_Fact("sandbox", seal.sandbox))
     if full_digest:
         others.append(_Fact("packet", packet.digest))
-    return Facts(list(_with_labels(pressing)), list(_with_labels(others)))
+    return Facts(list(_with_labels(pressing)), list(_with_labels(others)), list(_with_labels(arguments)))
 
 
 def _hash(sha256: str | None) -> str:

@@ -21,6 +21,7 @@ class Kind(StrEnum):
     QUIET = "quiet"
     ADDED = "added"
     REMOVED = "removed"
+    CONTEXT = "context"
     HUNK = "hunk"
     WARNING = "warning"
     GOOD = "good"

@@ -75,7 +75,7 @@ def _binary(packet: ReviewPacket, before: int, after: int) -> Iterator[Line]:
 
 # -- diffs ----------------------------------------------------------------------------------------------------
 
-_KINDS = {"+": Kind.ADDED, "-": Kind.REMOVED, "@": Kind.HUNK, " ": Kind.PLAIN, "": Kind.QUIET}
+_KINDS = {"+": Kind.ADDED, "-": Kind.REMOVED, "@": Kind.HUNK, " ": Kind.CONTEXT, "": Kind.QUIET}
 _TRAILING = re.compile(r" +$")
 
 
