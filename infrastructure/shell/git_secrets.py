@@ -14,9 +14,15 @@ _LARGEST = 1 << 20
 # Copies and linked working trees have theirs: config.worktree, config.lock, config~.
 _SETTINGS = "config"
 _OF_PERSON = ".gitconfig"
+_NAMES = (_SETTINGS, _OF_PERSON)
 _INCLUDES = re.compile(rb"^\s*\[\s*include", re.IGNORECASE | re.MULTILINE)
 # A name or a token in front of the host, or a query behind it. With ssh a name alone is no secret.
 _SIGNS_IN = re.compile(rb'(?<!ssh)://[^/\s"]*@|://[^/\s"@]*:[^/\s"@]*@|://\S*\?')
+
+
+def may_be_git_settings(name: str) -> bool:
+    """Whether a file of this name may hold settings of git. Quick: every file of a search is asked about."""
+    return name.casefold().startswith(_NAMES)
 
 
 def is_git_settings(path: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from domain.command_rules import PathUse, Reading
 from domain.path_policy import PathPolicy
-from infrastructure.shell.git_secrets import is_git_settings, may_hold_secret
+from infrastructure.shell.git_secrets import is_git_settings, may_be_git_settings, may_hold_secret
 from infrastructure.shell.ignore_files import RULE_FILES, reveals_below, reveals_hidden
 from infrastructure.tools.sensitivity import Sensitivity
 from infrastructure.tools.workspace import Location, shown
@@ -82,8 +82,11 @@ class Reach:
                 raise OutOfReach(f"{shown(folder)} has too many files to look through", folder)
             if only and not names[-1].endswith(only):
                 continue
+            is_sensitive = sensitivity.covers(names)
+            if not (is_sensitive or may_be_git_settings(names[-1])):
+                continue
             path = os.path.join(folder, *names)
-            if sensitivity.covers(names):
+            if is_sensitive:
                 raise OutOfReach(f"it would also read {shown(path)}, which is sensitive", path)
             if is_git_settings(path) and os.path.isfile(path) and may_hold_secret(path):
                 raise OutOfReach(f"it would also read {shown(path)}, in which a token may stand", path)
