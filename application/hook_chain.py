@@ -96,6 +96,10 @@ class HookChain:
                 draft.paths = paths_of(draft.arguments)
         return Continue()
 
+    def concerns(self, draft: ResultDraft) -> bool:
+        """Whether any hook is to be asked about this result."""
+        return any(_matches(one.matcher, draft) for one in self._at(HookPoint.AFTER_TOOL_CALL))
+
     async def after_tool_call(self, draft: ResultDraft) -> HookAnswer:
         """Continue or Skip; `draft.output` may have changed. Raises HookAborted."""
         for one in self._at(HookPoint.AFTER_TOOL_CALL):

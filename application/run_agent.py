@@ -20,7 +20,7 @@ from application.review import Review
 from application.run_tally import RunTally
 from application.steering import Word
 from application.switchable_session import GO_ON
-from application.tool_runtime import ToolBatch, ToolRuntime
+from application.tool_runtime import BatchResult, ToolBatch, ToolRuntime
 from domain.conversation import AssistantMessage, ToolResults, UserMessage
 from domain.errors import ConversationError, HookAborted, LedgerError, ProviderError, RequestSkipped
 from domain.events import ErrorOccurred, PromptsQueued, TurnFinished, TurnStarted
@@ -260,7 +260,7 @@ class RunAgent:
             tally.add_response(kept.response, kept.cost_usd, continues=False)
         await self._dialogue.settle()
         if calls := self._conversation.open_calls:  # an ending between an answer and its batch leaves them open
-            await self._dialogue.add(ToolResults(await self._not_run(calls, _INTERRUPTED, tally)))
+            await self._dialogue.add(ToolResults((await self._not_run(calls, _INTERRUPTED, tally)).results))
         for usage, cost in (*self._review.take_spent(), *self._dialogue.take_spent()):
             tally.add_spent(usage, cost)
         report = tally.report()
@@ -357,21 +357,25 @@ class RunAgent:
 
     async def _stop_at_limit(self, response: LlmResponse, tally: RunTally) -> None:
         told = _LIMIT.format(limit=self._limits.max_tool_turns)
-        results = await self._not_run(response.tool_calls(), told, tally)
-        last = await self._give(results, tally, tool_choice="none")
+        withheld = await self._not_run(response.tool_calls(), told, tally)
+        if withheld.aborted is not None or withheld.interrupted:
+            await self._dialogue.add(ToolResults(withheld.results))
+            return
+        last = await self._give(withheld.results, tally, tool_choice="none")
         if last.has_tool_calls():
-            await self._dialogue.add(ToolResults(await self._not_run(last.tool_calls(), told, tally)))
+            withheld = await self._not_run(last.tool_calls(), told, tally)
+            await self._dialogue.add(ToolResults(withheld.results))
         tally.limit(MAX_TOOL_TURNS)
 
-    async def _not_run(
-        self, calls: Sequence[ToolCall], told: str, tally: RunTally
-    ) -> tuple[ToolResultMessage, ...]:
+    async def _not_run(self, calls: Sequence[ToolCall], told: str, tally: RunTally) -> BatchResult:
         """The results of calls that are not to run; their ends are events like those of any call."""
         result = await self._runtime.withhold(self._batch_of(calls), told)
         tally.add_calls(result.records, calls)
         if result.aborted is not None:
             tally.give_up(result.aborted)
-        return result.results
+        if result.interrupted:
+            tally.interrupt()
+        return result
 
 
 def _prompts(turns: Sequence[PastTurn]) -> deque[str]:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from application.after_hooks import AfterHooks
 from application.approval import Interrupted
 from application.batch_state import BatchState
 from application.call_run import CallRun
@@ -13,14 +14,12 @@ from application.cancellation import absorb_cancellation, to_its_end
 from application.event_stream import EventStream
 from application.guarded_tool import GuardedTool
 from application.hook_chain import HookChain
-from application.hooks import ResultDraft
 from application.outputs import Outputs
 from application.ports import FileKeeper, SecretFinder, Tool, ToolSchemaPort
 from application.review import Review
 from domain.errors import HookAborted
 from domain.events import BatchPlanned, ErrorOccurred, OutputStored, PlannedLane, StateMerged
-from domain.execution import Outcome, ToolExecution, ToolExecutionContext
-from domain.hook import Skip
+from domain.execution import ToolExecution, ToolExecutionContext
 from domain.output import ToolOutput
 from domain.plan import Planner
 from domain.report import CallRecord
@@ -172,12 +171,21 @@ class ToolRuntime:
         """Bring all calls to their ends, whatever cancels meanwhile; `told` is said of what did not run."""
         if aborted is not None:
             told = f"not run: {aborted}"
-        aborted = await to_its_end(self._close(batch.id, calls, state, aborted, told))
+        hooks = AfterHooks(self._hooks, aborted)
+        closing = asyncio.create_task(self._close(batch.id, calls, state, hooks, told))
+        while not closing.done():
+            try:
+                await asyncio.wait({closing})
+            except asyncio.CancelledError:  # every call gets its result all the same
+                absorb_cancellation()
+                interrupted = True
+                hooks.stop()
+        closing.result()
         return BatchResult(
             results=tuple(call.execution.hand_over() for call in calls),
             records=tuple(call.record for call in calls),
             interrupted=interrupted,
-            aborted=aborted,
+            aborted=hooks.aborted,
         )
 
     async def _open(self, batch: ToolBatch, calls: tuple[CallRun, ...], state: BatchState) -> None:
@@ -187,8 +195,8 @@ class ToolRuntime:
         self._events.note(BatchPlanned(batch_id=batch.id, lanes=_lanes(calls, state)))
 
     async def _close(
-        self, batch_id: str, calls: tuple[CallRun, ...], state: BatchState, aborted: str | None, told: str
-    ) -> str | None:
+        self, batch_id: str, calls: tuple[CallRun, ...], state: BatchState, hooks: AfterHooks, told: str
+    ) -> None:
         """Give every call its result as the model will see it, and merge what the calls changed."""
         for call in calls:
             await call.close_if_open(told)
@@ -198,36 +206,9 @@ class ToolRuntime:
                 call.fail_afterwards(trouble)
                 await self._events.record(ErrorOccurred(message=text_of(call.output)))
         for call in calls:  # also what a process before this one left: its hooks may not have run
-            aborted = await self._conclude(call, aborted)
+            await self._keep(call, await hooks.output_of(call))
         if changed := self.state.changed_since(before):
             await self._events.record(StateMerged(batch_id=batch_id, changed=changed))
-        return aborted
-
-    async def _conclude(self, call: CallRun, aborted: str | None) -> str | None:
-        """The hooks after a call, then promotion. What a hook was to see and did not is withheld."""
-        assert call.execution.outcome is not None
-        output = call.output
-        draft = ResultDraft(
-            context=call.context,
-            tool=call.execution.name,
-            risk=call.risk,
-            outcome=call.execution.outcome,
-            output=text_of(output),
-            paths=call.paths,
-        )
-        if aborted is None:
-            try:
-                if isinstance(answer := await self._hooks.after_tool_call(draft), Skip):
-                    draft.output = f"the result was withheld by a hook{_because(answer.reason)}"
-            except HookAborted as stop:
-                aborted = str(stop)
-                draft.output = f"the result was withheld: {aborted}"
-        elif call.execution.outcome is Outcome.OK:
-            draft.output = f"the result was withheld: {aborted}"
-        if draft.output != text_of(output):
-            output = draft.output
-        await self._keep(call, output)
-        return aborted
 
     async def _keep(self, call: CallRun, output: str | ToolOutput) -> None:
         kept = await self.outputs.keep(output, call.definition)
@@ -240,10 +221,6 @@ class ToolRuntime:
                     context=call.context, blob_id=kept.blob_id, size_bytes=kept.size_bytes, summary=kept.text
                 )
             )
-
-
-def _because(reason: str) -> str:
-    return f": {reason}" if reason else ""
 
 
 def _lanes(calls: tuple[CallRun, ...], state: BatchState) -> tuple[PlannedLane, ...]:

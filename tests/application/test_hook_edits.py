@@ -270,6 +270,67 @@ async def test_the_conditions_of_a_hook_speak_of_the_arguments_as_hooks_before_i
     assert "/ws/secret" in result.results[0].output
 
 
+class WaitsAfter(Hook):
+    def __init__(self) -> None:
+        self.entered = asyncio.Event()
+
+    async def after_tool_call(self, result: ResultDraft) -> HookAnswer:
+        self.entered.set()
+        await asyncio.Event().wait()
+        return Continue()
+
+
+async def test_an_interruption_ends_a_hook_after_a_call_and_withholds_what_it_was_to_see() -> None:
+    hook = WaitsAfter()
+    bench = Bench(reader(), hooks=[registered(hook, matcher=HookMatcher(paths=("*/a",)))])
+    task = asyncio.create_task(
+        bench.run(("read", {"cell": "a"}), ("read", {"cell": "a"}), ("read", {"cell": "b"}))
+    )
+    await hook.entered.wait()
+
+    task.cancel()
+    result = await asyncio.wait_for(task, timeout=10)
+
+    assert result.interrupted
+    assert outcomes(result) == [Outcome.OK] * 3
+    assert ["withheld: the turn was interrupted" in message.output for message in result.results] == [
+        True,
+        True,
+        False,
+    ]
+
+
+async def test_a_turn_that_is_interrupted_in_a_hook_after_a_call_asks_the_model_nothing_more() -> None:
+    hook = WaitsAfter()
+    bench = AgentBench(reads("a"), LlmResponse.from_text("never"), hooks=[registered(hook)])
+    task = asyncio.create_task(bench.agent.execute("go"))
+    await hook.entered.wait()
+
+    task.cancel()
+    report = await asyncio.wait_for(task, timeout=10)
+
+    assert report.status is RunStatus.INTERRUPTED
+    assert len(bench.session.sent) == 1
+
+
+async def test_a_hook_that_aborts_at_the_limit_ends_the_run_without_another_request() -> None:
+    def after(result: ResultDraft) -> HookAnswer:
+        return Abort("no more") if result.outcome is Outcome.NOT_RUN else Continue()
+
+    bench = AgentBench(
+        reads("a"),
+        reads("b"),
+        LlmResponse.from_text("never"),
+        hooks=[registered(Answering(after=after))],
+        limits=AgentLimits(max_tool_turns=1),
+    )
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, len(bench.session.sent)) == (RunStatus.FAILED, 2)
+    assert "no more" in (report.error or "")
+
+
 async def test_calls_at_the_limit_are_planned_and_finished_like_any_other() -> None:
     bench = AgentBench(reads("a"), reads("b", "c"), reads("d"), limits=AgentLimits(max_tool_turns=1))
 
