@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Literal
 
-from infrastructure.tools.encoding import Encoding, detect
+from infrastructure.tools.encoding import UTF_8, Encoding, detect
 
 _CONTEXT = 3
 # Above this product of changed line counts, comparing costs more than a shorter diff is worth.
@@ -15,19 +15,36 @@ _MOST_COMPARISONS = 4_000_000
 _Opcode = tuple[Literal["replace", "delete", "insert", "equal"], int, int, int, int]
 
 
-def unified_diff(before: bytes | None, after: bytes, name: str) -> str:
-    """What turns `before` (None: no file) into `after`, complete. Empty if nothing changes."""
+def unified_diff(before: bytes | None, after: bytes, name: str, *, is_text: bool = False) -> str:
+    """What turns `before` (None: no file) into `after`, complete. Empty if nothing changes.
+
+    `is_text`: `after` was given as text, and is shown as text whatever characters it holds. A side that is
+    binary is told by its size, and the other side is shown all the same.
+    """
     if before == after:
         return ""
     old = _decoded(before or b"")
-    new = _decoded(after, like=old[1] if old else None)
-    if old is None or new is None:
+    new = _decoded(after, like=old[1] if old else None) or (_as_text(after, old) if is_text else None)
+    if old is None and new is None:
         return f"binary: {len(before or b'')} → {len(after)} bytes\n"
-    (old_text, old_encoding), (new_text, new_encoding) = old, new
     head = f"--- {'/dev/null' if before is None else 'a/' + name}\n+++ b/{name}\n"
-    if before and old_encoding != new_encoding:
-        head += f"encoding: {old_encoding.label} → {new_encoding.label}\n"
-    return head + "".join(_hunks(_lines(old_text), _lines(new_text)))
+    if old is None:
+        head += f"binary before: {len(before or b'')} bytes, all replaced\n"
+    if new is None:
+        head += f"binary after: {len(after)} bytes, in place of all text\n"
+    if old and new and before and old[1] != new[1]:
+        head += f"encoding: {old[1].label} → {new[1].label}\n"
+    return head + "".join(_hunks(_lines(old[0] if old else ""), _lines(new[0] if new else "")))
+
+
+def _as_text(content: bytes, old: tuple[str, Encoding] | None) -> tuple[str, Encoding]:
+    """The text of bytes that were encoded from text. Never fails: what decodes nowhere is read byte by byte."""
+    for encoding in (UTF_8, *([old[1]] if old else [])):
+        try:
+            return encoding.decode(content), encoding
+        except UnicodeDecodeError:
+            continue
+    return content.decode("latin-1"), Encoding("latin-1", guessed=True)
 
 
 def _decoded(content: bytes, like: Encoding | None = None) -> tuple[str, Encoding] | None:

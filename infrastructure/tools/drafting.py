@@ -62,7 +62,7 @@ def seal_of(workspace: Workspace, draft: Draft) -> Seal:
     return Seal(
         cwd=str(workspace.cwd),
         files=(SealedFile(path=path, sha256=sha256_of(draft.before)),),
-        diff=unified_diff(draft.before, draft.after, workspace.relative(path)),
+        diff=unified_diff(draft.before, draft.after, workspace.relative(path), is_text=True),
         projected={path: draft.after},
     )
 

