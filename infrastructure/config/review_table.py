@@ -48,7 +48,8 @@ class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     sensitive: Annotated[
         tuple[str, ...],
         About(
-            description="Paths that are asked about even before they are read. Same patterns, same rule.",
+            description="Paths that are asked about even before they are read. Same patterns, same rule. "
+            "Only a pattern without wildcards covers .env.example, .env.sample, .env.template and .env.dist.",
             project=ProjectRule.ADD,
             flaw=_flaw,
         ),
