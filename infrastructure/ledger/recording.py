@@ -27,9 +27,7 @@ def open_record(
     except LedgerError as trouble:
         if not isinstance(choice, NewSession):
             raise
-        return unrecorded(
-            f"This session is not recorded, and ends with this process: {trouble}", form=choice.form
-        )
+        return _unrecorded_because(trouble, choice.form)
     try:
         opened = _opened(database, choice, cwd, fork=fork)
     except BaseException:
@@ -38,11 +36,30 @@ def open_record(
     return _record(database, opened, form=choice.form if isinstance(choice, NewSession) else Form.AGENT)
 
 
+def _unrecorded_because(trouble: LedgerError, form: Form) -> SessionRecord:
+    told = f"This session is not recorded, and ends with this process: {trouble}"
+    try:
+        return unrecorded(told, form=form)
+    except (LedgerError, OSError) as error:
+        why = error.strerror if isinstance(error, OSError) else None
+        raise LedgerError(
+            f"{trouble}; a session that is not recorded needs room for temporary files, and there is none"
+            f" either ({why or error}): make room, or name another folder in TMPDIR"
+        ) from error
+
+
 def unrecorded(*told: str, form: Form = Form.AGENT) -> SessionRecord:
-    """A record in a folder of its own, which is gone when it is released. `told` says why."""
+    """A record in a folder of its own, which is gone when it is released. `told` says why.
+
+    Raises LedgerError and OSError where there is no room for it.
+    """
     folder = TemporaryDirectory(prefix="quorum-unrecorded-")
-    database = open_database(f"sqlite:///{folder.name}/ledger.sqlite", {})
-    record = _record(database, open_session(database, NewSession(), cwd=""), told, form)
+    try:
+        database = open_database(f"sqlite:///{folder.name}/ledger.sqlite", {})
+        record = _record(database, open_session(database, NewSession(), cwd=""), told, form)
+    except BaseException:
+        folder.cleanup()
+        raise
 
     async def release() -> None:
         try:

@@ -18,7 +18,7 @@ import pytest
 from domain.past_session import LedgerRecord
 from domain.replay import state_of
 from infrastructure.ledger.opening import open_database
-from tests.support.headless_run import configure_for, environment, start
+from tests.support.headless_run import QUORUM, configure_for, environment, start
 from tests.support.long_lived_rig import LongLived
 from tests.support.sse_server import Reply, Say, ScriptedCall, SseServer
 
@@ -288,3 +288,41 @@ async def test_an_answer_whose_record_could_not_be_finished_is_an_answer_with_a_
     assert (process.returncode, json.loads(out)["status"]) == (0, "completed")
     assert err.decode().count(disk.remedy) == 2
     assert "events of the session are not on the record" in err.decode()
+
+
+@pytest.mark.parametrize("arguments", [["run", "read a.txt"], ["run", "--image", "a.png", "look"]])
+def test_no_room_anywhere_is_told_in_one_sentence(arguments: list[str], home: Path, project: Path) -> None:
+    done = subprocess.run(
+        [QUORUM, *arguments],
+        cwd=project,
+        env=environment(home),
+        capture_output=True,
+        timeout=60,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY)),
+    )
+
+    told = done.stderr.decode()
+    assert (done.returncode, told.count("\n"), done.stdout) == (2, 1, b""), told
+    assert "there is none either" in told
+    assert "name another folder in TMPDIR" in told
+    assert ".py" not in told
+
+
+def test_no_folder_is_left_where_a_session_that_is_not_recorded_has_no_room(home: Path, project: Path) -> None:
+    temporary = project / "temporary"
+    temporary.mkdir()
+
+    done = subprocess.run(
+        [QUORUM, "run", "read a.txt"],
+        cwd=project,
+        env={**environment(home), "TMPDIR": str(temporary)},
+        capture_output=True,
+        timeout=60,
+        check=False,
+        # room to find out that there is a folder, and none for a database in it
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, resource.RLIM_INFINITY)),
+    )
+
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1), done.stderr
+    assert list(temporary.iterdir()) == []
