@@ -406,7 +406,7 @@ def test_a_trusted_file_counts_until_one_byte_of_it_is_another(trap: Trap, tmp_p
     marked(trap)
     with opened(trap, tmp_path, rows=24, columns=80) as terminal:
         terminal.wait_for("Trust this folder?")
-        terminal.press_when_awake("y", TRUSTED, within=8)
+        terminal.press_when_awake("y", TRUSTED)
 
     with opened(trap, tmp_path) as terminal:
         terminal.wait_for(TRUSTED)
@@ -415,7 +415,7 @@ def test_a_trusted_file_counts_until_one_byte_of_it_is_another(trap: Trap, tmp_p
     marked(trap, more="#")
     with opened(trap, tmp_path) as terminal:
         terminal.wait_for("has changed since you trusted it")
-        terminal.press_when_awake("n", "of-the-person", within=8)
+        terminal.press_when_awake("n", "of-the-person")
 
 
 def test_a_file_that_is_swapped_while_it_is_asked_about_is_asked_about_anew(trap: Trap, tmp_path: Path) -> None:
@@ -442,7 +442,7 @@ def test_what_cannot_be_remembered_is_trusted_for_the_session_and_said_so(trap: 
     state.write_text("damaged")
     with opened(trap, tmp_path) as terminal:
         terminal.wait_for("Trust this folder?")
-        terminal.press_when_awake("y", TRUSTED, within=8)
+        terminal.press_when_awake("y", TRUSTED)
         terminal.wait_for("is trusted in this session only")
 
     assert state.read_text() == "damaged"

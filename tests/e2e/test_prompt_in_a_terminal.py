@@ -66,8 +66,8 @@ def test_the_editor_has_the_terminal_alone_and_what_it_wrote_comes_back(project:
         terminal.type("draft" + CTRL_G)
         terminal.wait_for("AT WORK")
         alone = terminal.raw.rpartition("AT WORK")[2]
-        terminal.type("done\n")
         with terminal.fresh():
+            terminal.type("done\n")
             terminal.wait_for("read src/engine.py")
             terminal.type("\r")
             terminal.wait_for("first = 1")

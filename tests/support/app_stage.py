@@ -69,9 +69,9 @@ class Stage:
                 await asyncio.sleep(0.005)
 
     async def shows(self, text: str) -> None:
-        """Wait until the screen shows a text."""
+        """Wait until the screen shows a text, also where it wraps between two words."""
         try:
-            await self.until(lambda: text in self.text())
+            await self.until(lambda: text in (shown := self.text()) or text in " ".join(shown.split()))
         except TimeoutError:
             raise AssertionError(f"{text!r} is not on the screen:\n{self.text()}") from None
 

@@ -162,6 +162,19 @@ async def _read_head(reader: asyncio.StreamReader) -> tuple[str, dict[str, str],
     return line, {name.lower(): value.strip() for name, _, value in fields}, head
 
 
+_SIGNS_CERTIFICATES = x509.KeyUsage(
+    digital_signature=True,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
+
+
 class Authority:
     """An authority that signs certificates, kept as PEM files in a folder."""
 
@@ -211,7 +224,9 @@ class Authority:
             )
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
         )
-        if hosts is not None:
+        if hosts is None:  # without it Python 3.13 and newer refuse an authority
+            builder = builder.add_extension(_SIGNS_CERTIFICATES, critical=True)
+        else:
             names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
             builder = builder.add_extension(names, critical=False)
         return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)

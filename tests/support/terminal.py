@@ -104,9 +104,13 @@ class Terminal:
                 return
         raise AssertionError(f"{text!r} was never painted; the last was:\n{self.painted[-3000:]}")
 
-    def press_when_awake(self, key: str, expected: str, *, within: float = 1) -> None:
-        """Press a key of a dialog until its guard has let it through and what it leads to is painted."""
-        deadline = time.monotonic() + 20
+    def press_when_awake(self, key: str, expected: str, *, within: float = 8) -> None:
+        """Press a key of a dialog until its guard has let it through and what it leads to is painted.
+
+        `expected` must be text that was not on the screen before, since a repaint of it would count as well.
+        `within` is generous, because a key that is pressed twice may do something else the second time.
+        """
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             time.sleep(0.5)  # the guard wants 0.4 s without keys: this pause is what it asks for
             with self.fresh():

@@ -63,7 +63,7 @@ async def test_a_dropped_file_that_is_no_image_is_pasted_as_text_and_said(tmp_pa
         stage.agent.refused.add(str(shot))
         await drop(stage, str(shot))
         await stage.until(lambda: stage.prompt.text)
-        await stage.shows("shot.png is no image")
+        await stage.shows("is no image")
 
         assert stage.prompt.text == str(shot)
 

@@ -84,6 +84,7 @@ def test_a_long_line_of_styles_and_backspaces_is_read_in_one_go() -> None:
     st.lists(st.sampled_from(["\x1b[31m", "\x1b[m", "\x1b[1m", "a", "漢", "\n", "long text "]), max_size=60),
     st.integers(4, 60),
 )
+@example(["\n"] * 60, 4)
 @example(["\x1b[31m", "\n", "漢", "a"], 4)
 @example(["\x1b[31m", "a", "\n", "漢", "a"], 4)
 def test_whatever_is_kept_each_character_has_the_style_it_was_printed_in(pieces: list[str], limit: int) -> None:
@@ -98,7 +99,7 @@ def test_whatever_is_kept_each_character_has_the_style_it_was_printed_in(pieces:
         return
     head = len(text[: text.index("\n…")].rstrip("\n"))  # the line between is nobody's, and so is its beginning
     tail = len(text.partition("left out …")[2].removeprefix("\n"))
-    while whole[-1][0] == "\n":
+    while whole and whole[-1][0] == "\n":
         whole.pop()
     assert shown[:head] == whole[:head]
     assert tail == 0 or shown[-tail:] == whole[-tail:]
