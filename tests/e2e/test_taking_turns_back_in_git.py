@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 from tests.support.doomed_session import dies
 from tests.support.real_session import SessionStage, shell, steps
 from tests.support.rewind_rig import tree
+
+if shutil.which("git") is None:
+    pytest.skip("git is not installed here", allow_module_level=True)
 
 GIT = "git -c user.name=Model -c user.email=model@example.com -c core.hooksPath=/dev/null"
 
