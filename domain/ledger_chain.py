@@ -1,7 +1,9 @@
 """The chain that links the records of a session, so that none can be changed, moved or taken out unseen.
 
 Each record's link is a hash over the link before it, the session and the record's place, time, type and digest.
-The digest is a hash of salt and payload; so a payload can be taken out, and the chain holds all the same.
+The digest is a hash of salt and payload; so a payload can be taken out, and the chain holds all the same. How a
+call ended and what was decided about it stand in the link as they are: no redaction can change them. Records of
+earlier versions have links without them.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ from domain.past_session import Verification
 
 NO_LINK = bytes(32)
 _SALT_BYTES = 16
-_PURPOSE = b"quorum ledger 1"
+_FIRST_PURPOSE = b"quorum ledger 1"
+_PURPOSE = b"quorum ledger 2"
+FIXED = ("outcome", "decision")
+"""The fields of an event that are part of its link, and are never redacted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +61,7 @@ def next_record(
     """The record that follows the one with the link `before`; NO_LINK for the first."""
     salt = secrets.token_bytes(_SALT_BYTES)
     digest = _digest(salt, payload)
-    link = _link(before, session_id, seq, at_ms, event_type, digest)
+    link = _link(before, session_id, seq, at_ms, event_type, digest, _fixed_in(payload))
     return ChainedRecord(
         seq=seq, at_ms=at_ms, type=event_type, payload=payload, salt=salt, digest=digest, link=link
     )
@@ -64,8 +69,8 @@ def next_record(
 
 def relinked(record: ChainedRecord, session_id: str, before: bytes) -> ChainedRecord:
     """The same record at the same place of another session."""
-    link = _link(before, session_id, record.seq, record.at_ms, record.type, record.digest)
-    return replace(record, link=link)
+    place = (session_id, record.seq, record.at_ms, record.type, record.digest)
+    return replace(record, link=_link(before, *place, _fixed_in(record.payload)))
 
 
 def redacted(record: ChainedRecord, payload: bytes) -> ChainedRecord:
@@ -78,7 +83,13 @@ def flaw(record: ChainedRecord, session_id: str, before: bytes, seq: int) -> str
     """What does not fit in a record that should be number `seq` after the link `before`; empty if nothing."""
     if record.seq != seq:
         return f"record {seq} is missing" if record.seq > seq else f"record {seq} has the number {record.seq}"
-    if record.link != _link(before, session_id, seq, record.at_ms, record.type, record.digest):
+    place = (session_id, seq, record.at_ms, record.type, record.digest)
+    if record.link not in (_link(before, *place, _fixed_in(record.payload)), _link(before, *place)):
+        if record.redacted:
+            return (
+                f"record {seq} is not the one that was written: its outcome or decision was changed, which no "
+                "redaction does, or its time, type, digest or link"
+            )
         return f"record {seq} is not the one that was written: its time, type, digest or link was changed"
     stands = _digest(record.salt, record.payload)
     if record.redaction is None and stands != record.digest:
@@ -123,8 +134,30 @@ def _digest(salt: bytes, payload: bytes) -> bytes:
     return hashlib.sha256(salt + payload).digest()
 
 
-def _link(before: bytes, session_id: str, seq: int, at_ms: int, event_type: str, digest: bytes) -> bytes:
-    fields = (_PURPOSE, before, session_id, str(seq), str(at_ms), event_type, digest)
+def _fixed_in(payload: bytes) -> str:
+    """The fields of an event that no redaction may change, as JSON."""
+    if not any(f'"{name}"'.encode() in payload for name in FIXED):  # most have none, and may be long
+        return "{}"
+    try:
+        value = json.loads(payload)
+    except (ValueError, RecursionError):
+        return "{}"
+    fixed = {name: value[name] for name in FIXED if name in value} if isinstance(value, Mapping) else {}
+    return json.dumps(fixed, sort_keys=True)
+
+
+def _link(
+    before: bytes,
+    session_id: str,
+    seq: int,
+    at_ms: int,
+    event_type: str,
+    digest: bytes,
+    fixed: str | None = None,
+) -> bytes:
+    """The link of a record; without `fixed` as earlier versions made it."""
+    fields: tuple[str | bytes, ...] = (before, session_id, str(seq), str(at_ms), event_type, digest)
+    fields = (_FIRST_PURPOSE, *fields) if fixed is None else (_PURPOSE, *fields, fixed)
     hashed = hashlib.sha256()
     for field in fields:
         data = field.encode("utf-8", "surrogatepass") if isinstance(field, str) else field

@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from domain.errors import LedgerError, UnreadableEvent
 from domain.event_reading import event_from_json
-from domain.ledger_chain import payload_of, redacted
+from domain.ledger_chain import FIXED, payload_of, redacted
 from infrastructure.ledger.rows import RECORD_COLUMNS, chained
 from infrastructure.ledger.schema import records, rowid, sessions
 from infrastructure.ledger.session_facts import storable
@@ -19,6 +19,7 @@ from infrastructure.ledger.sqlite_file import transaction
 
 MARK = "[redacted]"
 _SHORTEST = 4
+_KEPT = frozenset({"type", "v", *FIXED})
 _NAMED = ("cwd", "title", "model")
 # Objects whose names are those of models, tools and providers.
 _FREE = frozenset({"arguments", "input", "payload", "changed", "edited", "target", "environment"})
@@ -75,9 +76,9 @@ def _without(payload: bytes, text: str) -> bytes:
     if not isinstance(value, dict):
         return payload
     known = _is_understood(value)
-    # What makes it an event of its type stays.
+    # What makes it an event of its type stays, and so does what the chain holds as it is.
     hidden = {
-        key: each if key in ("type", "v") else _hidden(each, text, key, is_free=not known)
+        key: each if key in _KEPT else _hidden(each, text, key, is_free=not known)
         for key, each in value.items()
     }
     if hidden == value:
@@ -111,7 +112,7 @@ def _hide_what_can_be(whole: dict[str, Any], part: Any, text: str, *, is_free: b
     """Hide the text wherever in a part of the event it is no word of ours, without which the event would say
     nothing: an outcome, a kind of block."""
     for name, was in list(part.items() if isinstance(part, dict) else enumerate(part)):
-        if part is whole and name in ("type", "v"):
+        if part is whole and name in _KEPT:
             continue
         part[name] = _hidden(was, text, name, is_free=is_free)
         if part[name] != was and not _is_understood(whole):

@@ -222,3 +222,40 @@ def test_a_payload_is_compact_keeps_the_order_of_keys_and_takes_any_text():
 
     assert payload == '{"type":"t","b":"é😀","a":"half \\ud83d"}'.encode()
     assert json.loads(payload) == value
+
+
+def _finished(decision: str, seq: int = 0, before: bytes = NO_LINK, outcome: str = "rejected") -> ChainedRecord:
+    payload = payload_of(
+        {"type": "call_finished", "v": 1, "output": "a secret", "outcome": outcome, "decision": decision}
+    )
+    return next_record(SESSION, before, seq=seq, at_ms=1000, event_type="call_finished", payload=payload)
+
+
+def test_a_redaction_that_changes_a_decision_or_an_outcome_does_not_fit():
+    record = _finished("needs_approval")
+    allowed = redacted(record, record.payload.replace(b"needs_approval", b"approved"))
+    done = redacted(record, record.payload.replace(b"rejected", b"completed"))
+    taken_out = redacted(record, payload_of({"type": "call_finished", "v": 1, "output": "[redacted]"}))
+
+    for forged in (allowed, done, taken_out):
+        checked = verify(SESSION, [forged])
+        assert checked.broken_at == 0
+        assert "its outcome or decision was changed, which no redaction does" in checked.reason
+
+
+def test_a_redaction_of_other_fields_beside_a_decision_fits():
+    record = _finished("needs_approval")
+    checked = verify(SESSION, [redacted(record, record.payload.replace(b"a secret", b"[redacted]"))])
+
+    assert (checked.holds, checked.redacted) == (True, (0,))
+
+
+def test_records_that_an_earlier_version_linked_fit_and_others_may_follow_them():
+    old = replace(_finished("approved"), link=OLD_LINK, salt=bytes(16), digest=OLD_DIGEST)
+
+    assert verify(SESSION, [old, _finished("approved", 1, old.link)]).holds
+
+
+# Of the record above with a salt of zeros, as the version before made them.
+OLD_DIGEST = bytes.fromhex("b9821e01fe53b68842719fab89ffde44035ff71597a6e1197955499cff6e0138")
+OLD_LINK = bytes.fromhex("475462730bf718a7a20210abc4c86f0962e94eec8f2546c437c7846c77b8f82e")
