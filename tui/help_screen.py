@@ -232,8 +232,13 @@ def _shortened(run: list[Entry]) -> list[Entry]:
 
 
 def _up_to(first: str, last: str) -> str:
-    numbers = _NUMBER.findall(last)
-    return f"{first}…{numbers[-1]}" if numbers else first
+    """The first of several texts, with the number that differs going up to that of the last."""
+    upper = iter(_NUMBER.findall(last))
+    return _NUMBER.sub(lambda own: _range(own[0], next(upper, own[0])), first)
+
+
+def _range(lower: str, upper: str) -> str:
+    return lower if lower == upper else f"{lower}…{upper}"
 
 
 def _joined(names: Sequence[str]) -> list[str]:

@@ -81,3 +81,13 @@ async def test_long_lines_go_on_below_their_column(tmp_path):
 
         line = next(line for line in stage.text().splitlines() if "to a file" in line or ".html" in line)
         assert line.index("to a" if "to a" in line else ".") > 20
+
+
+async def test_keys_that_differ_in_a_number_are_one_line_with_the_range_in_its_place(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await opened(stage, "f1")
+        await stage.pilot.press(*"block")
+        await stage.shows("copy block 1…9 of its code")
+
+        assert "1…9" in stage.text()
+        assert "code…9" not in stage.text()

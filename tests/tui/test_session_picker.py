@@ -1,5 +1,8 @@
 """The list of sessions: what is shown of each, what fits, and that many of them stay fast to look through."""
 
+from dataclasses import replace
+from decimal import Decimal
+
 import pytest
 from textual.app import App
 
@@ -8,6 +11,7 @@ from tests.support.app_stage import Stage
 from tests.support.fake_archive import FakeArchive, a_session
 from tui.ages import age
 from tui.session_picker.register import Register
+from tui.session_picker.row import drawn
 from tui.session_picker.screen import SessionPicker
 
 HOUR_MS = 3_600_000
@@ -200,3 +204,14 @@ async def test_a_click_opens_what_it_is_on():
 )
 def test_ages_are_told_in_the_unit_that_suits_them(passed_ms, told):
     assert age(1_000_000, 1_000_000 + passed_ms) == told
+
+
+@pytest.mark.parametrize("cost", ["0.041", "0.00041", "999.99"])
+@pytest.mark.parametrize("turns", [1, 99, 1_234])
+def test_turns_cost_and_age_never_run_into_each_other(cost, turns):
+    session = replace(a_session("s"), turns=turns, cost_usd=Decimal(cost), updated_ms=0)
+    line = drawn(session, 80, 11 * 60_000, is_here=True, everywhere=False).plain
+
+    assert len(line) == 80
+    assert line.split("  ")[-1].strip() == "11 min ago"
+    assert line.split("  ")[-2].strip().startswith("$")

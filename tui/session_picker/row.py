@@ -11,7 +11,8 @@ from tui.transcript.lines import amount
 from tui.transcript.printable import printable
 
 _QUIET = "$foreground 60%"
-_TURNS, _COST, _AGE = 10, 8, 10
+# Each with two blanks before the longest: "1,234 turns", "$0.00041", "59 min ago".
+_TURNS, _COST, _AGE = 13, 10, 12
 _FOLDER_SHARE = 0.24
 
 
