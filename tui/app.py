@@ -113,6 +113,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         self._choose, self._initial_prompt = choose or _a_new_session, initial_prompt
         self._leaving = False
         self._presses = SecondPress(clock)
+        self._key_clock = clock
         self.adopt(theme=theme or self.theme, notifications=notifications, screen_reader=screen_reader)
 
     shutdown: Shutdown | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
 from textual import events
@@ -9,6 +11,7 @@ from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 
 from tui.review.keyboard_guard import Guarded
+from tui.review.trailing_keys import TrailingKeys
 from tui.tabs.tabbed_app import TabbedApp
 
 
@@ -17,10 +20,14 @@ class GatedApp(TabbedApp):
 
     def __init__(self, *, ansi_color: bool | None = None) -> None:
         super().__init__(ansi_color=ansi_color)
+        self._trailing = TrailingKeys()
+        self._key_clock: Callable[[], float] = time.monotonic
         self._pressed_over: WeakKeyDictionary[events.Key, Screen[object]] = WeakKeyDictionary()
 
     def pop_screen(self) -> AwaitComplete:
         """Close what is on top. A question below it is seen anew: what was typed above it is no answer."""
+        if isinstance(self.screen, Guarded):
+            self._trailing.closed(self._key_clock())
         closing = super().pop_screen()
         if isinstance(self.screen, Guarded) and self.screen.is_awake:
             self.screen.arm()
@@ -48,6 +55,22 @@ class GatedApp(TabbedApp):
             return False  # its widgets are not there yet, and its keys would look for them in vain
         if isinstance(self.screen, Guarded) and not self.screen.admits(event):
             return False
+        if self._is_left_over(event):
+            return False
         self._pressed_over[event] = self.screen
         self.chat.say("")
         return True
+
+    def _is_left_over(self, event: events.Key) -> bool:
+        """Whether a key was meant for a question that has just closed, and is not to be typed."""
+        prompt = self.chat.prompt
+        if self.screen is not self.chat or not prompt.has_focus:
+            return False
+        character = event.character if event.is_printable else None
+        before = self._trailing.admit(event.key, character, event.time)
+        if before is None:
+            self.chat.say(f"{event.key} was not typed: the question it may have been meant for is closed")
+            return True
+        if before:
+            prompt.insert(before)
+        return False

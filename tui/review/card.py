@@ -320,6 +320,12 @@ class ReviewCard(VerticalGroup):
     def show_choices(self, *, alive: bool) -> None:
         """Draw the choices as ones that can be taken, or dim, as ones that cannot be yet."""
         self.query_one("#choices").set_class(not alive, "-dead")
+        if alive:
+            self._lay_out_edges()
+
+    def say_dropped(self) -> None:
+        """Say that a key did nothing, until keys act again."""
+        self.border_subtitle = Content("asleep: that key came too early and did nothing")
 
     def toggle_digest(self) -> None:
         """Show the packet's whole digest, or its ends."""

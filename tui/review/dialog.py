@@ -142,6 +142,7 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
             self._pressed_at = event.time
         else:
             self._show_dead()
+            self._card.say_dropped()
         return alive
 
     def _is_meant(self) -> bool:
