@@ -11,7 +11,7 @@ from application.ports import FileKeeper
 from domain.access import Access
 from domain.effects import KeptFiles
 from domain.errors import LedgerError, ToolError
-from domain.events import EffectsObserved, FilesKept
+from domain.events import CallQueued, EffectsObserved, FilesKept
 from domain.execution import ToolExecutionContext
 
 
@@ -35,7 +35,7 @@ class EffectReceipt:
     async def __aenter__(self) -> None:
         """Keep the files as they are. Raises ToolError where that fails: the call must not run then."""
         try:
-            self._kept = kept = await self._keeper.keep(self._paths)
+            self._kept = kept = await self._keeper.keep(self._paths, self._report)
             if kept.manifest:
                 await self._events.announce(
                     FilesKept(
@@ -47,6 +47,9 @@ class EffectReceipt:
                 )
         except LedgerError as error:
             raise ToolError(f"not run: its files could not be kept: {error}") from error
+
+    def _report(self, kept: int, files: int) -> None:
+        self._events.show(CallQueued(context=self._context, waiting_for="files", files_kept=kept, files=files))
 
     async def __aexit__(
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from domain.ballot import Ballot, Tally
@@ -268,12 +269,19 @@ class FileKeeper(Protocol):
     """Keeps what files hold before they are changed. Contents that must not be stored are not: their states say
     why."""
 
-    async def keep(self, paths: Sequence[str] | None = None) -> KeptFiles:
+    async def keep(
+        self, paths: Sequence[str] | None = None, report: Callable[[int, int], None] = ...
+    ) -> KeptFiles:
         """The files as they are now, with their contents stored: at these paths and below, or in the whole
         workspace.
 
-        What cannot be seen is left out. Raises LedgerError where they cannot be stored.
+        `report` gets how many of how many files were read so far, where that takes a while. What cannot be seen
+        is left out. Raises LedgerError where they cannot be stored.
         """
+        ...
+
+    def ahead(self) -> AbstractContextManager[None]:
+        """Keep the whole workspace in the background meanwhile, so that the next call has less to wait for."""
         ...
 
     async def changes(self, kept: KeptFiles, declared: frozenset[str]) -> Effects:

@@ -235,7 +235,8 @@ class RunAgent:
         tally = RunTally(self.session_id)
         try:
             await whole(self._begin(prompt, said))
-            await self._converse(await begin(tally), tally, tool_turns)
+            with self._runtime.keeping_ahead():
+                await self._converse(await begin(tally), tally, tool_turns)
         except ProviderError as error:
             tally.fail(str(error))
         except (HookAborted, RequestSkipped, LedgerError) as stop:

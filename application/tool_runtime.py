@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from application.after_hooks import AfterHooks
@@ -104,6 +105,10 @@ class ToolRuntime:
     def executions(self) -> tuple[ToolExecution, ...]:
         """The tracked records of the newest batch: what waits, runs, is done, has reported progress."""
         return tuple(call.execution for call in self._current)
+
+    def keeping_ahead(self) -> AbstractContextManager[None]:
+        """Meanwhile the files that a call may change are kept in the background, before it is asked for."""
+        return nullcontext() if self._keeper is None else self._keeper.ahead()
 
     async def run(self, batch: ToolBatch) -> BatchResult:
         """Execute a batch to its end. Never raises for what a tool, a hook, a person or a cancellation did."""

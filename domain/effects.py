@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class ChangeKind(StrEnum):
@@ -39,9 +40,11 @@ class FileState:
     unkept: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FileMark:
-    """What tells one state of a file from another without reading it. Times are in nanoseconds."""
+class FileMark(NamedTuple):
+    """What tells one state of a file from another without reading it. Times are in nanoseconds.
+
+    A tuple, because a hundred thousand of them are made and compared before and after a command.
+    """
 
     kind: int
     size: int
@@ -132,10 +135,9 @@ def effects_between(before: FileLook, after: FileLook, declared: frozenset[str])
     """
     complete = before.complete and after.complete
     found: list[FileChange] = []
-    for path in before.marks.keys() | after.marks.keys():
+    differing = [path for path, mark in after.marks.items() if before.marks.get(path) != mark]
+    for path in (*differing, *(before.marks.keys() - after.marks.keys())):
         old, new = before.marks.get(path), after.marks.get(path)
-        if old == new:
-            continue
         if old is None and before.complete:
             kind = ChangeKind.CREATED
         elif new is None and (after.complete or path in after.gone):

@@ -306,13 +306,18 @@ class BatchPlanned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallQueued:
-    """A call began to wait, or what it waits for changed. `reviewers` are the models asked for their votes."""
+    """A call began to wait, or what it waits for changed. `reviewers` are the models asked for their votes.
+
+    Where it waits for the former contents of `files` to be kept, `files_kept` of them are.
+    """
 
     type: ClassVar = "call_queued"
     durable: ClassVar = False
     context: ToolExecutionContext
     waiting_for: WaitingFor
     reviewers: tuple[str, ...] = ()
+    files_kept: int = 0
+    files: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -119,7 +119,7 @@ class Outcome(StrEnum):
 _ERRORS = frozenset({Outcome.ERROR, Outcome.UNKNOWN, Outcome.CANCELLED, Outcome.NOT_RUN})
 _REJECTED = frozenset({Outcome.REJECTED, Outcome.SKIPPED})
 
-WaitingFor: TypeAlias = Literal["review", "votes"] | tuple[int, ...] | None
+WaitingFor: TypeAlias = Literal["review", "votes", "files"] | tuple[int, ...] | None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -43,6 +46,11 @@ class _Survey:
     states: dict[str, FileState] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
 
+    @property
+    def kept_bytes(self) -> int:
+        """The size of all contents that are known to be stored."""
+        return sum(state.size for state in self.states.values() if state.unkept is None)
+
     def take(self, readings: Sequence[Reading]) -> None:
         for reading in readings:
             if reading.state is None or reading.mark is None:
@@ -78,13 +86,54 @@ class WorkspaceKeeper:
         self._ignored_lock = threading.Lock()
         self._shelf = Shelf(contents)
         self._base: Base | None = None
+        self._keeping = 0
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
 
-    async def keep(self, paths: Sequence[str] | None = None) -> KeptFiles:
-        """The files as they are now, their contents stored. Raises LedgerError."""
+    async def keep(
+        self, paths: Sequence[str] | None = None, report: Callable[[int, int], None] = lambda _done, _all: None
+    ) -> KeptFiles:
+        """The files as they are now, their contents stored. Raises LedgerError.
+
+        `report` gets how many of how many files were read, where there are so many that it takes a while.
+        """
+        self._keeping += 1
+        self._is_idle.clear()
+        try:
+            return await self._keep(paths, report)
+        finally:
+            self._keeping -= 1
+            if not self._keeping:
+                self._is_idle.set()
+
+    @contextmanager
+    def ahead(self) -> Iterator[None]:
+        """Keep the whole workspace in the background meanwhile, so that the next call finds little to read."""
+        task = asyncio.create_task(self._keep_ahead(), name="keep-ahead")
+        try:
+            yield
+        finally:
+            task.cancel()
+
+    async def _keep_ahead(self) -> None:
+        """What cannot be stored is told by the call that needs it."""
+        look = await self._watch.look(self._roots)
+        survey = await asyncio.to_thread(self._survey, look, whole=True)
+        budget = Budget(self._limits, spent_bytes=survey.kept_bytes, secs=math.inf)
+        with suppress(LedgerError):
+            for batch, why in budget.batches(survey.unread, survey.marks):
+                if why is not None:
+                    return
+                await self._is_idle.wait()
+                begun = time.monotonic()
+                await self._shelf.store(await in_thread(partial(self._read, batch)))
+                await asyncio.sleep(time.monotonic() - begun)  # half of the time is the screen's
+
+    async def _keep(self, paths: Sequence[str] | None, report: Callable[[int, int], None]) -> KeptFiles:
         roots = self._roots if paths is None else await asyncio.to_thread(literal, paths)
         look = await self._watch.look(roots)
         survey = await asyncio.to_thread(self._survey, look, whole=self._is_whole(roots))
-        waiting = await self._read_all_but_last(survey)
+        waiting = await self._read_all_but_last(survey, report)
         kept = KeptFiles(
             roots=roots,
             states=survey.states,
@@ -143,15 +192,18 @@ class WorkspaceKeeper:
                     survey.unread.append(path)
         return survey
 
-    async def _read_all_but_last(self, survey: _Survey) -> list[Reading]:
+    async def _read_all_but_last(self, survey: _Survey, report: Callable[[int, int], None]) -> list[Reading]:
         """Read what is unread, within the limits, and store all but the last batch, which is answered."""
-        spent = sum(state.size for state in survey.states.values() if state.unkept is None)
-        budget = Budget(self._limits, spent_bytes=spent, secs=self._limits.before_secs)
+        budget = Budget(self._limits, spent_bytes=survey.kept_bytes, secs=self._limits.before_secs)
         waiting: list[Reading] = []
+        known, done = len(survey.states), 0
         for batch, why in budget.batches(survey.unread, survey.marks):
             if why is not None:
                 survey.states.update({path: unread_state(survey.marks[path], why) for path in batch})
                 continue
+            if done:
+                report(known + done, len(survey.marks))
+            done += len(batch)
             await self._shelf.store(waiting)
             waiting = await in_thread(partial(self._read, batch))
             survey.take(waiting)
@@ -178,9 +230,11 @@ class WorkspaceKeeper:
         """What may have changed: what looks otherwise, and what was changed too lately to tell by its look."""
         found = {change.path: change for change in effects_between(kept.look, look, declared).changes}
         for path, state in kept.states.items():
-            if path in found or state.sha256 is None or path not in look.marks:
+            mark = look.marks.get(path)
+            if mark is None or state.sha256 is None or path in found:
                 continue
-            if not is_same(self._shelf.state(path, look.marks[path]), state):
+            known = self._shelf.state(path, mark)
+            if known is not state and not is_same(known, state):
                 found[path] = FileChange(path=path, kind=ChangeKind.MODIFIED, declared=declares(declared, path))
         return found
 

@@ -7,11 +7,13 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 
 from domain.effects import FileLook, FileMark
 
-MOST_FILES = 50_000
-LONGEST_SECS = 1.0
+MOST_FILES = 200_000
+LONGEST_SECS = 3.0
+_NAME = attrgetter("name")
 # Git writes these whenever it is used; what they hold shows elsewhere, in its index and its references.
 _SKIPPED = (".git/objects", ".git/logs", ".git/lfs")
 
@@ -19,7 +21,7 @@ _SKIPPED = (".git/objects", ".git/logs", ".git/lfs")
 class WorkspaceWatch:
     """Looks at the files below the roots of a workspace, or at some of them.
 
-    A look takes at most a second and so many files; one that had to stop early says that it is incomplete.
+    A look takes at most three seconds and so many files; one that had to stop early says that it is incomplete.
     Links are looked at, not followed. What cannot be read is passed over, and so is what stands at the paths in
     `passed_over` or below, such as our own records.
     """
@@ -47,21 +49,23 @@ class WorkspaceWatch:
         marks: dict[str, FileMark] = {}
         deadline = self._clock() + self._longest_secs
         for start in starts:
-            for path, status in _below(start, self._passed_over):
-                marks[path] = FileMark(
-                    kind=stat.S_IFMT(status.st_mode) | stat.S_IMODE(status.st_mode),
-                    size=status.st_size,
-                    modified_ns=status.st_mtime_ns,
-                    changed_ns=status.st_ctime_ns,
-                    inode=status.st_ino,
-                )
-                if len(marks) >= self._most_files or self._clock() > deadline:
-                    return FileLook(marks=marks, complete=False)
+            for inside in _below(start, self._passed_over):
+                for path, status in inside:
+                    marks[path] = FileMark(
+                        kind=status.st_mode,
+                        size=status.st_size,
+                        modified_ns=status.st_mtime_ns,
+                        changed_ns=status.st_ctime_ns,
+                        inode=status.st_ino,
+                    )
+                    if len(marks) >= self._most_files or self._clock() > deadline:
+                        return FileLook(marks=marks, complete=False)
         return FileLook(marks=marks)
 
 
-def _below(start: str, passed_over: frozenset[str]) -> Iterator[tuple[str, os.stat_result]]:
-    """Every file and link at a path and below it, in an order that does not change from look to look."""
+def _below(start: str, passed_over: frozenset[str]) -> Iterator[list[tuple[str, os.stat_result]]]:
+    """Every file and link at a path and below it, by folders, in an order that does not change from look to
+    look."""
     if any(start == path or start.startswith(path.rstrip("/") + "/") for path in passed_over):
         return
     try:
@@ -69,17 +73,18 @@ def _below(start: str, passed_over: frozenset[str]) -> Iterator[tuple[str, os.st
     except OSError:  # not there: that is what a later look is compared with
         return
     if not stat.S_ISDIR(status.st_mode):
-        yield start, status
+        yield [(start, status)]
         return
     waiting = [start]
     while waiting:
         folder = waiting.pop()
         try:
             with os.scandir(folder) as entries:
-                inside = sorted(entries, key=lambda entry: entry.name)
+                listed = sorted(entries, key=_NAME)
         except OSError:
             continue
-        for entry in inside:
+        inside = []
+        for entry in listed:
             if entry.path in passed_over:
                 continue
             try:
@@ -87,6 +92,7 @@ def _below(start: str, passed_over: frozenset[str]) -> Iterator[tuple[str, os.st
                     if not entry.path.endswith(_SKIPPED):
                         waiting.append(entry.path)
                 else:
-                    yield entry.path, entry.stat(follow_symlinks=False)
+                    inside.append((entry.path, entry.stat(follow_symlinks=False)))
             except OSError:  # gone between two system calls
                 continue
+        yield inside

@@ -8,7 +8,7 @@ import pytest
 from domain.access import Access
 from domain.effects import ChangeKind, FileKind, FileState
 from domain.errors import LedgerError, RestoreError, ToolError
-from domain.events import EffectsObserved, FilesKept, FilesRestored
+from domain.events import CallQueued, EffectsObserved, FilesKept, FilesRestored
 from infrastructure.snapshots.budget import KeepLimits
 from infrastructure.snapshots.watch import WorkspaceWatch
 from tests.support.rewind_rig import SECRET, RewindRig, tree
@@ -544,3 +544,17 @@ async def test_the_state_after_a_restoration_is_the_one_told(root: Path) -> None
     assert isinstance(change.after, FileState)
     assert (change.after.kind, change.after.mode) == (FileKind.FILE, 0o640)
     assert os.listdir(root) == ["a"]
+
+
+async def test_a_call_that_waits_for_many_files_to_be_kept_says_so(root: Path) -> None:
+    for number in range(600):
+        (root / str(number)).write_text(str(number))
+    rig = RewindRig(root)
+
+    await rig.turn(lambda: None)
+
+    told = [event for event in rig.observer.of(CallQueued) if isinstance(event, CallQueued)]
+    assert [(event.waiting_for, event.files_kept, event.files) for event in told] == [
+        ("files", 250, 600),
+        ("files", 500, 600),
+    ]

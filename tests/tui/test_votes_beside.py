@@ -198,3 +198,9 @@ def test_the_card_tells_what_a_command_really_changed():
             opened, started("run_command", MAKE), effects, finished("run_command", "done"), expanded=expanded
         )
         assert any(told in line for line in lines), lines
+
+
+def test_a_card_says_what_a_call_waits_for_while_former_contents_are_kept():
+    waiting = ev.CallQueued(context=context(), waiting_for="files", files_kept=41_000, files=100_000)
+
+    assert "keeping former contents · 41,000 of 100,000 files" in "\n".join(card(waiting))

@@ -110,6 +110,7 @@ class Batches:
         _, call = self._call(event.context)
         call.waiting_for = event.waiting_for
         call.reviewers = event.reviewers
+        call.files_kept, call.files = event.files_kept, event.files
         call.enter(Phase.REVIEWED if event.waiting_for == "review" else Phase.QUEUED, self._clock())
 
     def ask(self, event: ev.ReviewRequested) -> None:

@@ -179,6 +179,8 @@ class Call:
     follows: tuple[int, ...] = ()
     phase: Phase = Phase.QUEUED
     waiting_for: WaitingFor = None
+    files_kept: int = 0
+    files: int = 0
     composed_chars: int = 0
     progress: Progress = field(default_factory=Progress)
     diff: str | None = None

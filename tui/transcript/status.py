@@ -84,6 +84,8 @@ def state_of(call: Call, palette: Palette) -> list[tuple[str, Style]]:
 def _waiting(call: Call) -> str:
     if isinstance(call.waiting_for, tuple) and call.waiting_for:
         return "waits for " + ", ".join(str(index + 1) for index in call.waiting_for)
+    if call.waiting_for == "files":
+        return f"keeping former contents · {call.files_kept:,} of {call.files:,} files"
     return "queued"
 
 

@@ -309,3 +309,77 @@ async def test_a_cancelled_keeping_stops(root: Path) -> None:
     keeping.cancel()
     with pytest.raises(asyncio.CancelledError):
         await keeping
+
+
+async def kept_ahead(rig: RewindRig) -> None:
+    """All that is kept in the background, to its end."""
+    with rig.keeper.ahead():
+        (ahead,) = (task for task in asyncio.all_tasks() if task.get_name() == "keep-ahead")
+        await ahead
+
+
+@pytest.mark.usefixtures("far_clock")
+async def test_what_was_kept_in_the_background_is_not_read_before_a_call(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        (root / name).write_text(name)
+    rig, reads = RewindRig(root), ReadPaths(monkeypatch)
+
+    await kept_ahead(rig)
+    assert reads.take() == ["a", "b"]
+    kept = await rig.keeper.keep()
+
+    assert reads.take() == []
+    assert unkept(kept, root) == {"a": None, "b": None}
+    assert {await rig.contents.get(state.sha256 or "") for state in kept.states.values()} == {b"a", b"b"}
+
+
+@pytest.mark.usefixtures("far_clock")
+async def test_a_file_that_changed_since_it_was_kept_in_the_background_is_read_again(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "a").write_text("one")
+    rig, reads = RewindRig(root), ReadPaths(monkeypatch)
+    await kept_ahead(rig)
+    (root / "a").write_text("two")
+    reads.take()
+
+    kept = await rig.keeper.keep()
+
+    assert reads.take() == ["a"]
+    assert await rig.contents.get(kept.states[str(root / "a")].sha256 or "") == b"two"
+
+
+async def test_a_turn_that_ends_ends_what_is_kept_in_the_background(root: Path) -> None:
+    for number in range(600):
+        (root / str(number)).write_text(str(number))
+    rig = RewindRig(root)
+
+    with rig.keeper.ahead():
+        (ahead,) = (task for task in asyncio.all_tasks() if task.get_name() == "keep-ahead")
+
+    await asyncio.wait({ahead})
+    assert ahead.cancelled()
+    assert len((await rig.keeper.keep()).states) == 600
+
+
+async def test_contents_that_cannot_be_stored_in_the_background_are_told_of_by_the_call(root: Path) -> None:
+    (root / "a").write_text("a")
+    rig = RewindRig(root)
+    rig.contents.full = True
+
+    await kept_ahead(rig)
+
+    with pytest.raises(LedgerError):
+        await rig.keeper.keep()
+
+
+async def test_reading_many_files_is_reported_while_it_lasts(root: Path) -> None:
+    for number in range(600):
+        (root / str(number)).write_text(str(number))
+    reported: list[tuple[int, int]] = []
+
+    await RewindRig(root).keeper.keep(report=lambda kept, files: reported.append((kept, files)))
+
+    assert reported == [(250, 600), (500, 600)]
