@@ -6,27 +6,27 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-from domain.ballot import Ballot, Tally
-from domain.conversation import Conversation, Message, UserMessage
-from domain.effects import Effects, FileState, KeptFiles
-from domain.events import Event
-from domain.execution import Survivor, ToolExecutionContext
-from domain.found_file import FoundFile
-from domain.image import Image
-from domain.json_value import JsonObject
-from domain.output import Content, Printed, ToolOutput
-from domain.own_command import CommandRun
-from domain.past_session import LedgerRecord, SessionSummary, Verification
-from domain.permissions import Answer
-from domain.response import LlmResponse
-from domain.restoration import RestoreStep
-from domain.review import ReviewAnswer, ReviewRequest, RulePreview, RuleScope
-from domain.saved_rule import HeldRule, SavedRule
-from domain.seal import Seal
-from domain.shell import ShellVerdict
-from domain.stream import StreamEvent
-from domain.tool import ToolDefinition, ToolResultMessage, ToolSpec
-from domain.trust import TrustQuestion
+from domain.calls.effects import Effects, FileState, KeptFiles
+from domain.calls.execution import Survivor, ToolExecutionContext
+from domain.calls.found_file import FoundFile
+from domain.calls.seal import Seal
+from domain.calls.tool import ToolDefinition, ToolResultMessage, ToolSpec
+from domain.calls.user_command import CommandRun
+from domain.conversation.history import Conversation, Message, UserMessage
+from domain.conversation.image import Image
+from domain.conversation.response import LlmResponse
+from domain.conversation.stream import StreamEvent
+from domain.events.event import Event
+from domain.review.ballot import Ballot, Tally
+from domain.review.permissions import Answer
+from domain.review.questions import ReviewAnswer, ReviewRequest, RulePreview, RuleScope
+from domain.review.saved_rule import HeldRule, SavedRule
+from domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
+from domain.sessions.restoration import RestoreStep
+from domain.sessions.trust import TrustQuestion
+from domain.shell.command_line import ShellVerdict
+from domain.text.json_value import JsonObject
+from domain.text.output import Content, Printed, ToolOutput
 
 ToolChoice: TypeAlias = Literal["auto", "none"] | tuple[Literal["tool"], str]
 OnStreamEvent: TypeAlias = Callable[[StreamEvent], None]

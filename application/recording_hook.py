@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 
-from application.hooks import CallDraft, Hook, RequestDraft, ResultDraft
-from domain.conversation import Message
-from domain.execution import Outcome, ToolExecutionContext
-from domain.hook import Continue, Finish, HookAnswer, HookPoint, TurnEndAnswer
-from domain.json_value import JsonObject, JsonValue
-from domain.tool import RiskLevel
+from application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.hook import Continue, Finish, HookAnswer, HookPoint, TurnEndAnswer
+from domain.calls.tool import RiskLevel
+from domain.conversation.history import Message
+from domain.text.json_value import JsonObject, JsonValue
 
 
 @dataclass(frozen=True, slots=True)

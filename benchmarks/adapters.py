@@ -20,14 +20,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from domain.conversation import UserMessage
-from domain.stream import Delta, StreamEvent
-from infrastructure.providers.anthropic_messages import ANTHROPIC, AnthropicMessages
-from infrastructure.providers.endpoint import Endpoint
-from infrastructure.providers.openai_chat import OpenAiChat
-from infrastructure.providers.openai_client import OPENAI
-from infrastructure.providers.openai_responses import OpenAiResponses
-from infrastructure.providers.wire import ProviderSettings, Wire, WireRequest
+from domain.conversation.history import UserMessage
+from domain.conversation.stream import Delta, StreamEvent
+from infrastructure.models.anthropic.client import ANTHROPIC, AnthropicMessages
+from infrastructure.models.clouds.endpoint import Endpoint
+from infrastructure.models.openai_chat.client import OpenAiChat
+from infrastructure.models.openai_responses.client import OpenAiResponses
+from infrastructure.models.openai_sdk import OPENAI
+from infrastructure.models.shared.api_client import ProviderSettings, Wire, WireRequest
 
 PACES = ((10_000, 0), (1_000, 500))
 WARM_UP = 300

@@ -15,20 +15,20 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from domain import events as ev
-from domain.execution import Outcome, ToolExecutionContext
-from domain.json_value import JsonObject
-from domain.report import RunReport, RunStatus
-from domain.review import DecisionLabel
-from domain.tool import RiskLevel
-from tui.timeline.axis import Axis
-from tui.timeline.drawing import Columns, draw_row
-from tui.timeline.rows import rows_of
-from tui.transcript.cards import draw_batch
-from tui.transcript.chronicle import Totals, totals_of
-from tui.transcript.entries import Batch, Call, Kept, Phase
-from tui.transcript.model import Transcript
-from tui.transcript.palette import TERMINAL
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.tool import RiskLevel
+from domain.events import event as ev
+from domain.events.report import RunReport, RunStatus
+from domain.review.questions import DecisionLabel
+from domain.text.json_value import JsonObject
+from tui.screens.timeline.axis import Axis
+from tui.screens.timeline.drawing import Columns, draw_row
+from tui.screens.timeline.rows import rows_of
+from tui.transcript.cells.palette import TERMINAL
+from tui.transcript.draw.cards import draw_batch
+from tui.transcript.model.entries import Batch, Call, Kept, Phase
+from tui.transcript.model.transcript import Transcript
+from tui.transcript.model.turn_timings import Totals, totals_of
 
 _SIZE = 200_000
 _WIDTH = 110

@@ -24,9 +24,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from application.event_stream import EventStream
-from domain.conversation import ToolResults, UserMessage
-from domain.events import (
+from application.events.event_bus import EventStream
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import ToolResults, UserMessage
+from domain.conversation.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
+from domain.events.event import (
     CallFinished,
     CallStarted,
     Event,
@@ -35,16 +38,13 @@ from domain.events import (
     SessionStarted,
     TurnStarted,
 )
-from domain.execution import Outcome, ToolExecutionContext
-from domain.known_secrets import NamedSecret
-from domain.masking import SecretMask
-from domain.mode import Mode
-from domain.past_session import NamedSession, NewSession
-from domain.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
-from domain.review import DecisionLabel
-from domain.tool import ToolResultMessage
-from infrastructure.ledger.database import Database
-from infrastructure.ledger.opening import open_session
+from domain.events.masking import SecretMask
+from domain.review.mode import Mode
+from domain.review.questions import DecisionLabel
+from domain.secrets.known import NamedSecret
+from domain.sessions.past_session import NamedSession, NewSession
+from infrastructure.store.ledger.database import Database
+from infrastructure.store.ledger.opening import open_session
 
 RUNS = 5
 ROUNDS = 300

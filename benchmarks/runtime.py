@@ -20,28 +20,28 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from application.event_stream import EventStream
-from application.hook_chain import HookChain
+from application.calls.hook_chain import HookChain
+from application.calls.outputs import Outputs
+from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
+from application.events.event_bus import EventStream
 from application.identifiers import new_id
-from application.outputs import Outputs
 from application.ports import Observer, ReviewDesk, Tool
-from application.review import Review
-from application.rule_book import RuleBook
-from application.tool_runtime import BatchResult, ToolBatch, ToolRuntime
-from application.voting import QuorumPolicy, Voting
-from domain.access import Access
-from domain.events import Event
-from domain.execution import ToolExecutionContext
-from domain.json_value import JsonObject
-from domain.mode import Mode
-from domain.output import OutputLimits
-from domain.path_policy import PathPolicy
-from domain.plan import serializable
-from domain.review import NobodyThere, ReviewAnswer, ReviewRequest
-from domain.tool import RiskLevel, ToolCall, ToolDefinition, ToolParameter
-from infrastructure.commands.run_command import RunCommand
-from infrastructure.json_schema import JsonSchema
-from infrastructure.providers.gateway import ProviderGateway
+from application.review.review import Review
+from application.review.rule_book import RuleBook
+from application.review.voting import QuorumPolicy, Voting
+from domain.calls.access import Access
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.planners import serializable
+from domain.calls.tool import RiskLevel, ToolCall, ToolDefinition, ToolParameter
+from domain.events.event import Event
+from domain.review.mode import Mode
+from domain.review.path_policy import PathPolicy
+from domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
+from domain.text.json_value import JsonObject
+from domain.text.output import OutputLimits
+from infrastructure.execution.commands.run_command import RunCommand
+from infrastructure.models.registry import ProviderGateway
+from infrastructure.tools.json_schema import JsonSchema
 
 SIZES = (1, 10, 100, 1000)
 GIGABYTE = 1_000_000_000

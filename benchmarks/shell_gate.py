@@ -17,17 +17,17 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from domain.path_policy import PathPolicy
-from infrastructure.shell.gate import ShellGate
-from infrastructure.shell.parsing import MAX_BYTES, parse
-from infrastructure.shell.programs import SystemPrograms
+from domain.review.path_policy import PathPolicy
+from infrastructure.execution.shell.gate import ShellGate
+from infrastructure.execution.shell.parsing import MAX_BYTES, parse
+from infrastructure.execution.shell.programs import SystemPrograms
 
 EVERYDAY = (
     "ls -la",
     "git status --short",
     "git log --oneline -20 | head -5",
     "cat pyproject.toml 2>/dev/null && wc -l README.md",
-    "grep -n 'def ' domain/tool.py | sort | uniq -c",
+    "grep -n 'def ' domain/calls/tool.py | sort | uniq -c",
     "find . -maxdepth 2 -name '*.py'",
     "cd tests && ls",
     "pytest -q tests/domain",

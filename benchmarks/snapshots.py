@@ -11,13 +11,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from domain.effects import KeptFiles
-from domain.path_policy import PathPolicy
-from infrastructure.ledger.database import Database
-from infrastructure.snapshots.keeper import WorkspaceKeeper
-from infrastructure.snapshots.reading import FileReader
-from infrastructure.snapshots.watch import WorkspaceWatch
-from infrastructure.tools.workspace import Workspace
+from domain.calls.effects import KeptFiles
+from domain.review.path_policy import PathPolicy
+from infrastructure.files.workspace import Workspace
+from infrastructure.store.ledger.database import Database
+from infrastructure.store.snapshots.keeper import WorkspaceKeeper
+from infrastructure.store.snapshots.reading import FileReader
+from infrastructure.store.snapshots.watch import WorkspaceWatch
 
 ROUNDS = 20
 

@@ -24,9 +24,9 @@ from textual.widgets import TextArea
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from domain import events as ev
-from domain.response import LlmResponse
-from tui.transcript.view import TranscriptView
+from domain.conversation.response import LlmResponse
+from domain.events import event as ev
+from tui.transcript.layout.view import TranscriptView
 
 _SECTION = (
     "## Heading\n\nSome **bold** text with `code` and a list:\n\n- one\n- two\n\n"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tui.key_names import shown_key
-from tui.keymap import by_room, is_remappable
+from tui.keys.keymap import by_room, is_remappable
+from tui.keys.names import shown_key
 
 PAGE = Path(__file__).parent / "keys.md"
 BEGIN, END = "<!-- keys: begin -->", "<!-- keys: end -->"

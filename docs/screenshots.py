@@ -16,15 +16,15 @@ os.environ["TEXTUAL_ANIMATIONS"] = "none"
 
 from textual.pilot import Pilot
 
-from application.agent_session import AgentSession
 from application.ports import Observer, Person
-from domain.masking import SecretMask
-from domain.past_session import SessionChoice
+from application.session.agent_session import AgentSession
+from domain.events.masking import SecretMask
+from domain.sessions.past_session import SessionChoice
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
-from infrastructure.ledger.recording import unrecorded
-from tui.app import QuorumApp
-from tui.review.dialog import ReviewDialog
+from infrastructure.store.ledger.recording import unrecorded
+from tui.app.app import QuorumApp
+from tui.screens.review.dialog import ReviewDialog
 
 IMAGES = Path(__file__).parent / "images"
 RETRY = '''\

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from domain.output import Spilled
+from domain.text.output import Spilled
 
 
 class QuorumError(Exception):

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from domain.execution import CallControls
+from domain.calls.execution import CallControls
 
 _Result = TypeVar("_Result")
 

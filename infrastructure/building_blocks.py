@@ -10,44 +10,44 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from application.outputs import Outputs
+from application.calls.outputs import Outputs
+from application.calls.tool_runtime import ToolRuntime
 from application.ports import BlobStore, Spill, Tool
-from application.review import Review
-from application.tool_runtime import ToolRuntime
-from application.voting import QuorumPolicy
-from domain.ballot import QuorumRule
-from domain.compaction import ContextBudget
+from application.review.review import Review
+from application.review.voting import QuorumPolicy
+from domain.calls.tool import RiskLevel, ToolSpec
+from domain.conversation.compaction import ContextBudget
+from domain.conversation.session_kind import Form
 from domain.errors import ConfigError
-from domain.events import Event
-from domain.form import Form
-from domain.guards import GuardSettings
-from domain.json_value import JsonObject, JsonValue
-from domain.key_variables import CLOUD_KEYS
-from domain.masking import SecretMask
-from domain.mode import Mode
-from domain.output import COMMAND_LIMITS, OutputLimits
-from domain.past_session import LedgerRecord
-from domain.path_policy import PathPolicy
-from domain.permissions import Answer, Rule
-from domain.tool import RiskLevel, ToolSpec
-from infrastructure.blobs.file_store import FileBlobStore
-from infrastructure.commands.environment import command_environment
+from domain.events.event import Event
+from domain.events.masking import SecretMask
+from domain.review.ballot import QuorumRule
+from domain.review.guards import GuardSettings
+from domain.review.mode import Mode
+from domain.review.path_policy import PathPolicy
+from domain.review.permissions import Answer, Rule
+from domain.secrets.key_variables import CLOUD_KEYS
+from domain.sessions.past_session import LedgerRecord
+from domain.text.json_value import JsonObject, JsonValue
+from domain.text.output import COMMAND_LIMITS, OutputLimits
+from infrastructure.config.custom_tool import CustomToolDeclaration
 from infrastructure.config.custom_tool_table import declaration
 from infrastructure.config.keys import nearest_word
 from infrastructure.config.paths import FILE_NAME, state_folder, user_file
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.config.schema import Settings
-from infrastructure.ledger.place import database_path, files_of
-from infrastructure.providers.wire import ProviderSettings
-from infrastructure.sandbox.sandbox import Sandbox
-from infrastructure.shell.gate import ShellGate
-from infrastructure.shell.programs import SystemPrograms
-from infrastructure.tools.custom.declaration import CustomToolDeclaration
-from infrastructure.tools.inspecting import Inspect
+from infrastructure.execution.commands.environment import command_environment
+from infrastructure.execution.sandbox.sandbox import Sandbox
+from infrastructure.execution.shell.gate import ShellGate
+from infrastructure.execution.shell.programs import SystemPrograms
+from infrastructure.files.workspace import Workspace
+from infrastructure.models.shared.api_client import ProviderSettings
+from infrastructure.store.blobs.file_store import FileBlobStore
+from infrastructure.store.ledger.place import database_path, files_of
+from infrastructure.tools.builtin.inspect import Inspect
 from infrastructure.tools.plugins import plugin_tools
 from infrastructure.tools.registration import ToolSource, checked
 from infrastructure.tools.web.selection import WebSettings
-from infrastructure.tools.workspace import Workspace
 
 
 def path_policy(

@@ -10,30 +10,30 @@ from typing import Any
 
 from dependency_injector import containers, providers
 
-from application.agent_session import AgentSession
-from application.attachments import Attachments
-from application.compaction import ContextCare
-from application.context_gauge import ContextGauge
-from application.dialogue import Dialogue
-from application.event_stream import EventStream
-from application.hook_chain import HookChain
-from application.instructions import system_instructions
-from application.masked_person import MaskedPerson
-from application.outputs import Outputs
-from application.person_commands import PersonCommands
-from application.review import Review
-from application.rewind import Rewind
-from application.run_agent import AgentLimits, RunAgent
-from application.session_record import SessionRecord
-from application.steering import Words
-from application.summariser import Summariser
-from application.switchable_session import SwitchableSession
-from application.tool_runtime import ToolRuntime
-from application.voting import Voting
-from domain.conversation import Conversation
-from domain.form import Form
-from domain.masking import SecretMask
-from domain.plan import PLANNERS
+from application.calls.hook_chain import HookChain
+from application.calls.outputs import Outputs
+from application.calls.tool_runtime import ToolRuntime
+from application.context.context_gauge import ContextGauge
+from application.context.context_manager import ContextCare
+from application.context.summariser import Summariser
+from application.events.event_bus import EventStream
+from application.review.masking_approver import MaskedPerson
+from application.review.review import Review
+from application.review.voting import Voting
+from application.session.agent_session import AgentSession
+from application.session.rewind import Rewind
+from application.session.session_record import SessionRecord
+from application.turn.attachments import Attachments
+from application.turn.dialogue import Dialogue
+from application.turn.instructions import system_instructions
+from application.turn.run_agent import AgentLimits, RunAgent
+from application.turn.steering import Words
+from application.turn.switchable_session import SwitchableSession
+from application.turn.user_commands import PersonCommands
+from domain.calls.planners import PLANNERS
+from domain.conversation.history import Conversation
+from domain.conversation.session_kind import Form
+from domain.events.masking import SecretMask
 from infrastructure.building_blocks import (
     as_strings,
     blob_store,
@@ -63,34 +63,34 @@ from infrastructure.building_blocks import (
     text_bytes,
     web_settings,
 )
-from infrastructure.commands.own_shell import OwnShell
-from infrastructure.commands.run_command import RunCommand
-from infrastructure.commands.strays import SurvivingProcesses
+from infrastructure.execution.commands.orphans import SurvivingProcesses
+from infrastructure.execution.commands.run_command import RunCommand
+from infrastructure.execution.commands.user_shell import OwnShell
 from infrastructure.file_index.finder import WorkspaceFiles
+from infrastructure.files.workspace import Workspace
 from infrastructure.hooks.registrations import hook_registrations
 from infrastructure.images.files import ImageFiles
-from infrastructure.json_schema import JsonSchema
+from infrastructure.models.registry import ProviderGateway
 from infrastructure.permissions.desk import SessionRules
 from infrastructure.permissions.in_force import rule_book, rule_file, saved_rules
 from infrastructure.prices.table import price_table
 from infrastructure.prices.windows import context_windows
-from infrastructure.providers.gateway import ProviderGateway
 from infrastructure.secrets.known import SessionSecrets
-from infrastructure.snapshots.keeper import WorkspaceKeeper
-from infrastructure.snapshots.reading import FileReader
-from infrastructure.snapshots.restorer import WorkspaceRestorer
+from infrastructure.store.snapshots.keeper import WorkspaceKeeper
+from infrastructure.store.snapshots.reading import FileReader
+from infrastructure.store.snapshots.restorer import WorkspaceRestorer
+from infrastructure.tools.builtin.edit_file import EditFile
+from infrastructure.tools.builtin.glob_search import GlobSearch
+from infrastructure.tools.builtin.grep_search import GrepSearch
+from infrastructure.tools.builtin.list_directory import ListDirectory
+from infrastructure.tools.builtin.read_file import ReadFile
+from infrastructure.tools.builtin.seen import SeenFiles
+from infrastructure.tools.builtin.update_plan import UpdatePlan
+from infrastructure.tools.builtin.write_file import WriteFile
 from infrastructure.tools.custom.tool import custom_tools
-from infrastructure.tools.editing import EditFile
-from infrastructure.tools.globbing import GlobSearch
-from infrastructure.tools.listing import ListDirectory
-from infrastructure.tools.plan import UpdatePlan
-from infrastructure.tools.reading import ReadFile
+from infrastructure.tools.json_schema import JsonSchema
 from infrastructure.tools.registration import ToolSource
-from infrastructure.tools.searching import GrepSearch
-from infrastructure.tools.seen import SeenFiles
 from infrastructure.tools.web.selection import web_tools
-from infrastructure.tools.workspace import Workspace
-from infrastructure.tools.writing import WriteFile
 
 
 class Container(containers.DeclarativeContainer):

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tui.options import Options
-    from tui.run_signals import RunSignals
+    from quorum.options import Options
+    from quorum.run_signals import RunSignals
 
 USAGE = 2
 INTERRUPTED = 130
@@ -59,10 +59,10 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _exit_code(arguments: Sequence[str]) -> int:
     signals = None
     if "run" in arguments:  # whether it is the command or a word of another one is not known yet
-        from tui.run_signals import RunSignals
+        from quorum.run_signals import RunSignals
 
         signals = RunSignals(arguments)
-    from tui.standard_streams import OutputLost, abandon_output, guard_streams
+    from quorum.standard_streams import OutputLost, abandon_output, guard_streams
 
     has_output = guard_streams()
     try:
@@ -80,7 +80,7 @@ def _exit_code(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bool) -> int:
     if arguments == ["--version"]:
-        from tui.version import __version__
+        from quorum.version import __version__
 
         print(f"quorum {__version__}")
         return 0
@@ -91,9 +91,9 @@ def _run(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bo
 
 
 def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bool) -> int:
-    from tui.entry.complaints import UsageError
-    from tui.standard_streams import release_streams
-    from tui.start_failure import StartFailure
+    from quorum.cli.errors import UsageError
+    from quorum.standard_streams import release_streams
+    from tui.agent.start_failure import StartFailure
 
     options = _options(arguments)
     if signals is not None and options.command != "run":
@@ -104,7 +104,7 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
         elif not has_output:
             raise UsageError("standard output is closed; send it to a file, or to /dev/null")
         if options.demo:
-            from tui.entry.demo import run_demo
+            from quorum.cli.demo import run_demo
 
             return run_demo(options)
         return _command(options, _working_directory(options), signals)
@@ -113,7 +113,7 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
     except StartFailure as error:
         return _refuse(error, error.exit_code)
     except Exception as error:
-        from tui.entry.starting import is_explained
+        from quorum.cli.starting import is_explained
 
         if not is_explained(error):
             raise
@@ -122,17 +122,17 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
 
 def _options(arguments: Sequence[str]) -> Options:
     """What is asked for; where that is nothing but the app, no parser is loaded to find it out."""
-    from tui.options import Options
+    from quorum.options import Options
 
     if not arguments:
         return Options(command="app")
-    from tui.command_line import parse
+    from quorum.cli.command_line import parse
 
     return parse(arguments)
 
 
 def _working_directory(options: Options) -> Path:
-    from tui.entry.complaints import UsageError
+    from quorum.cli.errors import UsageError
 
     try:
         root = options.workdir.resolve(strict=True)
@@ -144,7 +144,7 @@ def _working_directory(options: Options) -> Path:
 
 
 def _refuse(error: Exception, code: int = USAGE) -> int:
-    from tui.entry.complaints import complain
+    from quorum.cli.errors import complain
 
     complain([str(error)])
     return code
@@ -153,17 +153,17 @@ def _refuse(error: Exception, code: int = USAGE) -> int:
 def _command(options: Options, root: Path, signals: RunSignals | None) -> int:
     match options.command:
         case "app":
-            from tui.entry.full_screen import run_app
+            from quorum.cli.full_screen import run_app
 
             return run_app(options, root)
         case "run":
             import gc
 
             gc.disable()  # until everything is imported; the composed session turns it on again
-            from tui.entry.starting import starting
+            from quorum.cli.starting import starting
 
             with starting():
-                from tui.entry.run import run_prompt
+                from quorum.cli.run import run_prompt
 
             assert signals is not None  # the command is a word of the command line
             return run_prompt(options, root, signals)
@@ -171,31 +171,31 @@ def _command(options: Options, root: Path, signals: RunSignals | None) -> int:
             import gc
 
             gc.disable()  # what is imported lives on, and the command ends soon
-            from tui.entry.sessions import print_sessions
+            from quorum.cli.sessions import print_sessions
 
             return print_sessions(options, root)
         case "keys":
-            from tui.entry.keys import print_keys
+            from quorum.cli.keys import print_keys
 
             return print_keys(options, root)
         case "rpc":
-            from tui.entry.rpc import print_answer
+            from quorum.cli.rpc import print_answer
 
             return print_answer(options.rpc)
         case "config":
-            from tui.entry.config import print_config
+            from quorum.cli.config import print_config
 
             return print_config(options, root)
         case "hooks":
-            from tui.entry.hooks import print_trial
+            from quorum.cli.hooks import print_trial
 
             return print_trial(options, root)
         case "permissions":
-            from tui.entry.permissions import print_permissions
+            from quorum.cli.permissions import print_permissions
 
             return print_permissions(options, root)
         case _:
-            from tui.entry.doctor import print_diagnosis
+            from quorum.cli.doctor import print_diagnosis
 
             return print_diagnosis(options, root)
 

@@ -8,15 +8,15 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct, field
 
+from domain.calls.tool import ParameterType, RiskLevel
 from domain.errors import ConfigError
-from domain.tool import ParameterType, RiskLevel
 from infrastructure.config.about import About, ProjectRule
-from infrastructure.tools.custom.declaration import (
+from infrastructure.config.command_template import CommandTemplate
+from infrastructure.config.custom_tool import (
     DEFAULT_TIMEOUT_SECS,
     CustomParameter,
     CustomToolDeclaration,
 )
-from infrastructure.tools.custom.template import CommandTemplate
 
 TOOL_NAME = r"\A[A-Za-z0-9_-]{1,64}\Z"
 NAME_EXPECTED = "1 to 64 letters, digits, - and _"

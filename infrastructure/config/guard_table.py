@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from domain.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
+from domain.review.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
 from infrastructure.config.about import About, ProjectRule
 
 GuardName: TypeAlias = Literal["path", "destructive", "size", "secret"]

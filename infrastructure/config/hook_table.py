@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-from domain.hook import HookPoint
+from domain.calls.hook import HookPoint
 from infrastructure.config.about import About, ProjectRule
 
 HookEvents: TypeAlias = HookPoint | tuple[HookPoint, ...]

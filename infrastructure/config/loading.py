@@ -13,7 +13,7 @@ from typing import TypeAlias
 import msgspec
 
 from domain.errors import ConfigError
-from domain.trust import Standing, TrustQuestion
+from domain.sessions.trust import Standing, TrustQuestion
 from infrastructure.config.environment import provider_addresses, settings_in
 from infrastructure.config.paths import ConfigLocations, is_present, locate, standing_place
 from infrastructure.config.project_trust import WHY, Restrained, let_in, passwords, restrained

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from domain.permissions import COMMAND_TOOL, READ_ONLY, Answer, BadRule, Rule
+from domain.review.permissions import COMMAND_TOOL, READ_ONLY, Answer, BadRule, Rule
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.toml_text import literal, shortened
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypeAlias, cast
 
-from domain.mode import Mode
-from domain.trust import Standing
+from domain.review.mode import Mode
+from domain.sessions.trust import Standing
 from infrastructure.config.about import ProjectRule
 from infrastructure.config.keys import Key, key_at
 from infrastructure.config.project_wants import wants_of

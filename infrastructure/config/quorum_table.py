@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from domain.ballot import DEFAULT_MIN_VOTES, BadQuorumRule, QuorumRule
+from domain.review.ballot import DEFAULT_MIN_VOTES, BadQuorumRule, QuorumRule
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.toml_text import literal
 

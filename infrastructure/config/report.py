@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
-from domain.trust import Standing
+from domain.sessions.trust import Standing
 from infrastructure.config.keys import key_at
 from infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings, setting_values
 from infrastructure.config.model_choice import ROLES, ModelRoles, choose_roles

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from domain.mode import Mode
-from domain.path_policy import PROTECTED, SENSITIVE
+from domain.review.mode import Mode
+from domain.review.path_policy import PROTECTED, SENSITIVE
 from infrastructure.config.about import About, ProjectRule
 
 _MOST, _LONGEST = 500, 200

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-from domain.output import COMMAND_LIMITS
+from domain.text.output import COMMAND_LIMITS
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.context_table import ContextTable
 from infrastructure.config.custom_tool_table import NAME_EXPECTED, TOOL_NAME, CustomToolTable, unfit_command

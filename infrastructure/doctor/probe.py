@@ -9,16 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from domain.conversation import Conversation
+from domain.conversation.history import Conversation
+from domain.conversation.response import Usage
 from domain.errors import ConfigError, ProviderError, ProviderErrorKind
-from domain.response import Usage
 from infrastructure.building_blocks import provider_settings
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.model_choice import StoredKey, no_stored_key
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.doctor.finding import Finding, fail, ok, warn
-from infrastructure.providers.gateway import ProviderGateway
-from infrastructure.providers.wire import ProviderSettings
+from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.shared.api_client import ProviderSettings
 
 LIMIT_SECS = 30.0
 _PROMPT = "Reply with: ok"

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from domain.conversation import Conversation
+from domain.conversation.history import Conversation
 from domain.errors import ConfigError, ProviderError
 from infrastructure.building_blocks import provider_settings
 from infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
@@ -18,7 +18,7 @@ from infrastructure.config.model_choice import OFFLINE_MODEL, ROLES, ModelRoles,
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.config.toml_file import shown
 from infrastructure.doctor.finding import Finding, fail, ok, warn
-from infrastructure.providers.gateway import ProviderGateway
+from infrastructure.models.registry import ProviderGateway
 
 _EXTRAS = {"bedrock": "boto3", "vertex": "google.auth"}
 _COPILOT_INSTALLATION = "npm install -g @github/copilot"

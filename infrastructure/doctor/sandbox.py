@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from domain.path_policy import PathPolicy
-from domain.sandbox import SandboxOff
+from domain.review.path_policy import PathPolicy
+from domain.shell.sandbox import SandboxOff
 from infrastructure.config.schema import RunCommandTable
 from infrastructure.doctor.finding import Finding, fail, ok, warn
-from infrastructure.sandbox.sandbox import Sandbox
+from infrastructure.execution.sandbox.sandbox import Sandbox
 
 
 async def sandbox_found(table: RunCommandTable, environ: Mapping[str, str]) -> Finding:

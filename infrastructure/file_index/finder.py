@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from domain.found_file import FoundFile
+from domain.calls.found_file import FoundFile
 from infrastructure.file_index.index import FileIndex
 from infrastructure.file_index.listing import Listing, indexed, list_files
 

@@ -14,12 +14,12 @@ from heapq import nsmallest
 from pathlib import Path
 from typing import TypeAlias
 
-from domain.git_commands import GIT_ENVIRONMENT
+from domain.shell.git_commands import GIT_ENVIRONMENT
 from infrastructure.blocking import Stop
-from infrastructure.commands.environment import command_environment
+from infrastructure.execution.commands.environment import command_environment
+from infrastructure.execution.shell.program_folders import PROGRAM_FOLDERS
 from infrastructure.file_index.index import FileIndex
-from infrastructure.shell.program_folders import PROGRAM_FOLDERS
-from infrastructure.tools.ignoring import IgnoreRules
+from infrastructure.files.ignoring import IgnoreRules
 
 MOST_FILES = 200_000
 _GIT_SECS, _WALK_SECS = 20.0, 10.0

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
+from domain.calls.hook import HookPoint
 from domain.errors import ConfigError
-from domain.hook import HookPoint
 from infrastructure.own_packages import name_conflict
 
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from domain.errors import HookFailure
-from domain.hook import (
+from domain.calls.hook import (
     Abort,
     Continue,
     ContinueWithMessages,
@@ -18,7 +17,8 @@ from domain.hook import (
     Skip,
     TurnEndAnswer,
 )
-from domain.json_value import JsonValue
+from domain.errors import HookFailure
+from domain.text.json_value import JsonValue
 
 _FLOW = ("continue", "skip", "abort")
 _DECISIONS: Mapping[HookPoint, tuple[str, ...]] = {

@@ -12,17 +12,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from application.hooks import CallDraft, Hook, RequestDraft, ResultDraft
-from domain.conversation import Message
+from application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.hook import HookAnswer, HookPoint, TurnEndAnswer
+from domain.conversation.history import Message
 from domain.errors import HookFailure, ToolError
-from domain.execution import ToolExecutionContext
-from domain.hook import HookAnswer, HookPoint, TurnEndAnswer
-from domain.json_value import JsonObject
-from infrastructure.commands.output import CommandOutput
-from infrastructure.commands.process import Ending, WardedProcess
+from domain.text.json_value import JsonObject
+from infrastructure.execution.commands.output import CommandOutput
+from infrastructure.execution.commands.process import Ending, WardedProcess
+from infrastructure.execution.sandbox.sandbox import Sandbox
 from infrastructure.hooks.command_answer import CommandAnswer, read_answer
 from infrastructure.hooks.message_json import edited_messages, messages_to_json
-from infrastructure.sandbox.sandbox import Sandbox
 
 OUTPUT_BYTES = 1_000_000
 _ERROR_BYTES = 4_000

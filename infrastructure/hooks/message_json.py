@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from domain.conversation import AssistantMessage, Conversation, Message, ToolResults, UserMessage
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
 from domain.errors import ConversationError, HookFailure
-from domain.json_value import JsonObject, JsonValue
-from domain.tool import ToolResultMessage
+from domain.text.json_value import JsonObject, JsonValue
 
 
 def messages_to_json(messages: Sequence[Message]) -> list[JsonValue]:

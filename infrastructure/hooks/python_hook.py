@@ -8,11 +8,9 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import TypeAlias, TypeVar, cast
 
-from application.hook_edits import restore
-from application.hooks import CallDraft, Hook, RequestDraft, ResultDraft
-from domain.conversation import AssistantMessage, Message, ToolResults, UserMessage
-from domain.errors import HookFailure, QuorumError
-from domain.hook import (
+from application.calls.hook_edits import restore
+from application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
+from domain.calls.hook import (
     Abort,
     Continue,
     ContinueWithMessages,
@@ -22,6 +20,8 @@ from domain.hook import (
     Skip,
     TurnEndAnswer,
 )
+from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from domain.errors import HookFailure, QuorumError
 from infrastructure.hooks.blocking_call import in_daemon_thread
 
 Method: TypeAlias = Callable[[object], object]

@@ -6,17 +6,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from application.hooks import Hook, HookMatcher, HookRegistration
+from application.calls.hooks import Hook, HookMatcher, HookRegistration
+from domain.calls.hook import HookPoint, OnHookError
+from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError
-from domain.hook import HookPoint, OnHookError
-from domain.tool import RiskLevel
-from infrastructure.commands.environment import command_environment
 from infrastructure.config.hook_table import HookTable
 from infrastructure.config.paths import user_file
+from infrastructure.execution.commands.environment import command_environment
+from infrastructure.execution.sandbox.sandbox import Sandbox
 from infrastructure.hooks.class_loading import instance_of, load_hook_class
 from infrastructure.hooks.command_hook import CommandHook
 from infrastructure.hooks.python_hook import PythonHook
-from infrastructure.sandbox.sandbox import Sandbox
 
 
 def hooks_folder(environ: Mapping[str, str]) -> Path | None:

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar, assert_never
 
-from application.event_stream import EventStream
-from application.hook_chain import HookChain
-from application.hooks import CallDraft, HookRegistration, ResultDraft
-from domain.conversation import AssistantMessage, Message, UserMessage
+from application.calls.hook_chain import HookChain
+from application.calls.hooks import CallDraft, HookRegistration, ResultDraft
+from application.events.event_bus import EventStream
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.hook import ContinueWithMessages, HookAnswer, HookPoint, Skip
+from domain.calls.tool import RiskLevel
+from domain.conversation.history import AssistantMessage, Message, UserMessage
+from domain.conversation.response import LlmResponse
 from domain.errors import ConfigError, HookAborted, RequestSkipped
-from domain.events import Event, HookRan
-from domain.execution import Outcome, ToolExecutionContext
-from domain.hook import ContinueWithMessages, HookAnswer, HookPoint, Skip
-from domain.json_value import JsonValue
-from domain.response import LlmResponse
-from domain.tool import RiskLevel
+from domain.events.event import Event, HookRan
+from domain.text.json_value import JsonValue
 from infrastructure.config.toml_text import printable
 from infrastructure.hooks.message_json import messages_to_json
 

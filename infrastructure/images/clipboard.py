@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from domain.errors import ImageError
-from infrastructure.program_path import path_outside
+from infrastructure.execution.program_path import path_outside
 
 _PATIENCE_SECS = 5.0
 _PIECE = 1 << 16

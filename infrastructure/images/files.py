@@ -8,11 +8,11 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
+from domain.conversation.image import Image, megabytes
 from domain.errors import ImageError
-from domain.image import Image, megabytes
-from domain.path_policy import PathPolicy
+from domain.review.path_policy import PathPolicy
 from infrastructure.blocking import in_thread
-from infrastructure.held_files import refuse_held
+from infrastructure.files.held_files import refuse_held
 from infrastructure.images.clipboard import clipboard_image
 from infrastructure.images.headers import read_header
 

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from application.ports import Tool, ToolSchemaPort
-from application.review import Review
-from application.rule_book import RuleBook
+from application.review.review import Review
+from application.review.rule_book import RuleBook
 from domain.errors import ConfigError
-from domain.mode import Mode
-from domain.permissions import COMMAND_TOOL, Answer
-from domain.review import RulePreview, RuleScope
-from domain.saved_rule import HeldRule
+from domain.review.mode import Mode
+from domain.review.permissions import COMMAND_TOOL, Answer
+from domain.review.questions import RulePreview, RuleScope
+from domain.review.saved_rule import HeldRule
 from infrastructure.blocking import in_thread
 from infrastructure.permissions.rule_file import RuleFile
 from infrastructure.permissions.rule_toml import PlacedRule

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from application.rule_book import FileListing
+from application.review.rule_book import FileListing
 
 MOST_ENTRIES = 2_000
 _SKIPPED = frozenset({".git", "node_modules", ".venv", "__pycache__"})

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from application.rule_book import RuleBook
-from domain.guards import GuardSettings
-from domain.path_policy import PathPolicy
+from application.review.rule_book import RuleBook
+from domain.review.guards import GuardSettings
+from domain.review.path_policy import PathPolicy
 from infrastructure.building_blocks import permission_rules
 from infrastructure.config.paths import user_file
 from infrastructure.config.schema import Settings
+from infrastructure.execution.shell.parsing import parse
 from infrastructure.permissions.file_listing import WorkspaceFiles
 from infrastructure.permissions.rule_file import FILE_NAME, LoadedRules, RuleFile
-from infrastructure.shell.parsing import parse
 
 
 def rule_file(environ: Mapping[str, str]) -> RuleFile | None:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import ConfigError
-from domain.permissions import Answer, Rule
-from domain.rule_examples import ReadCommand, failing
-from domain.saved_rule import SavedRule
+from domain.review.permissions import Answer, Rule
+from domain.review.rule_examples import ReadCommand, failing
+from domain.review.saved_rule import SavedRule
 from infrastructure.blocking import in_thread
 from infrastructure.config.paths import is_present
 from infrastructure.config.toml_file import TomlFile, shown
-from infrastructure.own_file import PATIENCE_SECS, OwnFile
+from infrastructure.files.private_file import PATIENCE_SECS, OwnFile
 from infrastructure.permissions.rule_toml import PlacedRule, read_rules, rules_as_toml
 
 FILE_NAME = "permissions.toml"

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from domain.errors import ConfigError
-from domain.permissions import Answer, BadRule, Rule
-from domain.saved_rule import SavedRule
+from domain.review.permissions import Answer, BadRule, Rule
+from domain.review.saved_rule import SavedRule
 from infrastructure.config.toml_file import TomlFile
 from infrastructure.config.toml_text import Position, literal, printable, shortened
 

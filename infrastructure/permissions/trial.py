@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 
 from application.ports import CommandTool, Tool, ToolSchemaPort
-from application.review import Review
+from application.review.review import Review
 from domain.errors import ConfigError
-from domain.json_value import JsonObject
-from domain.permissions import Answer, Rule, Subject, spoken
+from domain.review.permissions import Answer, Rule, Subject, spoken
+from domain.text.json_value import JsonObject
 from infrastructure.config.keys import nearest_word
 from infrastructure.config.toml_text import printable
 from infrastructure.permissions.rule_toml import PlacedRule

@@ -14,7 +14,7 @@ from importlib import resources
 import msgspec
 from msgspec import Struct
 
-from domain.cost import LongPrompt, Price
+from domain.conversation.cost import LongPrompt, Price
 from domain.errors import ConfigError
 
 _FILE = "prices.toml"

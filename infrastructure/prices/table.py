@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 
-from domain.cost import Price, PriceTable
+from domain.conversation.cost import Price, PriceTable
 from infrastructure.config.price_table import ModelPriceTable
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.prices.published import published_prices

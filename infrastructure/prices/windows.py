@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from domain.cost import undated
+from domain.conversation.cost import undated
 from infrastructure.config.context_table import ModelWindowTable
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.prices.published import published_prices

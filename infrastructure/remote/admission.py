@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from infrastructure.commands.strays import markers
-from infrastructure.commands.warden import ProcessTable, processes
+from infrastructure.execution.commands.orphans import markers
+from infrastructure.execution.commands.supervisor import ProcessTable, processes
 from infrastructure.remote.peer import Peer
 
 

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
 
-from domain.key_variables import could_be_public, names_a_secret_in_a_file
-from domain.known_secrets import LONGEST, NamedSecret
-from domain.secret_forms import is_random, is_stand_in
-from domain.secret_patterns import ACTS
+from domain.secrets.forms import is_random, is_stand_in
+from domain.secrets.key_variables import could_be_public, names_a_secret_in_a_file
+from domain.secrets.known import LONGEST, NamedSecret
+from domain.secrets.patterns import ACTS
 
 _KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")

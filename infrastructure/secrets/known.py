@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from domain.json_value import JsonObject
-from domain.key_variables import CLOUD_KEYS, holds_a_secret
-from domain.known_secrets import NamedSecret
-from domain.masking import SecretMask
-from domain.path_policy import PathPolicy, last_names
+from domain.events.masking import SecretMask
+from domain.review.path_policy import PathPolicy, last_names
+from domain.secrets.key_variables import CLOUD_KEYS, holds_a_secret
+from domain.secrets.known import NamedSecret
+from domain.text.json_value import JsonObject
 from infrastructure.config.schema import Settings
-from infrastructure.held_files import refuse_held
+from infrastructure.files.held_files import refuse_held
 from infrastructure.secrets.file_values import (
     is_worth_hiding,
     passwords_in,

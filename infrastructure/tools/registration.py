@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import cast
 
 from application.ports import SealingTool, Tool
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.seal import Seal
+from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ConfigError
-from domain.execution import ToolExecutionContext
-from domain.json_value import JsonObject
-from domain.output import ToolOutput
-from domain.seal import Seal
-from domain.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.text.json_value import JsonObject
+from domain.text.output import ToolOutput
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _UNSEALED = "what this tool touches is not sealed"

@@ -12,12 +12,12 @@ import msgspec
 from msgspec import Meta, Struct
 
 from domain.errors import ConfigError
-from domain.trust import Standing, TrustQuestion
+from domain.sessions.trust import Standing, TrustQuestion
 from infrastructure.blocking import in_thread
 from infrastructure.config.paths import is_present, state_folder
 from infrastructure.config.toml_file import TomlFile, shown
 from infrastructure.config.toml_text import literal, printable
-from infrastructure.own_file import PATIENCE_SECS, OwnFile
+from infrastructure.files.private_file import PATIENCE_SECS, OwnFile
 
 FILE_NAME = "trust.toml"
 _PREAMBLE = """\

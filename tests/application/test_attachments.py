@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from application.attachments import Attachments
-from domain.conversation import UserMessage
+from application.turn.attachments import Attachments
+from domain.conversation.history import UserMessage
 from domain.errors import ImageError
-from domain.events import MessageAdded
+from domain.events.event import MessageAdded
 from tests.support.fake_contents import FakeContents
 from tests.support.pictures import an_image, png
 

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from domain.compaction import ContextBudget
-from domain.context_account import ContextKind, pieces_of
-from domain.context_size import bytes_of
-from domain.conversation import AssistantMessage, UserMessage
-from domain.response import END_TURN, LlmResponse, ReasoningBlock, TextBlock
+from domain.conversation.compaction import ContextBudget
+from domain.conversation.context_account import ContextKind, pieces_of
+from domain.conversation.context_size import bytes_of
+from domain.conversation.history import AssistantMessage, UserMessage
+from domain.conversation.response import END_TURN, LlmResponse, ReasoningBlock, TextBlock
 from tests.application.test_context_care import MODEL, Rig
 
 

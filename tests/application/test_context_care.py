@@ -6,15 +6,24 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from application.compaction import ContextCare
-from application.context_gauge import ContextGauge
-from application.event_stream import EventStream
-from application.outputs import Outputs
+from application.calls.outputs import Outputs
+from application.context.context_gauge import ContextGauge
+from application.context.context_manager import ContextCare
+from application.context.summariser import Summariser
+from application.events.event_bus import EventStream
 from application.ports import MessageShaper
-from application.summariser import Summariser
-from domain.compaction import ContextBudget, is_summary
-from domain.conversation import AssistantMessage, Conversation, Message, ToolResults, UserMessage, unpaired_call
-from domain.cost import Price, PriceTable
+from domain.calls.tool import ToolCall, ToolResultMessage
+from domain.conversation.compaction import ContextBudget, is_summary
+from domain.conversation.cost import Price, PriceTable
+from domain.conversation.history import (
+    AssistantMessage,
+    Conversation,
+    Message,
+    ToolResults,
+    UserMessage,
+    unpaired_call,
+)
+from domain.conversation.response import REFUSAL, LlmResponse, Usage
 from domain.errors import (
     BlobError,
     ConversationError,
@@ -23,11 +32,9 @@ from domain.errors import (
     ProviderErrorKind,
     RequestSkipped,
 )
-from domain.events import ConversationCompacted, ErrorOccurred, Event, RetryScheduled, UsageCounted
-from domain.json_value import JsonValue
-from domain.output import Content, OutputLimits, Text
-from domain.response import REFUSAL, LlmResponse, Usage
-from domain.tool import ToolCall, ToolResultMessage
+from domain.events.event import ConversationCompacted, ErrorOccurred, Event, RetryScheduled, UsageCounted
+from domain.text.json_value import JsonValue
+from domain.text.output import Content, OutputLimits, Text
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.fake_gateway import FakeGateway

@@ -13,19 +13,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from application import batch_state, call_run, tool_runtime
-from application.hooks import CallDraft, Hook, HookRegistration, RequestDraft, ResultDraft
-from application.run_agent import AgentLimits
-from domain.access import Access
-from domain.events import BatchPlanned
-from domain.execution import Outcome, ToolExecutionContext
-from domain.hook import Abort, Continue, HookAnswer, Skip
-from domain.json_value import JsonObject
-from domain.mode import Mode
-from domain.plan import PLANNERS, Planner, all_parallel
-from domain.response import LlmResponse
-from domain.review import Approve, Reject, ReviewAnswer, ReviewRequest
-from domain.tool import RiskLevel
+from application.calls import batch_state, call_run, tool_runtime
+from application.calls.hooks import CallDraft, Hook, HookRegistration, RequestDraft, ResultDraft
+from application.turn.run_agent import AgentLimits
+from domain.calls.access import Access
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.hook import Abort, Continue, HookAnswer, Skip
+from domain.calls.planners import PLANNERS, Planner, all_parallel
+from domain.calls.tool import RiskLevel
+from domain.conversation.response import LlmResponse
+from domain.events.event import BatchPlanned
+from domain.review.mode import Mode
+from domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
+from domain.text.json_value import JsonObject
 from tests.application.test_run_agent import Bench as AgentBench
 from tests.application.test_run_agent import reads
 from tests.application.test_tool_runtime import Bench, a_batch, outcomes, reader

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from application.event_stream import EventStream
+from application.events.event_bus import EventStream
 from domain.errors import LedgerError
-from domain.events import ErrorOccurred, Event, TextDelta, TurnStarted
-from domain.masking import SecretMask
+from domain.events.event import ErrorOccurred, Event, TextDelta, TurnStarted
+from domain.events.masking import SecretMask
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import RecordingObserver
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from domain.access import Access
-from domain.effects import ChangeKind, FileKind, FileState
+from domain.calls.access import Access
+from domain.calls.effects import ChangeKind, FileKind, FileState
 from domain.errors import LedgerError, RestoreError, ToolError
-from domain.events import CallQueued, EffectsObserved, FilesKept, FilesRestored
-from infrastructure.snapshots.budget import KeepLimits
-from infrastructure.snapshots.watch import WorkspaceWatch
+from domain.events.event import CallQueued, EffectsObserved, FilesKept, FilesRestored
+from infrastructure.store.snapshots.budget import KeepLimits
+from infrastructure.store.snapshots.watch import WorkspaceWatch
 from tests.support.rewind_rig import SECRET, RewindRig, tree
 
 

@@ -9,18 +9,18 @@ from dataclasses import replace
 
 import pytest
 
-from application.hooks import CallDraft, Hook, HookMatcher, RequestDraft, ResultDraft
-from application.run_agent import AgentLimits
-from application.tool_runtime import ToolBatch
-from domain.access import Access
-from domain.conversation import Message
-from domain.events import BatchPlanned, CallFinished, HookRan
-from domain.execution import Outcome, ToolExecutionContext
-from domain.hook import Abort, Continue, ContinueWithMessages, Finish, HookAnswer, Skip, TurnEndAnswer
-from domain.json_value import JsonObject
-from domain.report import RunStatus
-from domain.response import LlmResponse
-from domain.tool import ToolParameter
+from application.calls.hooks import CallDraft, Hook, HookMatcher, RequestDraft, ResultDraft
+from application.calls.tool_runtime import ToolBatch
+from application.turn.run_agent import AgentLimits
+from domain.calls.access import Access
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.hook import Abort, Continue, ContinueWithMessages, Finish, HookAnswer, Skip, TurnEndAnswer
+from domain.calls.tool import ToolParameter
+from domain.conversation.history import Message
+from domain.conversation.response import LlmResponse
+from domain.events.event import BatchPlanned, CallFinished, HookRan
+from domain.events.report import RunStatus
+from domain.text.json_value import JsonObject
 from infrastructure.hooks.python_hook import PythonHook
 from tests.application.test_hooks import Answering, registered
 from tests.application.test_run_agent import Bench as AgentBench

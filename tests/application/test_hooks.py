@@ -9,12 +9,10 @@ from collections.abc import Callable, Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from application.hooks import CallDraft, Hook, HookMatcher, HookRegistration, RequestDraft, ResultDraft
-from application.run_agent import AgentLimits
-from domain.conversation import Message, UserMessage
-from domain.events import CallStarted, ErrorOccurred, HookRan, ReviewRequested
-from domain.execution import Outcome, ToolExecutionContext
-from domain.hook import (
+from application.calls.hooks import CallDraft, Hook, HookMatcher, HookRegistration, RequestDraft, ResultDraft
+from application.turn.run_agent import AgentLimits
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.hook import (
     Abort,
     Continue,
     ContinueWithMessages,
@@ -24,11 +22,13 @@ from domain.hook import (
     Skip,
     TurnEndAnswer,
 )
-from domain.json_value import JsonObject
-from domain.plan import PLANNERS
-from domain.report import RunStatus
-from domain.response import LlmResponse
-from domain.tool import RiskLevel
+from domain.calls.planners import PLANNERS
+from domain.calls.tool import RiskLevel
+from domain.conversation.history import Message, UserMessage
+from domain.conversation.response import LlmResponse
+from domain.events.event import CallStarted, ErrorOccurred, HookRan, ReviewRequested
+from domain.events.report import RunStatus
+from domain.text.json_value import JsonObject
 from tests.application.test_run_agent import Bench as AgentBench
 from tests.application.test_run_agent import reads
 from tests.application.test_tool_runtime import Bench as RuntimeBench

@@ -1,8 +1,8 @@
 """Images where a window fills: they give way to lines that name them, oldest first."""
 
-from domain.conversation import UserMessage
-from domain.response import LlmResponse
-from domain.shown_images import images_giving_way
+from domain.conversation.history import UserMessage
+from domain.conversation.response import LlmResponse
+from domain.conversation.shown_images import images_giving_way
 from tests.application.test_context_care import MODEL, Rig, says
 from tests.support.pictures import an_image, png
 

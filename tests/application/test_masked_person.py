@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from application.masked_person import MaskedPerson
-from application.review_desk import OpenDesk
-from domain.ballot import Vote
-from domain.json_value import JsonValue
-from domain.masking import MaskedPacket, SecretMask
-from domain.packet import ReviewPacket
-from domain.review import Approve, Edit, Reject, ReviewAnswer, ReviewRequest
-from domain.seal import Seal
+from application.review.masking_approver import MaskedPerson
+from application.review.review_context import OpenDesk
+from domain.calls.packet import ReviewPacket
+from domain.calls.seal import Seal
+from domain.events.masking import MaskedPacket, SecretMask
+from domain.review.ballot import Vote
+from domain.review.questions import Approve, Edit, Reject, ReviewAnswer, ReviewRequest
+from domain.text.json_value import JsonValue
 from tests.support.builders import a_call, a_context
 from tests.support.desks import a_ballot, a_desk, voted
 from tests.support.fake_ports import FakePerson

@@ -11,13 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from application.agent_session import AgentSession
 from application.ports import LlmSession
-from application.run_agent import RunAgent
-from application.switchable_session import GO_ON
-from domain.conversation import AssistantMessage, Conversation, ToolResults, UserMessage
+from application.session.agent_session import AgentSession
+from application.turn.run_agent import RunAgent
+from application.turn.switchable_session import GO_ON
+from domain.calls.execution import ToolExecutionContext
+from domain.conversation.history import AssistantMessage, Conversation, ToolResults, UserMessage
+from domain.conversation.response import PAUSE, LlmResponse, OpaqueBlock
 from domain.errors import ConversationError, ProviderError
-from domain.events import (
+from domain.events.event import (
     Event,
     ModelChanged,
     ResponseCompleted,
@@ -26,11 +28,9 @@ from domain.events import (
     TurnStarted,
     UsageCounted,
 )
-from domain.execution import ToolExecutionContext
-from domain.json_value import JsonObject
-from domain.report import RunStatus
-from domain.response import PAUSE, LlmResponse, OpaqueBlock
-from infrastructure.providers.session import ConversationSession
+from domain.events.report import RunStatus
+from domain.text.json_value import JsonObject
+from infrastructure.models.shared.session import ConversationSession
 from tests.application.test_run_agent import DOWN, READ, Bench, cut, reads
 from tests.support.fake_ports import FakeTool
 from tests.support.fake_session import FakeSession, Step

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from application.hooks import Hook, HookRegistration, ResultDraft
+from application.calls.hooks import Hook, HookRegistration, ResultDraft
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.hook import Continue, HookAnswer
 from domain.errors import BlobError, ToolError
-from domain.events import ErrorOccurred, OutputStored
-from domain.execution import ToolExecutionContext
-from domain.hook import Continue, HookAnswer
-from domain.json_value import JsonObject
-from domain.output import Content, Inline, Stored, Structured, Text, ToolOutput
+from domain.events.event import ErrorOccurred, OutputStored
+from domain.text.json_value import JsonObject
+from domain.text.output import Content, Inline, Stored, Structured, Text, ToolOutput
 from tests.application.test_tool_runtime import Bench
 from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.fake_ports import FakeTool

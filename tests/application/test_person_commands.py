@@ -7,9 +7,12 @@ import asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.conversation import Message, UserMessage
+from domain.calls.execution import Outcome, Survivor
+from domain.calls.user_command import CommandRun
+from domain.conversation.history import Message, UserMessage
+from domain.conversation.response import LlmResponse
 from domain.errors import LedgerError
-from domain.events import (
+from domain.events.event import (
     Event,
     MessageAdded,
     OwnCommandFinished,
@@ -18,11 +21,8 @@ from domain.events import (
     ReviewRequested,
     SessionResumed,
 )
-from domain.execution import Outcome, Survivor
-from domain.own_command import CommandRun
-from domain.replay import state_of
-from domain.report import RunStatus
-from domain.response import LlmResponse
+from domain.events.report import RunStatus
+from domain.sessions.replay import state_of
 from tests.application.test_run_agent import Bench, reads, writes
 from tests.application.test_steering import assert_legal_wherever_killed
 from tests.application.test_taking_up import records_of, up_to
@@ -104,7 +104,7 @@ async def test_while_a_review_waits_nothing_comes_between_calls_and_results() ->
 
     async def ask(request: object) -> object:
         await bench.front.run_command("git status", told=True)
-        from domain.review import Approve
+        from domain.review.questions import Approve
 
         return Approve(request.packet.digest)  # type: ignore[attr-defined]
 

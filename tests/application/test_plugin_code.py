@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from domain.access import Access
-from domain.events import CallFinished, ErrorOccurred, StateMerged
-from domain.execution import Outcome, ToolExecutionContext
-from domain.json_value import JsonObject
-from domain.output import Inline, Printed, Stored, Structured, Text
-from domain.review import Approve, ReviewAnswer, ReviewRequest
-from domain.run_state import RunState
-from domain.tool import RiskLevel
+from domain.calls.access import Access
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.run_state import RunState
+from domain.calls.tool import RiskLevel
+from domain.events.event import CallFinished, ErrorOccurred, StateMerged
+from domain.review.questions import Approve, ReviewAnswer, ReviewRequest
+from domain.text.json_value import JsonObject
+from domain.text.output import Inline, Printed, Stored, Structured, Text
 from tests.application.test_tool_runtime import Bench, outcomes, reader
 from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.fake_ports import FakePerson, FakeTool, FakeWriter, World

@@ -6,20 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from application.event_stream import EventStream
-from application.hook_chain import HookChain
-from application.outputs import Outputs
+from application.calls.hook_chain import HookChain
+from application.calls.outputs import Outputs
+from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
+from application.events.event_bus import EventStream
 from application.ports import ReviewDesk
-from application.tool_runtime import BatchResult, ToolBatch, ToolRuntime
-from domain.conversation import UserMessage
+from domain.calls.execution import Outcome
+from domain.calls.planners import serializable
+from domain.conversation.history import UserMessage
+from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.events import QuorumConcluded, ReviewDecided, ReviewRequested, VoteCast
-from domain.execution import Outcome
-from domain.mode import Mode
-from domain.output import OutputLimits
-from domain.plan import serializable
-from domain.response import LlmResponse
-from domain.review import (
+from domain.events.event import QuorumConcluded, ReviewDecided, ReviewRequested, VoteCast
+from domain.review.mode import Mode
+from domain.review.questions import (
     Approve,
     Edit,
     NobodyThere,
@@ -28,7 +27,8 @@ from domain.review import (
     ReviewAnswer,
     ReviewRequest,
 )
-from infrastructure.json_schema import JsonSchema
+from domain.text.output import OutputLimits
+from infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_call, a_context
 from tests.support.fake_gateway import Answers, ballot
 from tests.support.fake_ports import FakePerson, FakeWriter, RecordingObserver, World

@@ -5,16 +5,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from application.rule_book import FileListing, RuleBook
-from domain.access import EXCLUSIVE, Access
+from application.review.rule_book import FileListing, RuleBook
+from domain.calls.access import EXCLUSIVE, Access
+from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError
-from domain.path_policy import PathPolicy
-from domain.permissions import Answer, Rule, Subject, spoken
-from domain.review import RuleScope
-from domain.rule_examples import judged_by_words
-from domain.saved_rule import SavedRule
-from domain.tool import RiskLevel
-from infrastructure.shell.parsing import parse
+from domain.review.path_policy import PathPolicy
+from domain.review.permissions import Answer, Rule, Subject, spoken
+from domain.review.questions import RuleScope
+from domain.review.rule_examples import judged_by_words
+from domain.review.saved_rule import SavedRule
+from infrastructure.execution.shell.parsing import parse
 
 _PATHS = PathPolicy(roots=("/w",))
 _READ_ONLY = Rule.parse("run_command(read-only)", Answer.ALLOW, "default")

@@ -10,38 +10,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from application.agent_session import AgentSession
-from application.attachments import Attachments
-from application.dialogue import Dialogue
-from application.event_stream import EventStream
-from application.hook_chain import HookChain
-from application.hooks import HookRegistration
-from application.outputs import Outputs
-from application.person_commands import PersonCommands
+from application.calls.hook_chain import HookChain
+from application.calls.hooks import HookRegistration
+from application.calls.outputs import Outputs
+from application.calls.tool_runtime import ToolRuntime
+from application.events.event_bus import EventStream
 from application.ports import LlmSession, Observer
-from application.run_agent import AgentLimits, RunAgent
-from application.steering import Words
-from application.switchable_session import SwitchableSession
-from application.tool_runtime import ToolRuntime
-from domain.conversation import AssistantMessage, Conversation, ToolResults, UserMessage
-from domain.cost import Price, PriceTable
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events import (
-    BatchPlanned,
-    ErrorOccurred,
-    Event,
-    ResponseCompleted,
-    TextDelta,
-    TurnFinished,
-    UsageCounted,
-)
-from domain.execution import Outcome, ToolExecutionContext
-from domain.json_value import JsonObject
-from domain.output import OutputLimits
-from domain.past_session import LedgerRecord
-from domain.plan import Planner, serializable
-from domain.report import RunReport, RunStatus
-from domain.response import (
+from application.session.agent_session import AgentSession
+from application.turn.attachments import Attachments
+from application.turn.dialogue import Dialogue
+from application.turn.run_agent import AgentLimits, RunAgent
+from application.turn.steering import Words
+from application.turn.switchable_session import SwitchableSession
+from application.turn.user_commands import PersonCommands
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.planners import Planner, serializable
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.cost import Price, PriceTable
+from domain.conversation.history import AssistantMessage, Conversation, ToolResults, UserMessage
+from domain.conversation.response import (
     END_TURN,
     MAX_TOKENS,
     PAUSE,
@@ -54,9 +41,22 @@ from domain.response import (
     ToolUseBlock,
     Usage,
 )
-from domain.review import DecisionLabel, NobodyThere, Reject, RejectAndInterrupt
-from domain.tool import ToolResultMessage
-from infrastructure.json_schema import JsonSchema
+from domain.errors import ProviderError, ProviderErrorKind
+from domain.events.event import (
+    BatchPlanned,
+    ErrorOccurred,
+    Event,
+    ResponseCompleted,
+    TextDelta,
+    TurnFinished,
+    UsageCounted,
+)
+from domain.events.report import RunReport, RunStatus
+from domain.review.questions import DecisionLabel, NobodyThere, Reject, RejectAndInterrupt
+from domain.sessions.past_session import LedgerRecord
+from domain.text.json_value import JsonObject
+from domain.text.output import OutputLimits
+from infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import (
@@ -74,7 +74,7 @@ from tests.support.fake_session import FakeSession, Step
 from tests.support.model_shelf import ModelShelf
 from tests.support.records import no_record
 from tests.support.reviews import a_review
-from tui.transcript.endings import ending
+from tui.transcript.model.endings import ending
 
 READ: JsonObject = {"name": "read", "description": "Reads a cell.", "input_schema": {"type": "object"}}
 NOT_NEEDED: Any = None

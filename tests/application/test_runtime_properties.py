@@ -9,20 +9,20 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from application.event_stream import EventStream
-from application.hook_chain import HookChain
-from application.outputs import Outputs
-from application.tool_runtime import BatchResult, ToolBatch, ToolRuntime
-from domain.access import EXCLUSIVE, Access
+from application.calls.hook_chain import HookChain
+from application.calls.outputs import Outputs
+from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
+from application.events.event_bus import EventStream
+from domain.calls.access import EXCLUSIVE, Access
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.planners import PlannedCall, serializable
+from domain.calls.seal import Seal
+from domain.calls.tool import RiskLevel, ToolDefinition
 from domain.errors import ToolError
-from domain.execution import Outcome, ToolExecutionContext
-from domain.json_value import JsonObject
-from domain.output import OutputLimits
-from domain.plan import PlannedCall, serializable
-from domain.review import Approve, Reject, ReviewAnswer, ReviewRequest
-from domain.seal import Seal
-from domain.tool import RiskLevel, ToolDefinition
-from infrastructure.json_schema import JsonSchema
+from domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
+from domain.text.json_value import JsonObject
+from domain.text.output import OutputLimits
+from infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_call, a_context
 from tests.support.fake_ports import FakePerson
 from tests.support.reviews import a_review

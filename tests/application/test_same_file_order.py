@@ -7,16 +7,16 @@ from collections.abc import Mapping
 
 import pytest
 
-from application.hooks import CallDraft, Hook, HookRegistration
-from domain.access import Access
+from application.calls.hooks import CallDraft, Hook, HookRegistration
+from domain.calls.access import Access
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.hook import Continue, HookAnswer, Skip
+from domain.calls.planners import PLANNERS
+from domain.calls.seal import Seal
+from domain.calls.tool import RiskLevel
 from domain.errors import ToolError
-from domain.execution import Outcome, ToolExecutionContext
-from domain.hook import Continue, HookAnswer, Skip
-from domain.json_value import JsonObject
-from domain.plan import PLANNERS
-from domain.review import Approve, Reject, ReviewAnswer, ReviewRequest
-from domain.seal import Seal
-from domain.tool import RiskLevel
+from domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
+from domain.text.json_value import JsonObject
 from tests.application.test_tool_runtime import Bench, outcomes
 from tests.support.fake_ports import FakePerson, FakeTool
 

@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from application.run_agent import AgentLimits
-from domain.conversation import ToolResults, UserMessage, unpaired_call
+from application.turn.run_agent import AgentLimits
+from domain.calls.execution import ToolExecutionContext
+from domain.conversation.history import ToolResults, UserMessage, unpaired_call
+from domain.conversation.response import LlmResponse
 from domain.errors import LedgerError, ProviderError
-from domain.events import Event, MessageAdded
-from domain.execution import ToolExecutionContext
-from domain.json_value import JsonObject
-from domain.replay import state_of
-from domain.report import RunStatus
-from domain.response import LlmResponse
-from domain.review import RejectAndInterrupt
-from infrastructure.providers.anthropic_payload import messages_history, messages_payload
-from infrastructure.providers.openai_payload import chat_history, chat_payload
-from infrastructure.providers.responses_payload import responses_history, responses_payload
-from infrastructure.providers.wire import WireRequest
+from domain.events.event import Event, MessageAdded
+from domain.events.report import RunStatus
+from domain.review.questions import RejectAndInterrupt
+from domain.sessions.replay import state_of
+from domain.text.json_value import JsonObject
+from infrastructure.models.anthropic.payload import messages_history, messages_payload
+from infrastructure.models.openai_chat.payload import chat_history, chat_payload
+from infrastructure.models.openai_responses.payload import responses_history, responses_payload
+from infrastructure.models.shared.api_client import WireRequest
 from tests.application.test_run_agent import DOWN, READ, Bench, reads, writes
 from tests.application.test_taking_up import records_of
 from tests.support.fake_ledger import FakeLedger

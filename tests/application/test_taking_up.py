@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.conversation import ToolResults, UserMessage, unpaired_call
+from domain.calls.execution import Outcome, Survivor, ToolExecutionContext
+from domain.conversation.history import ToolResults, UserMessage, unpaired_call
+from domain.conversation.response import LlmResponse
 from domain.errors import LedgerError
-from domain.events import (
+from domain.events.event import (
     CallFinished,
     CallStarted,
     ErrorOccurred,
@@ -21,12 +23,10 @@ from domain.events import (
     SessionStarted,
     TurnStarted,
 )
-from domain.execution import Outcome, Survivor, ToolExecutionContext
-from domain.json_value import JsonObject
-from domain.past_session import LedgerRecord
-from domain.replay import state_of
-from domain.report import RunStatus
-from domain.response import LlmResponse
+from domain.events.report import RunStatus
+from domain.sessions.past_session import LedgerRecord
+from domain.sessions.replay import state_of
+from domain.text.json_value import JsonObject
 from tests.application.test_run_agent import DOWN, Bench, reads, writes
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_ledger import FakeLedger

@@ -5,21 +5,20 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import pytest
 
-from application.event_stream import EventStream
-from application.hook_chain import HookChain
-from application.hooks import HookRegistration
-from application.outputs import Outputs
+from application.calls.hook_chain import HookChain
+from application.calls.hooks import HookRegistration
+from application.calls.outputs import Outputs
+from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
+from application.events.event_bus import EventStream
 from application.ports import BlobStore, Tool
-from application.tool_runtime import BatchResult, ToolBatch, ToolRuntime
-from domain.access import EXCLUSIVE, Access
+from domain.calls.access import EXCLUSIVE, Access
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.planners import Planner, serializable
+from domain.calls.tool import RiskLevel, ToolCall
 from domain.errors import ToolError
-from domain.events import BatchPlanned, CallFinished, CallProgressed, CallStarted, ReviewRequested
-from domain.execution import Outcome, ToolExecutionContext
-from domain.json_value import JsonObject
-from domain.mode import Mode
-from domain.output import OutputLimits
-from domain.plan import Planner, serializable
-from domain.review import (
+from domain.events.event import BatchPlanned, CallFinished, CallProgressed, CallStarted, ReviewRequested
+from domain.review.mode import Mode
+from domain.review.questions import (
     Approve,
     ApproveRest,
     DecisionLabel,
@@ -30,8 +29,9 @@ from domain.review import (
     ReviewAnswer,
     ReviewRequest,
 )
-from domain.tool import RiskLevel, ToolCall
-from infrastructure.json_schema import JsonSchema
+from domain.text.json_value import JsonObject
+from domain.text.output import OutputLimits
+from infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_call, a_context
 from tests.support.fake_ports import FakePerson, FakeTool, FakeWriter, RecordingObserver, World
 from tests.support.reviews import a_review
@@ -485,7 +485,7 @@ async def test_a_second_cancellation_does_not_cut_the_cleaning_up_short() -> Non
 async def test_a_tool_that_ignores_its_cancellation_is_given_up_as_unknown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("application.tool_runtime.SETTLE_SECS", 0.05)
+    monkeypatch.setattr("application.calls.tool_runtime.SETTLE_SECS", 0.05)
     running, release = asyncio.Event(), asyncio.Event()
 
     async def stubborn(arguments: JsonObject, context: ToolExecutionContext) -> str:
@@ -542,7 +542,7 @@ async def test_the_review_is_requested_before_and_the_start_recorded_after_the_a
 
 
 def test_high_risk_is_the_default_of_a_definition() -> None:
-    from domain.tool import ToolDefinition
+    from domain.calls.tool import ToolDefinition
 
     definition = ToolDefinition(name="x", description="", parameters=())
 

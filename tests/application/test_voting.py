@@ -3,15 +3,15 @@ from collections.abc import Callable
 
 import pytest
 
-from application.event_stream import EventStream
-from application.voting import QuorumPolicy, Voting
-from domain.ballot import QuorumRule, Verdict, Vote
-from domain.conversation import ToolResults, UserMessage
+from application.events.event_bus import EventStream
+from application.review.voting import QuorumPolicy, Voting
+from domain.calls.packet import ReviewPacket
+from domain.calls.seal import Seal
+from domain.conversation.history import ToolResults, UserMessage
+from domain.conversation.response import MAX_TOKENS, REFUSAL, LlmResponse, StopReason, TextBlock
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.events import UsageCounted, VoteCast
-from domain.packet import ReviewPacket
-from domain.response import MAX_TOKENS, REFUSAL, LlmResponse, StopReason, TextBlock
-from domain.seal import Seal
+from domain.events.event import UsageCounted, VoteCast
+from domain.review.ballot import QuorumRule, Verdict, Vote
 from tests.support.builders import a_call, a_context, calls_response
 from tests.support.fake_gateway import Answers, FakeGateway, ballot
 from tests.support.fake_ports import RecordingObserver

@@ -30,25 +30,27 @@ def test_asking_for_the_version_loads_neither_a_screen_nor_an_sdk_nor_an_argumen
 
 
 def test_the_app_paints_before_anything_of_ours_but_the_front_end_is_loaded() -> None:
-    loaded = loaded_by("import quorum.__main__, tui.options, tui.entry.full_screen, tui.app")
+    loaded = loaded_by("import quorum.__main__, quorum.options, quorum.cli.full_screen, tui.app.app")
 
     assert not loaded & (HEAVY | OURS | {"rich.markdown", "pygments", "markdown_it"})
 
 
 def test_without_arguments_the_app_starts_without_a_parser() -> None:
-    loaded = loaded_by("import tui.entry.full_screen; from quorum.__main__ import _options; _options([])")
+    loaded = loaded_by("import quorum.cli.full_screen; from quorum.__main__ import _options; _options([])")
 
-    assert not loaded & (HEAVY | OURS | {"argparse", "textual", "tui.command_line"})
+    assert not loaded & (HEAVY | OURS | {"argparse", "textual", "quorum.cli.command_line"})
 
 
 def test_nothing_of_the_remote_control_is_loaded_where_nobody_listens() -> None:
-    loaded = loaded_by("import quorum.__main__, tui.command_line, tui.entry.full_screen, tui.entry.composition")
+    loaded = loaded_by(
+        "import quorum.__main__, quorum.cli.command_line, quorum.cli.full_screen, infrastructure.bootstrap"
+    )
 
-    assert not {name for name in loaded if name.startswith(("tui.remote", "infrastructure.remote"))}
+    assert not {name for name in loaded if name.startswith(("quorum.rpc", "infrastructure.remote"))}
 
 
 def test_asking_a_quorum_that_listens_loads_no_screen_and_nothing_heavy() -> None:
-    loaded = loaded_by("import quorum.__main__, tui.command_line, tui.entry.rpc")
+    loaded = loaded_by("import quorum.__main__, quorum.cli.command_line, quorum.cli.rpc")
 
     assert not loaded & (HEAVY | {"textual", "rich", "asyncio", "sqlalchemy", "application"})
 

@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("domain", "application", "infrastructure", "tui", "quorum")
 
 PLANTED = {
-    "Imports point inwards": ("application/planted.py", "import tui.headless"),
-    "Only the entry point sees infrastructure": ("tui/headless.py", "import infrastructure.container"),
+    "Imports point inwards": ("application/planted.py", "import quorum.cli.headless"),
+    "Only the entry point sees infrastructure": ("quorum/cli/headless.py", "import infrastructure.container"),
     "Domain and application know no SDK, no screen, no container": ("domain/planted.py", "import textual"),
     "One importer of anthropic": ("infrastructure/planted.py", "import anthropic"),
     "One importer of openai": ("infrastructure/planted.py", "def late():\n    import openai"),
@@ -25,7 +25,7 @@ PLANTED = {
     "One room for keyring": ("infrastructure/planted.py", "def late():\n    import keyring"),
     "One importer of dependency_injector": ("tui/planted.py", "import dependency_injector"),
     "Infrastructure draws nothing": ("infrastructure/planted.py", "import rich"),
-    "No package imports in circles": ("domain/json_value.py", "import domain.tool"),
+    "No package imports in circles": ("domain/text/json_value.py", "import domain.calls.tool"),
 }
 
 

@@ -14,14 +14,14 @@ from textual.dom import DOMNode
 
 import tui
 from docs.keys import PAGE, render
-from tui.key_names import key_named, shown_key
-from tui.keymap import ROOMS, deeds, nodes_of
+from tui.keys.keymap import ROOMS, deeds, nodes_of
+from tui.keys.names import key_named, shown_key
 
 
 def _classes() -> Iterator[type[DOMNode]]:
     """Every class of ours that has keys of its own."""
     for module in pkgutil.walk_packages(tui.__path__, "tui."):
-        if module.name.startswith("tui.entry") or module.name.endswith("__main__"):
+        if module.name.startswith("quorum.cli") or module.name.endswith("__main__"):
             continue
         for _, found in inspect.getmembers(import_module(module.name), inspect.isclass):
             if found.__module__ == module.name and issubclass(found, DOMNode) and "BINDINGS" in found.__dict__:
@@ -47,7 +47,7 @@ def test_every_class_with_keys_belongs_to_a_room_of_the_help() -> None:
     known = {base for room in ROOMS for node in nodes_of(room) for base in node.__mro__}
     homeless = [node.__qualname__ for node in _classes() if node not in known]
 
-    assert homeless == [], "give it a room in tui/keymap.py"
+    assert homeless == [], "give it a room in tui/keys/keymap.py"
 
 
 def test_a_name_stands_for_one_thing() -> None:

@@ -12,8 +12,8 @@ import pytest
 from application.identifiers import new_id
 from application.ports import BlobStore
 from domain.errors import BlobError
-from domain.output import Structured, Text
-from infrastructure.blobs.file_store import FileBlobStore
+from domain.text.output import Structured, Text
+from infrastructure.store.blobs.file_store import FileBlobStore
 from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.sqlite_blob_store import SqliteBlobStore
 

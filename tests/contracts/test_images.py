@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from application.ports import LlmSession
-from domain.conversation import AssistantMessage, Conversation, Message, UserMessage
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import AssistantMessage, Conversation, Message, UserMessage
+from domain.conversation.image import Image
+from domain.conversation.response import LlmResponse
+from domain.conversation.shown_images import images_giving_way, with_images_named
+from domain.conversation.stream import RetryScheduled, StreamEvent
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.image import Image
-from domain.json_value import JsonObject
-from domain.response import LlmResponse
-from domain.shown_images import images_giving_way, with_images_named
-from domain.stream import RetryScheduled, StreamEvent
-from domain.tool import ToolResultMessage
+from domain.text.json_value import JsonObject
 from tests.support.copilot_rig import CopilotRig, copilot_rig
 from tests.support.fake_contents import FakeContents
 from tests.support.pictures import an_image, png

@@ -15,11 +15,11 @@ import pytest
 
 from application.ports import ContentStore, Ledger
 from domain.errors import LedgerError
-from domain.events import Event, TurnStarted
-from domain.past_session import NewSession
-from infrastructure.ledger.archive import decoded
-from infrastructure.ledger.database import Database
-from infrastructure.ledger.opening import open_session
+from domain.events.event import Event, TurnStarted
+from domain.sessions.past_session import NewSession
+from infrastructure.store.ledger.archive import decoded
+from infrastructure.store.ledger.database import Database
+from infrastructure.store.ledger.opening import open_session
 from tests.support.fake_contents import FakeContents
 from tests.support.fake_ledger import FakeLedger
 

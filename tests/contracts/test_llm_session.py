@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from domain.conversation import AssistantMessage, UserMessage
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import AssistantMessage, UserMessage
+from domain.conversation.response import StopKind
+from domain.conversation.stream import Completed, CompletedResponse, Delta, Error, StreamEvent, ToolCallDelta
 from domain.errors import ConversationError, ProviderError, ProviderErrorKind
-from domain.json_value import JsonObject
-from domain.response import StopKind
-from domain.stream import Completed, CompletedResponse, Delta, Error, StreamEvent, ToolCallDelta
-from domain.tool import ToolResultMessage
+from domain.text.json_value import JsonObject
 from tests.support.copilot_rig import copilot_rig
 from tests.support.session_rigs import FakeRig, FragileRig, Rig, SentResult, server_rig
 from tests.support.sse_server import Hang, Refuse, Reply, Say, ScriptedCall

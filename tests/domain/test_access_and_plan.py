@@ -3,9 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.access import EXCLUSIVE, Access, conflict
-from domain.plan import PlannedCall, serializable
-from domain.tool import RiskLevel
+from domain.calls.access import EXCLUSIVE, Access, conflict
+from domain.calls.planners import PlannedCall, serializable
+from domain.calls.tool import RiskLevel
 
 PATHS = st.sampled_from(["/w/a", "/w/b", "/w/a/x", "/w/ab", "/w", "state:plan"])
 ACCESSES = st.builds(

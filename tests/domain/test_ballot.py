@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.ballot import BadQuorumRule, Ballot, QuorumRule, Verdict, Vote, dissent_first, tally
+from domain.review.ballot import BadQuorumRule, Ballot, QuorumRule, Verdict, Vote, dissent_first, tally
 
 _RULES = ("majority", "unanimous", "atleast:1", "atleast:2", "atleast:3", "50%", "67%", "100%")
 _STRENGTH = {Verdict.REJECTED: 0, Verdict.UNCLEAR: 1, Verdict.APPROVED: 2}

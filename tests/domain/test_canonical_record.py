@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from domain.canonical_record import canonical
-from domain.conversation import UserMessage
-from domain.events import (
+from domain.calls.execution import Outcome
+from domain.conversation.history import UserMessage
+from domain.events.event import (
     CallFinished,
     ErrorOccurred,
     Event,
@@ -22,10 +22,10 @@ from domain.events import (
     TextDelta,
     TurnStarted,
 )
-from domain.execution import Outcome
-from domain.mode import Mode
-from domain.past_session import LedgerRecord
-from domain.review import DecisionLabel
+from domain.review.mode import Mode
+from domain.review.questions import DecisionLabel
+from domain.sessions.canonical import canonical
+from domain.sessions.past_session import LedgerRecord
 from tests.support.builders import a_context
 from tests.support.scripted_record import (
     SCRIPTS,

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from domain.command_rules import CommandSpec, NotReadOnly, Operands, PathUse, Reading, Style, use_of
-from domain.read_only_commands import READ_ONLY_COMMANDS
-from domain.refused_options import refused_options
+from domain.shell.command_spec import CommandSpec, NotReadOnly, Operands, PathUse, Reading, Style, use_of
+from domain.shell.read_only_commands import READ_ONLY_COMMANDS
+from domain.shell.refused_options import refused_options
 
 SPEC = CommandSpec(options="-a -b -n= -f=@ -c=? -NUM --all --number= --file=@ --color=?")
 

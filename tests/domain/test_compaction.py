@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.compaction import (
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.compaction import (
     SummaryRoom,
     compacted,
     cut_before,
@@ -16,12 +17,11 @@ from domain.compaction import (
     last_files,
     with_outputs,
 )
-from domain.context_size import ContextMeter, bytes_of
-from domain.conversation import AssistantMessage, Conversation, Message, ToolResults, UserMessage
-from domain.json_value import JsonValue
-from domain.past_record import record_of
-from domain.response import MAX_TOKENS, PAUSE, LlmResponse, StopReason, TextBlock
-from domain.tool import ToolResultMessage
+from domain.conversation.context_size import ContextMeter, bytes_of
+from domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
+from domain.conversation.response import MAX_TOKENS, PAUSE, LlmResponse, StopReason, TextBlock
+from domain.conversation.transcript import record_of
+from domain.text.json_value import JsonValue
 from tests.support.builders import a_call, calls_response
 from tests.support.conversations import conversations, texts
 

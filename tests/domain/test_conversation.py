@@ -6,10 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.conversation import AssistantMessage, Conversation, ToolResults, UserMessage
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import AssistantMessage, Conversation, ToolResults, UserMessage
+from domain.conversation.response import (
+    END_TURN,
+    MAX_TOKENS,
+    REFUSAL,
+    LlmResponse,
+    StopReason,
+    TextBlock,
+    ToolUseBlock,
+)
 from domain.errors import ConversationError
-from domain.response import END_TURN, MAX_TOKENS, REFUSAL, LlmResponse, StopReason, TextBlock, ToolUseBlock
-from domain.tool import ToolResultMessage
 from tests.support.builders import a_call, calls_response
 
 

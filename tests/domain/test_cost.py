@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.cost import LongPrompt, Price, PriceTable, Spending, cost
-from domain.event_json import event_to_json, report_to_json
-from domain.events import UsageCounted
-from domain.report import RunReport, RunStatus
-from domain.response import Usage
+from domain.conversation.cost import LongPrompt, Price, PriceTable, Spending, cost
+from domain.conversation.response import Usage
+from domain.events.event import UsageCounted
+from domain.events.json_form import event_to_json, report_to_json
+from domain.events.report import RunReport, RunStatus
 
 PRICE = Price(input=Decimal(2), output=Decimal(10), cache_read=Decimal("0.10"), cache_write=Decimal("2.50"))
 LONG = replace(

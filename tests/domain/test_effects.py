@@ -1,4 +1,4 @@
-from domain.effects import ChangeKind, FileChange, FileLook, FileMark, effects_between
+from domain.calls.effects import ChangeKind, FileChange, FileLook, FileMark, effects_between
 
 
 def _mark(size: int = 1) -> FileMark:

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from domain.calls.execution import Outcome
+from domain.calls.packet import ReviewPacket
+from domain.calls.seal import Seal, SealedFile
+from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock, Usage
 from domain.errors import QuorumError, UnreadableEvent
-from domain.event_json import event_to_json
-from domain.event_reading import event_from_json
-from domain.events import (
+from domain.events.event import (
     CallFinished,
     Event,
     ResponseCompleted,
@@ -22,13 +24,11 @@ from domain.events import (
     TurnFinished,
     UsageCounted,
 )
-from domain.execution import Outcome
-from domain.mode import Mode
-from domain.packet import ReviewPacket
-from domain.report import RunReport, RunStatus
-from domain.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock, Usage
-from domain.review import DecisionLabel
-from domain.seal import Seal, SealedFile
+from domain.events.json_form import event_to_json
+from domain.events.reading import event_from_json
+from domain.events.report import RunReport, RunStatus
+from domain.review.mode import Mode
+from domain.review.questions import DecisionLabel
 from tests.support.any_event import of_type
 from tests.support.builders import a_call, a_context
 

@@ -1,6 +1,6 @@
 import pytest
 
-from domain.fuzzy import fit
+from domain.text.fuzzy import fit
 
 
 def best(query: str, *texts: str) -> str:

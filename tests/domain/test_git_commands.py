@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from domain.command_rules import NotReadOnly, Operands
-from domain.git_commands import GIT_COMMANDS, GIT_ENVIRONMENT, git_use
+from domain.shell.command_spec import NotReadOnly, Operands
+from domain.shell.git_commands import GIT_COMMANDS, GIT_ENVIRONMENT, git_use
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 import pytest
 
-from domain.access import Access
-from domain.guards import GuardSettings, Objection, _simple_commands, objections
-from domain.path_policy import PathPolicy
+from domain.calls.access import Access
+from domain.review.guards import GuardSettings, Objection, _simple_commands, objections
+from domain.review.path_policy import PathPolicy
 
 _PATHS = PathPolicy(roots=("/w",))
 

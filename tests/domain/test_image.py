@@ -1,12 +1,12 @@
 import pytest
 
-from domain.context_size import bytes_of
-from domain.conversation import Conversation, UserMessage
-from domain.event_json import event_to_json
-from domain.event_reading import event_from_json
-from domain.events import MessageAdded
-from domain.image import Image, ImageLimits
-from domain.replay import Replay
+from domain.conversation.context_size import bytes_of
+from domain.conversation.history import Conversation, UserMessage
+from domain.conversation.image import Image, ImageLimits
+from domain.events.event import MessageAdded
+from domain.events.json_form import event_to_json
+from domain.events.reading import event_from_json
+from domain.sessions.replay import Replay
 
 
 def image(width=1280, height=720, *, name="shot.png", size=1000, sha256="a" * 64):

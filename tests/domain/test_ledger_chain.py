@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.ledger_chain import (
+from domain.sessions.ledger_chain import (
     NO_LINK,
     ChainedRecord,
     next_record,

@@ -12,9 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.conversation import ToolResults, UserMessage
-from domain.event_json import event_to_json
-from domain.events import (
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.packet import ReviewPacket
+from domain.calls.seal import Seal
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import ToolResults, UserMessage
+from domain.conversation.response import END_TURN, LlmResponse, OpaqueBlock, ReasoningBlock, TextBlock, Usage
+from domain.events.event import (
     CallFinished,
     CallProgressed,
     CallStarted,
@@ -28,15 +32,11 @@ from domain.events import (
     ToolCallDelta,
     UsageCounted,
 )
-from domain.execution import Outcome, ToolExecutionContext
-from domain.masking import SecretMask, holds_mask
-from domain.packet import ReviewPacket
-from domain.response import END_TURN, LlmResponse, OpaqueBlock, ReasoningBlock, TextBlock, Usage
-from domain.review import DecisionLabel
-from domain.seal import Seal
-from domain.stream_masking import MaskedText, StreamMask
-from domain.styles import StyleChange
-from domain.tool import ToolResultMessage
+from domain.events.json_form import event_to_json
+from domain.events.masking import SecretMask, holds_mask
+from domain.events.stream_masking import MaskedText, StreamMask
+from domain.review.questions import DecisionLabel
+from domain.text.styles import StyleChange
 from tests.support.builders import a_call, a_context, calls_response
 
 PICTURES = (".png", ".pyc", ".svg")

@@ -7,11 +7,11 @@ import string
 
 import pytest
 
-from domain.known_secrets import NamedSecret
-from domain.masking import MaskedPacket, SecretMask
-from domain.packet import ReviewPacket
-from domain.seal import Seal
-from domain.stream_masking import MaskedText
+from domain.calls.packet import ReviewPacket
+from domain.calls.seal import Seal
+from domain.events.masking import MaskedPacket, SecretMask
+from domain.events.stream_masking import MaskedText
+from domain.secrets.known import NamedSecret
 from tests.support.builders import a_call, a_context
 
 MILLION = 1_000_000

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.masking import SecretMask
-from domain.stream_masking import MaskedText
-from domain.terminal_sequences import SeenText
-from tui.transcript.printable import printable
+from domain.events.masking import SecretMask
+from domain.events.stream_masking import MaskedText
+from domain.text.printable import printable
+from domain.text.terminal_sequences import SeenText
 
 KEY = "ghp" + "_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 KNOWN = "correct-horse-battery-staple"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.mention import as_mention, begun_mention, mentioned
+from domain.text.mention import as_mention, begun_mention, mentioned
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-from domain.own_command import CommandRun, note_of
+from domain.calls.user_command import CommandRun, note_of
 
 
 def test_no_line_that_a_command_printed_can_pass_for_the_persons_own():

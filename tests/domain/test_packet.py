@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from domain.packet import ReviewPacket
-from domain.seal import Seal, SealedFile
+from domain.calls.packet import ReviewPacket
+from domain.calls.seal import Seal, SealedFile
 from tests.support.builders import a_call, a_context
 
 PACKET = ReviewPacket(

@@ -3,14 +3,14 @@ import shlex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.access import EXCLUSIVE, Access
-from domain.decision import decide
-from domain.mode import Mode
-from domain.path_policy import PathPolicy
-from domain.permissions import Answer, Rule, Subject, spoken
-from domain.rule_examples import judged_by_words
-from domain.shell import CommandLine, Redirect, SimpleCommand
-from domain.tool import RiskLevel
+from domain.calls.access import EXCLUSIVE, Access
+from domain.calls.tool import RiskLevel
+from domain.review.decision import decide
+from domain.review.mode import Mode
+from domain.review.path_policy import PathPolicy
+from domain.review.permissions import Answer, Rule, Subject, spoken
+from domain.review.rule_examples import judged_by_words
+from domain.shell.command_line import CommandLine, Redirect, SimpleCommand
 
 _ROOTS = ("/w",)
 _PATHS = PathPolicy(roots=_ROOTS)

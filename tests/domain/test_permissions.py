@@ -2,10 +2,10 @@ import shlex
 
 import pytest
 
-from domain.access import EXCLUSIVE, Access
-from domain.permissions import Answer, BadRule, Rule, Subject, spoken
-from domain.shell import JudgedCommand, Redirect, ShellVerdict, ShellVerdictKind, SimpleCommand
-from domain.tool import RiskLevel
+from domain.calls.access import EXCLUSIVE, Access
+from domain.calls.tool import RiskLevel
+from domain.review.permissions import Answer, BadRule, Rule, Subject, spoken
+from domain.shell.command_line import JudgedCommand, Redirect, ShellVerdict, ShellVerdictKind, SimpleCommand
 
 _ROOTS = ("/w",)
 

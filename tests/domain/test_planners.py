@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.access import EXCLUSIVE, Access, conflict
-from domain.plan import (
+from domain.calls.access import EXCLUSIVE, Access, conflict
+from domain.calls.planners import (
     PLANNERS,
     Plan,
     PlannedCall,
@@ -20,7 +20,7 @@ from domain.plan import (
     risk_split,
     with_turnstiles,
 )
-from domain.tool import RiskLevel
+from domain.calls.tool import RiskLevel
 
 PATHS = st.sampled_from(["/w/a", "/w/b", "/w/a/x", "/w/ab", "/w", "state:plan"])
 ACCESSES = st.builds(

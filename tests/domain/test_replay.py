@@ -9,9 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.conversation import AssistantMessage, Message, ToolResults, UserMessage, unpaired_call
-from domain.effects import ChangeKind, Effects, FileChange, FileKind, FileState
-from domain.events import (
+from domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.hook import HookPoint
+from domain.calls.packet import ReviewPacket
+from domain.calls.seal import Seal
+from domain.calls.tool import RiskLevel, ToolResultMessage
+from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage, unpaired_call
+from domain.conversation.response import END_TURN, MAX_TOKENS, LlmResponse, TextBlock, ToolUseBlock, Usage
+from domain.events.event import (
     BatchPlanned,
     CallFinished,
     CallStarted,
@@ -37,18 +43,12 @@ from domain.events import (
     TurnStarted,
     UsageCounted,
 )
-from domain.execution import Outcome, ToolExecutionContext
-from domain.hook import HookPoint
-from domain.mode import Mode
-from domain.packet import ReviewPacket
-from domain.past_session import LedgerRecord
-from domain.replay import Replay, state_of
-from domain.report import RunReport, RunStatus
-from domain.response import END_TURN, MAX_TOKENS, LlmResponse, TextBlock, ToolUseBlock, Usage
-from domain.review import DecisionLabel
-from domain.seal import Seal
-from domain.session_state import CallEnd, OpenCall, SessionState
-from domain.tool import RiskLevel, ToolResultMessage
+from domain.events.report import RunReport, RunStatus
+from domain.review.mode import Mode
+from domain.review.questions import DecisionLabel
+from domain.sessions.past_session import LedgerRecord
+from domain.sessions.replay import Replay, state_of
+from domain.sessions.state import CallEnd, OpenCall, SessionState
 from tests.support.any_event import of_type
 from tests.support.builders import a_call, a_context, calls_response
 from tests.support.scripted_record import SCRIPTS, Run, Script

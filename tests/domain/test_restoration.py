@@ -2,9 +2,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from domain.effects import ChangeKind, FileChange, FileKind, FileState, KeptFiles, is_like, is_same
-from domain.restoration import plan_for_changes, plan_for_turns
-from domain.session_state import PastTurn
+from domain.calls.effects import ChangeKind, FileChange, FileKind, FileState, KeptFiles, is_like, is_same
+from domain.sessions.restoration import plan_for_changes, plan_for_turns
+from domain.sessions.state import PastTurn
 
 
 def holding(text: str, mode: int = 0o644) -> FileState:

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.access import EXCLUSIVE, Access
-from domain.decision import Decision, decide
-from domain.mode import Mode
-from domain.path_policy import PathPolicy
-from domain.permissions import Answer, Rule, Subject
-from domain.shell import ShellVerdict, ShellVerdictKind
-from domain.tool import RiskLevel
+from domain.calls.access import EXCLUSIVE, Access
+from domain.calls.tool import RiskLevel
+from domain.review.decision import Decision, decide
+from domain.review.mode import Mode
+from domain.review.path_policy import PathPolicy
+from domain.review.permissions import Answer, Rule, Subject
+from domain.shell.command_line import ShellVerdict, ShellVerdictKind
 
 PATHS = PathPolicy(roots=("/w",))
 READ = Access.of(reads=["/w/a.py"])

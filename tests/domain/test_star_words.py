@@ -4,13 +4,13 @@ import shlex
 
 import pytest
 
-from domain.access import EXCLUSIVE
-from domain.permissions import Answer, Rule, Subject, spoken
-from domain.rule_examples import covers, failing, judged_by_words
-from domain.rule_proposals import candidates
-from domain.shell import CommandLine, SimpleCommand
-from domain.star_tables import PROGRAMS
-from domain.tool import RiskLevel
+from domain.calls.access import EXCLUSIVE
+from domain.calls.tool import RiskLevel
+from domain.review.permissions import Answer, Rule, Subject, spoken
+from domain.review.rule_examples import covers, failing, judged_by_words
+from domain.review.rule_proposals import candidates
+from domain.shell.command_line import CommandLine, SimpleCommand
+from domain.shell.star_tables import PROGRAMS
 
 
 def _line(text: str) -> CommandLine:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.json_text import size_of
-from domain.output import Inline, OutputLimits, Stored, Structured, Text
-from domain.summary import both_ends, header_of, is_long, line_count, summary_of, text_of
+from domain.calls.summary import both_ends, header_of, is_long, line_count, summary_of, text_of
+from domain.text.json_text import size_of
+from domain.text.output import Inline, OutputLimits, Stored, Structured, Text
 
 ID = "0199f3c2-1f00-7abc-8def-0123456789ab"
 DEFAULTS = OutputLimits()

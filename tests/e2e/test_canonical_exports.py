@@ -7,12 +7,12 @@ import random
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from domain.canonical_record import canonical
-from domain.events import CallFinished
-from domain.execution import ToolExecutionContext
-from domain.json_value import JsonObject
-from domain.output import ToolOutput
-from domain.past_session import NewSession
+from domain.calls.execution import ToolExecutionContext
+from domain.events.event import CallFinished
+from domain.sessions.canonical import canonical
+from domain.sessions.past_session import NewSession
+from domain.text.json_value import JsonObject
+from domain.text.output import ToolOutput
 from infrastructure.container import Container
 from tests.support.real_session import SessionStage, call, shell
 

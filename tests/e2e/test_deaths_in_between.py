@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation import Message, UserMessage, unpaired_call
-from domain.past_session import LedgerRecord, SessionSummary
-from domain.replay import state_of
-from domain.session_state import SessionState
-from infrastructure.ledger.opening import open_database
-from infrastructure.ledger.trouble import marker_of
+from domain.conversation.history import Message, UserMessage, unpaired_call
+from domain.sessions.past_session import LedgerRecord, SessionSummary
+from domain.sessions.replay import state_of
+from domain.sessions.state import SessionState
+from infrastructure.store.ledger.opening import open_database
+from infrastructure.store.ledger.trouble import marker_of
 from tests.infrastructure.commands.command_bench import eventually
 from tests.support.headless_run import QUORUM, configure, environment, run
 from tests.support.long_lived_rig import LongLived

@@ -11,8 +11,8 @@ from tests.support.quorum_rig import DONE, call, calling
 from tests.support.sse_server import Say, SseServer
 
 PLUGIN = """
-from domain.access import Access
-from domain.tool import RiskLevel, ToolDefinition
+from domain.calls.access import Access
+from domain.calls.tool import RiskLevel, ToolDefinition
 
 
 class Faulty:

@@ -15,9 +15,9 @@ from typing import Protocol
 
 import pytest
 
-from domain.past_session import LedgerRecord
-from domain.replay import state_of
-from infrastructure.ledger.opening import open_database
+from domain.sessions.past_session import LedgerRecord
+from domain.sessions.replay import state_of
+from infrastructure.store.ledger.opening import open_database
 from tests.support.headless_run import QUORUM, configure_for, environment, start
 from tests.support.long_lived_rig import LongLived
 from tests.support.sse_server import Reply, Say, ScriptedCall, SseServer

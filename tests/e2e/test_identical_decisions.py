@@ -13,14 +13,14 @@ import pytest
 
 from application.ports import CommandTool, Person, ReviewDesk, SealingTool
 from domain.errors import ToolError
-from domain.mode import Mode
-from domain.permissions import Answer, Subject
-from domain.review import DecisionLabel, Reject, ReviewAnswer, ReviewRequest
+from domain.review.mode import Mode
+from domain.review.permissions import Answer, Subject
+from domain.review.questions import DecisionLabel, Reject, ReviewAnswer, ReviewRequest
 from infrastructure.container import Container
+from quorum.cli.headless import Nobody
 from tests.support.headless_run import configure, environment, run
 from tests.support.real_app import real_app, real_container
 from tests.support.sse_server import Say, ScriptedCall, SseServer
-from tui.headless import Nobody
 
 DIALOGS = 12
 RULES = """

@@ -71,7 +71,7 @@ def test_the_wheel_holds_one_package_with_every_file_that_the_program_reads(whee
         if file.is_file() and "__pycache__" not in file.parts
     }
     assert ours <= held
-    assert {"quorum/tui/quorum.tcss", "quorum/infrastructure/prices/prices.toml"} <= ours
+    assert {"quorum/tui/app/quorum.tcss", "quorum/infrastructure/prices/prices.toml"} <= ours
 
 
 def test_quorum_and_a_distribution_with_packages_of_the_same_names_leave_each_other_alone(

@@ -6,22 +6,22 @@ from typing import Any
 
 import pytest
 
-from application.compaction import ContextCare
-from application.context_gauge import ContextGauge
-from application.event_stream import EventStream
-from application.outputs import Outputs
-from application.summariser import Summariser
-from domain.compaction import ContextBudget
-from domain.conversation import Conversation, ToolResults, UserMessage
+from application.calls.outputs import Outputs
+from application.context.context_gauge import ContextGauge
+from application.context.context_manager import ContextCare
+from application.context.summariser import Summariser
+from application.events.event_bus import EventStream
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.compaction import ContextBudget
+from domain.conversation.history import Conversation, ToolResults, UserMessage
+from domain.conversation.response import LlmResponse
+from domain.conversation.stream import StreamEvent
 from domain.errors import ProviderError
-from domain.events import ConversationCompacted, ErrorOccurred
-from domain.json_value import JsonValue
-from domain.output import OutputLimits
-from domain.response import LlmResponse
-from domain.stream import StreamEvent
-from domain.tool import ToolResultMessage
-from infrastructure.providers.gateway import ProviderGateway
-from infrastructure.providers.wire import ProviderSettings
+from domain.events.event import ConversationCompacted, ErrorOccurred
+from domain.text.json_value import JsonValue
+from domain.text.output import OutputLimits
+from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.fake_ports import RecordingObserver
 from tests.support.request_rules import read_chat, read_messages, read_responses

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from quorum.cli.stream_schema import stream_schema
 from tests.support.headless_run import Ended
 from tests.support.quorum_rig import DONE, call, calling, quorum_rig, vote
 from tests.support.sse_server import Hang, Refuse, Reply, Say
-from tui.stream_schema import stream_schema
 
 SCHEMA = Draft202012Validator(stream_schema())
 YES, NO, PASS = vote("approve"), vote("reject", "it deletes alpha", objection="omega"), vote("abstain")

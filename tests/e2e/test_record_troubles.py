@@ -198,10 +198,10 @@ async def test_times_that_lie_in_the_future_change_no_order_and_break_nothing(
 
 async def _led_in_the_future(home: Path, project: Path, session: str) -> int:
     """Go on with the session by a clock that is a day ahead; the time it showed."""
-    from domain.events import TurnStarted
-    from domain.past_session import NamedSession
-    from infrastructure.ledger.database import wall_clock_ms
-    from infrastructure.ledger.opening import open_database, open_session
+    from domain.events.event import TurnStarted
+    from domain.sessions.past_session import NamedSession
+    from infrastructure.store.ledger.database import wall_clock_ms
+    from infrastructure.store.ledger.opening import open_database, open_session
 
     ahead = wall_clock_ms() + 86_400_000
     database = open_database("", environment(home), clock=lambda: ahead)

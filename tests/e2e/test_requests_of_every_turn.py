@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from application.hooks import Hook, HookRegistration
-from domain.conversation import Message
-from domain.hook import ContinueWithMessages, Finish, TurnEndAnswer
-from domain.past_session import NamedSession, SessionChoice
-from domain.report import RunReport, RunStatus
-from domain.review import Approve, ReviewAnswer, ReviewRequest
+from application.calls.hooks import Hook, HookRegistration
+from domain.calls.hook import ContinueWithMessages, Finish, TurnEndAnswer
+from domain.conversation.history import Message
+from domain.events.report import RunReport, RunStatus
+from domain.review.questions import Approve, ReviewAnswer, ReviewRequest
+from domain.sessions.past_session import NamedSession, SessionChoice
 from infrastructure.container import Container
 from tests.support.fake_ports import FakePerson
 from tests.support.quorum_rig import DONE, call, calling

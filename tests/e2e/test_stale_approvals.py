@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.events import CallFinished, ReviewDecided, ReviewRequested
-from domain.report import RunReport
-from domain.review import DecisionLabel
+from domain.events.event import CallFinished, ReviewDecided, ReviewRequested
+from domain.events.report import RunReport
+from domain.review.questions import DecisionLabel
 from tests.support.headless_run import configure
 from tests.support.quorum_rig import DONE, call, calling, settings
 from tests.support.real_app import RealApp, real_app

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.event_json import report_to_json
-from domain.report import RunReport, RunStatus
+from domain.events.json_form import report_to_json
+from domain.events.report import RunReport, RunStatus
+from quorum.run_signals import RunSignals
+from quorum.standard_streams import CLOSED_PIPE, UNWRITABLE
 from tests.support.headless_run import QUORUM, configure, environment
-from tui.run_signals import RunSignals
-from tui.standard_streams import CLOSED_PIPE, UNWRITABLE
 
 COMMANDS = [
     ["run", "read a.txt"],

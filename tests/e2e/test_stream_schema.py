@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from domain.event_json import event_to_json, report_to_json
-from domain.events import Event, SessionFinished
+from domain.events.event import Event, SessionFinished
+from domain.events.json_form import event_to_json, report_to_json
+from quorum.cli.stream_schema import stream_schema
 from tests.support.any_event import of_type
 from tests.support.headless_run import Ended, configure_for, environment, run
 from tests.support.sse_server import Refuse, Say, ScriptedCall, SseServer
-from tui.stream_schema import stream_schema
 
 DOCS = Path(__file__).parents[2] / "docs"
 PUBLISHED = DOCS / "stream-json.schema.json"
-RENDER = "python -m tui.stream_schema > docs/stream-json.schema.json"
+RENDER = "python -m quorum.cli.stream_schema > docs/stream-json.schema.json"
 
 HOOK = """
 [[hooks]]

@@ -16,16 +16,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from application.rewind import Rewind
-from domain.conversation import UserMessage
+from application.session.rewind import Rewind
+from domain.calls.tool import ToolCall
+from domain.conversation.history import UserMessage
 from domain.errors import ConversationError, LedgerError, RestoreError
-from domain.events import Event, FilesRestored, SessionRewound
-from domain.past_session import NamedSession
-from domain.tool import ToolCall
+from domain.events.event import Event, FilesRestored, SessionRewound
+from domain.sessions.past_session import NamedSession
 from infrastructure.container import Container
-from infrastructure.ledger.opening import open_database
-from infrastructure.snapshots.watch import WorkspaceWatch
-from infrastructure.tools.workspace import Workspace
+from infrastructure.files.workspace import Workspace
+from infrastructure.store.ledger.opening import open_database
+from infrastructure.store.snapshots.watch import WorkspaceWatch
 from tests.support.doomed_session import dies
 from tests.support.real_session import Adjust, LedgerThat, SessionStage, call, says, shell, steps, write
 from tests.support.rewind_rig import tree

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation import UserMessage
-from domain.events import Event, MessageAdded, PromptsQueued, SessionRewound, TurnStarted
-from domain.past_session import LedgerRecord
-from domain.replay import state_of
-from domain.response import LlmResponse
-from domain.review import Approve, ReviewAnswer, ReviewRequest
+from domain.conversation.history import UserMessage
+from domain.conversation.response import LlmResponse
+from domain.events.event import Event, MessageAdded, PromptsQueued, SessionRewound, TurnStarted
+from domain.review.questions import Approve, ReviewAnswer, ReviewRequest
+from domain.sessions.past_session import LedgerRecord
+from domain.sessions.replay import state_of
 from infrastructure.container import Container
 from tests.application.test_run_agent import Bench
 from tests.support.builders import calls_response
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import LedgerThat, SessionStage, says, write
-from tui.agent import Agent
-from tui.turns import Errand, Turns
+from tui.agent.port import Agent
+from tui.agent.turns import Errand, Turns
 
 
 class Front:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from dependency_injector import providers
 
+from domain.conversation.session_kind import Form
 from domain.errors import ConfigError
-from domain.form import Form
-from domain.masking import SecretMask
+from domain.events.masking import SecretMask
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
 from tests.support.fake_ports import FakePerson, RecordingObserver

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from application.ports import BlobStore
-from domain.conversation import ToolResults
-from domain.output import Text
+from domain.conversation.history import ToolResults
+from domain.text.output import Text
 from infrastructure.container import Container
 from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.real_session import RealSession, SessionStage, call, shell

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation import UserMessage
+from domain.conversation.history import UserMessage
 from domain.errors import ProviderError, ProviderErrorKind
 from tests.infrastructure.test_container import a_container
 

@@ -5,8 +5,8 @@ from typing import get_args
 
 import pytest
 
-from domain.masking import SecretMask
-from domain.plan import PLANNERS
+from domain.calls.planners import PLANNERS
+from domain.events.masking import SecretMask
 from infrastructure.config.loading import load_settings
 from infrastructure.config.schema import PlannerName
 from infrastructure.container import Container

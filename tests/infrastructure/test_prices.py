@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.cost import Price
+from domain.conversation.cost import Price
+from domain.conversation.response import Usage
 from domain.errors import ConfigError
-from domain.response import Usage
 from infrastructure.config.price_table import ModelPriceTable
 from infrastructure.config.provider_table import ProviderTable, built_in_providers
 from infrastructure.config.report import show

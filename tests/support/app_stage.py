@@ -13,12 +13,12 @@ from rich.console import Console
 from textual import events
 from textual.pilot import Pilot
 
-from domain.past_session import SessionChoice
+from domain.sessions.past_session import SessionChoice
 from tests.support.fake_agent import ComposeFake, FakeAgent, Scene, composing
-from tui.agent import OpenArchive
-from tui.app import QuorumApp
+from tui.agent.port import OpenArchive
+from tui.app.app import QuorumApp
 from tui.prompt_box.prompt import Prompt
-from tui.review.dialog import ReviewDialog
+from tui.screens.review.dialog import ReviewDialog
 
 _PATIENCE_SECS = 20.0
 _PLACING = re.compile(r"\x1b\[\d+;1H")

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from application.ports import ContentStore, LlmSession, MessageShaper
-from domain.conversation import Conversation
-from infrastructure.providers.copilot.backend import CopilotBackend
-from infrastructure.providers.wire import ProviderSettings
+from domain.conversation.history import Conversation
+from infrastructure.models.copilot.provider import CopilotBackend
+from infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.session_rigs import SentResult
 from tests.support.sse_server import Say
 

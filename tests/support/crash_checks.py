@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from domain.conversation import AssistantMessage, Message, UserMessage, unpaired_call
-from domain.events import CallStarted, MessageAdded, OwnCommandFinished, OwnCommandStarted, PromptsQueued
-from domain.image import Image
-from domain.past_session import LedgerRecord
-from domain.replay import state_of
-from domain.session_state import SessionState
+from domain.conversation.history import AssistantMessage, Message, UserMessage, unpaired_call
+from domain.conversation.image import Image
+from domain.events.event import CallStarted, MessageAdded, OwnCommandFinished, OwnCommandStarted, PromptsQueued
+from domain.sessions.past_session import LedgerRecord
+from domain.sessions.replay import state_of
+from domain.sessions.state import SessionState
 
 
 def check(records: Sequence[LedgerRecord], root: Path) -> None:

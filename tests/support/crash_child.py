@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from application.agent_session import AgentSession
 from application.ports import ReviewDesk
-from domain.conversation import UserMessage
-from domain.events import (
+from application.session.agent_session import AgentSession
+from domain.conversation.history import UserMessage
+from domain.events.event import (
     BatchPlanned,
     CallStarted,
     Event,
@@ -30,8 +30,8 @@ from domain.events import (
     PromptsQueued,
     ReviewRequested,
 )
-from domain.review import Approve, ReviewAnswer, ReviewRequest
-from domain.trust import TrustQuestion
+from domain.review.questions import Approve, ReviewAnswer, ReviewRequest
+from domain.sessions.trust import TrustQuestion
 
 FINISHED = 7
 
@@ -115,9 +115,9 @@ class HastyPerson:
 
 async def live(order: dict[str, Any]) -> None:
     """Take the session up where it stands, and go on with it until all prompts are answered."""
-    from domain.past_session import LatestSession
+    from domain.sessions.past_session import LatestSession
+    from infrastructure.bootstrap import compose, open_session
     from infrastructure.config.loading import load_settings
-    from tui.entry.composition import compose, open_session
 
     root = Path(order["root"])
     chance = random.Random(order["seed"])
@@ -171,7 +171,7 @@ def main() -> None:
     import openai  # noqa: F401
     import sqlalchemy.dialects.sqlite  # noqa: F401
 
-    import tui.entry.composition  # noqa: F401
+    import infrastructure.bootstrap  # noqa: F401
 
     for line in sys.stdin:
         pid = _fork(json.loads(line))

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from domain.events import CallFinished, OwnCommandStarted
-from domain.execution import Outcome
-from domain.past_session import LedgerRecord
-from domain.replay import state_of
-from infrastructure.ledger.opening import open_database
+from domain.calls.execution import Outcome
+from domain.events.event import CallFinished, OwnCommandStarted
+from domain.sessions.past_session import LedgerRecord
+from domain.sessions.replay import state_of
+from infrastructure.store.ledger.opening import open_database
 from tests.support.crash_checks import check, images_of
 from tests.support.crash_child import FINISHED, line_of
 from tests.support.crash_model import Model, picture

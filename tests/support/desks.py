@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from application.review_desk import OpenDesk
-from application.vote_feed import VoteFeed
-from domain.ballot import Ballot, QuorumRule, Tally, Vote, are_independent, tally
-from domain.review import RulePreview
+from application.review.review_context import OpenDesk
+from application.review.vote_feed import VoteFeed
+from domain.review.ballot import Ballot, QuorumRule, Tally, Vote, are_independent, tally
+from domain.review.questions import RulePreview
 
 THREE = ("anthropic/claude-opus-4-5", "openai/gpt-5.2", "google/gemini-3-pro")
 """Reviewers of three families."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from domain.events import CallProgressed, Event
+from domain.events.event import CallProgressed, Event
 from infrastructure.container import Container
 from tests.support.real_session import LedgerThat, SessionStage, call
 

@@ -7,10 +7,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from application.ports import LineSource, Observer, Person, ReviewDesk
-from domain.context_account import ContextAccount
-from domain.conversation import UserMessage
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.found_file import FoundFile
+from domain.calls.packet import ReviewPacket
+from domain.calls.seal import Seal, SealedFile
+from domain.calls.tool import ToolCall
+from domain.conversation.context_account import ContextAccount
+from domain.conversation.history import UserMessage
+from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, Usage
+from domain.conversation.session_kind import Form
 from domain.errors import BlobError, ImageError, ProviderError, ProviderErrorKind, QuorumError
-from domain.events import (
+from domain.events.event import (
     ErrorOccurred,
     Event,
     MessageAdded,
@@ -27,20 +34,13 @@ from domain.events import (
     TurnStarted,
     UsageCounted,
 )
-from domain.execution import Outcome, ToolExecutionContext
-from domain.form import Form
-from domain.found_file import FoundFile
-from domain.fuzzy import fit
-from domain.mode import Mode
-from domain.packet import ReviewPacket
-from domain.past_session import NewSession, SessionChoice
-from domain.report import RunReport, RunStatus
-from domain.response import LlmResponse, StopKind, StopReason, TextBlock, Usage
-from domain.restoration import RestorePlan, RestoreStep
-from domain.review import RejectAndInterrupt, ReviewAnswer, ReviewRequest
-from domain.seal import Seal, SealedFile
-from domain.session_state import PastTurn
-from domain.tool import ToolCall
+from domain.events.report import RunReport, RunStatus
+from domain.review.mode import Mode
+from domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
+from domain.sessions.past_session import NewSession, SessionChoice
+from domain.sessions.restoration import RestorePlan, RestoreStep
+from domain.sessions.state import PastTurn
+from domain.text.fuzzy import fit
 from tests.support.desks import a_desk
 from tests.support.fake_archive import FakeArchive
 from tests.support.fake_rules import FakeRules

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from domain.errors import LedgerError
-from domain.past_session import LedgerRecord, SessionSummary, Verification
+from domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
 
 
 class FakeArchive:

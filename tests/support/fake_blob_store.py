@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from application.identifiers import new_id
 from application.ports import LineSource, Spill
+from domain.calls.summary import line_count, text_of
 from domain.errors import BlobError
-from domain.json_text import size_of
-from domain.output import Content, Stored, Text
-from domain.summary import line_count, text_of
+from domain.text.json_text import size_of
+from domain.text.output import Content, Stored, Text
 
 
 class FakeBlobStore:

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from application.ports import MessageShaper
-from domain.conversation import Conversation
+from domain.conversation.history import Conversation
+from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.json_value import JsonObject
-from domain.response import LlmResponse
+from domain.text.json_value import JsonObject
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_session import FakeSession, Step
 

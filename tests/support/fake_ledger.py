@@ -6,7 +6,7 @@ import asyncio
 
 from application.identifiers import new_id
 from domain.errors import LedgerError
-from domain.events import Event
+from domain.events.event import Event
 
 
 class FakeLedger:

@@ -7,18 +7,18 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from application.ports import ReviewDesk
-from domain.access import Access
+from domain.calls.access import Access
+from domain.calls.execution import Survivor, ToolExecutionContext
+from domain.calls.found_file import FoundFile
+from domain.calls.seal import Seal, SealedFile
+from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.user_command import CommandRun
 from domain.errors import StaleSeal
-from domain.events import Event
-from domain.execution import Survivor, ToolExecutionContext
-from domain.found_file import FoundFile
-from domain.json_value import JsonObject
-from domain.output import Printed, ToolOutput
-from domain.own_command import CommandRun
-from domain.review import Approve, ReviewAnswer, ReviewRequest
-from domain.seal import Seal, SealedFile
-from domain.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.trust import TrustQuestion
+from domain.events.event import Event
+from domain.review.questions import Approve, ReviewAnswer, ReviewRequest
+from domain.sessions.trust import TrustQuestion
+from domain.text.json_value import JsonObject
+from domain.text.output import Printed, ToolOutput
 
 
 class RecordingObserver:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from domain.errors import ConfigError
-from domain.permissions import Answer, BadRule, Rule
-from domain.review import RulePreview, RuleScope
-from domain.saved_rule import HeldRule
+from domain.review.permissions import Answer, BadRule, Rule
+from domain.review.questions import RulePreview, RuleScope
+from domain.review.saved_rule import HeldRule
 
 
 class FakeRules:

@@ -8,12 +8,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from application.ports import MessageShaper, OnStreamEvent, ToolChoice
-from domain.conversation import Conversation, Message, UserMessage
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import Conversation, Message, UserMessage
+from domain.conversation.response import (
+    LlmResponse,
+    ReasoningBlock,
+    StopKind,
+    StopReason,
+    TextBlock,
+    ToolUseBlock,
+)
+from domain.conversation.stream import Completed, CompletedResponse, Delta, Error, ReasoningDelta, ToolCallDelta
 from domain.errors import ConversationError, ProviderError
-from domain.json_value import JsonObject
-from domain.response import LlmResponse, ReasoningBlock, StopKind, StopReason, TextBlock, ToolUseBlock
-from domain.stream import Completed, CompletedResponse, Delta, Error, ReasoningDelta, ToolCallDelta
-from domain.tool import ToolResultMessage
+from domain.text.json_value import JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

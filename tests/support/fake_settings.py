@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from domain.errors import ConfigError
-from tui.settings_desk import Setting, Target, Written
+from tui.agent.settings_service import Setting, Target, Written
 
 OWN = Target("your own file", "/home/me/.config/quorum/quorum.toml")
 PROJECT = Target("the project's file", "/work/quorum.toml")

@@ -15,14 +15,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from application.agent_session import AgentSession
+from application.session.agent_session import AgentSession
 from domain.errors import QuorumError
-from domain.event_json import event_to_json
-from domain.events import ErrorOccurred, Event
-from domain.past_session import LatestSession, NewSession
+from domain.events.event import ErrorOccurred, Event
+from domain.events.json_form import event_to_json
+from domain.sessions.past_session import LatestSession, NewSession
+from infrastructure.bootstrap import compose, open_session
 from infrastructure.config.loading import load_settings
-from tui.entry.composition import compose, open_session
-from tui.headless import Nobody
+from quorum.cli.headless import Nobody
 
 
 class _Printed:

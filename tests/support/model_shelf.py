@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from application.ports import LlmSession, MessageShaper
-from domain.conversation import Conversation
+from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
 
 

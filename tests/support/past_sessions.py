@@ -5,9 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 
-from domain.conversation import ToolResults, UserMessage
-from domain.effects import ChangeKind, Effects, FileChange
-from domain.events import (
+from domain.calls.effects import ChangeKind, Effects, FileChange
+from domain.calls.execution import Outcome
+from domain.calls.hook import HookPoint
+from domain.calls.packet import ReviewPacket
+from domain.calls.seal import Seal
+from domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
+from domain.conversation.history import ToolResults, UserMessage
+from domain.conversation.response import (
+    END_TURN,
+    TOOL_USE,
+    LlmResponse,
+    OpaqueBlock,
+    ReasoningBlock,
+    TextBlock,
+    ToolUseBlock,
+    Usage,
+)
+from domain.events.event import (
     BatchPlanned,
     CallFinished,
     CallStarted,
@@ -35,25 +50,10 @@ from domain.events import (
     VoteCast,
     VoteRecord,
 )
-from domain.execution import Outcome
-from domain.hook import HookPoint
-from domain.mode import Mode
-from domain.packet import ReviewPacket
-from domain.past_session import LedgerRecord, SessionSummary
-from domain.report import RunReport, RunStatus
-from domain.response import (
-    END_TURN,
-    TOOL_USE,
-    LlmResponse,
-    OpaqueBlock,
-    ReasoningBlock,
-    TextBlock,
-    ToolUseBlock,
-    Usage,
-)
-from domain.review import DecisionLabel
-from domain.seal import Seal
-from domain.tool import RiskLevel, ToolCall, ToolResultMessage
+from domain.events.report import RunReport, RunStatus
+from domain.review.mode import Mode
+from domain.review.questions import DecisionLabel
+from domain.sessions.past_session import LedgerRecord, SessionSummary
 from tests.support.builders import a_context
 from tests.support.pictures import an_image, png
 

@@ -6,7 +6,7 @@ import hashlib
 import struct
 import zlib
 
-from domain.image import Image, MediaType
+from domain.conversation.image import Image, MediaType
 from infrastructure.images.headers import read_header
 
 

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from application.agent_session import AgentSession
 from application.ports import Observer, Person
-from domain.events import Event, TurnFinished
-from domain.masking import SecretMask
-from domain.mode import Mode
-from domain.past_session import SessionChoice
-from domain.report import RunReport
+from application.session.agent_session import AgentSession
+from domain.events.event import Event, TurnFinished
+from domain.events.masking import SecretMask
+from domain.events.report import RunReport
+from domain.review.mode import Mode
+from domain.sessions.past_session import SessionChoice
 from infrastructure.config.loading import load_settings
 from infrastructure.config.model_choice import decision_model
 from infrastructure.container import Container
@@ -21,8 +21,8 @@ from tests.support.app_stage import Clock, Stage
 from tests.support.fake_ports import RecordingObserver
 from tests.support.headless_run import environment
 from tests.support.records import no_record
-from tui.app import QuorumApp
-from tui.review.dialog import ReviewDialog
+from tui.app.app import QuorumApp
+from tui.screens.review.dialog import ReviewDialog
 
 _PATIENCE_SECS = 60.0
 

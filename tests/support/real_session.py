@@ -10,22 +10,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
-from application.agent_session import AgentSession
 from application.ports import Ledger, Observer, Person
-from domain.conversation import UserMessage
-from domain.events import Event
-from domain.json_value import JsonValue
-from domain.masking import SecretMask
-from domain.past_session import LatestSession, SessionChoice
-from domain.replay import state_of
-from domain.report import RunReport
-from domain.response import END_TURN, LlmResponse, TextBlock
-from domain.restoration import RestorePlan
-from domain.session_state import PastTurn, SessionState
-from domain.tool import ToolCall
+from application.session.agent_session import AgentSession
+from domain.calls.tool import ToolCall
+from domain.conversation.history import UserMessage
+from domain.conversation.response import END_TURN, LlmResponse, TextBlock
+from domain.events.event import Event
+from domain.events.masking import SecretMask
+from domain.events.report import RunReport
+from domain.sessions.past_session import LatestSession, SessionChoice
+from domain.sessions.replay import state_of
+from domain.sessions.restoration import RestorePlan
+from domain.sessions.state import PastTurn, SessionState
+from domain.text.json_value import JsonValue
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
-from infrastructure.ledger.recording import open_record
+from infrastructure.store.ledger.recording import open_record
 from tests.support.builders import calls_response
 from tests.support.fake_gateway import FakeGateway
 from tests.support.fake_ports import FakePerson

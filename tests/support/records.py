@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from application.session_record import SessionRecord
-from domain.form import Form
+from application.session.session_record import SessionRecord
+from domain.conversation.session_kind import Form
 from tests.support.fake_archive import FakeArchive
 from tests.support.fake_contents import FakeContents
 

@@ -11,12 +11,12 @@ from typing import Any
 
 from textual.pilot import Pilot
 
+from quorum.rpc.approval import Approval
+from quorum.rpc.listening_app import ListeningApp
+from quorum.rpc.settings import Setting
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import FakeAgent, Scene, composing
 from tests.support.rpc_client import RpcFailed
-from tui.remote.approval import Approval
-from tui.remote.listening_app import ListeningApp
-from tui.remote.settings import Setting
 
 TOKEN = "the-token-of-this-stage"
 SETTINGS = (

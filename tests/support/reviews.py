@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from application.event_stream import EventStream
+from application.events.event_bus import EventStream
 from application.ports import Person
-from application.review import Review
-from application.rule_book import RuleBook
-from application.voting import QuorumPolicy, Voting
-from domain.guards import GuardSettings
-from domain.mode import Mode
-from domain.path_policy import PathPolicy
-from domain.permissions import Answer, Rule
+from application.review.review import Review
+from application.review.rule_book import RuleBook
+from application.review.voting import QuorumPolicy, Voting
+from domain.review.guards import GuardSettings
+from domain.review.mode import Mode
+from domain.review.path_policy import PathPolicy
+from domain.review.permissions import Answer, Rule
 from tests.support.fake_gateway import Answers, FakeGateway
 
 

@@ -9,20 +9,20 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from application.effect_receipt import EffectReceipt
-from application.event_stream import EventStream
-from application.rewind import Rewind
-from domain.access import EXCLUSIVE, Access
-from domain.effects import FileChange
-from domain.events import EffectsObserved, FilesKept, FilesRestored, SessionRewound, TurnStarted
-from domain.path_policy import PathPolicy
-from domain.restoration import RestorePlan, RestoreStep
-from infrastructure.snapshots.budget import KeepLimits
-from infrastructure.snapshots.keeper import WorkspaceKeeper
-from infrastructure.snapshots.reading import FileReader
-from infrastructure.snapshots.restorer import WorkspaceRestorer
-from infrastructure.snapshots.watch import WorkspaceWatch
-from infrastructure.tools.workspace import Workspace
+from application.calls.effect_receipt import EffectReceipt
+from application.events.event_bus import EventStream
+from application.session.rewind import Rewind
+from domain.calls.access import EXCLUSIVE, Access
+from domain.calls.effects import FileChange
+from domain.events.event import EffectsObserved, FilesKept, FilesRestored, SessionRewound, TurnStarted
+from domain.review.path_policy import PathPolicy
+from domain.sessions.restoration import RestorePlan, RestoreStep
+from infrastructure.files.workspace import Workspace
+from infrastructure.store.snapshots.budget import KeepLimits
+from infrastructure.store.snapshots.keeper import WorkspaceKeeper
+from infrastructure.store.snapshots.reading import FileReader
+from infrastructure.store.snapshots.restorer import WorkspaceRestorer
+from infrastructure.store.snapshots.watch import WorkspaceWatch
 from tests.support.builders import a_context
 from tests.support.fake_contents import FakeContents
 from tests.support.fake_ports import RecordingObserver

@@ -11,9 +11,15 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from domain.conversation import AssistantMessage, Message, ToolResults, UserMessage
-from domain.effects import ChangeKind, Effects, FileChange, FileKind, FileState
-from domain.events import (
+from domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.hook import HookPoint
+from domain.calls.packet import ReviewPacket
+from domain.calls.seal import Seal
+from domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
+from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from domain.conversation.response import END_TURN, TOOL_USE, LlmResponse, TextBlock, ToolUseBlock, Usage
+from domain.events.event import (
     BatchPlanned,
     CallFinished,
     CallStarted,
@@ -41,17 +47,11 @@ from domain.events import (
     VoteCast,
     VoteRecord,
 )
-from domain.execution import Outcome, ToolExecutionContext
-from domain.hook import HookPoint
-from domain.json_value import JsonObject, JsonValue
-from domain.mode import Mode
-from domain.packet import ReviewPacket
-from domain.past_session import LedgerRecord
-from domain.report import CallRecord, RunReport, RunStatus
-from domain.response import END_TURN, TOOL_USE, LlmResponse, TextBlock, ToolUseBlock, Usage
-from domain.review import DecisionLabel
-from domain.seal import Seal
-from domain.tool import RiskLevel, ToolCall, ToolResultMessage
+from domain.events.report import CallRecord, RunReport, RunStatus
+from domain.review.mode import Mode
+from domain.review.questions import DecisionLabel
+from domain.sessions.past_session import LedgerRecord
+from domain.text.json_value import JsonObject, JsonValue
 
 REVIEWERS = ("a/reviewer", "b/reviewer", "c/reviewer")
 

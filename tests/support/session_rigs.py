@@ -10,17 +10,17 @@ from itertools import takewhile
 from typing import Any, Protocol
 
 from application.ports import ContentStore, LlmSession
-from domain.conversation import Conversation, ToolResults
+from domain.conversation.history import Conversation, ToolResults
+from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock
-from infrastructure.providers.anthropic_messages import ANTHROPIC, AnthropicMessages
-from infrastructure.providers.endpoint import Endpoint
-from infrastructure.providers.json_fields import parsed_arguments
-from infrastructure.providers.openai_chat import OpenAiChat
-from infrastructure.providers.openai_client import OPENAI
-from infrastructure.providers.openai_responses import OpenAiResponses
-from infrastructure.providers.session import ConversationSession
-from infrastructure.providers.wire import ProviderSettings, Wire
+from infrastructure.models.anthropic.client import ANTHROPIC, AnthropicMessages
+from infrastructure.models.clouds.endpoint import Endpoint
+from infrastructure.models.openai_chat.client import OpenAiChat
+from infrastructure.models.openai_responses.client import OpenAiResponses
+from infrastructure.models.openai_sdk import OPENAI
+from infrastructure.models.shared.api_client import ProviderSettings, Wire
+from infrastructure.models.shared.json_fields import parsed_arguments
+from infrastructure.models.shared.session import ConversationSession
 from tests.support.fake_session import FakeSession, Step
 from tests.support.sse_server import Dialect, Hang, Refuse, Reply, Say, SseServer
 

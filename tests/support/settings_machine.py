@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ConfigError
-from domain.trust import Standing
+from domain.sessions.trust import Standing
 from infrastructure.config.loading import LoadedSettings, load_settings
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from domain.path_policy import PathPolicy
-from domain.shell import ShellVerdict
-from infrastructure.shell.gate import ShellGate
-from infrastructure.shell.programs import SystemPrograms
+from domain.review.path_policy import PathPolicy
+from domain.shell.command_line import ShellVerdict
+from infrastructure.execution.shell.gate import ShellGate
+from infrastructure.execution.shell.programs import SystemPrograms
 
 
 def gate_for(*roots: Path, path: str = os.defpath) -> ShellGate:

@@ -9,7 +9,7 @@ from pathlib import Path
 from application.identifiers import new_id
 from application.ports import LineSource, Spill
 from domain.errors import BlobError
-from domain.output import Content, Structured, Text
+from domain.text.output import Content, Structured, Text
 
 
 class SqliteBlobStore:

@@ -8,20 +8,20 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from functools import cache
 from random import Random
 
-from domain.conversation import Conversation, UserMessage, unpaired_call
+from domain.calls.tool import ToolCall, ToolResultMessage
+from domain.conversation.history import Conversation, UserMessage, unpaired_call
+from domain.conversation.response import LlmResponse, TextBlock, Usage
+from domain.conversation.stream import Delta, StreamEvent
 from domain.errors import ProviderError
-from domain.response import LlmResponse, TextBlock, Usage
-from domain.stream import Delta, StreamEvent
-from domain.tool import ToolCall, ToolResultMessage
-from infrastructure.providers.anthropic_answer import MessagesAnswer
-from infrastructure.providers.anthropic_payload import messages_history, messages_payload
-from infrastructure.providers.exchange import Answer, read_answer
-from infrastructure.providers.failures import Failures
-from infrastructure.providers.openai_answer import ChatAnswer
-from infrastructure.providers.openai_payload import chat_history, chat_payload
-from infrastructure.providers.responses_answer import ResponsesAnswer
-from infrastructure.providers.responses_payload import responses_history, responses_payload
-from infrastructure.providers.wire import WireRequest
+from infrastructure.models.anthropic.answer import MessagesAnswer
+from infrastructure.models.anthropic.payload import messages_history, messages_payload
+from infrastructure.models.openai_chat.answer import ChatAnswer
+from infrastructure.models.openai_chat.payload import chat_history, chat_payload
+from infrastructure.models.openai_responses.answer import ResponsesAnswer
+from infrastructure.models.openai_responses.payload import responses_history, responses_payload
+from infrastructure.models.shared.answer_reading import Answer, read_answer
+from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.failures import Failures
 from tests.support.request_rules import read_chat, read_messages, read_responses
 from tests.support.sse_server import Dialect
 from tests.support.stream_mutations import Damage, Source

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from domain.path_policy import PathPolicy
-from domain.shell import ShellVerdict
-from infrastructure.commands.environment import command_environment
-from infrastructure.shell.gate import ShellGate
-from infrastructure.shell.programs import PROGRAM_FOLDERS, SystemPrograms
+from domain.review.path_policy import PathPolicy
+from domain.shell.command_line import ShellVerdict
+from infrastructure.execution.commands.environment import command_environment
+from infrastructure.execution.shell.gate import ShellGate
+from infrastructure.execution.shell.programs import PROGRAM_FOLDERS, SystemPrograms
 
 CANARY = "canary-7f3a"
 _CHANGING = re.findall(

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from domain import events as ev
-from domain.execution import Outcome
-from domain.hook import HookPoint
-from domain.json_value import JsonObject
-from domain.review import DecisionLabel
-from domain.tool import RiskLevel
+from domain.calls.execution import Outcome
+from domain.calls.hook import HookPoint
+from domain.calls.tool import RiskLevel
+from domain.events import event as ev
+from domain.review.questions import DecisionLabel
+from domain.text.json_value import JsonObject
 from tests.support.app_stage import Stage
 from tests.support.fake_agent import composing
 from tests.tui.transcript_scenes import Clock, asked, completed, context, finished, planned, started
-from tui.app import QuorumApp
+from tui.app.app import QuorumApp
 from tui.panel.board import Board
-from tui.transcript.model import Transcript
-from tui.transcript.page import Page
+from tui.transcript.layout.transcript_layout import Page
+from tui.transcript.model.transcript import Transcript
 
 READ: JsonObject = {"path": "tests/test_retry.py"}
 GREP: JsonObject = {"pattern": "sleep(", "path": "src/"}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from domain.effects import ChangeKind, FileChange, FileKind, FileState
-from domain.restoration import RestorePlan, RestoreStep
-from domain.session_state import PastTurn
+from domain.calls.effects import ChangeKind, FileChange, FileKind, FileState
+from domain.sessions.restoration import RestorePlan, RestoreStep
+from domain.sessions.state import PastTurn
 from tests.support.fake_agent import FakeAgent
 from tests.tui.transcript_scenes import DIFF
 

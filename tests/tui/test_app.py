@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.conversation.response import Usage
 from domain.errors import ConfigError, ProviderError, ProviderErrorKind
-from domain.events import CallFinished, CallStarted, SandboxChecked, TextDelta
-from domain.execution import Outcome, ToolExecutionContext
-from domain.mode import Mode
-from domain.response import Usage
-from domain.review import DecisionLabel
+from domain.events.event import CallFinished, CallStarted, SandboxChecked, TextDelta
+from domain.review.mode import Mode
+from domain.review.questions import DecisionLabel
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, composing, failing, hold, say
-from tui.app import QuorumApp
-from tui.header import branch_of
+from tui.app.app import QuorumApp
+from tui.chat.header import branch_of
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +24,7 @@ def _own_state(tmp_path, monkeypatch):
 
 def test_nothing_of_the_domain_is_imported_before_the_first_frame():
     code = (
-        "import sys, tui.app; heavy = ('domain', 'application', 'infrastructure', 'rich.markdown', 'pygments');"
+        "import sys, tui.app.app; heavy = ('domain', 'application', 'infrastructure', 'rich.markdown', 'pygments');"
         "print([name for name in heavy if name in sys.modules])"
     )
 
@@ -411,7 +411,7 @@ async def test_ctrl_d_quits_only_when_nothing_is_typed(tmp_path):
 
 
 def test_the_directory_is_cut_from_its_left_where_there_is_no_room():
-    from tui.header import cut_left
+    from tui.chat.header import cut_left
 
     assert cut_left("/a/very/long/path", 8) == "…ng/path"
     assert cut_left("/a", 8) == "/a"

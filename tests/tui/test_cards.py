@@ -9,16 +9,16 @@ from typing import ClassVar
 
 import pytest
 
-from domain.execution import Outcome
-from domain.styles import StyleChange
-from domain.tool import RiskLevel
+from domain.calls.execution import Outcome
+from domain.calls.tool import RiskLevel
+from domain.text.styles import StyleChange
 from tests.tui.transcript_scenes import DIFF, TranscriptApp, finished, planned
-from tui.transcript.cards import Target, draw_batch
-from tui.transcript.entries import Batch, Call, Kept, Phase
+from tui.transcript.cells.palette import TERMINAL
+from tui.transcript.draw.cards import Target, draw_batch
 from tui.transcript.kinds.colouring import PLAIN
 from tui.transcript.kinds.kind import BY_TOOL, Kind, kind_of
 from tui.transcript.kinds.terminal import _written, exit_of
-from tui.transcript.palette import TERMINAL
+from tui.transcript.model.entries import Batch, Call, Kept, Phase
 
 ROOT = Path(__file__).parents[2]
 LOW, HIGH = RiskLevel.LOW, RiskLevel.HIGH

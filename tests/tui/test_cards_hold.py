@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from domain.execution import Outcome
-from domain.tool import RiskLevel
-from tui.transcript.cards import draw_batch
-from tui.transcript.entries import Batch, Call, Kept, Phase
+from domain.calls.execution import Outcome
+from domain.calls.tool import RiskLevel
+from tui.transcript.cells.palette import TERMINAL
+from tui.transcript.draw.cards import draw_batch
 from tui.transcript.kinds.kind import BY_TOOL
-from tui.transcript.palette import TERMINAL
+from tui.transcript.model.entries import Batch, Call, Kept, Phase
 
 _FRAGMENTS = st.sampled_from(
     [

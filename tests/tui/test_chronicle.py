@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from domain import events as ev
-from domain.conversation import ToolResults, UserMessage
-from domain.report import RunStatus
-from domain.tool import RiskLevel
+from domain.calls.tool import RiskLevel
+from domain.conversation.history import ToolResults, UserMessage
+from domain.events import event as ev
+from domain.events.report import RunStatus
 from tests.tui.transcript_scenes import Clock, asked, completed, finished, planned, started, turn_finished
-from tui.timeline.rows import rows_of
-from tui.transcript.chronicle import Request, covered, totals_of
-from tui.transcript.entries import Answer, Batch, Prompt
-from tui.transcript.model import Transcript
+from tui.screens.timeline.rows import rows_of
+from tui.transcript.model.entries import Answer, Batch, Prompt
+from tui.transcript.model.transcript import Transcript
+from tui.transcript.model.turn_timings import Request, covered, totals_of
 
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
 RUN = ("run_command", {"command": "make"}, RiskLevel.HIGH, (0,))

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.past_session import LatestSession, NamedSession, NewSession, PickedSession, SessionChoice
-from tui.command_line import parse
-from tui.options import Options, SessionsOptions
+from domain.sessions.past_session import LatestSession, NamedSession, NewSession, PickedSession, SessionChoice
+from quorum.cli.command_line import parse
+from quorum.options import Options, SessionsOptions
 
 
 def test_without_words_the_app_opens() -> None:

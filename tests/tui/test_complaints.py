@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui.entry import complaints
+from quorum.cli import errors as complaints
 
 
 def test_complaints_are_masked_once_a_mask_is_known(

@@ -6,11 +6,11 @@ import pytest
 from textual import events
 
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.mode import Mode
+from domain.review.mode import Mode
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, hold
 from tui.completion.sources import offers_for
-from tui.help_screen import HelpScreen
+from tui.screens.help import HelpScreen
 
 
 @pytest.fixture(autouse=True)

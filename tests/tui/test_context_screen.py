@@ -1,6 +1,6 @@
 import pytest
 
-from domain.context_account import ContextAccount, ContextEntry, ContextKind, ContextShare
+from domain.conversation.context_account import ContextAccount, ContextEntry, ContextKind, ContextShare
 from tests.support.app_stage import on_stage
 
 ACCOUNT = ContextAccount(

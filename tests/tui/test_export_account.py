@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from domain.conversation import ToolResults, UserMessage
-from domain.events import (
+from application.export.account import Account, CallCard, Remark, Said, TurnHead
+from application.export.narration import account_of
+from domain.calls.execution import Outcome
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import ToolResults, UserMessage
+from domain.conversation.response import LlmResponse
+from domain.events.event import (
     BatchPlanned,
     CallStarted,
     Event,
@@ -16,14 +21,9 @@ from domain.events import (
     SessionRewound,
     TurnStarted,
 )
-from domain.execution import Outcome
-from domain.past_session import LedgerRecord
-from domain.response import LlmResponse
-from domain.tool import ToolResultMessage
+from domain.sessions.past_session import LedgerRecord
 from tests.support.builders import a_call, calls_response
 from tests.support.past_sessions import START_MS, a_summary, a_turn, an_eventful_session, records_of
-from tui.export.account import Account, CallCard, Remark, Said, TurnHead
-from tui.export.narration import account_of
 
 
 def told(records: tuple[LedgerRecord, ...]) -> Account:
@@ -178,7 +178,7 @@ def test_an_impossible_time_spoils_nothing(at_ms: int) -> None:
 
 
 def test_a_cut_off_answer_says_where_it_stopped() -> None:
-    from domain.response import StopKind, StopReason, TextBlock
+    from domain.conversation.response import StopKind, StopReason, TextBlock
 
     cut = LlmResponse(content=(TextBlock("half"),), stop_reason=StopReason(StopKind.MAX_TOKENS), model="m")
 

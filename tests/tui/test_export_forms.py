@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from application.export.formats import exported
+from application.export.markdown import markdown
+from application.export.narration import account_of
+from application.export.page import page
+from application.export.plain import plain
+from application.export.session_json import json_text
+from domain.text.printable import printable
 from tests.support.past_sessions import START_MS, a_summary, a_turn, an_eventful_session, records_of
-from tui.export.formats import exported
-from tui.export.markdown import markdown
-from tui.export.narration import account_of
-from tui.export.page import page
-from tui.export.plain import plain
-from tui.export.session_json import json_text
-from tui.transcript.printable import printable
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -1,8 +1,8 @@
 import pytest
 from textual.widgets import Input
 
-from domain import events as ev
-from domain.tool import RiskLevel
+from domain.calls.tool import RiskLevel
+from domain.events import event as ev
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import hold, say
 from tests.tui.transcript_scenes import completed, finished, planned, started

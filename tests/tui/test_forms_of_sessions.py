@@ -2,13 +2,13 @@
 
 import asyncio
 
-from domain.form import Form
-from domain.masking import SecretMask
-from domain.past_session import NamedSession, NewSession
+from domain.conversation.session_kind import Form
+from domain.events.masking import SecretMask
+from domain.sessions.past_session import NamedSession, NewSession
+from infrastructure import bootstrap as composition
 from infrastructure.config.loading import load_settings
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.headless_run import environment
-from tui.entry import composition
 
 
 def loaded_in(root, monkeypatch, **overrides):

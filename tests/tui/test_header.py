@@ -4,7 +4,7 @@ import pytest
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
-from tui.header import Header, cut_left
+from tui.chat.header import Header, cut_left
 
 MODEL = "anthropic/claude-模型-🧑‍💻-4"
 

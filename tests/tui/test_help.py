@@ -1,8 +1,8 @@
 import pytest
 
 from tests.support.app_stage import Stage, on_stage
-from tui.commands import COMMANDS, action_for
-from tui.help_screen import HelpScreen
+from tui.keys.commands import COMMANDS, action_for
+from tui.screens.help import HelpScreen
 
 
 @pytest.fixture(autouse=True)

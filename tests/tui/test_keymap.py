@@ -2,10 +2,10 @@ import pytest
 
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import a_command, a_request, review
-from tui.help_screen import HelpScreen
-from tui.key_names import key_named, shown_key
-from tui.keymap import keymap_of, problems
-from tui.palette import Palette
+from tui.app.palette import Palette
+from tui.keys.keymap import keymap_of, problems
+from tui.keys.names import key_named, shown_key
+from tui.screens.help import HelpScreen
 
 
 @pytest.fixture(autouse=True)

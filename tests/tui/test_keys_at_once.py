@@ -7,12 +7,12 @@ import pytest
 from textual import events
 from textual.command import CommandPalette
 
-from domain.review import Approve, ApproveAlways, ApproveRest, RulePreview
+from domain.review.questions import Approve, ApproveAlways, ApproveRest, RulePreview
 from tests.support.app_stage import Clock, on_stage
 from tests.support.desks import a_desk
 from tests.support.fake_agent import a_command, a_request, review
-from tui.help_screen import HelpScreen
-from tui.review.keyboard_guard import came_together
+from tui.keys.keyboard_guard import came_together
+from tui.screens.help import HelpScreen
 
 CONTROL = ("ctrl+p", "up", "down", "escape", "escape", "f1", "tab", "shift+tab", "ctrl+o", "pagedown")
 MAKE = a_command("make all")

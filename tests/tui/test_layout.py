@@ -7,13 +7,13 @@ import pytest
 from textual import events
 from textual.geometry import Size
 
-from domain import events as ev
-from domain.tool import RiskLevel
+from domain.calls.tool import RiskLevel
+from domain.events import event as ev
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request, review, say
 from tests.tui.transcript_scenes import planned
-from tui.layout import LAYOUTS, arrange
-from tui.review.dialog import ReviewDialog
+from tui.screens.review.dialog import ReviewDialog
+from tui.widgets.layout import LAYOUTS, arrange
 
 CALL = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
 

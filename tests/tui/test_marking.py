@@ -1,10 +1,10 @@
 import pytest
 
-from domain import events as ev
-from domain.tool import RiskLevel
+from domain.calls.tool import RiskLevel
+from domain.events import event as ev
 from tests.support.app_stage import on_stage
 from tests.tui.transcript_scenes import completed, finished, planned, started
-from tui.pager.screen import PagerScreen
+from tui.screens.pager.screen import PagerScreen
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())
 ANSWER = "It is done:\n\n```sh\nls\n```\n\n```py\nx = 1\n```"

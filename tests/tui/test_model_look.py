@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from domain.conversation.response import Usage
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.response import Usage
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import FakeAgent, composing
 from tests.tui.test_going_on import counted, spends
-from tui.app import QuorumApp
-from tui.model_picker.screen import ModelPicker
+from tui.app.app import QuorumApp
+from tui.screens.model_picker.screen import ModelPicker
 
 LISTED = {
     "anthropic": ("anthropic/claude-opus-5", "anthropic/claude-sonnet-5-5", "anthropic/claude-haiku-5"),

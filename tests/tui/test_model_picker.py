@@ -6,10 +6,10 @@ from textual.widgets import OptionList
 from domain.errors import ProviderError, ProviderErrorKind
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import a_command, a_request, hold, review, say, wait_for_retry
-from tui.commands import action_for, all_actions
-from tui.model_picker.catalogue import Catalogue, Heading, Offer, Remark, best_row
-from tui.model_picker.matching import NameMatcher
-from tui.model_picker.screen import ModelPicker
+from tui.keys.commands import action_for, all_actions
+from tui.screens.model_picker.catalogue import Catalogue, Heading, Offer, Remark, best_row
+from tui.screens.model_picker.matching import NameMatcher
+from tui.screens.model_picker.screen import ModelPicker
 
 CLAUDE = ("anthropic/claude-opus-5", "anthropic/claude-sonnet-5-5", "anthropic/claude-haiku-5")
 GPT = ("openai/gpt-5.4", "openai/gpt-5.4-mini")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.review import Approve
+from domain.review.questions import Approve
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_agent import a_command, a_request, hold, review
-from tui.app import QuorumApp
+from tui.app.app import QuorumApp
 from tui.prompt_box.outside_editor import EditorFailed, editor_command
 
 

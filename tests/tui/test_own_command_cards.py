@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from domain import events as ev
-from domain.conversation import UserMessage
-from domain.execution import Outcome
-from tui.transcript.entries import Batch, Call, Phase, Prompt
-from tui.transcript.model import Transcript
+from domain.calls.execution import Outcome
+from domain.conversation.history import UserMessage
+from domain.events import event as ev
+from tui.transcript.model.entries import Batch, Call, Phase, Prompt
+from tui.transcript.model.transcript import Transcript
 
 
 def started(command_id: str = "c", *, told: bool = True) -> ev.OwnCommandStarted:

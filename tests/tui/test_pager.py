@@ -3,17 +3,17 @@ import threading
 
 import pytest
 
+from domain.calls.execution import Outcome
+from domain.calls.tool import RiskLevel
 from domain.errors import BlobError
-from domain.execution import Outcome
-from domain.tool import RiskLevel
-from infrastructure.blobs.line_index import FileLines
+from infrastructure.store.blobs.line_index import FileLines
 from tests.support.app_stage import on_stage
 from tests.tui.panel_scenes import play, stored
 from tests.tui.transcript_scenes import Clock, finished, planned
-from tui.commands import NotACommand, action_for
-from tui.pager.kept_lines import KeptLines
-from tui.pager.screen import PagerScreen
-from tui.transcript.lines import size
+from tui.keys.commands import NotACommand, action_for
+from tui.screens.pager.kept_lines import KeptLines
+from tui.screens.pager.screen import PagerScreen
+from tui.transcript.cells.lines import size
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())

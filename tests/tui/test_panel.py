@@ -2,16 +2,16 @@ from dataclasses import replace
 
 import pytest
 
-from domain import events as ev
-from domain.hook import HookPoint
-from domain.report import RunStatus
-from domain.tool import RiskLevel
+from domain.calls.hook import HookPoint
+from domain.calls.tool import RiskLevel
+from domain.events import event as ev
+from domain.events.report import RunStatus
 from tests.support.app_stage import on_stage
 from tests.tui.panel_scenes import HOOKED, MIDWAY, READ, hook, plan, play, progressed
 from tests.tui.transcript_scenes import Clock, asked, context, finished, planned, started, turn_finished
 from tui.panel.board import Board, StepStatus
 from tui.panel.drawing import draw_board
-from tui.transcript.palette import TERMINAL
+from tui.transcript.cells.palette import TERMINAL
 
 WIDE, NARROW = (120, 40), (109, 40)
 CALL = ("read_file", READ, RiskLevel.LOW, ())

@@ -9,8 +9,8 @@ import pytest
 from tests.support.app_stage import Stage
 from tests.tui.panel_scenes import HOOKED, MIDWAY, app_with_clock, play
 from tests.tui.transcript_scenes import Clock
-from tui.pager.kept_lines import KeptLines
-from tui.pager.screen import PagerScreen
+from tui.screens.pager.kept_lines import KeptLines
+from tui.screens.pager.screen import PagerScreen
 
 LOG = "".join(
     f"2026-11-21T10:{n // 60 % 60:02d}:{n % 60:02d}Z {'ERROR' if n % 17 == 9 else 'INFO '} "

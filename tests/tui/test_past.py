@@ -2,17 +2,17 @@
 
 import pytest
 
-from domain import events as ev
-from domain.mode import Mode
-from domain.report import RunStatus
-from domain.tool import RiskLevel
+from domain.calls.tool import RiskLevel
+from domain.events import event as ev
+from domain.events.report import RunStatus
+from domain.review.mode import Mode
 from tests.tui.transcript_scenes import Clock, asked, completed, finished, planned, started, turn_finished
 from tui.panel.board import Board
 from tui.panel.drawing import draw_board
-from tui.transcript.entries import Batch, Notice, Phase, Prompt, Restoration
-from tui.transcript.model import Transcript
-from tui.transcript.page import Page
-from tui.transcript.palette import TERMINAL
+from tui.transcript.cells.palette import TERMINAL
+from tui.transcript.layout.transcript_layout import Page
+from tui.transcript.model.entries import Batch, Notice, Phase, Prompt, Restoration
+from tui.transcript.model.transcript import Transcript
 
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
 RUN = ("run_command", {"command": "make all"}, RiskLevel.HIGH, ())
@@ -146,8 +146,8 @@ def test_a_turn_that_ended_is_not_told_to_be_interrupted(transcript):
 
 
 def test_messages_and_kept_files_show_nothing(transcript):
-    from domain.conversation import UserMessage
-    from domain.execution import ToolExecutionContext
+    from domain.calls.execution import ToolExecutionContext
+    from domain.conversation.history import UserMessage
 
     context = ToolExecutionContext(call_id="c", batch_id="b", call_index=0, turn_index=0)
     apply(

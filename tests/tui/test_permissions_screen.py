@@ -1,11 +1,11 @@
 import pytest
 
 from domain.errors import ConfigError
-from domain.permissions import Answer, Rule
-from domain.review import RuleScope
-from domain.saved_rule import HeldRule
+from domain.review.permissions import Answer, Rule
+from domain.review.questions import RuleScope
+from domain.review.saved_rule import HeldRule
 from tests.support.app_stage import Stage, on_stage
-from tui.permissions_screen.screen import PermissionsScreen
+from tui.screens.permissions.screen import PermissionsScreen
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
-from domain.effects import ChangeKind, Effects, FileChange
-from tui.transcript.palette import TERMINAL
-from tui.transcript.receipts import receipt, receipt_line
+from domain.calls.effects import ChangeKind, Effects, FileChange
+from tui.transcript.cells.palette import TERMINAL
+from tui.transcript.draw.receipts import receipt, receipt_line
 
 
 def _effects(*changes: tuple[str, ChangeKind, bool], complete: bool = True) -> Effects:

@@ -4,10 +4,10 @@ import pytest
 from textual import events
 from textual.widgets import Input, TextArea
 
-from domain.events import TextDelta
-from domain.mode import Mode
-from domain.review import Approve, ApproveRest, Edit, Reject, RejectAndInterrupt
-from domain.seal import Seal
+from domain.calls.seal import Seal
+from domain.events.event import TextDelta
+from domain.review.mode import Mode
+from domain.review.questions import Approve, ApproveRest, Edit, Reject, RejectAndInterrupt
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_packet, a_request, an_edit, review, say
 

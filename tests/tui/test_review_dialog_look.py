@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from application.ports import ReviewDesk
-from domain.ballot import Vote
-from domain.review import Approve, ReviewRequest
-from domain.seal import Seal, SealedFile
+from domain.calls.seal import Seal, SealedFile
+from domain.review.ballot import Vote
+from domain.review.questions import Approve, ReviewRequest
 from tests.support.app_stage import Clock, Stage
 from tests.support.desks import THREE, a_ballot, a_desk, voted
 from tests.support.fake_agent import FakeAgent, Scene, a_command, a_packet, a_request, an_edit, composing
-from tui.app import QuorumApp
+from tui.app.app import QuorumApp
 
 DIFF = '''\
 --- a/src/retry.py

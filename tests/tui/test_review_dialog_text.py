@@ -6,19 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from domain.ballot import Vote
-from domain.masking import SecretMask
-from domain.review import ApproveRest, Edit
-from domain.seal import Seal, SealedFile
+from domain.calls.seal import Seal, SealedFile
+from domain.events.masking import SecretMask
+from domain.review.ballot import Vote
+from domain.review.questions import ApproveRest, Edit
 from tests.support.desks import a_ballot
 from tests.support.fake_agent import a_command, a_packet, a_request, an_edit
-from tui.review.earlier import NOTHING, Earlier, EarlierAnswers
-from tui.review.edit import NotEditable, editable, edited
-from tui.review.text.diff import parse_diff
-from tui.review.text.facts import facts, listed
-from tui.review.text.objections import quotes_of
-from tui.review.text.rows import Tone, fold
-from tui.review.text.substance import substance
+from tui.screens.review.earlier import NOTHING, Earlier, EarlierAnswers
+from tui.screens.review.edit import NotEditable, editable, edited
+from tui.screens.review.text.diff import parse_diff
+from tui.screens.review.text.facts import facts, listed
+from tui.screens.review.text.objections import quotes_of
+from tui.screens.review.text.rows import Tone, fold
+from tui.screens.review.text.substance import substance
 
 EVIL = "echo \x1b]52;c;aGk=\x07 \x1b[31mred\x1b[0m \u202egnp.exe\u2066 a\u200bb \x9bx\r"
 

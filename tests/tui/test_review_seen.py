@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from domain.ballot import Vote
-from domain.review import Approve, ApproveAlways, ApproveRest, RulePreview, RuleScope
+from domain.review.ballot import Vote
+from domain.review.questions import Approve, ApproveAlways, ApproveRest, RulePreview, RuleScope
 from tests.support.app_stage import Clock, on_stage
 from tests.support.desks import THREE, a_ballot, a_desk, voted
 from tests.support.fake_agent import FakeAgent, a_command, a_request, an_edit

@@ -3,12 +3,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from domain.ballot import Vote
-from domain.review import Reject
+from domain.review.ballot import Vote
+from domain.review.questions import Reject
 from tests.support.app_stage import Clock, on_stage
 from tests.support.desks import THREE, a_ballot, a_desk, voted
 from tests.support.fake_agent import FakeAgent, a_command, a_request
-from tui.review.text.votes import votes_in_full, votes_in_short, wanted_height
+from tui.screens.review.text.votes import votes_in_full, votes_in_short, wanted_height
 
 CLAUDE, GPT, GEMINI = THREE
 MAKE = a_command("make && rm -rf build")

@@ -9,9 +9,9 @@ from domain.errors import LedgerError, RestoreError
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, break_off, hold, say
 from tests.tui.rewind_scenes import EDITED, PLAN, TURNS, with_turns
-from tui.help_screen import HelpScreen
-from tui.rewind.restore_screen import RestoreScreen
-from tui.rewind.turn_list import TurnList
+from tui.screens.help import HelpScreen
+from tui.screens.rewind.restore_screen import RestoreScreen
+from tui.screens.rewind.turn_list import TurnList
 
 STORM = ("escape", "escape", "escape", "c", "f", "b", "space", "enter", "up", "down", "pagedown", "f1", "x")
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tui.command_line import parse
-from tui.options import ListenOptions, RpcOptions
+from quorum.cli.command_line import parse
+from quorum.options import ListenOptions, RpcOptions
 
 
 def test_nothing_listens_unless_it_is_asked_for() -> None:

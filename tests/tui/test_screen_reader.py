@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from domain import events as ev
-from domain.report import RunStatus
-from domain.tool import RiskLevel
+from domain.calls.tool import RiskLevel
+from domain.events import event as ev
+from domain.events.report import RunStatus
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request, hold, review, say
 from tests.tui.transcript_scenes import BATCH_FINISHED, Clock, asked, finished, planned, started, turn_finished
-from tui.review.widgets import Choice
-from tui.transcript.model import Transcript
-from tui.transcript.page import Page
-from tui.transcript.palette import TERMINAL
-from tui.transcript.spoken import spoken
+from tui.screens.review.widgets import Choice
+from tui.transcript.cells.palette import TERMINAL
+from tui.transcript.draw.spoken import spoken
+from tui.transcript.layout.transcript_layout import Page
+from tui.transcript.model.transcript import Transcript
 
 EDIT = {"path": "a.py", "old_text": "x", "new_text": "y"}
 BOXES = re.compile("[\u2500-\u259f\u25a0-\u25ff\u2190-\u21ff✓✗›▸▾]")

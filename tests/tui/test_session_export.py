@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from application.export.file import export_to
 from domain.errors import ConfigError
-from domain.events import TurnStarted
-from domain.past_session import LedgerRecord, SessionSummary
+from domain.events.event import TurnStarted
+from domain.sessions.past_session import LedgerRecord, SessionSummary
 from tests.support.fake_archive import FakeArchive, a_session
-from tui.export.file import export_to
 
 
 class _Archive(FakeArchive):

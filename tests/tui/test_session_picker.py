@@ -7,12 +7,12 @@ import pytest
 from textual.app import App
 
 from domain.errors import LedgerError
+from domain.text.ages import age
 from tests.support.app_stage import Stage
 from tests.support.fake_archive import FakeArchive, a_session
-from tui.ages import age
-from tui.session_picker.register import Register
-from tui.session_picker.row import drawn
-from tui.session_picker.screen import SessionPicker
+from tui.screens.session_picker.register import Register
+from tui.screens.session_picker.row import drawn
+from tui.screens.session_picker.screen import SessionPicker
 
 HOUR_MS = 3_600_000
 HERE = "/home/me/app"

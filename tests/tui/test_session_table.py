@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
+from quorum.cli.session_table import age, cells, fitted, id_length, table
 from tests.support.past_sessions import START_MS, a_summary
-from tui.session_table import age, cells, fitted, id_length, table
 
 NOW_MS = START_MS + 3 * 86_400_000
 

@@ -4,20 +4,20 @@ import asyncio
 
 import pytest
 
-from domain import events as ev
-from domain.effects import ChangeKind, FileChange
+from domain.calls.effects import ChangeKind, FileChange
+from domain.calls.execution import Outcome
+from domain.calls.tool import RiskLevel
+from domain.conversation.response import Usage
 from domain.errors import LedgerError
-from domain.execution import Outcome
-from domain.mode import Mode
-from domain.past_session import LatestSession, NamedSession, NewSession, PickedSession
-from domain.report import RunStatus
-from domain.response import Usage
-from domain.tool import RiskLevel
+from domain.events import event as ev
+from domain.events.report import RunStatus
+from domain.review.mode import Mode
+from domain.sessions.past_session import LatestSession, NamedSession, NewSession, PickedSession
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import composing, hold, say
 from tests.support.fake_archive import FakeArchive, a_session
 from tests.tui.transcript_scenes import asked, completed, finished, planned, started, turn_finished
-from tui.session_picker.screen import SessionPicker
+from tui.screens.session_picker.screen import SessionPicker
 
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
 RUN = ("run_command", {"command": "make all"}, RiskLevel.HIGH, ())

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from domain.past_session import SessionSummary
+from domain.sessions.past_session import SessionSummary
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import composing
 from tests.support.fake_archive import FakeArchive, a_session
 from tests.tui.rewind_scenes import PLAN, TURNS, with_turns
-from tui.app import QuorumApp
-from tui.rewind.restore_screen import RestoreScreen
-from tui.session_picker.screen import SessionPicker
+from tui.app.app import QuorumApp
+from tui.screens.rewind.restore_screen import RestoreScreen
+from tui.screens.session_picker.screen import SessionPicker
 
 HOUR_MS = 3_600_000
 TITLES = (

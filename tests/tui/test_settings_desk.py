@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ConfigError
+from quorum.cli.command_line import parse
+from quorum.cli.config import print_config
+from quorum.cli.settings_service import FileSettings
+from quorum.options import Options
 from tests.support.settings_machine import Machine
-from tui.command_line import parse
-from tui.entry.config import print_config
-from tui.entry.settings_desk import FileSettings
-from tui.options import Options
-from tui.settings_desk import Setting, Target
+from tui.agent.settings_service import Setting, Target
 
 
 @pytest.fixture

@@ -3,10 +3,10 @@ import asyncio
 import pytest
 
 from domain.errors import ConfigError
-from domain.mode import Mode
+from domain.review.mode import Mode
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_settings import OWN, PROJECT, FakeSettings, a_setting
-from tui.settings_screen.screen import SettingsScreen
+from tui.settings.screen import SettingsScreen
 
 MODES = ("read-only", "ask", "accept-edits", "quorum", "auto")
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from tui.shutdown import Shutdown
+from tui.terminal.shutdown import Shutdown
 
 
 class Process:

@@ -5,9 +5,9 @@ from itertools import islice
 import pytest
 from textual import constants, events
 
-from tui import terminal_input
-from tui.review.keyboard_guard import KeyboardGuard
-from tui.terminal_input import TerminalKeys, TypedAhead, decoders
+from tui.keys.keyboard_guard import KeyboardGuard
+from tui.terminal import input as terminal_input
+from tui.terminal.input import TerminalKeys, TypedAhead, decoders
 
 
 class Line:

@@ -13,14 +13,14 @@ from textual.widgets import TextArea
 
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import say
-from tui.look import Looks
 from tui.panel.side_panel import SidePanel
-from tui.review.widgets import Choice, Reading, Rows
+from tui.screens.review.widgets import Choice, Reading, Rows
+from tui.themes.looks import Looks
 from tui.themes.own import ANSI, CONTRAST, DARK, LIGHT, THEMES, theme_for
 from tui.themes.picker import ThemePicker
 from tui.themes.terminal_colours import terminal_colours
-from tui.transcript.palette import Palette, component_class
-from tui.transcript.view import TranscriptView
+from tui.transcript.cells.palette import Palette, component_class
+from tui.transcript.layout.view import TranscriptView
 
 LEAST = {DARK.name: 4.5, LIGHT.name: 4.5, CONTRAST.name: 7.0}
 
@@ -31,7 +31,7 @@ def _own_state(tmp_path, monkeypatch):
 
 
 class Stand(Looks):
-    CSS_PATH = "../../tui/quorum.tcss"
+    CSS_PATH = "../../tui/app/quorum.tcss"
 
     def compose(self) -> ComposeResult:
         yield TranscriptView()

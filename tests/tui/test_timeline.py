@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 from textual.app import App
 
-from domain import events as ev
-from domain.conversation import UserMessage
-from domain.report import RunStatus
-from domain.review import DecisionLabel
-from domain.tool import RiskLevel
+from domain.calls.tool import RiskLevel
+from domain.conversation.history import UserMessage
+from domain.events import event as ev
+from domain.events.report import RunStatus
+from domain.review.questions import DecisionLabel
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import hold, say
 from tests.tui.test_chronicle import TURN
 from tests.tui.transcript_scenes import Clock, asked, completed, finished, planned, started, turn_finished
-from tui.timeline import chart, drawing
-from tui.timeline.axis import Axis
-from tui.timeline.drawing import Columns
-from tui.timeline.screen import TimelineScreen
-from tui.transcript.model import Transcript
+from tui.screens.timeline import chart, drawing
+from tui.screens.timeline.axis import Axis
+from tui.screens.timeline.drawing import Columns
+from tui.screens.timeline.screen import TimelineScreen
+from tui.transcript.model.transcript import Transcript
 
 HARMFUL = "[/red] \x1b[2J\x1b]52;c;aGk=\x07 \u202eevil \x00"
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())

@@ -1,10 +1,10 @@
 import pytest
 
-from domain import events as ev
-from domain.tool import RiskLevel
+from domain.calls.tool import RiskLevel
+from domain.events import event as ev
 from tests.support.app_stage import on_stage
 from tests.tui.transcript_scenes import TranscriptApp, completed, finished, planned, started
-from tui.transcript.links import addresses, is_web
+from tui.transcript.cells.links import addresses, is_web
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())
 

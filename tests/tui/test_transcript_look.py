@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from domain import events as ev
+from domain.events import event as ev
 from tests.tui.transcript_scenes import (
     BATCH_FINISHED,
     BATCH_RUNNING,
@@ -13,8 +13,8 @@ from tests.tui.transcript_scenes import (
     completed,
     play,
 )
-from tui.transcript.model import Transcript
-from tui.transcript.page import Page
+from tui.transcript.layout.transcript_layout import Page
+from tui.transcript.model.transcript import Transcript
 
 ANSWER = """\
 # Why it is flaky

@@ -3,9 +3,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui.transcript.blocks import Kind, Splitter
-from tui.transcript.markdown import MarkdownLines
-from tui.transcript.palette import TERMINAL
+from tui.transcript.cells.palette import TERMINAL
+from tui.transcript.draw.markdown import MarkdownLines
+from tui.transcript.model.blocks import Kind, Splitter
 
 LINES = st.sampled_from(
     [

@@ -2,11 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from domain import events as ev
-from domain.execution import Outcome
-from domain.mode import Mode
-from domain.report import RunStatus
-from domain.response import (
+from domain.calls.execution import Outcome
+from domain.calls.tool import RiskLevel
+from domain.conversation.response import (
     MAX_TOKENS,
     LlmResponse,
     ReasoningBlock,
@@ -15,8 +13,10 @@ from domain.response import (
     TextBlock,
     Usage,
 )
-from domain.review import DecisionLabel
-from domain.tool import RiskLevel
+from domain.events import event as ev
+from domain.events.report import RunStatus
+from domain.review.mode import Mode
+from domain.review.questions import DecisionLabel
 from tests.tui.transcript_scenes import (
     DIFF,
     Clock,
@@ -28,8 +28,8 @@ from tests.tui.transcript_scenes import (
     started,
     turn_finished,
 )
-from tui.transcript.entries import Answer, Batch, Kept, Notice, NoticeKind, Phase, Prompt, Remark
-from tui.transcript.model import Transcript
+from tui.transcript.model.entries import Answer, Batch, Kept, Notice, NoticeKind, Phase, Prompt, Remark
+from tui.transcript.model.transcript import Transcript
 
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
 EDIT = ("edit_file", {"path": "a.py"}, RiskLevel.HIGH, (0,))

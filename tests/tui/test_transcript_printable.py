@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tui.transcript.printable import printable
+from domain.text.printable import printable
 
 ANY_TEXT = st.text(st.characters(), max_size=60)
 NASTY = st.text(
@@ -96,7 +96,7 @@ def test_a_line_feed_is_shown_where_only_one_line_is_wanted():
 
 def test_it_loads_neither_textual_nor_rich():
     code = (
-        "import sys, tui.transcript.printable; "
+        "import sys, domain.text.printable; "
         "print([m for m in sys.modules if m.split('.')[0] in ('textual', 'rich', 'domain')])"
     )
     answer = subprocess.run(

@@ -5,10 +5,10 @@ import sys
 import pytest
 from textual.events import MouseScrollUp
 
-from domain import events as ev
-from domain.execution import Outcome
-from domain.review import DecisionLabel
-from domain.tool import RiskLevel
+from domain.calls.execution import Outcome
+from domain.calls.tool import RiskLevel
+from domain.events import event as ev
+from domain.review.questions import DecisionLabel
 from tests.tui.transcript_scenes import (
     BATCH_FINISHED,
     BATCH_RUNNING,
@@ -22,8 +22,8 @@ from tests.tui.transcript_scenes import (
     play,
     started,
 )
-from tui.transcript.model import Transcript
-from tui.transcript.page import Page
+from tui.transcript.layout.transcript_layout import Page
+from tui.transcript.model.transcript import Transcript
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())
 
@@ -356,7 +356,7 @@ async def test_another_theme_changes_the_colours_of_what_was_drawn():
 
 def test_loading_the_view_loads_neither_the_domain_nor_markdown():
     code = (
-        "import sys, tui.transcript.view; "
+        "import sys, tui.transcript.layout.view; "
         "print([m for m in sys.modules if m.split('.')[0] in ('domain', 'pygments', 'markdown_it')"
         " or m in ('rich.markdown', 'rich.syntax')])"
     )

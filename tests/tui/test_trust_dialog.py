@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from application.ports import Observer, Person
-from domain.trust import TrustQuestion
+from domain.sessions.trust import TrustQuestion
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_agent import FakeAgent
-from tui.trust.dialog import TrustDialog
+from tui.screens.trust.dialog import TrustDialog
 
 QUESTION = TrustQuestion(
     folder="/home/me/app",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from application.ports import Observer, Person
-from domain.trust import TrustQuestion
+from domain.sessions.trust import TrustQuestion
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import FakeAgent
-from tui.app import QuorumApp
-from tui.trust.dialog import TrustDialog
+from tui.app.app import QuorumApp
+from tui.screens.trust.dialog import TrustDialog
 
 QUESTION = TrustQuestion(
     folder="/home/me/src/app",

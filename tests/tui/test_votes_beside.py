@@ -2,20 +2,20 @@
 
 import pytest
 
-from domain import events as ev
-from domain.effects import ChangeKind, Effects, FileChange
-from domain.execution import Outcome
-from domain.mode import Mode
-from domain.review import DecisionLabel
-from domain.tool import RiskLevel
+from domain.calls.effects import ChangeKind, Effects, FileChange
+from domain.calls.execution import Outcome
+from domain.calls.tool import RiskLevel
+from domain.events import event as ev
+from domain.review.mode import Mode
+from domain.review.questions import DecisionLabel
 from tests.support.desks import THREE
 from tests.tui.transcript_scenes import Clock, asked, context, finished, planned, started
 from tui.panel.board import Board
 from tui.panel.drawing import draw_board
-from tui.transcript.cards import draw_batch
-from tui.transcript.entries import Batch
-from tui.transcript.model import Transcript
-from tui.transcript.palette import TERMINAL
+from tui.transcript.cells.palette import TERMINAL
+from tui.transcript.draw.cards import draw_batch
+from tui.transcript.model.entries import Batch
+from tui.transcript.model.transcript import Transcript
 
 MAKE = {"command": "make"}
 CALL = ("run_command", MAKE, RiskLevel.HIGH, ())

@@ -16,7 +16,7 @@ from tests.support.fake_agent import (
     review,
     say,
 )
-from tui.own_commands import OwnCommand, own_command
+from tui.agent.user_commands import OwnCommand, own_command
 
 
 @pytest.fixture(autouse=True)

@@ -6,17 +6,17 @@ import pytest
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
-from domain import events as ev
-from domain.tool import RiskLevel
+from domain.calls.tool import RiskLevel
+from domain.events import event as ev
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import FakeAgent, say
 from tests.tui.transcript_scenes import Clock, finished, planned, started
+from tui.chat.status_bar import Status, StatusBar
 from tui.panel.board import Board
 from tui.panel.drawing import draw_board
-from tui.status_bar import Status, StatusBar
-from tui.transcript.model import Transcript
-from tui.transcript.page import Page
-from tui.transcript.palette import TERMINAL
+from tui.transcript.cells.palette import TERMINAL
+from tui.transcript.layout.transcript_layout import Page
+from tui.transcript.model.transcript import Transcript
 
 WORDS = (
     "日本語のファイル",

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from textual.app import App, ComposeResult
 
-from domain import events as ev
-from domain.execution import Outcome, ToolExecutionContext
-from domain.json_value import JsonObject
-from domain.packet import ReviewPacket, Seal
-from domain.report import RunReport, RunStatus
-from domain.response import TOOL_USE, LlmResponse, TextBlock
-from domain.review import DecisionLabel
-from domain.tool import RiskLevel, ToolCall
-from tui.transcript.view import TranscriptView
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.packet import ReviewPacket, Seal
+from domain.calls.tool import RiskLevel, ToolCall
+from domain.conversation.response import TOOL_USE, LlmResponse, TextBlock
+from domain.events import event as ev
+from domain.events.report import RunReport, RunStatus
+from domain.review.questions import DecisionLabel
+from domain.text.json_value import JsonObject
+from tui.transcript.layout.view import TranscriptView
 
 DIFF = """--- a/src/retry.py
 +++ b/src/retry.py

@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from textual.content import Content
 
+from domain.text.printable import printable
 from tui.completion.menu import CompletionMenu
 from tui.completion.offers import FileWish, Known, Offer, Offers, Wish, WordWish
 from tui.completion.sources import found_offers, offers_for, word_offers_for
-from tui.transcript.printable import printable
 
 _MOST_FILES = 50
 Ask: TypeAlias = "Callable[[Callable[[], Coroutine[object, object, None]]], object]"

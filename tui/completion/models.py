@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tui.agent import Agent
+    from tui.agent.port import Agent
 
 
 async def listed_models(agent: Agent) -> Sequence[str]:

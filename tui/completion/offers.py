@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from domain.found_file import FoundFile
-from domain.fuzzy import fit
-from tui.commands import Command
+from domain.calls.found_file import FoundFile
+from domain.text.fuzzy import fit
+from tui.keys.commands import Command
 
 
 @dataclass(frozen=True, slots=True)

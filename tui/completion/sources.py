@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from domain.found_file import FoundFile
-from domain.fuzzy import fit
-from domain.mention import as_mention, begun_mention
-from tui.commands import COMMANDS, Command, is_command
+from domain.calls.found_file import FoundFile
+from domain.text.fuzzy import fit
+from domain.text.mention import as_mention, begun_mention
+from domain.text.printable import printable
 from tui.completion.offers import FileWish, Offer, Offers, Wish, WordWish, word_offers
-from tui.transcript.printable import printable
+from tui.keys.commands import COMMANDS, Command, is_command
 
 _TAKE_FILES = frozenset({"export", "image"})
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
 
-from tui.own_programs import found_program
+from tui.terminal.programs import found_program
 
 _PATIENCE_SECS = 3.0
 _SURE_BYTES = 74_000

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from tui.transcript.entries import Answer, Batch, Call, Entry, Kept, Prompt
-from tui.transcript.lines import amount
-from tui.transcript.status import arguments_in_short
-from tui.transcript.tokens import parser
+from tui.transcript.cells.lines import amount
+from tui.transcript.draw.status import arguments_in_short
+from tui.transcript.model.entries import Answer, Batch, Call, Entry, Kept, Prompt
+from tui.transcript.model.tokens import parser
 
 KINDS = ("answer", "code", "output", "prompt")
 

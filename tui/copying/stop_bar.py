@@ -12,11 +12,11 @@ from textual.widgets import Static
 
 from tui.copying.pieces import Piece
 from tui.copying.stops import Stop, call_at, code_at, following, last_stop, piece_at
-from tui.key_hints import with_keys
-from tui.transcript.folds import set_open
-from tui.transcript.page import Page
-from tui.transcript.surface import Patch
-from tui.transcript.view import TranscriptView
+from tui.keys.hints import with_keys
+from tui.transcript.layout.folds import set_open
+from tui.transcript.layout.surface import Patch
+from tui.transcript.layout.transcript_layout import Page
+from tui.transcript.layout.view import TranscriptView
 
 _KEYS = "↑↓ move · {marked_fold=enter} folds · {marked_copy=c} copies"
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tui.copying.pieces import Piece, code_of, output_of
-from tui.transcript.entries import Answer, Batch, Call, Entry, Prompt, Restoration
+from tui.transcript.model.entries import Answer, Batch, Call, Entry, Prompt, Restoration
 
 
 class Stop(NamedTuple):

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from tui.app import QuorumApp
+from tui.app.app import QuorumApp
 from tui.demo.guide import Guide
 
 

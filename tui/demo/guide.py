@@ -11,7 +11,7 @@ from textual.widgets import Static
 from tui.demo.tour import TOUR, Step
 
 if TYPE_CHECKING:
-    from domain.events import Event
+    from domain.events.event import Event
 
 
 class Guide(Static):

@@ -13,7 +13,7 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from tui.finding.finder import Finder
-from tui.transcript.view import TranscriptView
+from tui.transcript.layout.view import TranscriptView
 
 _AT_WORK_SECS = 1 / 200
 _AT_REST_SECS = 1 / 4

@@ -12,12 +12,12 @@ from textual.strip import Strip
 from tui.finding.needle import Needle
 from tui.finding.passages import passages_of
 from tui.finding.search import Hit, Search
-from tui.transcript.cards import Drawing
-from tui.transcript.flow import Flow, Span, continues
-from tui.transcript.folds import set_open
-from tui.transcript.page import Page
-from tui.transcript.surface import Patch
-from tui.transcript.view import TranscriptView
+from tui.transcript.cells.flow import Flow, Span, continues
+from tui.transcript.draw.cards import Drawing
+from tui.transcript.layout.folds import set_open
+from tui.transcript.layout.surface import Patch
+from tui.transcript.layout.transcript_layout import Page
+from tui.transcript.layout.view import TranscriptView
 
 _PIECE_SECS = 0.008
 _FURTHEST = 50

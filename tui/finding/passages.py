@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import NamedTuple, assert_never
 
-from tui.transcript.entries import Answer, Batch, Call, Entry, Notice, Prompt, Restoration
-from tui.transcript.lines import program_text
+from tui.transcript.cells.lines import program_text
+from tui.transcript.model.entries import Answer, Batch, Call, Entry, Notice, Prompt, Restoration
 
 
 class Passage(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tui.finding.needle import Needle
 from tui.finding.passages import passages_of
-from tui.transcript.entries import Entry
+from tui.transcript.model.entries import Entry
 
 _AT_ONCE = 100_000
 _LONGEST_HIT = 2_000

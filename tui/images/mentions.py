@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from domain.mention import mentioned
+from domain.text.mention import mentioned
 
 # A first guess from the name; what a file holds is told by its bytes, when it is attached.
 _NAMED = re.compile(r"\.(png|jpe?g|gif|webp)\Z", re.IGNORECASE)

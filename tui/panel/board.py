@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from domain import events as ev
-from domain.json_value import JsonValue
-from tui.transcript.ballots import decided
-from tui.transcript.batches import Batches
-from tui.transcript.entries import Batch, Call, Entry, NoticeKind, Phase
-from tui.transcript.hook_runs import deed, told
+from domain.events import event as ev
+from domain.text.json_value import JsonValue
+from tui.transcript.draw.ballots import decided
+from tui.transcript.model.batches import Batches
+from tui.transcript.model.entries import Batch, Call, Entry, NoticeKind, Phase
+from tui.transcript.model.hook_runs import deed, told
 
 _HOOK_RUNS_KEPT = 100
 _DECISIONS_KEPT = 20

@@ -10,15 +10,15 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
+from domain.text.printable import printable
 from tui.panel.board import Board, Decided, HookRun, Step, StepStatus
 from tui.panel.folding import Row, folded, shares
 from tui.panel.timeline import counts_of, timeline
-from tui.transcript.ballots import awaited_lines, vote_lines
-from tui.transcript.lanes import span_of
-from tui.transcript.lines import amount, duration, fitted, strip_of, words
-from tui.transcript.palette import Palette
-from tui.transcript.printable import printable
-from tui.transcript.remarks import sign_of
+from tui.transcript.cells.lines import amount, duration, fitted, strip_of, words
+from tui.transcript.cells.palette import Palette
+from tui.transcript.draw.ballots import awaited_lines, vote_lines
+from tui.transcript.draw.lanes import span_of
+from tui.transcript.draw.remarks import sign_of
 
 # The least lines of each section, its heading included, where there is too little room for all.
 _LEAST_BATCH, _LEAST_VOTES, _LEAST_DECISIONS, _LEAST_PLAN, _LEAST_HOOKS = 6, 5, 3, 5, 3

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.style import Style
 from textual.strip import Strip
 
-from tui.transcript.lines import strip_of
+from tui.transcript.cells.lines import strip_of
 
 
 @dataclass(frozen=True, slots=True)

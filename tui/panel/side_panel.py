@@ -12,12 +12,12 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from tui.layout import Arrangement
-from tui.transcript.pace import Pace
-from tui.transcript.palette import Palette, component_class, palette_of, role_styles
+from tui.transcript.cells.palette import Palette, component_class, palette_of, role_styles
+from tui.transcript.layout.pace import Pace
+from tui.widgets.layout import Arrangement
 
 if TYPE_CHECKING:
-    from domain.events import Event
+    from domain.events.event import Event
     from tui.panel.board import Board
 
 _LIVE_SECS = 1 / 4

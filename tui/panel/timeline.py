@@ -9,13 +9,13 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
+from domain.text.printable import printable
 from tui.panel.folding import Row
-from tui.transcript.entries import Batch, Call, Phase
-from tui.transcript.lanes import lane, span_of
-from tui.transcript.lines import amount, fitted, padded, program_text, strip_of
-from tui.transcript.palette import Palette
-from tui.transcript.printable import printable
-from tui.transcript.status import state_of, time_of
+from tui.transcript.cells.lines import amount, fitted, padded, program_text, strip_of
+from tui.transcript.cells.palette import Palette
+from tui.transcript.draw.lanes import lane, span_of
+from tui.transcript.draw.status import state_of, time_of
+from tui.transcript.model.entries import Batch, Call, Phase
 
 _NAME_CELLS = 14
 _LEAST_LANE, _MOST_LANE = 6, 24

@@ -23,7 +23,7 @@ def dropped_mentions(pasted: str, cwd: Path) -> str:
     for paths in ([text], _words(text)):
         found = [_below(path, cwd) for path in paths]
         if found and all(found):
-            from domain.mention import as_mention
+            from domain.text.mention import as_mention
 
             return "".join(f"{as_mention(path)} " for path in found)
     return ""

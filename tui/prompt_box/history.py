@@ -53,7 +53,7 @@ class History:
 
 
 def _without_secrets(prompt: str) -> str:
-    from domain.masking import SecretMask
+    from domain.events.masking import SecretMask
 
     return SecretMask().text(prompt)
 

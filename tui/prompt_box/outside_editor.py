@@ -14,8 +14,8 @@ from pathlib import Path
 
 from textual.app import App, SuspendNotSupported
 
-from tui.own_programs import found_program
-from tui.review.keyboard_guard import Guarded
+from tui.keys.keyboard_guard import Guarded
+from tui.terminal.programs import found_program
 
 _LAST_SECS = 2.0
 _USUAL = ("sensible-editor", "editor", "nano", "vim", "vi")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tui.transcript.printable import printable
+from domain.text.printable import printable
 
 _MOST_LINES = 10
 _MOST_BYTES = 2_000

@@ -12,7 +12,7 @@ from textual.message import Message
 
 from tui.prompt_box.completing import CompletingPrompt
 from tui.prompt_box.paste import Folds, harmless
-from tui.prompt_text import as_prompt
+from tui.prompt_box.prompt_text import as_prompt
 
 if TYPE_CHECKING:
     from tui.completion.offers import Known

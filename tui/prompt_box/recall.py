@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui.prompt_text import as_prompt
+from tui.prompt_box.prompt_text import as_prompt
 
 if TYPE_CHECKING:
     from tui.prompt_box.history import History

@@ -11,10 +11,10 @@ from textual.content import Content
 from textual.document._history import EditHistory
 from textual.widgets.text_area import Selection
 
+from domain.text.printable import printable
 from tui.completion.menu import CompletionMenu
 from tui.prompt_box.in_order import OrderedKeys
 from tui.prompt_box.paste import harmless
-from tui.transcript.printable import printable
 
 if TYPE_CHECKING:
     from tui.prompt_box.past_search import PastSearch

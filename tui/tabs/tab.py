@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from textual.worker import Worker
 
 if TYPE_CHECKING:
-    from tui.chat_screen import ChatScreen
-    from tui.session_host import SessionHost
+    from tui.chat.chat_screen import ChatScreen
+    from tui.tabs.session_host import SessionHost
 
 
 @dataclass(eq=False, slots=True, kw_only=True)

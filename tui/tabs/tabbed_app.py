@@ -9,17 +9,17 @@ from textual import on
 from textual.app import App
 from textual.binding import Binding, BindingType
 
-from tui.actions.base import ChatActions
-from tui.chat_screen import ChatScreen
-from tui.prompt_text import REFUSAL, is_prompt
-from tui.start_failure import StartFailure
-from tui.tab_bar import TabBar
+from tui.agent.start_failure import StartFailure
+from tui.chat.actions.base import ChatActions
+from tui.chat.chat_screen import ChatScreen
+from tui.chat.tab_bar import TabBar
+from tui.prompt_box.prompt_text import REFUSAL, is_prompt
 from tui.tabs.tab import Tab
 from tui.tabs.tabs import Tabs, mode_name
 
 if TYPE_CHECKING:
-    from domain.form import Form
-    from domain.past_session import SessionChoice
+    from domain.conversation.session_kind import Form
+    from domain.sessions.past_session import SessionChoice
 
 PATIENCE_SECS = 3.0
 _PLACES = 9
@@ -82,7 +82,7 @@ class TabbedApp(App[None]):
             (self.chat.put_before if is_typed else self.chat.give_back)(draft)
 
     async def _open_tab(self, form: Form, question: str = "") -> None:
-        from domain.past_session import NewSession
+        from domain.sessions.past_session import NewSession
 
         if question and not is_prompt(question):
             self.chat.say(REFUSAL)
@@ -96,13 +96,13 @@ class TabbedApp(App[None]):
 
     async def action_new_tab(self) -> None:
         """Open a tab with a session of its own."""
-        from domain.form import Form
+        from domain.conversation.session_kind import Form
 
         await self._open_tab(Form.AGENT)
 
     async def action_ask(self, question: str = "") -> None:
         """Open a tab whose model has tools that only look."""
-        from domain.form import Form
+        from domain.conversation.session_kind import Form
 
         await self._open_tab(Form.ASK, question)
 
@@ -143,7 +143,7 @@ class TabbedApp(App[None]):
 
     @on(ChatActions.SessionWanted)
     async def _open_another(self, message: ChatActions.SessionWanted) -> None:
-        from domain.past_session import NamedSession
+        from domain.sessions.past_session import NamedSession
 
         if (tab := self.tabs.of(message.chat)) is None:
             return

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from textual.app import App
 from textual.message_pump import MessagePump
 
-from tui.review.keyboard_guard import Guarded
-from tui.tab_bar import Label
+from tui.chat.tab_bar import Label
+from tui.keys.keyboard_guard import Guarded
 from tui.tabs.tab import Tab
 
 if TYPE_CHECKING:
-    from tui.actions.base import ChatActions
+    from tui.chat.actions.base import ChatActions
 
 
 class Tabs:

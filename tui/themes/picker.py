@@ -13,8 +13,8 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui.closing import ClosesItself
 from tui.themes.own import THEMES
+from tui.widgets.closing import ClosesItself
 
 _SAMPLE = Content("\n").join(
     [

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from application.hooks import CallDraft, RequestDraft, ResultDraft
-from domain.conversation import Message
-from domain.execution import ToolExecutionContext
-from domain.json_value import JsonValue
+from application.calls.hooks import CallDraft, RequestDraft, ResultDraft
+from domain.calls.execution import ToolExecutionContext
+from domain.conversation.history import Message
+from domain.text.json_value import JsonValue
 
 
 def _utc_now() -> datetime:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from domain.conversation import AssistantMessage, Message
-from domain.hook import ContinueWithMessages, Finish, TurnEndAnswer
+from domain.calls.hook import ContinueWithMessages, Finish, TurnEndAnswer
+from domain.conversation.history import AssistantMessage, Message
 
 
 class JsonValidator:

@@ -8,8 +8,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from application.hooks import CallDraft
-from domain.hook import Continue, HookAnswer, Skip
+from application.calls.hooks import CallDraft
+from domain.calls.hook import Continue, HookAnswer, Skip
 
 _WINDOW_SECS = 60.0
 

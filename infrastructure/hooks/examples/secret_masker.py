@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import re2
 
-from application.hooks import ResultDraft
-from domain.hook import Continue, HookAnswer
+from application.calls.hooks import ResultDraft
+from domain.calls.hook import Continue, HookAnswer
 
 # Keys by their well-known beginnings, private keys whole, and what stands behind a telling name.
 PATTERNS = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from application.hooks import RequestDraft
-from domain.conversation import UserMessage
-from domain.hook import Continue, HookAnswer
+from application.calls.hooks import RequestDraft
+from domain.calls.hook import Continue, HookAnswer
+from domain.conversation.history import UserMessage
 
 
 def _local_now() -> datetime:

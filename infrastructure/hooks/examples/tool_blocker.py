@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from application.hooks import CallDraft
-from domain.hook import Continue, HookAnswer, Skip
+from application.calls.hooks import CallDraft
+from domain.calls.hook import Continue, HookAnswer, Skip
 
 
 class ToolBlocker:

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from application.ports import Spill
+from domain.calls.summary import is_long
 from domain.errors import ToolError
-from domain.output import Printed, ToolOutput
-from domain.summary import is_long
-from infrastructure.blobs.spill import error_with_whole, kept_whole
-from infrastructure.commands.account import remarks, signal_name
-from infrastructure.commands.output import BoundedText, CommandOutput, Overflow
-from infrastructure.commands.process import Ending
+from domain.text.output import Printed, ToolOutput
+from infrastructure.execution.commands.account import remarks, signal_name
+from infrastructure.execution.commands.output import BoundedText, CommandOutput, Overflow
+from infrastructure.execution.commands.process import Ending
+from infrastructure.store.blobs.spill import error_with_whole, kept_whole
 
 _TAIL_BYTES = 4000
 

@@ -9,24 +9,24 @@ from dataclasses import replace
 from pathlib import Path
 
 from application.ports import Spill
-from domain.access import Access
+from domain.calls.access import Access
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.seal import Seal
+from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ConfigError, ToolError
-from domain.execution import ToolExecutionContext
-from domain.json_value import JsonObject
-from domain.output import ToolOutput
-from domain.seal import Seal
-from domain.tool import RiskLevel, ToolDefinition, ToolParameter
-from infrastructure.commands.environment import command_environment
-from infrastructure.commands.output import CommandOutput
-from infrastructure.commands.process import WardedProcess
-from infrastructure.commands.progress import LiveOutput
-from infrastructure.commands.run_command import DEFAULT_OUTPUT_BYTES
-from infrastructure.commands.sealing import find_program, require_unchanged, seal_arguments
-from infrastructure.sandbox.confinement import Confinement, Launch
-from infrastructure.sandbox.sandbox import Sandbox
-from infrastructure.tools.custom.declaration import CustomParameter, CustomToolDeclaration
+from domain.text.json_value import JsonObject
+from domain.text.output import ToolOutput
+from infrastructure.config.command_template import CommandTemplate
+from infrastructure.config.custom_tool import CustomParameter, CustomToolDeclaration
+from infrastructure.execution.commands.environment import command_environment
+from infrastructure.execution.commands.output import CommandOutput
+from infrastructure.execution.commands.process import WardedProcess
+from infrastructure.execution.commands.progress import LiveOutput
+from infrastructure.execution.commands.run_command import DEFAULT_OUTPUT_BYTES
+from infrastructure.execution.commands.sealing import find_program, require_unchanged, seal_arguments
+from infrastructure.execution.sandbox.confinement import Confinement, Launch
+from infrastructure.execution.sandbox.sandbox import Sandbox
 from infrastructure.tools.custom.result import CustomOutput
-from infrastructure.tools.custom.template import CommandTemplate
 
 _PROGRESS_BYTES = 16384
 

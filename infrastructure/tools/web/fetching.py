@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from domain.access import Access
+from domain.calls.access import Access
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
-from domain.execution import ToolExecutionContext
-from domain.json_value import JsonObject
-from domain.tool import RiskLevel, ToolDefinition, ToolParameter
-from infrastructure.tools.arguments import text, whole
-from infrastructure.tools.encoding import kind_of
+from domain.text.json_value import JsonObject
+from infrastructure.files.encoding import kind_of
+from infrastructure.tools.builtin.arguments import text, whole
 from infrastructure.tools.web.addressing import host_of, web_address
 from infrastructure.tools.web.media_type import decoded
 from infrastructure.tools.web.page_text import page_text

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from email.message import Message
 
-from infrastructure.tools.encoding import SAMPLE_BYTES, detect, is_binary, marked_encoding
+from infrastructure.files.encoding import SAMPLE_BYTES, detect, is_binary, marked_encoding
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = frozenset(

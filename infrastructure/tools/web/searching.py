@@ -8,12 +8,12 @@ import ssl
 
 import httpx2
 
-from domain.access import Access
+from domain.calls.access import Access
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
-from domain.execution import ToolExecutionContext
-from domain.json_value import JsonObject
-from domain.tool import RiskLevel, ToolDefinition, ToolParameter
-from infrastructure.tools.arguments import text
+from domain.text.json_value import JsonObject
+from infrastructure.tools.builtin.arguments import text
 from infrastructure.tools.web.body import ACCEPTED_ENCODINGS, Body, read_body
 from infrastructure.tools.web.failures import failure
 from infrastructure.tools.web.search_services import MOST_RESULTS, Hit, SearchService

@@ -12,8 +12,8 @@ import pytest
 
 from application.identifiers import new_id
 from domain.errors import BlobError
-from domain.output import Structured, Text
-from infrastructure.blobs.file_store import FileBlobStore
+from domain.text.output import Structured, Text
+from infrastructure.store.blobs.file_store import FileBlobStore
 
 ROOT = Path(__file__).parents[3]
 
@@ -80,8 +80,8 @@ def test_a_full_disk_is_an_error_and_leaves_nothing_behind(folder):
     code = f"""
 import asyncio, pathlib, resource
 from domain.errors import BlobError
-from domain.output import Text
-from infrastructure.blobs.file_store import FileBlobStore
+from domain.text.output import Text
+from infrastructure.store.blobs.file_store import FileBlobStore
 
 store = FileBlobStore(pathlib.Path({str(folder)!r}))
 kept = asyncio.run(store.store(Text("small")))

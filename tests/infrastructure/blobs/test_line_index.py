@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from domain.errors import BlobError
-from infrastructure.blobs.line_index import FileLines
+from infrastructure.store.blobs.line_index import FileLines
 
 GIGABYTE = 1 << 30
 

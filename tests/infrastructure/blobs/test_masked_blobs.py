@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.masking import SecretMask
-from domain.output import Structured, Text
-from domain.summary import line_count
-from infrastructure.blobs.file_store import FileBlobStore
+from domain.calls.summary import line_count
+from domain.events.masking import SecretMask
+from domain.text.output import Structured, Text
+from infrastructure.store.blobs.file_store import FileBlobStore
 
 KEY = "q7Zrt9vX2m4kPwd3Ls8Y"
 

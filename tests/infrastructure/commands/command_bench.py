@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.seal import Seal
+from domain.calls.summary import text_of
 from domain.errors import ToolError
-from domain.execution import ToolExecutionContext
-from domain.output import Printed
-from domain.seal import Seal
-from domain.summary import text_of
-from infrastructure.commands.run_command import RunCommand
+from domain.text.output import Printed
+from infrastructure.execution.commands.run_command import RunCommand
 
 # Forks twice, leaves the session, shrugs off TERM: what is hardest to find again. Its arguments say who it is.
 _DAEMON = """

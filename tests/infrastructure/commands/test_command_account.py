@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from domain.errors import ToolError
-from infrastructure.commands.account import account
-from infrastructure.commands.process import Ending
+from infrastructure.execution.commands.account import account
+from infrastructure.execution.commands.process import Ending
 
 
 def test_processes_that_could_not_be_ended_are_named() -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from domain.summary import text_of
-from infrastructure.commands.environment import command_environment, environment_delta
+from domain.calls.summary import text_of
+from infrastructure.execution.commands.environment import command_environment, environment_delta
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 
 PLAIN = {"PATH": "/usr/bin:/bin", "HOME": "/home/me", "LANG": "C.UTF-8"}

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from domain.calls.summary import text_of
 from domain.errors import ToolError
-from domain.summary import text_of
-from infrastructure.commands import warden
-from infrastructure.commands.process import WardedProcess
-from infrastructure.commands.run_command import RunCommand
+from infrastructure.execution.commands import supervisor as warden
+from infrastructure.execution.commands.process import WardedProcess
+from infrastructure.execution.commands.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import (
     Daemon,
     RecordingControls,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.output import Printed
-from domain.styles import moved
-from infrastructure.commands.output import CommandOutput, HeadAndTail, TerminalText
+from domain.text.output import Printed
+from domain.text.styles import moved
+from infrastructure.execution.commands.output import CommandOutput, HeadAndTail, TerminalText
 
 
 def clean(*pieces: bytes) -> str:

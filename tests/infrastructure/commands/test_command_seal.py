@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from application.ports import SealingTool
+from domain.calls.summary import text_of
 from domain.errors import StaleSeal, ToolError
-from domain.summary import text_of
-from infrastructure.commands.run_command import RunCommand
+from infrastructure.execution.commands.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from application.outputs import Outputs
+from application.calls.outputs import Outputs
 from domain.errors import ToolError
-from domain.output import OutputLimits, Printed, Spilled, Text
-from infrastructure.blobs.file_store import FileBlobStore
-from infrastructure.commands.run_command import RunCommand
+from domain.text.output import OutputLimits, Printed, Spilled, Text
+from infrastructure.execution.commands.run_command import RunCommand
+from infrastructure.store.blobs.file_store import FileBlobStore
 from tests.infrastructure.tools.calling import a_context
 
 

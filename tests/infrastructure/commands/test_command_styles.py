@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from domain.output import Printed
-from domain.styles import StyleChange, with_sequences
-from infrastructure.commands.output import CommandOutput
+from domain.text.output import Printed
+from domain.text.styles import StyleChange, with_sequences
+from infrastructure.execution.commands.output import CommandOutput
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 
 _SEQUENCE = re.compile("\x1b\\[[0-9;:]*m")

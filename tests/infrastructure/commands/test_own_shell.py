@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from domain.execution import Outcome
-from domain.output import Printed, Spilled
-from domain.own_command import CommandRun
-from domain.summary import text_of
-from infrastructure.blobs.file_store import FileBlobStore
-from infrastructure.commands.own_shell import OwnShell
+from domain.calls.execution import Outcome
+from domain.calls.summary import text_of
+from domain.calls.user_command import CommandRun
+from domain.text.output import Printed, Spilled
+from infrastructure.execution.commands.user_shell import OwnShell
+from infrastructure.store.blobs.file_store import FileBlobStore
 from tests.infrastructure.commands.command_bench import eventually
 
 

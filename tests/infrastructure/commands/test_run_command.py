@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from domain.calls.summary import text_of
+from domain.calls.tool import RiskLevel
 from domain.errors import ToolError
-from domain.summary import text_of
-from domain.tool import RiskLevel
-from infrastructure.commands.run_command import RunCommand
+from infrastructure.execution.commands.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, eventually, tool_in
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from application.identifiers import new_id
-from infrastructure.commands.strays import SurvivingProcesses
+from infrastructure.execution.commands.orphans import SurvivingProcesses
 from tests.infrastructure.commands.command_bench import Daemon, alive_with, eventually
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what a process carries is read from /proc")

@@ -1,6 +1,6 @@
 import pytest
 
-from domain.hook import HookPoint
+from domain.calls.hook import HookPoint
 from infrastructure.config.keys import all_keys, key_at
 from infrastructure.config.report import show
 from infrastructure.config.schema import Settings

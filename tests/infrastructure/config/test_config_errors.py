@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.trust import Standing
+from domain.sessions.trust import Standing
 from infrastructure.config.web_table import WebTable
 from tests.support.settings_machine import Machine
 

@@ -1,10 +1,10 @@
 import pytest
 
-from domain.tool import RiskLevel
+from domain.calls.tool import RiskLevel
+from infrastructure.config.custom_tool import CustomParameter, CustomToolDeclaration
 from infrastructure.config.custom_tool_table import declaration
 from infrastructure.config.report import show
 from infrastructure.config.schema import Settings
-from infrastructure.tools.custom.declaration import CustomParameter, CustomToolDeclaration
 from tests.support.settings_machine import Machine
 
 _TOOL = """

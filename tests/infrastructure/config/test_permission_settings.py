@@ -1,7 +1,7 @@
 import pytest
 
-from domain.guards import GuardSettings
-from domain.permissions import Answer
+from domain.review.guards import GuardSettings
+from domain.review.permissions import Answer
 from infrastructure.building_blocks import guard_settings, permission_rules, quorum_policy
 from tests.support.settings_machine import Machine
 

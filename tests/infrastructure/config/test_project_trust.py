@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.trust import Standing
+from domain.sessions.trust import Standing
 from infrastructure.config.about import ProjectRule
 from infrastructure.config.keys import all_keys
 from tests.support.settings_machine import Machine

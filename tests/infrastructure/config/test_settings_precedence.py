@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.mode import Mode
+from domain.review.mode import Mode
 from infrastructure.config.schema import Settings
 from tests.support.settings_machine import Machine
 

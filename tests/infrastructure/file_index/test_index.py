@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from domain.fuzzy import fit
+from domain.text.fuzzy import fit
 from infrastructure.file_index.index import FileIndex
 
 PATHS = [

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from infrastructure.commands.environment import command_environment
+from infrastructure.execution.commands.environment import command_environment
 from infrastructure.hooks.command_hook import CommandHook
 
 

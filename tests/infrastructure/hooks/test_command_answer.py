@@ -1,7 +1,7 @@
 import pytest
 
+from domain.calls.hook import Abort, Continue, ContinueWithMessages, Finish, HookPoint, Skip
 from domain.errors import HookFailure
-from domain.hook import Abort, Continue, ContinueWithMessages, Finish, HookPoint, Skip
 from infrastructure.hooks.command_answer import read_answer
 
 _FLOW = [HookPoint.ON_MESSAGE_SEND, HookPoint.BEFORE_TOOL_CALL, HookPoint.AFTER_TOOL_CALL]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation import ToolResults, UserMessage
+from domain.calls.hook import Abort, Continue, ContinueWithMessages, Finish, Skip
+from domain.conversation.history import ToolResults, UserMessage
 from domain.errors import HookFailure
-from domain.hook import Abort, Continue, ContinueWithMessages, Finish, Skip
 from infrastructure.hooks.command_hook import OUTPUT_BYTES
 from tests.infrastructure.commands.command_bench import Daemon, eventually
 from tests.infrastructure.hooks.hook_bench import Programs

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from application.event_stream import EventStream
-from application.hook_chain import HookChain
-from application.hooks import HookRegistration
-from domain.conversation import Message, UserMessage
-from domain.hook import Continue, ContinueWithMessages, Finish, HookAnswer, Skip
+from application.calls.hook_chain import HookChain
+from application.calls.hooks import HookRegistration
+from application.events.event_bus import EventStream
+from domain.calls.hook import Continue, ContinueWithMessages, Finish, HookAnswer, Skip
+from domain.conversation.history import Message, UserMessage
 from infrastructure.hooks.examples.audit_log import AuditLog
 from infrastructure.hooks.examples.json_validator import JsonValidator
 from infrastructure.hooks.examples.rate_limiter import RateLimiter

@@ -5,10 +5,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from application.hooks import HookMatcher, HookRegistration
+from application.calls.hooks import HookMatcher, HookRegistration
+from domain.calls.hook import Continue, HookPoint, OnHookError, Skip
+from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError
-from domain.hook import Continue, HookPoint, OnHookError, Skip
-from domain.tool import RiskLevel
 from infrastructure.config.hook_table import HookTable
 from infrastructure.hooks.command_hook import CommandHook
 from infrastructure.hooks.registrations import hook_registrations, hooks_folder
@@ -133,7 +133,7 @@ async def test_a_class_on_the_import_path_is_made_with_its_settings(home: Home):
 async def test_a_class_in_the_persons_own_folder_is_found_with_its_neighbours(home: Home):
     (home.own / "own_words.py").write_text("REASON = 'as I say'")
     (home.own / "own_gate.py").write_text(
-        "from own_words import REASON\nfrom domain.hook import Skip\n"
+        "from own_words import REASON\nfrom domain.calls.hook import Skip\n"
         "class Gate:\n    def before_tool_call(self, call):\n        return Skip(REASON)\n"
     )
 
@@ -197,7 +197,7 @@ def test_without_being_on_the_import_path_the_workspace_does_not_exist(home: Hom
             "hooks[0].event is before_tool_call, but Gate has no such method; it needs one of on_message_send",
         ),
         (
-            "from application.hooks import Hook\nclass Gate(Hook):\n  async def on_turn_end(self, m): ...",
+            "from application.calls.hooks import Hook\nclass Gate(Hook):\n  async def on_turn_end(self, m): ...",
             {},
             "hooks[0].event is before_tool_call, but Gate has no such method; it has on_turn_end",
         ),

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from application.hooks import Hook, HookMatcher, HookRegistration, RequestDraft
+from application.calls.hooks import Hook, HookMatcher, HookRegistration, RequestDraft
 from application.recording_hook import RecordingHook
-from domain.conversation import UserMessage
+from domain.calls.hook import Abort, Continue, ContinueWithMessages, HookAnswer, HookPoint, OnHookError, Skip
+from domain.calls.tool import RiskLevel
+from domain.conversation.history import UserMessage
 from domain.errors import ConfigError
-from domain.hook import Abort, Continue, ContinueWithMessages, HookAnswer, HookPoint, OnHookError, Skip
-from domain.json_value import JsonValue
-from domain.tool import RiskLevel
+from domain.text.json_value import JsonValue
 from infrastructure.hooks.examples.secret_masker import SecretMasker
 from infrastructure.hooks.python_hook import PythonHook
 from infrastructure.hooks.trial import find_registration, read_call, try_hook

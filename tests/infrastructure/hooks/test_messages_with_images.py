@@ -1,4 +1,4 @@
-from domain.conversation import UserMessage
+from domain.conversation.history import UserMessage
 from infrastructure.hooks.message_json import edited_messages, messages_to_json
 from tests.support.pictures import an_image, png
 

@@ -5,10 +5,10 @@ from typing import cast
 
 import pytest
 
-from application.hooks import CallDraft, Hook, RequestDraft, ResultDraft
-from domain.conversation import Message, UserMessage
+from application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
+from domain.calls.hook import Abort, Continue, ContinueWithMessages, Finish, HookPoint, Skip
+from domain.conversation.history import Message, UserMessage
 from domain.errors import HookAborted, HookFailure
-from domain.hook import Abort, Continue, ContinueWithMessages, Finish, HookPoint, Skip
 from infrastructure.hooks.python_hook import PythonHook
 from tests.infrastructure.commands.command_bench import eventually
 from tests.support.hook_drafts import a_call_draft, a_conversation, a_request_draft, a_result_draft

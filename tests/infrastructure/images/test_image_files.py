@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ImageError
-from domain.path_policy import PathPolicy
+from domain.review.path_policy import PathPolicy
 from infrastructure.images.files import LARGEST_BYTES, ImageFiles
 from tests.support.pictures import an_image, gif, png
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from domain.events import Event, SessionStarted, TurnStarted
-from domain.mode import Mode
-from domain.past_session import NamedSession, NewSession
-from infrastructure.ledger.database import Database
-from infrastructure.ledger.opening import OpenedSession, open_session
+from domain.events.event import Event, SessionStarted, TurnStarted
+from domain.review.mode import Mode
+from domain.sessions.past_session import NamedSession, NewSession
+from infrastructure.store.ledger.database import Database
+from infrastructure.store.ledger.opening import OpenedSession, open_session
 
 ROOT = Path(__file__).parents[3]
 CWD = "/work/project"

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation import UserMessage
-from domain.effects import ChangeKind, Effects, FileChange, FileKind, FileState
+from domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.conversation.history import UserMessage
 from domain.errors import LedgerError
-from domain.events import EffectsObserved, FilesKept, MessageAdded, OwnCommandFinished, TurnStarted
-from domain.execution import Outcome, ToolExecutionContext
-from domain.past_session import LatestSession, NamedSession, PickedSession
-from domain.styles import StyleChange
-from infrastructure.ledger.opening import open_session
+from domain.events.event import EffectsObserved, FilesKept, MessageAdded, OwnCommandFinished, TurnStarted
+from domain.sessions.past_session import LatestSession, NamedSession, PickedSession
+from domain.text.styles import StyleChange
+from infrastructure.store.ledger.opening import open_session
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, gone_on, prompt, session_of, sqlite, started
 from tests.support.past_sessions import an_eventful_session
 from tests.support.pictures import an_image, png

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from domain.errors import LedgerError
-from domain.event_json import event_to_json
-from domain.ledger_chain import payload_of
-from domain.past_session import LatestSession
-from infrastructure.ledger.database import Database
-from infrastructure.ledger.opening import open_database, open_session
-from infrastructure.ledger.writer import Entry
+from domain.events.json_form import event_to_json
+from domain.sessions.ledger_chain import payload_of
+from domain.sessions.past_session import LatestSession
+from infrastructure.store.ledger.database import Database
+from infrastructure.store.ledger.opening import open_database, open_session
+from infrastructure.store.ledger.writer import Entry
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, end, gone_on, prompt, session_of, sqlite, start
 
 COLUMNS = ("session_id", "seq", "at_ms", "type", "payload", "salt", "digest", "link", "redaction")
@@ -20,7 +20,7 @@ PAGE = 4096
 
 OPEN = """
 import os, sys
-from infrastructure.ledger.opening import open_database
+from infrastructure.store.ledger.opening import open_database
 database = open_database("", os.environ)
 print("open", flush=True)
 sys.stdin.readline()

@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from domain.errors import ConfigError, LedgerError
-from domain.past_session import NewSession
-from infrastructure.ledger.database import Database
-from infrastructure.ledger.opening import open_database, open_session
-from infrastructure.ledger.sqlite_file import transaction
+from domain.sessions.past_session import NewSession
+from infrastructure.store.ledger.database import Database
+from infrastructure.store.ledger.opening import open_database, open_session
+from infrastructure.store.ledger.sqlite_file import transaction
 from tests.infrastructure.ledger.ledger_bench import (
     CWD,
     begun,
@@ -29,9 +29,9 @@ from tests.infrastructure.ledger.ledger_bench import (
 
 APPENDING = """
 import asyncio, os, sys
-from domain.events import TurnStarted
-from domain.past_session import NewSession
-from infrastructure.ledger.opening import open_database, open_session
+from domain.events.event import TurnStarted
+from domain.sessions.past_session import NewSession
+from infrastructure.store.ledger.opening import open_database, open_session
 
 async def main():
     session = open_session(open_database("", os.environ), NewSession(), cwd="/work/project")
@@ -50,9 +50,9 @@ asyncio.run(main())
 FULL_DISK = """
 import asyncio, os, resource
 from domain.errors import LedgerError
-from domain.events import TurnStarted
-from domain.past_session import NewSession
-from infrastructure.ledger.opening import open_database, open_session
+from domain.events.event import TurnStarted
+from domain.sessions.past_session import NewSession
+from infrastructure.store.ledger.opening import open_database, open_session
 
 async def main():
     database = open_database("", os.environ)
@@ -80,7 +80,7 @@ asyncio.run(main())
 UNDER_ANOTHER_USER = """
 import os, sys
 from domain.errors import LedgerError
-from infrastructure.ledger.opening import open_database
+from infrastructure.store.ledger.opening import open_database
 os.setgroups([])
 os.setgid(65534)
 os.setuid(65534)
@@ -150,7 +150,7 @@ async def test_what_was_committed_although_the_disk_said_otherwise_is_not_writte
     session = begun(database)
     for number in range(before):
         await session.ledger.append(prompt(number))
-    monkeypatch.setattr("infrastructure.ledger.writer.transaction", committed_and_failed)
+    monkeypatch.setattr("infrastructure.store.ledger.writer.transaction", committed_and_failed)
     with pytest.raises(LedgerError, match="last moment"):
         await session.ledger.append(prompt(before))
     monkeypatch.undo()

@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
+from domain.conversation.response import Usage
 from domain.errors import LedgerError
-from domain.events import ModelChanged, StateMerged, UsageCounted
-from domain.response import Usage
+from domain.events.event import ModelChanged, StateMerged, UsageCounted
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, gone_on, prompt, session_of, sqlite, started
 
 

@@ -12,19 +12,19 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ImageError, ToolError
-from domain.masking import SecretMask
-from domain.path_policy import PathPolicy
-from infrastructure.commands.sealing import seal_arguments
+from domain.events.masking import SecretMask
+from domain.review.path_policy import PathPolicy
 from infrastructure.config.schema import Settings
+from infrastructure.execution.commands.sealing import seal_arguments
+from infrastructure.files.workspace import Workspace
 from infrastructure.images.files import ImageFiles
-from infrastructure.ledger.sqlite_file import SqliteFile, transaction
 from infrastructure.secrets.known import SessionSecrets
-from infrastructure.snapshots.places import OpenFolders
-from infrastructure.snapshots.reading import FileReader
-from infrastructure.tools.reading import ReadFile
-from infrastructure.tools.searching import GrepSearch
-from infrastructure.tools.seen import SeenFiles
-from infrastructure.tools.workspace import Workspace
+from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
+from infrastructure.store.snapshots.places import OpenFolders
+from infrastructure.store.snapshots.reading import FileReader
+from infrastructure.tools.builtin.grep_search import GrepSearch
+from infrastructure.tools.builtin.read_file import ReadFile
+from infrastructure.tools.builtin.seen import SeenFiles
 from tests.infrastructure.tools.calling import call
 
 WRITE = """

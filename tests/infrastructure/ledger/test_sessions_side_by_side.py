@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from domain.events import TurnStarted
+from domain.events.event import TurnStarted
 from tests.infrastructure.ledger.ledger_bench import begun, end, gone_on, prompt, start, started
 
 LOOKING = """
 import asyncio, os
-from infrastructure.ledger.opening import open_database
+from infrastructure.store.ledger.opening import open_database
 
 database = open_database("", os.environ)
 print(len(asyncio.run(database.archive.sessions())), flush=True)
@@ -18,9 +18,9 @@ database.close()
 
 SIDE_BY_SIDE = """
 import asyncio, itertools, os
-from domain.events import TurnStarted
-from domain.past_session import NewSession
-from infrastructure.ledger.opening import open_database, open_session
+from domain.events.event import TurnStarted
+from domain.sessions.past_session import NewSession
+from infrastructure.store.ledger.opening import open_database, open_session
 
 async def write(name):
     for life in itertools.count():

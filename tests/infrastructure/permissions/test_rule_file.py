@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import ConfigError
-from domain.permissions import Answer, Rule
-from domain.saved_rule import SavedRule
+from domain.review.permissions import Answer, Rule
+from domain.review.saved_rule import SavedRule
+from infrastructure.execution.shell.parsing import parse
 from infrastructure.permissions.rule_file import RuleFile
 from infrastructure.permissions.rule_toml import rules_as_toml
-from infrastructure.shell.parsing import parse
 
 _HERE = Path("/w")
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from application.ports import RulesDesk
-from domain.context_account import ContextKind
+from domain.conversation.context_account import ContextKind
 from domain.errors import ConfigError
-from domain.mode import Mode
-from domain.permissions import Answer
-from domain.review import RuleScope
+from domain.review.mode import Mode
+from domain.review.permissions import Answer
+from domain.review.questions import RuleScope
 from tests.support.real_session import RealSession, SessionStage
 
 RULES = (

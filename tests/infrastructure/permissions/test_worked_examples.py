@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.masking import SecretMask
+from domain.events.masking import SecretMask
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
 from infrastructure.permissions.trial import try_call

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.providers.amazon_stream import is_framed, unframed
-from infrastructure.providers.event_stream import EventDecoder
+from infrastructure.models.clouds.amazon_stream import is_framed, unframed
+from infrastructure.models.shared.sse import EventDecoder
 
 EVENTS = [json.dumps({"type": "ping", "n": n, "text": "ü" * n}) for n in range(4)]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.response import (
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.response import (
     END_TURN,
     REFUSAL,
     TOOL_USE,
@@ -19,10 +19,10 @@ from domain.response import (
     ToolUseBlock,
     Usage,
 )
-from domain.stream import Delta, ReasoningDelta, StreamEvent, ToolCallDelta
-from domain.tool import ToolResultMessage
-from infrastructure.providers.failures import Failures
-from infrastructure.providers.openai_answer import ChatAnswer
+from domain.conversation.stream import Delta, ReasoningDelta, StreamEvent, ToolCallDelta
+from domain.errors import ProviderError, ProviderErrorKind
+from infrastructure.models.openai_chat.answer import ChatAnswer
+from infrastructure.models.shared.failures import Failures
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import Raw, Say
 

@@ -18,12 +18,12 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from application.ports import LlmSession
-from domain.conversation import Conversation
+from domain.conversation.history import Conversation
+from domain.conversation.response import ToolUseBlock
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.response import ToolUseBlock
-from infrastructure.providers.cloud_sign_in import SignIn
-from infrastructure.providers.gateway import ProviderGateway
-from infrastructure.providers.wire import ProviderSettings
+from infrastructure.models.clouds.sign_in import SignIn
+from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.loopback_net import NET_VARIABLES, Answer, Authority, LoopbackProxy, RecordingServer
 from tests.support.sse_server import Say, ScriptedCall, anthropic_events, chat_events, responses_events
 

@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from domain.conversation import Conversation
+from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.providers.gateway import ProviderGateway
-from infrastructure.providers.wire import ProviderSettings, ProviderType
+from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.shared.api_client import ProviderSettings, ProviderType
 from tests.support.sse_server import Dialect, Say, SseServer
 
 
@@ -145,9 +145,9 @@ def test_warming_up_a_model_that_cannot_be_had_is_silent() -> None:
 def test_opening_a_session_imports_no_sdk(type_: str) -> None:
     code = (
         "import sys\n"
-        "from domain.conversation import Conversation\n"
-        "from infrastructure.providers.gateway import ProviderGateway\n"
-        "from infrastructure.providers.wire import ProviderSettings\n"
+        "from domain.conversation.history import Conversation\n"
+        "from infrastructure.models.registry import ProviderGateway\n"
+        "from infrastructure.models.shared.api_client import ProviderSettings\n"
         f"settings = ProviderSettings(type={type_!r}, api_key_env='KEY')\n"
         "gateway = ProviderGateway({'p': settings}, environ={'KEY': 'k'})\n"
         "gateway.session('p/m', Conversation(), '')\n"

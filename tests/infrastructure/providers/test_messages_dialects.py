@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from domain.conversation import AssistantMessage, UserMessage
-from domain.errors import ProviderError
-from domain.response import (
+from domain.conversation.history import AssistantMessage, UserMessage
+from domain.conversation.response import (
     END_TURN,
     MAX_TOKENS,
     PAUSE,
@@ -24,11 +23,12 @@ from domain.response import (
     ToolUseBlock,
     Usage,
 )
-from domain.stream import Delta, StreamEvent, ToolCallDelta
-from infrastructure.providers.anthropic_answer import MessagesAnswer
-from infrastructure.providers.anthropic_payload import messages_history, messages_payload
-from infrastructure.providers.failures import Failures
-from infrastructure.providers.wire import WireRequest
+from domain.conversation.stream import Delta, StreamEvent, ToolCallDelta
+from domain.errors import ProviderError
+from infrastructure.models.anthropic.answer import MessagesAnswer
+from infrastructure.models.anthropic.payload import messages_history, messages_payload
+from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.failures import Failures
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import Say
 

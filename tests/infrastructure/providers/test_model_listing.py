@@ -7,9 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.providers.gateway import ProviderGateway
-from infrastructure.providers.model_listing import MOST_MODELS
-from infrastructure.providers.wire import ProviderSettings
+from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.shared.api_client import ProviderSettings
+from infrastructure.models.shared.model_listing import MOST_MODELS
 from tests.support.sse_server import Dialect, Raw, Refuse, SseServer
 
 DIALECTS: tuple[Dialect, ...] = ("anthropic", "openai", "openai-chat")

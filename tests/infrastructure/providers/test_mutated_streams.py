@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from domain.conversation.response import LlmResponse, ToolUseBlock
+from domain.conversation.stream import StreamEvent
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.response import LlmResponse, ToolUseBlock
-from domain.stream import StreamEvent
 from tests.support.sse_server import Dialect, Say, ScriptedCall, scripted_events
 from tests.support.stream_fuzz import DIALECTS, fuzz, read_body
 from tests.support.stream_mutations import Damage, Source, damages, sources

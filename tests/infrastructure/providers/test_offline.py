@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from application.ports import ToolChoice
-from domain.conversation import Conversation
-from domain.json_value import JsonObject
-from domain.response import END_TURN, TOOL_USE, LlmResponse
-from domain.stream import Delta, StreamEvent, ToolCallDelta
-from domain.tool import ToolResultMessage
-from infrastructure.providers.offline import OfflineWire
-from infrastructure.providers.wire import WireRequest
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import Conversation
+from domain.conversation.response import END_TURN, TOOL_USE, LlmResponse
+from domain.conversation.stream import Delta, StreamEvent, ToolCallDelta
+from domain.text.json_value import JsonObject
+from infrastructure.models.offline import OfflineWire
+from infrastructure.models.shared.api_client import WireRequest
 
 LABEL = "offline: no model is in use; this is a plain interpreter of simple requests."
 

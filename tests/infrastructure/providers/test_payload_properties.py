@@ -13,10 +13,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from domain.conversation import AssistantMessage, Conversation, Message, ToolResults, UserMessage, unpaired_call
-from domain.image import Image
-from domain.json_value import JsonObject
-from domain.response import (
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import (
+    AssistantMessage,
+    Conversation,
+    Message,
+    ToolResults,
+    UserMessage,
+    unpaired_call,
+)
+from domain.conversation.image import Image
+from domain.conversation.response import (
     END_TURN,
     MAX_TOKENS,
     PAUSE,
@@ -31,13 +38,13 @@ from domain.response import (
     TextBlock,
     ToolUseBlock,
 )
-from domain.tool import ToolResultMessage
-from infrastructure.providers.anthropic_payload import messages_history, messages_payload
-from infrastructure.providers.json_fields import whole
-from infrastructure.providers.openai_payload import CALL_EXTRA, chat_history, chat_payload
-from infrastructure.providers.rendered_history import RenderedHistory
-from infrastructure.providers.responses_payload import MESSAGE_PHASE, responses_history, responses_payload
-from infrastructure.providers.wire import WireRequest
+from domain.text.json_value import JsonObject
+from infrastructure.models.anthropic.payload import messages_history, messages_payload
+from infrastructure.models.openai_chat.payload import CALL_EXTRA, chat_history, chat_payload
+from infrastructure.models.openai_responses.payload import MESSAGE_PHASE, responses_history, responses_payload
+from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.json_fields import whole
+from infrastructure.models.shared.rendered_history import RenderedHistory
 from tests.support.request_rules import Said, read_chat, read_messages, read_responses
 from tests.support.sse_server import Dialect
 

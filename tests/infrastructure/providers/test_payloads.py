@@ -3,9 +3,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from domain.conversation import AssistantMessage, Message, ToolResults, UserMessage
-from domain.json_value import JsonObject
-from domain.response import (
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from domain.conversation.response import (
     END_TURN,
     PAUSE,
     TOOL_USE,
@@ -17,10 +17,10 @@ from domain.response import (
     TextBlock,
     ToolUseBlock,
 )
-from domain.tool import ToolResultMessage
-from infrastructure.providers.anthropic_payload import messages_history, messages_payload
-from infrastructure.providers.openai_payload import chat_history, chat_payload
-from infrastructure.providers.wire import WireRequest
+from domain.text.json_value import JsonObject
+from infrastructure.models.anthropic.payload import messages_history, messages_payload
+from infrastructure.models.openai_chat.payload import chat_history, chat_payload
+from infrastructure.models.shared.api_client import WireRequest
 
 TOOL: JsonObject = {"name": "t", "description": "d", "input_schema": {"type": "object"}}
 CALL = ToolUseBlock(id="call:1", name="t", input={"a": "ü"})

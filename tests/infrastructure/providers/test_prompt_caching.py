@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.conversation import Conversation
-from domain.json_value import JsonObject
-from domain.response import (
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import Conversation
+from domain.conversation.response import (
     END_TURN,
     TOOL_USE,
     ContentBlock,
@@ -22,9 +22,9 @@ from domain.response import (
     TextBlock,
     ToolUseBlock,
 )
-from domain.tool import ToolResultMessage
-from infrastructure.providers.anthropic_payload import messages_history, messages_payload
-from infrastructure.providers.wire import WireRequest
+from domain.text.json_value import JsonObject
+from infrastructure.models.anthropic.payload import messages_history, messages_payload
+from infrastructure.models.shared.api_client import WireRequest
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import Say, ScriptedCall
 

@@ -10,12 +10,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from domain.conversation import Conversation
+from domain.conversation.history import Conversation
+from domain.conversation.stream import Delta, Error, RetryScheduled, StreamEvent
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.stream import Delta, Error, RetryScheduled, StreamEvent
-from infrastructure.providers.failures import Failures
-from infrastructure.providers.gateway import ProviderGateway
-from infrastructure.providers.wire import ProviderSettings
+from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.shared.api_client import ProviderSettings
+from infrastructure.models.shared.failures import Failures
 from tests.support.session_rigs import SECRET, ServerRig, server_rig
 from tests.support.sse_server import Hang, Raw, Refuse, Say, scripted_events
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation import Conversation
+from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.providers.gateway import ProviderGateway
-from infrastructure.providers.proxies import proxy_for
-from infrastructure.providers.wire import ProviderSettings
+from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.shared.api_client import ProviderSettings
+from infrastructure.models.shared.proxies import proxy_for
 from tests.support.loopback_net import NET_VARIABLES, Answer, Authority, LoopbackProxy, RecordingServer
 from tests.support.sse_server import Dialect, Say, scripted_events
 

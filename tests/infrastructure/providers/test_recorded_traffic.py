@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from domain.conversation import Conversation, UserMessage
+from domain.conversation.history import Conversation, UserMessage
+from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, ToolUseBlock
+from domain.conversation.stream import Delta, ReasoningDelta, RetryScheduled, StreamEvent, ToolCallDelta
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, ToolUseBlock
-from domain.stream import Delta, ReasoningDelta, RetryScheduled, StreamEvent, ToolCallDelta
-from infrastructure.providers.anthropic_messages import ANTHROPIC, AnthropicMessages
-from infrastructure.providers.endpoint import Endpoint
-from infrastructure.providers.openai_chat import OpenAiChat
-from infrastructure.providers.openai_client import OPENAI
-from infrastructure.providers.openai_responses import OpenAiResponses
-from infrastructure.providers.session import ConversationSession
-from infrastructure.providers.wire import ProviderSettings, ProviderType, Wire, WireRequest
+from infrastructure.models.anthropic.client import ANTHROPIC, AnthropicMessages
+from infrastructure.models.clouds.endpoint import Endpoint
+from infrastructure.models.openai_chat.client import OpenAiChat
+from infrastructure.models.openai_responses.client import OpenAiResponses
+from infrastructure.models.openai_sdk import OPENAI
+from infrastructure.models.shared.api_client import ProviderSettings, ProviderType, Wire, WireRequest
+from infrastructure.models.shared.session import ConversationSession
 from tests.support.recordings import FOLDER, needs_recordings, replay_module
 
 

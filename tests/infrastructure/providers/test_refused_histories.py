@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from domain.conversation import Conversation
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import Conversation
+from domain.conversation.response import TOOL_USE, LlmResponse, ReasoningBlock, ToolUseBlock
+from domain.conversation.stream import RetryScheduled, StreamEvent
 from domain.errors import ProviderError
-from domain.json_value import JsonObject
-from domain.response import TOOL_USE, LlmResponse, ReasoningBlock, ToolUseBlock
-from domain.stream import RetryScheduled, StreamEvent
-from domain.tool import ToolResultMessage
-from infrastructure.providers.gateway import ProviderGateway
-from infrastructure.providers.wire import ProviderSettings
+from domain.text.json_value import JsonObject
+from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.session_rigs import ServerRig, server_rig
 from tests.support.sse_server import Dialect, Raw, Refuse, Say, ScriptedCall, SseServer
 

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from domain.conversation import AssistantMessage, Message, ToolResults, UserMessage
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from domain.conversation.response import LlmResponse, OpaqueBlock, StopKind, TextBlock
+from domain.conversation.stream import Delta, ReasoningDelta, StreamEvent, ToolCallDelta
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.json_value import JsonObject
-from domain.response import LlmResponse, OpaqueBlock, StopKind, TextBlock
-from domain.stream import Delta, ReasoningDelta, StreamEvent, ToolCallDelta
-from domain.tool import ToolResultMessage
-from infrastructure.providers.failures import Failures
-from infrastructure.providers.responses_answer import ResponsesAnswer
-from infrastructure.providers.responses_payload import responses_history, responses_payload
-from infrastructure.providers.wire import WireRequest
+from domain.text.json_value import JsonObject
+from infrastructure.models.openai_responses.answer import ResponsesAnswer
+from infrastructure.models.openai_responses.payload import responses_history, responses_payload
+from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.failures import Failures
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import Raw, Refuse, Say
 

@@ -6,7 +6,7 @@ from email.utils import formatdate
 import pytest
 
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.providers.retry import jittered_backoff, retry_after_of, too_long_to_wait
+from infrastructure.models.shared.retry import jittered_backoff, retry_after_of, too_long_to_wait
 
 
 @pytest.mark.parametrize("attempt", [1, 2, 3, 10, 1000])

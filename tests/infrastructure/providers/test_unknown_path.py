@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from domain.conversation import Conversation
+from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.providers.gateway import ProviderGateway
-from infrastructure.providers.wire import ProviderSettings, ProviderType
+from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.shared.api_client import ProviderSettings, ProviderType
 from tests.support.loopback_net import Answer, RecordingServer
 
 REMEDY = '[providers.mine] type = "openai-chat"'

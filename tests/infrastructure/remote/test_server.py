@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from infrastructure.commands.strays import new_marker
+from infrastructure.execution.commands.orphans import new_marker
 from infrastructure.remote.admission import objection_to
 from infrastructure.remote.framing import MOST_BODY_BYTES, framed
 from infrastructure.remote.peer import Peer, peer_of

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from domain.path_policy import PathPolicy
-from domain.sandbox import SandboxOff
-from domain.summary import text_of
-from infrastructure.commands.run_command import RunCommand
-from infrastructure.sandbox.preflight import look_for_sandbox
-from infrastructure.sandbox.sandbox import Sandbox
+from domain.calls.summary import text_of
+from domain.review.path_policy import PathPolicy
+from domain.shell.sandbox import SandboxOff
+from infrastructure.execution.commands.run_command import RunCommand
+from infrastructure.execution.sandbox.preflight import look_for_sandbox
+from infrastructure.execution.sandbox.sandbox import Sandbox
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 
 _STATE = look_for_sandbox(os.environ.get("PATH"))

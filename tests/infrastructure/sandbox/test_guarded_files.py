@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.path_policy import PathPolicy
-from infrastructure.sandbox.guarded_files import GuardedFiles, find_guarded
-from infrastructure.sandbox.repository import repository_places
+from domain.review.path_policy import PathPolicy
+from infrastructure.execution.sandbox.guarded_files import GuardedFiles, find_guarded
+from infrastructure.execution.sandbox.repository import repository_places
 
 
 @pytest.fixture

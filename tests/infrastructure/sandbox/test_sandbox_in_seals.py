@@ -4,21 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from application.event_stream import EventStream
-from application.review import Review
+from application.events.event_bus import EventStream
+from application.review.review import Review
+from domain.calls.hook import Skip
+from domain.calls.seal import Seal
+from domain.calls.summary import text_of
 from domain.errors import HookFailure, StaleSeal, ToolError
-from domain.hook import Skip
-from domain.mode import Mode
-from domain.seal import Seal
-from domain.summary import text_of
+from domain.review.mode import Mode
 from infrastructure.building_blocks import own_paths
 from infrastructure.building_blocks import sandbox as sandbox_of
-from infrastructure.commands.environment import command_environment
-from infrastructure.commands.run_command import RunCommand
+from infrastructure.config.custom_tool import CustomToolDeclaration
 from infrastructure.config.schema import RunCommandTable, Settings, ToolsTable
+from infrastructure.execution.commands.environment import command_environment
+from infrastructure.execution.commands.run_command import RunCommand
+from infrastructure.execution.sandbox.guarded_files import MOST_FOUND
 from infrastructure.hooks.command_hook import CommandHook
-from infrastructure.sandbox.guarded_files import MOST_FOUND
-from infrastructure.tools.custom.declaration import CustomToolDeclaration
 from infrastructure.tools.custom.tool import CustomTool
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap

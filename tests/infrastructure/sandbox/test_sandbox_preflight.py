@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ToolError
-from domain.sandbox import SandboxOff, SandboxOn
-from infrastructure.sandbox.preflight import look_for_sandbox
+from domain.shell.sandbox import SandboxOff, SandboxOn
+from infrastructure.execution.sandbox.preflight import look_for_sandbox
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
 

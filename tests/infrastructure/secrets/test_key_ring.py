@@ -12,13 +12,13 @@ import keyring.core
 import pytest
 from keyring.backends import fail, null
 
-from domain.conversation import Conversation
+from domain.conversation.history import Conversation
 from domain.errors import ConfigError, ProviderError
-from domain.masking import SecretMask
+from domain.events.masking import SecretMask
 from infrastructure.config.model_choice import choose_model
 from infrastructure.doctor.providers import readiness
-from infrastructure.providers.gateway import ProviderGateway
-from infrastructure.providers.wire import ProviderSettings
+from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.shared.api_client import ProviderSettings
 from infrastructure.secrets.key_ring import KeyRing
 from tests.infrastructure.secrets.keyrings import (
     BrokenKeyring,
@@ -215,7 +215,7 @@ async def test_the_doctor_says_where_a_key_comes_from(tmp_path: Path) -> None:
 
 def test_the_package_behind_it_is_loaded_when_a_key_is_looked_for_and_not_before() -> None:
     code = (
-        "import sys\nfrom infrastructure.secrets.key_ring import KeyRing\nimport tui.entry.composition\n"
+        "import sys\nfrom infrastructure.secrets.key_ring import KeyRing\nimport infrastructure.bootstrap\n"
         "ring = KeyRing()\nassert 'keyring' not in sys.modules"
     )
 

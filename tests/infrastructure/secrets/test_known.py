@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from domain.masking import SecretMask
-from domain.path_policy import PathPolicy
+from domain.events.masking import SecretMask
+from domain.review.path_policy import PathPolicy
 from infrastructure.secrets.file_values import secrets_in
 from infrastructure.secrets.known import SessionSecrets
 from tests.support.settings_machine import Machine

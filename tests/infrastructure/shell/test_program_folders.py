@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.path_policy import PathPolicy
-from infrastructure.shell.gate import ShellGate
-from infrastructure.shell.program_folders import PROGRAM_FOLDERS, why_foreign
-from infrastructure.shell.programs import SystemPrograms
+from domain.review.path_policy import PathPolicy
+from infrastructure.execution.shell.gate import ShellGate
+from infrastructure.execution.shell.program_folders import PROGRAM_FOLDERS, why_foreign
+from infrastructure.execution.shell.programs import SystemPrograms
 from tests.support.shell_gates import gate_for
 
 _NOBODY = 65534

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.shell import ShellVerdict, ShellVerdictKind
+from domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from tests.support.command_texts import CommandTexts
 from tests.support.traced_stage import TracedStage, why_no_tracing
 

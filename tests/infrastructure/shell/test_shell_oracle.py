@@ -16,10 +16,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from domain.path_policy import PathPolicy
-from domain.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
-from infrastructure.shell.gate import ShellGate
-from infrastructure.shell.programs import SystemPrograms
+from domain.review.path_policy import PathPolicy
+from domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
+from infrastructure.execution.shell.gate import ShellGate
+from infrastructure.execution.shell.programs import SystemPrograms
 
 BASH = shutil.which("bash")
 if BASH is None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.shell import Redirect
-from infrastructure.shell.parsing import parse
+from domain.shell.command_line import Redirect
+from infrastructure.execution.shell.parsing import parse
 
 PRINTABLE = st.characters(
     exclude_categories=("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"), include_characters=" "

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.effects import ChangeKind, FileKind, KeptFiles
+from domain.calls.effects import ChangeKind, FileKind, KeptFiles
 from domain.errors import LedgerError
-from infrastructure.snapshots.budget import KeepLimits
-from infrastructure.snapshots.places import OpenFolders
-from infrastructure.snapshots.reading import FileReader, Reading
+from infrastructure.store.snapshots.budget import KeepLimits
+from infrastructure.store.snapshots.places import OpenFolders
+from infrastructure.store.snapshots.reading import FileReader, Reading
 from tests.support.rewind_rig import SECRET, RewindRig
 
 _LONG_AGO = 1_000_000_000
@@ -56,7 +56,7 @@ class ReadPaths:
 def far_clock(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that runs an hour ahead, so that every file was changed long before it is read."""
     real = os.stat(root).st_ctime_ns
-    monkeypatch.setattr("infrastructure.snapshots.reading.time.time_ns", lambda: real + 3600 * 10**9)
+    monkeypatch.setattr("infrastructure.store.snapshots.reading.time.time_ns", lambda: real + 3600 * 10**9)
 
 
 @pytest.mark.usefixtures("far_clock")
@@ -101,10 +101,12 @@ async def test_a_change_that_no_look_can_tell_is_seen_while_the_file_is_fresh(
     rig = RewindRig(root)
     status = os.stat(path)
     monkeypatch.setattr(
-        "infrastructure.snapshots.watch.FileMark", lambda **kw: _fixed(kw, status.st_mtime_ns, status.st_ino)
+        "infrastructure.store.snapshots.watch.FileMark",
+        lambda **kw: _fixed(kw, status.st_mtime_ns, status.st_ino),
     )
     monkeypatch.setattr(
-        "infrastructure.snapshots.reading.FileMark", lambda **kw: _fixed(kw, status.st_mtime_ns, status.st_ino)
+        "infrastructure.store.snapshots.reading.FileMark",
+        lambda **kw: _fixed(kw, status.st_mtime_ns, status.st_ino),
     )
     kept = await rig.keeper.keep()
     path.write_text("two")
@@ -113,7 +115,7 @@ async def test_a_change_that_no_look_can_tell_is_seen_while_the_file_is_fresh(
 
 
 def _fixed(fields: dict[str, int], time_ns: int, inode: int) -> object:
-    from domain.effects import FileMark
+    from domain.calls.effects import FileMark
 
     return FileMark(**{**fields, "modified_ns": time_ns, "changed_ns": time_ns, "inode": inode})
 

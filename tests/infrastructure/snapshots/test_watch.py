@@ -1,7 +1,7 @@
 from pathlib import Path
 
-from domain.effects import ChangeKind, effects_between
-from infrastructure.snapshots.watch import WorkspaceWatch
+from domain.calls.effects import ChangeKind, effects_between
+from infrastructure.store.snapshots.watch import WorkspaceWatch
 
 
 async def test_every_way_of_changing_a_file_is_seen(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from domain.execution import ToolExecutionContext
-from domain.run_state import Modifier, RunState
-from domain.seal import Seal
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.run_state import Modifier, RunState
+from domain.calls.seal import Seal
 
 
 @dataclass

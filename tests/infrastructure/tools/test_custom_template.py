@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import ConfigError, ToolError
-from infrastructure.tools.custom.declaration import CustomParameter
-from infrastructure.tools.custom.template import CommandTemplate
+from infrastructure.config.command_template import CommandTemplate
+from infrastructure.config.custom_tool import CustomParameter
 
 
 def a_template(*command: str, **types: str) -> CommandTemplate:

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from application.ports import SealingTool
-from domain.decision import decide
+from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError, StaleSeal, ToolError
-from domain.mode import Mode
-from domain.path_policy import PathPolicy
-from domain.permissions import Answer, Subject
-from domain.tool import RiskLevel
-from infrastructure.json_schema import JsonSchema
-from infrastructure.tools.custom.declaration import CustomParameter, CustomToolDeclaration
+from domain.review.decision import decide
+from domain.review.mode import Mode
+from domain.review.path_policy import PathPolicy
+from domain.review.permissions import Answer, Subject
+from infrastructure.config.custom_tool import CustomParameter, CustomToolDeclaration
+from infrastructure.files.workspace import Workspace
 from infrastructure.tools.custom.tool import CustomTool, custom_tools
-from infrastructure.tools.workspace import Workspace
+from infrastructure.tools.json_schema import JsonSchema
 from tests.infrastructure.commands.command_bench import Daemon, RecordingControls, context_with, eventually
 
 

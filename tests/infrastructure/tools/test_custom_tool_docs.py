@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from infrastructure.config.command_template import CommandTemplate
 from infrastructure.config.custom_tool_table import declaration
 from infrastructure.config.loading import load_settings
-from infrastructure.tools.custom.template import CommandTemplate
 from infrastructure.tools.registration import ToolSource, checked
 from tests.support.builders import a_context
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from application.tool_runtime import BatchResult, ToolBatch
-from domain.events import CallProgressed
-from domain.json_value import JsonValue
-from domain.masking import SecretMask
-from domain.review import Reject
+from application.calls.tool_runtime import BatchResult, ToolBatch
+from domain.events.event import CallProgressed
+from domain.events.masking import SecretMask
+from domain.review.questions import Reject
+from domain.text.json_value import JsonValue
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
 from tests.support.builders import a_call, a_context

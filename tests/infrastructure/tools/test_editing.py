@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from application.ports import SealingTool
+from domain.calls.tool import RiskLevel
 from domain.errors import StaleSeal, ToolError
-from domain.tool import RiskLevel
 from infrastructure.blocking import Stop
-from infrastructure.tools.drafting import Draft, carry_out
-from infrastructure.tools.editing import EditFile
-from infrastructure.tools.reading import ReadFile
-from infrastructure.tools.seen import SeenFiles
-from infrastructure.tools.workspace import Workspace
-from infrastructure.tools.writing import WriteFile
+from infrastructure.files.workspace import Workspace
+from infrastructure.tools.builtin.drafting import Draft, carry_out
+from infrastructure.tools.builtin.edit_file import EditFile
+from infrastructure.tools.builtin.read_file import ReadFile
+from infrastructure.tools.builtin.seen import SeenFiles
+from infrastructure.tools.builtin.write_file import WriteFile
 from tests.infrastructure.tools.calling import a_tree, call, left_over, seal
 
 REPOSITORY = Path(__file__).parents[3]
@@ -146,10 +146,10 @@ _WRITES_BEYOND_A_LIMIT = """
 import asyncio, resource, signal, sys
 from pathlib import Path
 from domain.errors import ToolError
-from domain.execution import ToolExecutionContext
-from infrastructure.tools.seen import SeenFiles
-from infrastructure.tools.workspace import Workspace
-from infrastructure.tools.writing import WriteFile
+from domain.calls.execution import ToolExecutionContext
+from infrastructure.tools.builtin.seen import SeenFiles
+from infrastructure.files.workspace import Workspace
+from infrastructure.tools.builtin.write_file import WriteFile
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))

@@ -6,13 +6,13 @@ import re
 import pytest
 
 from application.identifiers import new_id
+from domain.calls.summary import is_long
+from domain.calls.tool import RiskLevel
 from domain.errors import ToolError
-from domain.output import Content, Structured, Text
-from domain.summary import is_long
-from domain.tool import RiskLevel
-from infrastructure.blobs.file_store import FileBlobStore
-from infrastructure.json_schema import JsonSchema
-from infrastructure.tools.inspecting import Inspect
+from domain.text.output import Content, Structured, Text
+from infrastructure.store.blobs.file_store import FileBlobStore
+from infrastructure.tools.builtin.inspect import Inspect
+from infrastructure.tools.json_schema import JsonSchema
 from tests.infrastructure.tools.calling import a_context, call
 from tests.support.fake_blob_store import FakeBlobStore
 

@@ -5,8 +5,8 @@ from difflib import SequenceMatcher
 import pytest
 
 from domain.errors import ToolError
-from infrastructure.tools import matching
-from infrastructure.tools.matching import replaced
+from infrastructure.tools.builtin import matching
+from infrastructure.tools.builtin.matching import replaced
 
 
 class Counting(SequenceMatcher[str]):

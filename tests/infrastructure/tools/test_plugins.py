@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ConfigError
-from domain.masking import SecretMask
+from domain.events.masking import SecretMask
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
 from infrastructure.tools.plugins import plugin_tools
@@ -18,7 +18,7 @@ from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record
 
 _HELLO = """
-from domain.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 
 
 class Hello:

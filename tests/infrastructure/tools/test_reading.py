@@ -6,12 +6,12 @@ import os
 
 import pytest
 
+from domain.calls.tool import RiskLevel
 from domain.errors import ToolError
-from domain.tool import RiskLevel
-from infrastructure.tools.listing import ListDirectory
-from infrastructure.tools.reading import ReadFile
-from infrastructure.tools.seen import SeenFiles
-from infrastructure.tools.workspace import Workspace
+from infrastructure.files.workspace import Workspace
+from infrastructure.tools.builtin.list_directory import ListDirectory
+from infrastructure.tools.builtin.read_file import ReadFile
+from infrastructure.tools.builtin.seen import SeenFiles
 from tests.infrastructure.tools.calling import a_tree, call
 
 

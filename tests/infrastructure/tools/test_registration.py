@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from application.ports import SealingTool
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.seal import Seal
+from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ConfigError
-from domain.execution import ToolExecutionContext
-from domain.seal import Seal
-from domain.tool import RiskLevel, ToolDefinition, ToolParameter
 from infrastructure.tools.registration import ToolSource, checked
 from tests.support.builders import a_context
 

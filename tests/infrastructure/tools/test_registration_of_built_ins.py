@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from application.ports import SealingTool
+from domain.calls.tool import RiskLevel
 from domain.errors import ToolError
-from domain.json_value import JsonObject
-from domain.masking import SecretMask
-from domain.output import Inline, Printed, Stored
-from domain.tool import RiskLevel
+from domain.events.masking import SecretMask
+from domain.text.json_value import JsonObject
+from domain.text.output import Inline, Printed, Stored
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
 from tests.support.builders import a_context

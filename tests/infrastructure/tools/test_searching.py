@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from domain.calls.tool import RiskLevel
 from domain.errors import ToolError
-from domain.path_policy import PathPolicy
-from domain.tool import RiskLevel
-from infrastructure.tools.globbing import GlobSearch
-from infrastructure.tools.searching import GrepSearch
-from infrastructure.tools.workspace import Workspace
+from domain.review.path_policy import PathPolicy
+from infrastructure.files.workspace import Workspace
+from infrastructure.tools.builtin.glob_search import GlobSearch
+from infrastructure.tools.builtin.grep_search import GrepSearch
 from tests.infrastructure.tools.calling import TestControls, a_context, a_tree, call
 
 

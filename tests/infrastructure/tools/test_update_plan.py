@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from domain.errors import ToolError
-from infrastructure.json_schema import JsonSchema
-from infrastructure.tools.plan import UpdatePlan
+from infrastructure.tools.builtin.update_plan import UpdatePlan
+from infrastructure.tools.json_schema import JsonSchema
 from tests.infrastructure.tools.calling import a_context, call
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.errors import ConfigError, ToolError
-from infrastructure.tools.workspace import Workspace
+from infrastructure.files.workspace import Workspace
 from tests.infrastructure.tools.calling import a_tree
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ConfigError
-from domain.trust import Standing, TrustQuestion
+from domain.sessions.trust import Standing, TrustQuestion
 from infrastructure.trust.trust_file import TrustFile, trust_file
 
 _ONE, _OTHER = "1" * 64, "2" * 64

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from tui.commands import COMMANDS
-from tui.remote.approval import Approval
-from tui.remote.json_rpc import RpcError
-from tui.remote.power import power_of
-from tui.remote.wording import takes_approval
+from quorum.rpc.approval import Approval
+from quorum.rpc.json_rpc import RpcError
+from quorum.rpc.power import power_of
+from quorum.rpc.wording import takes_approval
+from tui.keys.commands import COMMANDS
 
 TOKEN = "t0ken-of-this-start"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from domain.mode import Mode
-from domain.review import Approve
+from domain.review.mode import Mode
+from domain.review.questions import Approve
+from quorum.rpc.key_feed import FREE_ROOMS
 from tests.support.app_stage import Clock
 from tests.support.fake_agent import a_command, a_request, hold, review, say
 from tests.support.remote_stage import TOKEN, RemoteStage, on_remote_stage
-from tui.remote.key_feed import FREE_ROOMS
 
 MAKE = a_command("make all")
 OTHER = a_command("make install")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.remote.json_rpc import Code, JsonParams, RpcError, answer, complaint, refused
+from quorum.rpc.json_rpc import Code, JsonParams, RpcError, answer, complaint, refused
 
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

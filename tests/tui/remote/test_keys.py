@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tui.remote.json_rpc import Code, RpcError
-from tui.remote.keys import MOST_KEYS, NamedKey, read_keys
+from quorum.rpc.json_rpc import Code, RpcError
+from quorum.rpc.keys import MOST_KEYS, NamedKey, read_keys
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ConfigError
-from domain.mode import Mode
-from domain.review import Reject
+from domain.review.mode import Mode
+from domain.review.questions import Reject
+from quorum.rpc.settings import LiveSettings
 from tests.support.fake_agent import a_command, a_request, hold, review, say
 from tests.support.remote_stage import on_remote_stage
-from tui.commands import COMMANDS
-from tui.remote.settings import LiveSettings
+from tui.keys.commands import COMMANDS
 
 MAKE = a_command("make all")
 
@@ -259,7 +259,7 @@ async def test_an_interaction_is_a_tab_that_can_be_opened_and_brought_to_the_fro
 
 
 async def test_tabs_are_not_opened_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui.remote.app_port.MOST_TABS", 2)
+    monkeypatch.setattr("quorum.rpc.app_port.MOST_TABS", 2)
     async with on_remote_stage(tmp_path) as stage:
         await stage.call("interaction.spawn", form="agent")
         error = await stage.refused("interaction.spawn", form="agent")

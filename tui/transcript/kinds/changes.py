@@ -8,15 +8,15 @@ from itertools import pairwise
 from rich.style import Style
 from textual.strip import Strip
 
-from tui.transcript.entries import Call, Kept
+from domain.text.printable import printable
+from tui.transcript.cells.lines import amount, strip_of
+from tui.transcript.cells.marks import ASIDE
+from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.code import coloured
 from tui.transcript.kinds.hunks import DiffLine, Hunk, parsed
 from tui.transcript.kinds.part import MOST_LINES, Part, Run, wrapped_runs
-from tui.transcript.lines import amount, strip_of
-from tui.transcript.marks import ASIDE
-from tui.transcript.palette import Palette
-from tui.transcript.printable import printable
+from tui.transcript.model.entries import Call, Kept
 
 TELLS = frozenset({"old_text", "new_text", "content"})
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.style import Style
 
 from tui.transcript.kinds.part import Run
-from tui.transcript.languages import language_of, lexer_of
+from tui.transcript.model.languages import language_of, lexer_of
 
 if TYPE_CHECKING:
     from pygments.token import _TokenType

@@ -9,13 +9,13 @@ from functools import lru_cache
 
 from rich.style import Style
 
-from domain.json_value import JsonValue
-from tui.transcript.entries import Call, Kept
+from domain.text.json_value import JsonValue
+from domain.text.printable import printable
+from tui.transcript.cells.lines import amount, fitted, strip_of
+from tui.transcript.cells.palette import TERMINAL, Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.part import Part, Run, wrapped_runs
-from tui.transcript.lines import amount, fitted, strip_of
-from tui.transcript.palette import TERMINAL, Palette
-from tui.transcript.printable import printable
+from tui.transcript.model.entries import Call, Kept
 
 TELLS: frozenset[str] = frozenset()
 

@@ -13,14 +13,14 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from domain.json_value import JsonObject
-from tui.transcript.entries import Call, Kept
+from domain.text.json_value import JsonObject
+from domain.text.printable import printable
+from tui.transcript.cells.lines import amount, fitted, strip_of
+from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.part import Part, Run, wrapped_runs
 from tui.transcript.kinds.source import sentence
-from tui.transcript.lines import amount, fitted, strip_of
-from tui.transcript.palette import Palette
-from tui.transcript.printable import printable
+from tui.transcript.model.entries import Call, Kept
 
 TELLS: frozenset[str] = frozenset()
 

@@ -10,9 +10,9 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from tui.transcript.lines import amount, strip_of, wrapped
-from tui.transcript.marks import ASIDE, Continued
-from tui.transcript.palette import Palette
+from tui.transcript.cells.lines import amount, strip_of, wrapped
+from tui.transcript.cells.marks import ASIDE, Continued
+from tui.transcript.cells.palette import Palette
 
 Run: TypeAlias = tuple[str, Style]
 

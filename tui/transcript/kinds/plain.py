@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from rich.style import Style
 
-from domain.tool import RiskLevel
-from tui.transcript.entries import Call, Kept
+from domain.calls.tool import RiskLevel
+from tui.transcript.cells.lines import amount, fitted, program_text, strip_of, wrapped
+from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds.part import Part
-from tui.transcript.lines import amount, fitted, program_text, strip_of, wrapped
-from tui.transcript.palette import Palette
+from tui.transcript.model.entries import Call, Kept
 
 TELLS: frozenset[str] = frozenset()
 

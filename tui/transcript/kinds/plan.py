@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tui.transcript.entries import Call, Kept
+from tui.transcript.cells.lines import amount, fitted, strip_of
+from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.part import Part, more
-from tui.transcript.lines import amount, fitted, strip_of
-from tui.transcript.palette import Palette
+from tui.transcript.model.entries import Call, Kept
 
 TELLS = frozenset({"items"})
 

@@ -9,13 +9,13 @@ from itertools import islice
 
 from rich.style import Style
 
-from tui.transcript.entries import Call, Kept
+from domain.text.printable import printable
+from tui.transcript.cells.lines import amount, size
+from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.part import Part, Run, wrapped_runs
 from tui.transcript.kinds.source import sentence
-from tui.transcript.lines import amount, size
-from tui.transcript.palette import Palette
-from tui.transcript.printable import printable
+from tui.transcript.model.entries import Call, Kept
 
 TELLS: frozenset[str] = frozenset()
 

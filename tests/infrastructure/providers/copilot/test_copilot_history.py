@@ -6,10 +6,10 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.conversation import AssistantMessage, Message, ToolResults, UserMessage
-from domain.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
-from domain.tool import ToolResultMessage
-from infrastructure.providers.copilot.history import opening_prompt
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from domain.conversation.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
+from infrastructure.models.copilot.history import opening_prompt
 
 CALLED = LlmResponse(
     content=(TextBlock("Looking."), ToolUseBlock(id="c1", name="read_file", input={"path": "a\nb"})),

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.providers.copilot.launch import Launch
-from infrastructure.providers.wire import ProviderSettings
+from infrastructure.models.copilot.launch import Launch
+from infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.copilot_rig import fake_program
 
 

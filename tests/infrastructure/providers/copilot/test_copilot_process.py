@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.stream import RetryScheduled, StreamEvent
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.json_value import JsonObject
-from domain.stream import RetryScheduled, StreamEvent
-from domain.tool import ToolResultMessage
-from infrastructure.providers.copilot.backend import CopilotBackend
-from infrastructure.providers.wire import ProviderSettings
+from domain.text.json_value import JsonObject
+from infrastructure.models.copilot.provider import CopilotBackend
+from infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.copilot_rig import CopilotRig, copilot_rig
 from tests.support.sse_server import Say, ScriptedCall
 
@@ -159,9 +159,9 @@ async def test_the_models_of_an_own_server_are_not_listed(tmp_path: Path) -> Non
 def test_a_backend_loads_no_sdk_before_it_is_used(tmp_path: Path) -> None:
     script = (
         "import sys\n"
-        "from domain.conversation import Conversation\n"
-        "from infrastructure.providers.copilot.backend import CopilotBackend\n"
-        "from infrastructure.providers.wire import ProviderSettings\n"
+        "from domain.conversation.history import Conversation\n"
+        "from infrastructure.models.copilot.provider import CopilotBackend\n"
+        "from infrastructure.models.shared.api_client import ProviderSettings\n"
         "backend = CopilotBackend('c', ProviderSettings(type='copilot', program=sys.executable), {})\n"
         "backend.session('m', Conversation(), '', None)\n"
         "assert 'copilot' not in sys.modules\n"

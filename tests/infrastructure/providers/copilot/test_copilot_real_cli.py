@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from application.ports import LlmSession
-from domain.conversation import Conversation
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import Conversation
+from domain.conversation.response import StopKind
+from domain.conversation.stream import StreamEvent
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.response import StopKind
-from domain.stream import StreamEvent
-from domain.tool import ToolResultMessage
-from infrastructure.providers.copilot.backend import CopilotBackend
-from infrastructure.providers.wire import ProviderSettings
+from infrastructure.models.copilot.provider import CopilotBackend
+from infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.sse_server import Reply, Say, ScriptedCall, SseServer
 
 CLI = os.environ.get("QUORUM_COPILOT_CLI", "")

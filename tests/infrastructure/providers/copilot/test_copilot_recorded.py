@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation import Conversation
-from domain.json_value import JsonObject
-from domain.response import StopKind, Usage
-from domain.stream import Delta, StreamEvent, ToolCallDelta
-from domain.tool import ToolResultMessage
-from infrastructure.providers.copilot.backend import CopilotBackend
-from infrastructure.providers.wire import ProviderSettings
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import Conversation
+from domain.conversation.response import StopKind, Usage
+from domain.conversation.stream import Delta, StreamEvent, ToolCallDelta
+from domain.text.json_value import JsonObject
+from infrastructure.models.copilot.provider import CopilotBackend
+from infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.copilot_rig import fake_program
 
 _BESIDE = Path(__file__).parents[5] / "shared" / "copilot" / "copilot-wire.jsonl"

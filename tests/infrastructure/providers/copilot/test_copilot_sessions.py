@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from domain.conversation import AssistantMessage, Conversation, Message, UserMessage
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import AssistantMessage, Conversation, Message, UserMessage
+from domain.conversation.response import LlmResponse, StopKind, Usage
+from domain.conversation.stream import Delta, ReasoningDelta, RetryScheduled, StreamEvent
 from domain.errors import ConversationError, ProviderError, ProviderErrorKind
-from domain.json_value import JsonObject
-from domain.response import LlmResponse, StopKind, Usage
-from domain.stream import Delta, ReasoningDelta, RetryScheduled, StreamEvent
-from domain.tool import ToolResultMessage
-from infrastructure.providers.copilot import channel
+from domain.text.json_value import JsonObject
+from infrastructure.models.copilot import channel
 from tests.support.copilot_rig import CopilotRig, copilot_rig
 from tests.support.sse_server import Say, ScriptedCall
 

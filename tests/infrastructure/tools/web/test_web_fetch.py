@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from domain.access import Access
+from domain.calls.access import Access
+from domain.calls.tool import RiskLevel
 from domain.errors import ToolError
-from domain.tool import RiskLevel
 from infrastructure.tools.web.address_guard import AddressGuard
 from infrastructure.tools.web.fetching import WebFetch
 from infrastructure.tools.web.retrieval import Retrieval

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from domain.calls.tool import RiskLevel
 from domain.errors import ToolError
-from domain.tool import RiskLevel
 from infrastructure.tools.web.search_services import Brave, SearXng
 from infrastructure.tools.web.searching import WebSearch
 from tests.infrastructure.tools.calling import a_context

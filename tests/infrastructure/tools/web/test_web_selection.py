@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ConfigError
-from domain.masking import SecretMask
+from domain.events.masking import SecretMask
 from infrastructure.config.loading import load_settings
 from infrastructure.config.web_table import WebTable
 from infrastructure.container import Container

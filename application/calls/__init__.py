@@ -1,0 +1,1 @@
+"""The tool runtime: every declared call of a batch ends with exactly one result."""

@@ -1,0 +1,74 @@
+"""The hooks after the calls of one batch: what they make of each result, and how an interruption stops them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from application.calls.call_run import CallRun
+from application.calls.hook_chain import HookChain
+from application.calls.hooks import ResultDraft
+from domain.calls.execution import Outcome
+from domain.calls.hook import HookAnswer, Skip
+from domain.calls.summary import text_of
+from domain.errors import HookAborted
+from domain.text.output import ToolOutput
+
+_STOPPED = "the result was withheld: the turn was interrupted before the hooks had seen it"
+
+
+class AfterHooks:
+    """Asks the hooks about results, in call order. What a hook was to see and did not is withheld.
+
+    `aborted` is why a hook ended the run, if one did.
+    """
+
+    def __init__(self, hooks: HookChain, aborted: str | None) -> None:
+        self.aborted = aborted
+        self._hooks = hooks
+        self._stopped = False
+        self._asking: asyncio.Task[HookAnswer] | None = None
+
+    def stop(self) -> None:
+        """Cancel the hook that runs and ask no other: the person interrupted the turn."""
+        self._stopped = True
+        if self._asking is not None:
+            self._asking.cancel()
+
+    async def output_of(self, call: CallRun) -> str | ToolOutput:
+        """The output of an ended call, as the hooks leave it."""
+        assert call.execution.outcome is not None
+        output = call.output
+        draft = ResultDraft(
+            context=call.context,
+            tool=call.execution.name,
+            risk=call.risk,
+            outcome=call.execution.outcome,
+            output=text_of(output),
+            paths=call.paths,
+        )
+        if self.aborted is None:
+            await self._ask(draft)
+        elif call.execution.outcome is Outcome.OK:
+            draft.output = f"the result was withheld: {self.aborted}"
+        return output if draft.output == text_of(output) else draft.output
+
+    async def _ask(self, draft: ResultDraft) -> None:
+        if not self._hooks.concerns(draft):
+            return
+        if self._stopped:
+            draft.output = _STOPPED
+            return
+        self._asking = asyncio.create_task(self._hooks.after_tool_call(draft))
+        await asyncio.wait({self._asking})
+        if self._asking.cancelled():
+            draft.output = _STOPPED
+            return
+        try:
+            answer = self._asking.result()
+        except HookAborted as stop:
+            self.aborted = str(stop)
+            draft.output = f"the result was withheld: {self.aborted}"
+            return
+        if isinstance(answer, Skip):
+            because = f": {answer.reason}" if answer.reason else ""
+            draft.output = f"the result was withheld by a hook{because}"

@@ -1,0 +1,221 @@
+"""Obtaining an approval of exactly one packet: votes, questions, edits, sealed anew and asked again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from application.calls.batch_state import BatchCall, BatchState
+from application.review.vote_feed import VoteFeed
+from domain.calls.packet import ReviewPacket
+from domain.calls.tool import RiskLevel
+from domain.errors import ToolError
+from domain.events.event import CallQueued, ReviewDecided
+from domain.review.ballot import Tally, Verdict, Vote
+from domain.review.decision import Decision
+from domain.review.permissions import Answer
+from domain.review.questions import (
+    Approve,
+    ApproveAlways,
+    ApproveRest,
+    DecisionLabel,
+    Edit,
+    NobodyThere,
+    Reject,
+    RejectAndInterrupt,
+    ReviewAnswer,
+    ReviewRequest,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """The call may run as it is sealed now."""
+
+    label: DecisionLabel
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """The call may not run; `told` is what the model reads."""
+
+    label: DecisionLabel
+    told: str
+
+
+class Interrupted(Exception):
+    """The person rejected the call and stopped the whole turn from the dialog."""
+
+    def __init__(self, withheld: Withheld) -> None:
+        super().__init__(withheld.told)
+        self.withheld = withheld
+
+
+class Approval:
+    """The votes and questions about one call, until there is an answer to the very bytes that would run."""
+
+    def __init__(self, call: BatchCall, state: BatchState) -> None:
+        self._call = call
+        self._state = state
+        self._edited = False
+
+    async def obtain(self, decision: Decision, *, stale: bool) -> Granted | Withheld:
+        """Have the models vote where that may settle it, then ask the person.
+
+        Raises Interrupted when they stop the whole turn.
+        """
+        packet = self._call.packet()
+        if packet.digest in self._state.approved_ahead:
+            return await self._granted(packet, "approved ahead, with the calls before it")
+        votes_decide = self._state.review.votes_decide(decision)
+        feed = self._state.review.feed(self._call.subject, as_advice=not votes_decide)
+        if not votes_decide:
+            return await self._ask(decision.reasons, feed, stale=stale)
+        self._show_waiting("votes", feed)
+        votes = await self._state.review.gather(packet, self._state.task, feed)
+        await self._conclude(packet, feed)
+        decision = self._call.decide(votes)
+        if decision.answer is Answer.ALLOW:
+            await self._decided(packet, DecisionLabel.ALLOWED, "; ".join(decision.reasons))
+            return Granted(DecisionLabel.ALLOWED)
+        return await self._ask(decision.reasons, feed, stale=stale, votes=votes)
+
+    # ---------------------------------------------------------------- the person
+
+    async def _ask(
+        self, reasons: tuple[str, ...], feed: VoteFeed, *, stale: bool, votes: Tally | None = None
+    ) -> Granted | Withheld:
+        while True:
+            packet = self._call.packet()
+            if packet.digest in self._state.approved_ahead:
+                return await self._granted(packet, "approved ahead, with the calls before it")
+            answer = await self._answer(packet, reasons, feed, stale=stale)
+            match answer:
+                case Approve(digest) if digest == packet.digest:
+                    return await self._granted(packet)
+                case ApproveRest(digests) if packet.digest in digests:
+                    self._state.approved_ahead |= frozenset(digests)
+                    return await self._granted(packet)
+                case ApproveAlways(digest, rule, scope) if digest == packet.digest:
+                    await self._state.review.remember(rule, scope, self._call.subject)
+                    return await self._granted(packet, f"from now on by the rule {rule} ({scope})")
+                case Approve() | ApproveRest() | ApproveAlways():
+                    stale = True  # an answer to other bytes than these
+                case Edit() as edit:
+                    reasons = await self._edit(edit)
+                    feed, votes = VoteFeed(), None  # votes on other bytes are worth nothing here
+                case Reject(reason):
+                    told = f"rejected by the user: {reason}" if reason else "rejected by the user"
+                    return await self._withheld(packet, DecisionLabel.REJECTED, told, "user_rejected")
+                case RejectAndInterrupt():
+                    told = "rejected by the user, who stopped the turn"
+                    raise Interrupted(
+                        await self._withheld(packet, DecisionLabel.REJECTED, told, "user_rejected")
+                    )
+                case NobodyThere():
+                    return await self._nobody_there(packet, feed, votes)
+
+    async def _answer(
+        self, packet: ReviewPacket, reasons: tuple[str, ...], feed: VoteFeed, *, stale: bool
+    ) -> ReviewAnswer:
+        """Put the packet to the person, while the models go on voting on it."""
+        self._show_waiting("review", feed)
+        review, subject = self._state.review, self._call.subject
+        async with self._voting_on(packet, feed):
+            request = ReviewRequest(
+                packet=packet,
+                reasons=reasons,
+                batch_size=self._state.size,
+                following=await self._following(),
+                stale=stale,
+                proposals=review.proposals(subject),
+            )
+            return await review.ask(request, review.desk(subject, feed))
+
+    @asynccontextmanager
+    async def _voting_on(self, packet: ReviewPacket, feed: VoteFeed) -> AsyncIterator[None]:
+        """Votes come in while the body runs; what is not there by then is no longer waited for."""
+        if not feed.awaited:
+            yield
+            return
+        voting = asyncio.ensure_future(self._state.review.gather(packet, self._state.task, feed))
+        try:
+            yield
+        finally:
+            voting.cancel()
+            await asyncio.wait([voting])
+            await self._conclude(packet, feed)
+
+    async def _conclude(self, packet: ReviewPacket, feed: VoteFeed) -> None:
+        if (concluded := await self._state.review.conclude(packet, feed)) is not None:
+            self._call.quorum_results.append(concluded)
+
+    async def _nobody_there(self, packet: ReviewPacket, feed: VoteFeed, votes: Tally | None) -> Withheld:
+        label = DecisionLabel.NEEDS_APPROVAL
+        if votes is None or votes.verdict is not Verdict.REJECTED:
+            told = "withheld: it needs the approval of a person, and nobody is there to give it"
+            return await self._withheld(packet, label, told, "needs_approval")
+        against = "; ".join(f"{b.reviewer}: {b.reason}" for b in feed.ballots if b.vote is Vote.REJECT)
+        told = f"withheld: the quorum rejected it ({against}), and nobody is there to overrule it"
+        return await self._withheld(packet, label, told, "quorum_rejected")
+
+    def _show_waiting(self, what: Literal["review", "votes"], feed: VoteFeed) -> None:
+        self._call.execution.waiting_for = what
+        self._state.events.show(
+            CallQueued(context=self._call.context, waiting_for=what, reviewers=feed.reviewers)
+        )
+
+    async def _edit(self, edit: Edit) -> tuple[str, ...]:
+        """Put the edited arguments in place, if such a call can run; else keep the former and say why."""
+        former = self._call.arguments
+        if problems := self._call.problems(edit.arguments):
+            return (f"your edit does not fit the tool: {'; '.join(problems)}",)
+        try:
+            await self._call.change_arguments(edit.arguments)
+        except ToolError as error:
+            await self._call.change_arguments(former)
+            return (f"your edit cannot run: {error}",)
+        decision = self._call.decide()
+        if decision.answer is Answer.DENY:
+            await self._call.change_arguments(former)
+            return (f"your edit is denied: {'; '.join(decision.reasons)}",)
+        self._edited = True
+        return ("you edited the arguments", *decision.reasons)
+
+    async def _following(self) -> tuple[ReviewPacket, ...]:
+        """The packets of later calls that would be asked too, as they will be once the ones before have run."""
+        packets: list[ReviewPacket] = []
+        seal = self._call.seal
+        projected = dict(seal.projected) if seal else {}
+        for later in self._state.waiting_after(self._call):
+            if later.risk is RiskLevel.LOW:
+                continue
+            try:
+                await later.look()
+                if later.decide().answer is not Answer.ASK:
+                    continue
+                seal = await later.sealed(projected)
+            except (ToolError, OSError):
+                continue  # it will be asked about, or fail, at its own turn
+            projected |= seal.projected if seal else {}
+            packets.append(later.packet_of(seal))
+        return tuple(packets)
+
+    # ---------------------------------------------------------------- endings
+
+    async def _granted(self, packet: ReviewPacket, reason: str | None = None) -> Granted:
+        label = DecisionLabel.EDITED if self._edited else DecisionLabel.APPROVED
+        await self._decided(packet, label, reason)
+        return Granted(label)
+
+    async def _withheld(self, packet: ReviewPacket, label: DecisionLabel, told: str, code: str) -> Withheld:
+        await self._decided(packet, label, told)
+        return Withheld(label, f"{told}. It was not run. [{code}]")
+
+    async def _decided(self, packet: ReviewPacket, label: DecisionLabel, reason: str | None) -> None:
+        await self._state.events.record(
+            ReviewDecided(context=self._call.context, digest=packet.digest, decision=label, reason=reason)
+        )

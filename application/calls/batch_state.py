@@ -1,0 +1,195 @@
+"""What the calls of one batch share: the plan, and the packets approved ahead of their turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from application.events.event_bus import EventStream
+from application.ports import FileKeeper, SecretFinder, ToolSchemaPort
+from application.review.review import Review
+from domain.calls.access import Access
+from domain.calls.execution import Outcome, ToolExecution, ToolExecutionContext, ToolStatus
+from domain.calls.packet import ReviewPacket
+from domain.calls.planners import Plan, PlannedCall, Planner, with_turnstiles
+from domain.calls.run_state import RunState, folded
+from domain.calls.seal import Seal
+from domain.calls.tool import RiskLevel
+from domain.errors import ToolError
+from domain.review.ballot import Tally
+from domain.review.decision import Decision
+from domain.review.permissions import Subject
+from domain.review.quorum_result import QuorumConcluded
+from domain.text.json_value import JsonObject
+
+
+class BatchCall(Protocol):
+    """A call of the batch, as its siblings and its approval see it."""
+
+    context: ToolExecutionContext
+    execution: ToolExecution
+    arguments: JsonObject
+    access: Access
+    seal: Seal | None
+    invalid: bool
+    ended: bool
+    waits_for: set[int]
+    turn: asyncio.Event
+    quorum_results: list[QuorumConcluded]
+
+    @property
+    def risk(self) -> RiskLevel:
+        """The tool's risk; HIGH for a tool that does not exist."""
+        ...
+
+    def turn_changed(self) -> None:
+        """Take note of a change of `waits_for`; when that is empty the call may go on."""
+        ...
+
+    def refresh_access(self) -> None:
+        """Compute anew what the call would touch, unless it has begun."""
+        ...
+
+    @property
+    def subject(self) -> Subject:
+        """The call as decisions see it, with what was found out about its command at the last look."""
+        ...
+
+    async def look(self) -> None:
+        """Find out what its command, if it has one, would do as things stand now."""
+        ...
+
+    def decide(self, votes: Tally | None = None) -> Decision:
+        """Whether it may run, by what it would touch now and by the votes on it, if there are any."""
+        ...
+
+    async def sealed(self, projected: Mapping[str, bytes]) -> Seal | None:
+        """The seal of the call as things stand; None for a tool that seals nothing. Raises ToolError."""
+        ...
+
+    def packet(self) -> ReviewPacket:
+        """The packet of the call under its present seal."""
+        ...
+
+    def packet_of(self, seal: Seal | None) -> ReviewPacket:
+        """The packet of the call under that seal."""
+        ...
+
+    def problems(self, arguments: JsonObject) -> tuple[str, ...]:
+        """What keeps these arguments from fitting the tool's schema."""
+        ...
+
+    async def change_arguments(self, arguments: JsonObject) -> None:
+        """Put other arguments in place: find the call's place in the batch again, and seal it anew."""
+        ...
+
+
+class BatchState:
+    """The calls of a batch, who follows whom, and what was approved with "the rest". `task` is what the person
+    asked for, in their words."""
+
+    def __init__(
+        self,
+        *,
+        events: EventStream,
+        review: Review,
+        schema: ToolSchemaPort,
+        planner: Planner,
+        cwd: str,
+        shared: RunState,
+        task: str = "",
+        keeper: FileKeeper | None = None,
+        secrets: SecretFinder | None = None,
+    ) -> None:
+        self.task = task
+        self.keeper = keeper
+        self.secrets = secrets
+        self.shared = shared
+        self.events = events
+        self.review = review
+        self.schema = schema
+        self.cwd = cwd
+        self.approved_ahead: frozenset[str] = frozenset()
+        self._planner = planner
+        self._calls: Sequence[BatchCall] = ()
+        self._plan: Plan = {}
+
+    @property
+    def size(self) -> int:
+        """How many calls the batch has."""
+        return len(self._calls)
+
+    def open(self, calls: Sequence[BatchCall]) -> None:
+        """Take the calls in, and plan them."""
+        self._calls = calls
+        self.plan()
+
+    def settle(self, ended: BatchCall) -> None:
+        """A call has ended: let those that waited for nothing else go on."""
+        index = ended.context.call_index
+        for call in self._calls:
+            if index in call.waits_for:
+                call.waits_for.discard(index)
+                call.turn_changed()
+
+    def plan(self) -> None:
+        """Decide who follows whom, from what the calls would touch as things stand now."""
+        planned = [
+            PlannedCall(index=call.context.call_index, access=call.access, risk=call.risk)
+            for call in self._calls
+            if not call.invalid
+        ]
+        self._plan = with_turnstiles(planned, self._planner(planned))
+        ended = {call.context.call_index for call in self._calls if call.ended}
+        for call in self._calls:
+            call.waits_for = set(self.follows(call) - ended)
+            call.turn_changed()
+
+    def state_for(self, call: BatchCall) -> RunState:
+        """The shared state as this call may see it: with what the calls it follows changed, in their order.
+
+        It does not depend on when other calls happen to end.
+        """
+        if not any(other.execution.modifiers for other in self._calls):
+            return self.shared
+        before, open_indices = set[int](), [call.context.call_index]
+        while open_indices:
+            new = self._plan.get(open_indices.pop(), frozenset()) - before
+            before |= new
+            open_indices += new
+        return self._folded(c for c in self._calls if c.context.call_index in before)[0]
+
+    def state_after(self) -> tuple[RunState, Mapping[int, ToolError]]:
+        """The shared state once the whole batch has ended, and by index the calls whose changes could not be
+        made."""
+        return self._folded(self._calls)
+
+    def _folded(self, calls: Iterable[BatchCall]) -> tuple[RunState, Mapping[int, ToolError]]:
+        """Modifiers in call order, and within a call in its own; those of a call that failed are dropped.
+
+        What a call queued is done as a whole or not at all.
+        """
+        state, troubles = self.shared, dict[int, ToolError]()
+        for call in calls:
+            if call.execution.outcome is Outcome.OK:
+                try:
+                    state = folded(state, call.execution.modifiers)
+                except ToolError as error:
+                    troubles[call.context.call_index] = error
+        return state, troubles
+
+    def plan_again(self) -> None:
+        """After an exclusive call: links may point elsewhere, so every waiting call is placed anew."""
+        for call in self._calls:
+            call.refresh_access()
+        self.plan()
+
+    def follows(self, call: BatchCall) -> frozenset[int]:
+        """The indices of the calls that this one follows."""
+        return self._plan.get(call.context.call_index, frozenset())
+
+    def waiting_after(self, call: BatchCall) -> list[BatchCall]:
+        """Later calls that have not begun."""
+        later = self._calls[self._calls.index(call) + 1 :]
+        return [c for c in later if not c.invalid and c.execution.status is ToolStatus.QUEUED]

@@ -1,0 +1,374 @@
+"""One call on its way through the runtime: wait, decide, seal, ask, run, and end exactly once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from copy import deepcopy
+from dataclasses import replace
+
+from application.calls.approval import Approval, Granted, Interrupted, Withheld
+from application.calls.batch_state import BatchState
+from application.calls.declared_call import DeclaredCall
+from application.calls.effect_receipt import EffectReceipt
+from application.calls.guarded_tool import GuardedTool
+from application.calls.hook_chain import HookChain
+from application.calls.hooks import CallDraft
+from domain.calls.execution import Outcome, ToolExecutionContext, ToolStatus
+from domain.calls.hook import Skip
+from domain.calls.run_state import Modifier, folded
+from domain.calls.summary import styles_of, text_of
+from domain.calls.tool import RiskLevel, ToolCall
+from domain.errors import LedgerError, StaleSeal, ToolError
+from domain.events.event import CallFinished, CallProgressed, CallQueued, CallStarted, ReviewDecided
+from domain.events.report import CallRecord
+from domain.review.decision import Decision
+from domain.review.permissions import Answer
+from domain.review.questions import DecisionLabel
+from domain.sessions.state import CallEnd
+from domain.text.json_value import JsonObject
+from domain.text.output import Printed, ToolOutput
+from domain.text.styles import moved
+
+_log = logging.getLogger(__name__)
+
+# How often a call that nobody is asked about is sealed anew when its file keeps changing under it.
+MAX_STALE_SEALS = 3
+# A call that waits for many brings its list up to date only when so few are left: nobody reads longer ones.
+TOLD_PREDECESSORS = 8
+
+
+class CallRun(DeclaredCall):
+    """Drives one `ToolExecution`. It is also the controls its tool sees: progress, cancellation, seal."""
+
+    def __init__(
+        self,
+        *,
+        context: ToolExecutionContext,
+        call: ToolCall,
+        tool: GuardedTool | None,
+        state: BatchState,
+        asked_before: str | None = None,
+    ) -> None:
+        super().__init__(context=context, call=call, tool=tool, state=state)
+        self.ended = self.adopted = False
+        self._asked_before = asked_before
+        self.waits_for: set[int] = set()
+        self.turn = asyncio.Event()
+        self.cancelled = False
+        self.state = state.shared
+        self.output: str | ToolOutput = ""
+        self._label = DecisionLabel.NONE
+        self._refusal: tuple[Outcome, str] | None = None
+        self._started_at: float | None = None
+        self._loop = asyncio.get_running_loop()
+        self._loop_thread = threading.get_ident()
+        self._waiting = False
+
+    @property
+    def record(self) -> CallRecord:
+        """What became of the call. Only after its end."""
+        assert self.execution.outcome is not None
+        return CallRecord(
+            context=self.context,
+            tool=self.execution.name,
+            outcome=self.execution.outcome,
+            decision=self._label,
+            quorum_results=tuple(self.quorum_results),
+        )
+
+    def report(self, shown: str | Printed) -> None:
+        """Show progress; from any thread. Raises TypeError for what is no text."""
+        if not isinstance(shown, str | Printed):
+            raise TypeError(f"report takes a text, not {type(shown).__name__}")
+        printed = Printed(shown) if isinstance(shown, str) else shown
+        if threading.get_ident() == self._loop_thread:
+            self._progress(printed)
+        else:
+            self._loop.call_soon_threadsafe(self._progress, printed)
+
+    def modify(self, modifier: Modifier) -> None:
+        """Queue a change of the shared state. Raises TypeError for what cannot be called."""
+        if not callable(modifier):
+            raise TypeError(f"modify takes a function of the state, not {type(modifier).__name__}")
+        self.execution.modifiers.append(modifier)
+
+    # ---------------------------------------------------------------- its way
+
+    def refuse_if_invalid(self, known: Sequence[str]) -> None:
+        """Settle that the call becomes an error if its tool does not exist or its arguments do not fit."""
+        if problem := self.problem(known):
+            self._refuse(Outcome.ERROR, problem)
+
+    def adopt(self, end: CallEnd) -> None:
+        """Take over the end that the call had in a process before this one; it stays as it is."""
+        self.invalid = self.ended = self.adopted = True
+        if end.outcome is Outcome.OK:
+            self.execution.start()
+        self.execution.complete(end.outcome, end.told)
+        self.output = end.told
+
+    async def pass_hooks(self, hooks: HookChain) -> None:
+        """Let the hooks before a call see it, change its arguments or skip it. Raises HookAborted.
+
+        They are asked about calls that cannot run too; arguments that they put in place of bad ones are used.
+        """
+        draft = CallDraft(
+            context=self.context,
+            tool=self.execution.name,
+            risk=self.risk,
+            arguments=deepcopy(dict(self.arguments)),
+            paths=self.paths,
+        )
+        answer = await hooks.before_tool_call(draft, self._paths_of)
+        if isinstance(answer, Skip):
+            self._refuse(Outcome.SKIPPED, f"skipped by a hook: {answer.reason}. It was not run.")
+        elif self._tool is not None and draft.arguments != self.arguments:
+            self._take_over(draft.arguments)
+
+    def _take_over(self, arguments: JsonObject) -> None:
+        """Put the arguments of a hook in place of the model's, if they fit the tool."""
+        if problems := self.problems(arguments):
+            told = f"a hook changed the arguments, and they do not fit: {'; '.join(problems)}"
+            self._refuse(Outcome.ERROR, told)
+            return
+        self.invalid, self._refusal = False, None
+        self.arguments = arguments
+        self.refresh_access()
+
+    def _refuse(self, outcome: Outcome, told: str) -> None:
+        self.invalid = True
+        self._refusal = (outcome, told)
+
+    async def run(self) -> None:
+        """Bring the call to its end. Raises Interrupted when the person stops the turn from the dialog."""
+        if self.adopted:
+            return
+        if self._refusal is not None:
+            await self._end(*self._refusal)
+            return
+        try:
+            await self._wait_for_predecessors()
+            await self._decide_and_execute()
+        except asyncio.CancelledError:
+            self.cancelled = True
+            await self.close_if_open()
+        except Interrupted as stop:
+            await self._withhold(stop.withheld.label, stop.withheld.told)
+            raise
+        except ToolError as error:
+            await self._end(Outcome.ERROR, error.output or str(error))
+        except LedgerError as error:
+            await self._end(Outcome.ERROR, f"not run: {error}")
+        except OSError as error:
+            await self._end(Outcome.ERROR, f"{self.execution.name} failed: {error.strerror or error}")
+        except Exception as error:  # noqa: BLE001 - a crashing tool must not take its siblings with it
+            _log.error("tool %s crashed", self.execution.name, exc_info=error)
+            told = f"{self.execution.name} crashed: {type(error).__name__}: {error}"
+            await self._end(Outcome.ERROR, told)
+
+    async def close_if_open(self, told: str = "interrupted before it ran") -> None:
+        """End a call that was cut short: cancelled if it ran, not run if it did not."""
+        match self.execution.status:
+            case ToolStatus.QUEUED:
+                await self._end(*(self._refusal or (Outcome.NOT_RUN, told)))
+            case ToolStatus.EXECUTING if self.cancelled:
+                await self._end(Outcome.CANCELLED, "interrupted while it ran; part of its work may be done")
+            case ToolStatus.EXECUTING:
+                self.cancelled = True
+                await self._end(Outcome.UNKNOWN, "it did not stop when interrupted; its effect is unknown")
+            case ToolStatus.COMPLETED | ToolStatus.YIELDED:
+                return
+
+    async def _wait_for_predecessors(self) -> None:
+        self._waiting = True
+        try:
+            self.turn_changed()
+            while self.waits_for:
+                await self.turn.wait()
+        finally:
+            self._waiting = False
+            self.execution.waiting_for = None
+
+    def turn_changed(self) -> None:
+        """Take note of a change of `waits_for`; when that is empty the call may go on."""
+        if not self.waits_for:
+            self.turn.set()
+            return
+        self.turn.clear()
+        if not self._waiting:
+            return
+        if self.execution.waiting_for is None or len(self.waits_for) <= TOLD_PREDECESSORS:
+            waiting_for = tuple(sorted(self.waits_for))
+            self.execution.waiting_for = waiting_for
+            self._state.events.show(CallQueued(context=self.context, waiting_for=waiting_for))
+
+    async def _decide_and_execute(self) -> None:
+        approval = Approval(self, self._state)
+        stale = 0
+        while True:
+            await self.look()
+            self._state.review.note(self.subject)
+            decision = self.decide()
+            if decision.answer is Answer.DENY:
+                await self._settled(decision, DecisionLabel.DENIED)
+                told = f"denied: {'; '.join(decision.reasons)}. It was not run. [{_denial_code(decision)}]"
+                await self._withhold(DecisionLabel.DENIED, told)
+                return
+            self.seal = await self.sealed({})
+            if decision.answer is Answer.ALLOW:
+                await self._settled(decision, DecisionLabel.ALLOWED)
+                self._label = DecisionLabel.ALLOWED
+            else:
+                match await approval.obtain(decision, stale=stale > 0 or self._changed_since_asked()):
+                    case Granted(label):
+                        self._label = label
+                    case Withheld(label, told):
+                        await self._withhold(label, told)
+                        return
+            try:
+                output = await self._execute()
+            except StaleSeal:
+                stale += 1
+                if decision.answer is Answer.ALLOW and stale >= MAX_STALE_SEALS:
+                    raise
+                continue
+            self._try_modifiers(output)
+            await self._end(Outcome.OK, self._with_edit_note(output))
+            return
+
+    def _changed_since_asked(self) -> bool:
+        """Whether a process before this one asked about other bytes than these."""
+        return self._asked_before is not None and self._asked_before != self.packet().digest
+
+    async def _settled(self, decision: Decision, label: DecisionLabel) -> None:
+        """Put on the record what settled a risky call without a question, unless it was the mode alone."""
+        if self.risk is RiskLevel.HIGH and not decision.by_mode:
+            await self._state.events.record(
+                ReviewDecided(
+                    context=self.context,
+                    digest=self.packet().digest,
+                    decision=label,
+                    reason="; ".join(decision.reasons),
+                )
+            )
+
+    async def _withhold(self, label: DecisionLabel, told: str) -> None:
+        self._label = label
+        await self._end(Outcome.REJECTED, told)
+
+    async def _execute(self) -> str | ToolOutput:
+        assert self._tool is not None
+        self.state = self._state.state_for(self)
+        async with self._receipt():
+            await self._announce_start()
+            return await self._within_its_time(self._tool)
+
+    def _try_modifiers(self, output: str | ToolOutput) -> None:
+        """Find out whether what the call queued can be done to the state. Raises ToolError where it cannot."""
+        try:
+            folded(self._state.state_for(self), self.execution.modifiers)
+        except ToolError as error:
+            raise ToolError(self._state_trouble(error, output)) from error
+
+    def _state_trouble(self, error: ToolError, output: str | ToolOutput) -> str:
+        """What the model reads of a call that ran, and whose change of the shared state could not be made."""
+        told = f"{self.execution.name} ran, but its change of the shared state failed: {error}"
+        said = text_of(output)
+        return f"{told}\nIt returned:\n{said}" if said else told
+
+    def fail_afterwards(self, error: ToolError) -> None:
+        """Turn its end into an error: its change of the state, beside those of its siblings, cannot be made."""
+        self.output = self._state_trouble(error, self.output)
+        self.execution.fail(text_of(self.output))
+
+    async def _announce_start(self) -> None:
+        started = CallStarted(
+            context=self.context,
+            tool=self.execution.name,
+            arguments=self.arguments,
+            diff=self.seal.diff if self.seal else None,
+        )
+        await self._state.events.announce(started, urgent=self.risk is RiskLevel.HIGH)
+        if self.execution.status is ToolStatus.QUEUED:  # it has begun before where its seal was stale
+            self.execution.start()
+        self._started_at = time.monotonic()
+
+    async def _learn_secrets(self) -> None:
+        if (finder := self._state.secrets) is not None:
+            for path in filter(self._state.review.is_sensitive, self.paths):
+                await asyncio.to_thread(finder.learn_if_sensitive, path)
+
+    async def _within_its_time(self, tool: GuardedTool) -> str | ToolOutput:
+        limit = tool.definition.timeout_secs
+        try:
+            async with asyncio.timeout(limit) as timer:
+                output = await tool.execute(self.arguments, replace(self.context, controls=self))
+            await self._learn_secrets()  # before anybody else sees the output
+            return output
+        except TimeoutError as error:
+            if not timer.expired():
+                raise
+            raise ToolError(f"{self.execution.name} timed out after {limit:g} s") from error
+
+    def _receipt(self) -> AbstractAsyncContextManager[None]:
+        """Around an execution that may change something: keeps the files, and tells which were changed."""
+        if self.risk is RiskLevel.LOW or self._state.keeper is None:
+            return nullcontext()
+        return EffectReceipt(self.context, self.access, self._state.keeper, self._state.events)
+
+    async def _end(self, outcome: Outcome, output: str | ToolOutput) -> None:
+        if self.ended:  # given up as unknown, it came back after all: the one result stands
+            return
+        self.output = output
+        self.execution.complete(outcome, text_of(output))
+        self.ended = True
+        if self.access.exclusive and not self.invalid:
+            self._state.plan_again()
+        else:
+            self._state.settle(self)
+        self._state.events.note(
+            CallFinished(
+                context=self.context,
+                tool=self.execution.name,
+                outcome=outcome,
+                decision=self._label,
+                output=text_of(output),
+                styles=styles_of(output),
+                duration_secs=time.monotonic() - self._started_at if self._started_at else 0.0,
+            )
+        )
+
+    # ---------------------------------------------------------------- what an approval asks of it
+
+    async def change_arguments(self, arguments: JsonObject) -> None:
+        """Put other arguments in place: find the call's place in the batch again, and seal it anew."""
+        assert self._tool is not None
+        self.arguments = arguments
+        self.access = self._tool.definition.access_of(arguments)
+        self._state.plan()
+        await self._wait_for_predecessors()
+        await self.look()
+        self.seal = await self.sealed({})
+
+    def _progress(self, printed: Printed) -> None:
+        if self.execution.status is ToolStatus.EXECUTING:
+            self.execution.progress.append(printed.text)
+            told = CallProgressed(context=self.context, text=printed.text, styles=printed.styles)
+            self._state.events.show(told)
+
+    def _with_edit_note(self, output: str | ToolOutput) -> str | ToolOutput:
+        if self._label is not DecisionLabel.EDITED:
+            return output
+        changed = json.dumps(self.arguments, ensure_ascii=False)
+        note = f"[the user edited this call before it ran; its arguments were {changed}]\n"
+        return Printed(note + text_of(output), moved(styles_of(output), len(note)))
+
+
+def _denial_code(decision: Decision) -> str:
+    return "rule_denied" if any(spoke.startswith("rule ") for spoke in decision.spoke) else "mode_denied"

@@ -1,0 +1,127 @@
+"""A declared call before it runs: what it would do as things stand, for those who plan and decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from application.calls.batch_state import BatchState
+from application.calls.guarded_tool import GuardedTool
+from domain.calls.access import EXCLUSIVE, Access
+from domain.calls.execution import ToolExecution, ToolExecutionContext, ToolStatus
+from domain.calls.packet import ReviewPacket
+from domain.calls.seal import Seal
+from domain.calls.tool import RiskLevel, ToolCall, ToolDefinition
+from domain.review.ballot import Tally
+from domain.review.decision import Decision
+from domain.review.permissions import Subject
+from domain.review.quorum_result import QuorumConcluded
+from domain.shell.command_line import ShellVerdict
+from domain.text.json_value import JsonObject
+
+# Characters of a tool's name that an error repeats: names come from models.
+_NAME_CHARS = 100
+
+
+class DeclaredCall:
+    """One call of a batch: its arguments as they stand, what they would touch, and how it is sealed.
+
+    `arguments` may be changed by hooks and by the person; `invalid` tells that it will not run, whatever
+    is decided.
+    """
+
+    def __init__(
+        self, *, context: ToolExecutionContext, call: ToolCall, tool: GuardedTool | None, state: BatchState
+    ) -> None:
+        self.context = context
+        self.arguments = call.arguments
+        self.invalid = False
+        self.access = tool.definition.access_of(call.arguments) if tool else EXCLUSIVE
+        self.execution = ToolExecution(
+            context=context, call=call, is_concurrency_safe=self.access.is_concurrency_safe
+        )
+        self.seal: Seal | None = None
+        self.quorum_results: list[QuorumConcluded] = []
+        self._tool = tool
+        self._state = state
+        self._shell: ShellVerdict | None = None
+
+    @property
+    def risk(self) -> RiskLevel:
+        """The tool's risk; HIGH for a tool that does not exist."""
+        return self._tool.definition.risk if self._tool else RiskLevel.HIGH
+
+    @property
+    def definition(self) -> ToolDefinition | None:
+        """The tool's definition; None for a tool that does not exist."""
+        return self._tool.definition if self._tool else None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths it declares to touch."""
+        return _paths(self.access)
+
+    def _paths_of(self, arguments: JsonObject) -> tuple[str, ...]:
+        return _paths(self._tool.definition.access_of(arguments)) if self._tool else ()
+
+    @property
+    def subject(self) -> Subject:
+        """The call as decisions see it, with what was found out about its command at the last look."""
+        return Subject(
+            tool=self.execution.name,
+            risk=self.risk,
+            access=self.access,
+            arguments=self.arguments,
+            command=self._tool.command_of(self.arguments) if self._tool else None,
+            shell=self._shell,
+        )
+
+    def refresh_access(self) -> None:
+        """Compute anew what the call would touch, unless it has begun."""
+        if self._tool and not self.invalid and self.execution.status is ToolStatus.QUEUED:
+            self.access = self._tool.definition.access_of(self.arguments)
+
+    async def look(self) -> None:
+        """Find out what its command, if it has one, would do as things stand now."""
+        self._shell = await self._tool.judge(self.arguments) if self._tool else None
+
+    def decide(self, votes: Tally | None = None) -> Decision:
+        """Whether it may run, by what it would touch now and by the votes on it, if there are any."""
+        return self._state.review.decide(self.subject, votes)
+
+    async def sealed(self, projected: Mapping[str, bytes]) -> Seal | None:
+        """The seal of the call as things stand; None for a tool that seals nothing. Raises ToolError."""
+        return await self._tool.seal(self.arguments, projected) if self._tool else None
+
+    def packet(self) -> ReviewPacket:
+        """The packet of the call under its present seal."""
+        return self.packet_of(self.seal)
+
+    def packet_of(self, seal: Seal | None) -> ReviewPacket:
+        """The packet of the call under that seal."""
+        call = replace(self.execution.call, arguments=self.arguments, parse_error=None)
+        return ReviewPacket(call=call, context=self.context, seal=seal or Seal(cwd=self._state.cwd))
+
+    def problems(self, arguments: JsonObject) -> tuple[str, ...]:
+        """What keeps these arguments from fitting the tool's schema."""
+        assert self._tool is not None
+        return self._state.schema.problems(self._tool.definition, arguments)
+
+    def problem(self, known: Sequence[str]) -> str | None:
+        """Why the call as the model made it cannot run at all; None where it can. `known` names the tools."""
+        call = self.execution.call
+        if self._tool is None:
+            return f"there is no tool named {_shortened(call.tool_name)!r}; the tools are: {', '.join(known)}"
+        if call.parse_error:
+            return f"the arguments of {call.tool_name} could not be read: {call.parse_error}"
+        if problems := self.problems(call.arguments):
+            return f"bad arguments for {call.tool_name}: {'; '.join(problems)}"
+        return None
+
+
+def _paths(access: Access) -> tuple[str, ...]:
+    return tuple(sorted(access.reads | access.writes))
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _NAME_CHARS else f"{name[:_NAME_CHARS]}…"

@@ -1,0 +1,64 @@
+"""Around a risky call: the files it may change are kept first, and what it changed is told after."""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+
+from application.cancellation import to_its_end
+from application.events.event_bus import EventStream
+from application.ports import FileKeeper
+from domain.calls.access import Access
+from domain.calls.effects import KeptFiles
+from domain.calls.execution import ToolExecutionContext
+from domain.errors import LedgerError, ToolError
+from domain.events.event import CallQueued, EffectsObserved, FilesKept
+
+
+class EffectReceipt:
+    """Keeps the files before the execution of one call, so that it can be undone, and looks again after it.
+
+    A call whose effects cannot be told beforehand is watched over the whole workspace, any other at the paths
+    it declared. A call that failed or was cancelled gets its receipt too: it may have changed something.
+    """
+
+    def __init__(
+        self, context: ToolExecutionContext, access: Access, keeper: FileKeeper, events: EventStream
+    ) -> None:
+        self._context = context
+        self._declared = access.writes
+        self._paths = None if access.exclusive else tuple(sorted(access.writes))
+        self._keeper = keeper
+        self._events = events
+        self._kept = KeptFiles(roots=())
+
+    async def __aenter__(self) -> None:
+        """Keep the files as they are. Raises ToolError where that fails: the call must not run then."""
+        try:
+            self._kept = kept = await self._keeper.keep(self._paths, self._report)
+            if kept.manifest:
+                await self._events.announce(
+                    FilesKept(
+                        context=self._context,
+                        manifest=kept.manifest,
+                        files=len(kept.states),
+                        complete=kept.complete,
+                    )
+                )
+        except LedgerError as error:
+            raise ToolError(f"not run: its files could not be kept: {error}") from error
+
+    def _report(self, kept: int, files: int) -> None:
+        self._events.show(CallQueued(context=self._context, waiting_for="files", files_kept=kept, files=files))
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        """Look again, and tell what changed; of a cancelled call also that nothing did."""
+        cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
+        await to_its_end(self._tell(always=cancelled))
+
+    async def _tell(self, *, always: bool) -> None:
+        effects = await self._keeper.changes(self._kept, self._declared)
+        if always or effects.changes or not effects.complete:
+            await self._events.record(EffectsObserved(context=self._context, effects=effects))

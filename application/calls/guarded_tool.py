@@ -1,0 +1,110 @@
+"""The edge between the runtime and the code of a tool: what a tool returns is checked here, once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
+
+from application.ports import CommandTool, SealingTool, Tool
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.seal import Seal
+from domain.calls.tool import ToolDefinition
+from domain.errors import ToolError
+from domain.shell.command_line import ShellVerdict
+from domain.text.json_text import is_json
+from domain.text.json_value import JsonObject
+from domain.text.output import Inline, Printed, Spilled, Stored, Structured, Text, ToolOutput
+
+_Value = TypeVar("_Value")
+
+
+class GuardedTool:
+    """One tool as the runtime calls it. Tools may be the code of plug-ins.
+
+    `definition` is read once. Every method raises ToolError, naming the tool and the method, where the tool
+    returns what its port does not allow, or tries to end the process; ToolError and OSError of its own pass.
+    """
+
+    def __init__(self, tool: Tool) -> None:
+        self.definition: ToolDefinition = tool.definition
+        self._tool = tool
+        self._sealing = tool if isinstance(tool, SealingTool) else None
+        self._command = tool if isinstance(tool, CommandTool) else None
+
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str | ToolOutput:
+        """Run the tool; its output as it returned it. Other exceptions than those above pass as they are."""
+        try:
+            output: object = await self._tool.execute(arguments, context)
+        except SystemExit as error:
+            raise ToolError(f"{self.definition.name} tried to end the process ({error})") from error
+        return self._output(output)
+
+    async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal | None:
+        """What the call would touch now; None for a tool that seals nothing."""
+        if (tool := self._sealing) is None:
+            return None
+        return await self._awaited("seal", lambda: tool.seal(arguments, projected), Seal)
+
+    def command_of(self, arguments: JsonObject) -> str | None:
+        """The shell text that a call would run; None where the tool runs none."""
+        if (tool := self._command) is None:
+            return None
+        try:
+            command: object = tool.command_of(arguments)
+        except (ToolError, OSError):
+            raise
+        except (Exception, SystemExit) as error:
+            raise self._crash("command_of", error) from error
+        if command is not None and not isinstance(command, str):
+            raise self._odd("command_of", command, "a text or None")
+        return command
+
+    async def judge(self, arguments: JsonObject) -> ShellVerdict | None:
+        """What can be told of the command without running it; None where nothing can."""
+        if (tool := self._command) is None:
+            return None
+        return await self._awaited("judge", lambda: tool.judge(arguments), (ShellVerdict, type(None)))
+
+    async def _awaited(
+        self, method: str, call: Callable[[], Awaitable[_Value]], kinds: type | tuple[type, ...]
+    ) -> _Value:
+        try:
+            value = await call()
+        except (ToolError, OSError):
+            raise
+        except asyncio.CancelledError as error:
+            if _is_cancelled():
+                raise
+            raise ToolError(f"{self.definition.name}.{method} was cancelled from within") from error
+        except (Exception, SystemExit) as error:
+            raise self._crash(method, error) from error
+        if not isinstance(value, kinds):
+            raise self._odd(method, value, "a Seal" if kinds is Seal else "a ShellVerdict or None")
+        return value
+
+    def _output(self, output: object) -> str | ToolOutput:
+        match output:
+            case str() | Inline(str()) | Printed(str()) | Stored(Text(str()), str()) | Spilled(text=str()):
+                return output
+            case Stored(Structured(value), str()) if is_json(value):
+                return output
+            case Stored():
+                raise ToolError(
+                    f"{self.definition.name} returned a Stored output whose content is neither text nor JSON"
+                )
+            case _:
+                raise self._odd("execute", output, "text or a ToolOutput")
+
+    def _crash(self, method: str, error: BaseException) -> ToolError:
+        return ToolError(f"{self.definition.name}.{method} crashed: {type(error).__name__}: {error}")
+
+    def _odd(self, method: str, value: object, wanted: str) -> ToolError:
+        given = "None" if value is None else f"a value of type {type(value).__name__}"
+        return ToolError(f"{self.definition.name}.{method} returned {given}; it has to return {wanted}")
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody cancels the task that runs; else a CancelledError comes from within the tool."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0

@@ -1,0 +1,125 @@
+"""What becomes of a tool's output on its way into the conversation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from application.ports import BlobStore, LineSource
+from domain.calls.summary import both_ends, is_long, summary_of, text_of
+from domain.calls.tool import ToolDefinition
+from domain.errors import BlobError
+from domain.text.json_text import size_of
+from domain.text.output import Inline, OutputLimits, Printed, Spilled, Stored, Text, ToolOutput
+
+_REFERENCE = re.compile(r"\[blob:(?P<id>[0-9a-f-]+)\][^\n]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """An output as the conversation gets it. `blob_id` is set where the whole is kept aside."""
+
+    text: str
+    blob_id: str | None = None
+    size_bytes: int = 0
+    trouble: str | None = None
+
+
+class Outputs:
+    """Promotes long outputs to stored ones. Without a store everything stays in the conversation.
+
+    `kept` are the ids that the conversation refers to already.
+    """
+
+    def __init__(
+        self, store: BlobStore | None, limits: OutputLimits, kept: Collection[str] = frozenset()
+    ) -> None:
+        self._store = store
+        self._limits = limits
+        self._kept = set(kept)
+
+    def refers_to(self, blob_id: str) -> bool:
+        """Whether this conversation was told of that stored output."""
+        return blob_id in self._kept
+
+    def open_lines(self, blob_id: str) -> LineSource:
+        """The lines of a stored output, for a person to read. Raises BlobError."""
+        if self._store is None:
+            raise BlobError("outputs are not kept aside: tools.output.store is off")
+        return self._store.open_lines(blob_id)
+
+    async def keep(self, output: str | ToolOutput, definition: ToolDefinition | None) -> Kept:
+        """The output for the conversation: itself when short, else a summary of what is stored."""
+        if definition is None:
+            return await self.keep_within(output)
+        return await self.keep_within(
+            output, inline_bytes=definition.inline_bytes, summary_bytes=definition.summary_bytes
+        )
+
+    async def keep_within(
+        self, output: str | ToolOutput, *, inline_bytes: int | None = None, summary_bytes: int | None = None
+    ) -> Kept:
+        """The same for text that no tool gave; None: as long as the settings allow."""
+        limits = self._limits.declared(inline_bytes=inline_bytes, summary_bytes=summary_bytes)
+        promoted = _promoted(output, limits.inline_bytes)
+        if isinstance(promoted, Inline):
+            return Kept(text=promoted.text)
+        if isinstance(promoted, Spilled):
+            return self._keep_spilled(promoted, limits)
+        if self._store is None:
+            return Kept(text=text_of(promoted))
+        try:
+            blob_id = await self._store.store(promoted.content)
+        except BlobError as error:  # losing the output would be worse than a long conversation
+            return Kept(text=text_of(promoted), trouble=f"an output could not be stored: {error}")
+        self._kept.add(blob_id)
+        return Kept(
+            text=_summary(promoted, blob_id, limits),
+            blob_id=blob_id,
+            size_bytes=len(text_of(promoted).encode("utf-8", "replace")),
+        )
+
+    async def set_aside(self, text: str, most_bytes: int) -> Kept | None:
+        """What may stand for an output that is in the conversation already: its summary, or as much of both
+        its ends as `most_bytes` allow, and where the whole is kept. None where it cannot be kept.
+        """
+        if (known := _REFERENCE.match(text)) and known["id"] in self._kept:
+            return Kept(text=f"{known[0]} | left out here to make room; inspect shows it again")
+        if self._store is None:
+            return None
+        try:
+            blob_id = await self._store.store(Text(text))
+        except BlobError:
+            return None
+        self._kept.add(blob_id)
+        limits = self._limits
+        if most_bytes > limits.summary_bytes:
+            limits = limits.declared(inline_bytes=None, summary_bytes=most_bytes)
+        return Kept(text=summary_of(Text(text), blob_id, limits), blob_id=blob_id, size_bytes=size_of(text))
+
+    def _keep_spilled(self, output: Spilled, limits: OutputLimits) -> Kept:
+        self._kept.add(output.blob_id)
+        _, _, shown = summary_of(Text(output.text), output.blob_id, limits).partition("\n")
+        text = f"[blob:{output.blob_id}] text | {output.lines} lines\n{shown}"
+        return Kept(text=text, blob_id=output.blob_id, size_bytes=output.size_bytes)
+
+
+def _summary(stored: Stored, blob_id: str, limits: OutputLimits) -> str:
+    """The summary that the tool gave, within the limit and behind the id; else one of the content."""
+    if not stored.summary:
+        return summary_of(stored.content, blob_id, limits)
+    reference = f"[blob:{blob_id}]"
+    given = stored.summary if reference in stored.summary else f"{reference} {stored.summary}"
+    if not is_long(given, limits.summary_bytes):
+        return given
+    return f"{reference} {both_ends(stored.summary, limits.summary_bytes - size_of(reference) - 1)}"
+
+
+def _promoted(output: str | ToolOutput, inline_bytes: int) -> Inline | Stored | Spilled:
+    match output:
+        case str() | Printed():
+            text = text_of(output)
+            return Stored(Text(text)) if is_long(text, inline_bytes) else Inline(text)
+        case Inline() | Stored() | Spilled():
+            return output

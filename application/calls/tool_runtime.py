@@ -1,0 +1,270 @@
+"""The tool runtime: every declared call of a batch ends with exactly one result, in the model's order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+
+from application.calls.after_hooks import AfterHooks
+from application.calls.approval import Interrupted
+from application.calls.batch_state import BatchState
+from application.calls.call_run import CallRun
+from application.calls.guarded_tool import GuardedTool
+from application.calls.hook_chain import HookChain
+from application.calls.outputs import Outputs
+from application.cancellation import absorb_cancellation, to_its_end
+from application.events.event_bus import EventStream
+from application.ports import FileKeeper, SecretFinder, Tool, ToolSchemaPort
+from application.review.review import Review
+from domain.calls.execution import ToolExecution, ToolExecutionContext
+from domain.calls.planners import Planner
+from domain.calls.run_state import RunState
+from domain.calls.summary import text_of
+from domain.calls.tool import ToolCall, ToolResultMessage
+from domain.errors import HookAborted
+from domain.events.event import BatchPlanned, ErrorOccurred, OutputStored, PlannedLane, StateMerged
+from domain.events.report import CallRecord
+from domain.sessions.state import CallEnd
+from domain.text.output import ToolOutput
+
+# A tool that ignores its cancellation for this long is given up; what it did is then unknown.
+SETTLE_SECS = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolBatch:
+    """The calls of one assistant response, each with its context, in the model's order.
+
+    `task` is what the person asked for, in their words. A batch that another process began has `ends`, the
+    results of calls that will not run (again), by call id, and `reviews`, the digests that the others were
+    asked about.
+    """
+
+    id: str
+    calls: tuple[tuple[ToolExecutionContext, ToolCall], ...]
+    task: str = ""
+    ends: Mapping[str, CallEnd] = field(default_factory=dict)
+    reviews: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_taken_up(self) -> bool:
+        """Whether another process began it: it was planned, and the hooks before its calls have run."""
+        return bool(self.ends or self.reviews)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchResult:
+    """One result and one record per declared call, in declared order.
+
+    `interrupted`: the person stopped it. `aborted`: a hook ended the run, and this is what it said.
+    """
+
+    results: tuple[ToolResultMessage, ...]
+    records: tuple[CallRecord, ...]
+    interrupted: bool = False
+    aborted: str | None = None
+
+
+class ToolRuntime:
+    """Executes batches: validates, plans, reviews, runs in parallel what the plan allows.
+
+    It holds no policy of its own about order: `planner` says which calls follow which, and the runtime
+    obeys. A cancelled `run` still returns a result for every call, with `interrupted` set.
+    """
+
+    def __init__(
+        self,
+        *,
+        tools: Mapping[str, Tool],
+        schema: ToolSchemaPort,
+        review: Review,
+        events: EventStream,
+        planner: Planner,
+        hooks: HookChain,
+        outputs: Outputs,
+        cwd: str,
+        keeper: FileKeeper | None = None,
+        secrets: SecretFinder | None = None,
+    ) -> None:
+        self._keeper = keeper
+        self._secrets = secrets
+        self.state = RunState(events.state.values)
+        self._hooks = hooks
+        self.outputs = outputs
+        self._tools = {name: GuardedTool(tool) for name, tool in tools.items()}
+        self._schema = schema
+        self._review = review
+        self._events = events
+        self._planner = planner
+        self._cwd = cwd
+        self._current: tuple[CallRun, ...] = ()
+
+    @property
+    def executions(self) -> tuple[ToolExecution, ...]:
+        """The tracked records of the newest batch: what waits, runs, is done, has reported progress."""
+        return tuple(call.execution for call in self._current)
+
+    def keeping_ahead(self) -> AbstractContextManager[None]:
+        """Meanwhile the files that a call may change are kept in the background, before it is asked for."""
+        return nullcontext() if self._keeper is None else self._keeper.ahead()
+
+    async def run(self, batch: ToolBatch) -> BatchResult:
+        """Execute a batch to its end. Never raises for what a tool, a hook, a person or a cancellation did."""
+        calls, state = self._placed(batch)
+        interrupted, aborted = False, None
+        try:
+            for call in calls:
+                if (end := batch.ends.get(call.context.call_id)) is not None:
+                    call.adopt(end)
+                else:
+                    call.refuse_if_invalid(tuple(self._tools))
+            if batch.is_taken_up:
+                state.open(calls)
+            else:
+                await self._open(batch, calls, state)
+            interrupted = await _all_ended([asyncio.create_task(call.run()) for call in calls])
+        except HookAborted as stop:
+            aborted = str(stop)
+        except asyncio.CancelledError:
+            absorb_cancellation()
+            interrupted = True
+        return await self._ended(batch, calls, state, interrupted=interrupted, aborted=aborted)
+
+    async def withhold(self, batch: ToolBatch, told: str) -> BatchResult:
+        """Run none of these calls: each ends as not run, with the same events as any other. Raises nothing."""
+        calls, state = self._placed(batch)
+        state.open(calls)
+        self._events.note(BatchPlanned(batch_id=batch.id, lanes=_lanes(calls, state)))
+        return await self._ended(batch, calls, state, told=told)
+
+    def _placed(self, batch: ToolBatch) -> tuple[tuple[CallRun, ...], BatchState]:
+        state = BatchState(
+            events=self._events,
+            review=self._review,
+            schema=self._schema,
+            planner=self._planner,
+            cwd=self._cwd,
+            shared=self.state,
+            task=batch.task,
+            keeper=self._keeper,
+            secrets=self._secrets,
+        )
+        self._current = tuple(
+            CallRun(
+                context=context,
+                call=call,
+                tool=self._tools.get(call.tool_name),
+                state=state,
+                asked_before=batch.reviews.get(context.call_id),
+            )
+            for context, call in batch.calls
+        )
+        return self._current, state
+
+    async def _ended(
+        self,
+        batch: ToolBatch,
+        calls: tuple[CallRun, ...],
+        state: BatchState,
+        *,
+        interrupted: bool = False,
+        aborted: str | None = None,
+        told: str = "interrupted before it ran",
+    ) -> BatchResult:
+        """Bring all calls to their ends, whatever cancels meanwhile; `told` is said of what did not run."""
+        if aborted is not None:
+            told = f"not run: {aborted}"
+        hooks = AfterHooks(self._hooks, aborted)
+        closing = asyncio.create_task(self._close(batch.id, calls, state, hooks, told))
+        while not closing.done():
+            try:
+                await asyncio.wait({closing})
+            except asyncio.CancelledError:  # every call gets its result all the same
+                absorb_cancellation()
+                interrupted = True
+                hooks.stop()
+        closing.result()
+        return BatchResult(
+            results=tuple(call.execution.hand_over() for call in calls),
+            records=tuple(call.record for call in calls),
+            interrupted=interrupted,
+            aborted=hooks.aborted,
+        )
+
+    async def _open(self, batch: ToolBatch, calls: tuple[CallRun, ...], state: BatchState) -> None:
+        for call in calls:
+            await call.pass_hooks(self._hooks)
+        state.open(calls)
+        self._events.note(BatchPlanned(batch_id=batch.id, lanes=_lanes(calls, state)))
+
+    async def _close(
+        self, batch_id: str, calls: tuple[CallRun, ...], state: BatchState, hooks: AfterHooks, told: str
+    ) -> None:
+        """Give every call its result as the model will see it, and merge what the calls changed."""
+        for call in calls:
+            await call.close_if_open(told)
+        before, (self.state, troubles) = self.state, state.state_after()
+        for call in calls:
+            if (trouble := troubles.get(call.context.call_index)) is not None:
+                call.fail_afterwards(trouble)
+                await self._events.record(ErrorOccurred(message=text_of(call.output)))
+        for call in calls:  # also what a process before this one left: its hooks may not have run
+            await self._keep(call, await hooks.output_of(call))
+        if changed := self.state.changed_since(before):
+            await self._events.record(StateMerged(batch_id=batch_id, changed=changed))
+
+    async def _keep(self, call: CallRun, output: str | ToolOutput) -> None:
+        kept = await self.outputs.keep(output, call.definition)
+        call.execution.revise(kept.text)
+        if kept.trouble is not None:
+            await self._events.record(ErrorOccurred(message=kept.trouble))
+        if kept.blob_id is not None:
+            await self._events.record(
+                OutputStored(
+                    context=call.context, blob_id=kept.blob_id, size_bytes=kept.size_bytes, summary=kept.text
+                )
+            )
+
+
+def _lanes(calls: tuple[CallRun, ...], state: BatchState) -> tuple[PlannedLane, ...]:
+    return tuple(
+        PlannedLane(
+            context=call.context,
+            tool=call.execution.name,
+            arguments=call.arguments,
+            risk=call.risk,
+            follows=tuple(sorted(state.follows(call))),
+        )
+        for call in calls
+    )
+
+
+async def _all_ended(tasks: list[asyncio.Task[None]]) -> bool:
+    """Wait for all calls; True if an interruption, from outside or from a dialog, cut them short."""
+    try:
+        done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        interrupted = any(not t.cancelled() and isinstance(t.exception(), Interrupted) for t in done)
+    except asyncio.CancelledError:
+        absorb_cancellation()
+        pending, interrupted = set(tasks), True
+    if pending:
+        for task in pending:
+            task.cancel()
+        await to_its_end(_settle(pending))
+    _raise_bugs(tasks)
+    return interrupted
+
+
+async def _settle(tasks: set[asyncio.Task[None]]) -> None:
+    """Give cancelled calls a bounded time to clean up."""
+    await asyncio.wait(tasks, timeout=SETTLE_SECS)
+
+
+def _raise_bugs(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        if task.done() and not task.cancelled():
+            error = task.exception()
+            if error is not None and not isinstance(error, Interrupted):
+                raise error

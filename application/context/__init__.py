@@ -1,0 +1,1 @@
+"""Keeping a conversation within its model's context window."""

@@ -1,0 +1,137 @@
+"""How full a model's window is, and how much room the parts of a shortened conversation get."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from domain.conversation.compaction import ContextBudget, SummaryRoom, is_summary
+from domain.conversation.context_account import (
+    ContextAccount,
+    ContextKind,
+    ContextShare,
+    largest_in,
+    pieces_of,
+    shares_in,
+)
+from domain.conversation.context_size import ContextMeter, bytes_of
+from domain.conversation.history import AssistantMessage, Conversation, Message
+
+_USUAL_LIMIT = 0.8
+# Below this, a request that is refused as too long says nothing about the window.
+_SMALLEST_WINDOW = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextUse:
+    """How full the window is, in tokens. `window` is None where it is not known, 0 where there is none."""
+
+    tokens: int
+    window: int | None
+
+
+class ContextGauge:
+    """Estimates what the next request takes of its model's window.
+
+    `window` answers the tokens of a model's window: None where that is not known, 0 for a model that has none.
+    `fixed_bytes` are those of the instructions and tools in every request, `instruction_bytes` those of the
+    instructions alone.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        *,
+        window: Callable[[str], int | None],
+        budget: ContextBudget,
+        fixed_bytes: int = 0,
+        instruction_bytes: int = 0,
+    ) -> None:
+        self._conversation = conversation
+        self._known_window = window
+        self._budget = budget
+        self._meter = ContextMeter(fixed_bytes)
+        self._tool_bytes = fixed_bytes - instruction_bytes
+        self._measured: Message | None = None
+        self._refused: dict[str, int] = {}
+
+    def use(self, model: str) -> ContextUse:
+        """How full this model's window is, as far as it is known before the next request."""
+        known = self._known_window(model)
+        window = self._refused.get(model) if known is None else min(known, self._refused.get(model, known))
+        return ContextUse(tokens=self.tokens(None), window=window)
+
+    def window(self, model: str) -> int:
+        """The tokens of a model's window, or what is taken for it; less where so much was refused."""
+        window = self.use(model).window
+        return self._budget.assumed_window if window is None else window
+
+    def limit(self, window: int) -> int:
+        """The tokens at which room is made in a window of this size."""
+        return round((self._budget.compact_at or _USUAL_LIMIT) * window)
+
+    def refuse(self, model: str, tokens: int) -> None:
+        """Take note that so much was too long for this model."""
+        if tokens >= _SMALLEST_WINDOW:
+            self._refused[model] = min(tokens, self._refused.get(model, tokens))
+
+    def tokens(self, upcoming: Message | None) -> int:
+        """The tokens of a request with the conversation as it is and this message."""
+        return self.tokens_with(self._conversation.messages, upcoming)
+
+    def tokens_with(self, messages: Sequence[Message], upcoming: Message | None) -> int:
+        """The tokens of a request with these messages and this one."""
+        self._set_right()
+        return self._meter.tokens(messages if upcoming is None else (*messages, upcoming))
+
+    def account(self, model: str, *, automatic: bool, freed: int) -> ContextAccount:
+        """What fills this model's window. `automatic`: room is made by itself at the limit."""
+        use = self.use(model)  # it sets the estimate right
+        rate, window = self._meter.per_byte, self.window(model)
+        pieces = tuple(pieces_of(self._conversation.messages))
+        tools = round(rate * self._tool_bytes)
+        instructions = self._meter.fixed_tokens - tools
+        fixed = (
+            ContextShare(kind=ContextKind.INSTRUCTIONS, tokens=instructions),
+            ContextShare(kind=ContextKind.TOOLS, tokens=tools),
+        )
+        return ContextAccount(
+            tokens=use.tokens,
+            window=use.window or 0,
+            limit=self.limit(window) if automatic else 0,
+            freed=freed,
+            shares=(*fixed, *shares_in(pieces, rate)),
+            largest=largest_in(pieces, rate),
+        )
+
+    def bytes_in(self, tokens: float) -> int:
+        """How many bytes of a conversation take so many tokens."""
+        return round(tokens / self._meter.per_byte)
+
+    def tokens_in(self, size: int) -> int:
+        """How many tokens so many bytes of a conversation take."""
+        return round(size * self._meter.per_byte)
+
+    def room(self, limit: int, upcoming: Message | None) -> SummaryRoom:
+        """Parts that together stay well below the limit, whatever the next message takes."""
+        taken = self._meter.per_byte * bytes_of((upcoming,)) if upcoming is not None else 0
+        room = self.bytes_in(max(limit - self._meter.fixed_tokens - taken, limit / 4))
+        return SummaryRoom(tail=round(0.35 * room), prompts=round(0.1 * room), summary=round(0.15 * room))
+
+    def _set_right(self) -> None:
+        """Correct the estimate by the newest answer that told what it took.
+
+        Of a conversation that was compacted and then taken up again, it is not known whether that still holds.
+        """
+        newest = self._newest_answer()
+        if newest is None or newest is self._measured:
+            return
+        messages = self._conversation.messages
+        is_first, self._measured = self._measured is None, newest
+        tokens = newest.response.usage.context
+        if tokens and not (is_first and any(map(is_summary, messages))):
+            end = max(place for place, message in enumerate(messages) if message is newest) + 1
+            self._meter.measure(messages[:end], tokens)
+
+    def _newest_answer(self) -> AssistantMessage | None:
+        return next((m for m in reversed(self._conversation.messages) if isinstance(m, AssistantMessage)), None)

@@ -1,0 +1,243 @@
+"""Keeping a conversation within its model's window: outputs give way first, then the past to a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Literal
+
+from application.calls.outputs import Outputs
+from application.context.context_gauge import ContextGauge
+from application.context.summariser import Summariser
+from application.events.event_bus import EventStream
+from domain.conversation.compaction import (
+    ContextBudget,
+    SummaryRoom,
+    compacted,
+    cut_before,
+    giving_way,
+    head_and_tail,
+    with_outputs,
+)
+from domain.conversation.context_account import ContextAccount
+from domain.conversation.context_size import bytes_of
+from domain.conversation.history import AssistantMessage, Conversation, Message
+from domain.conversation.response import Usage
+from domain.conversation.shown_images import images_giving_way, with_images_named
+from domain.errors import ConversationError, ProviderError, ProviderErrorKind
+from domain.events.event import ConversationCompacted, ErrorOccurred
+from domain.text.json_value import JsonValue
+
+# Having made room leaves some: at this part of the limit it is enough.
+_ENOUGH = 0.9
+# A past is rewritten only for a gain of this part of the window: each time the provider reads it all anew.
+_WORTH = 0.02
+# Where no room could be made, it is tried again when the conversation has grown by this part of the window.
+_GROWTH = 0.1
+# A summary's request leaves the rest of the window to the answer and to errors of the estimate.
+_RECORD = 0.6
+_STUB_BYTES = 400
+
+
+class ContextCare:
+    """Makes room in a conversation, by itself and when asked. Whatever fails, the conversation stays usable.
+
+    `values` answers the run's state, of which the plan is kept.
+    """
+
+    def __init__(
+        self,
+        *,
+        conversation: Conversation,
+        events: EventStream,
+        outputs: Outputs,
+        summariser: Summariser,
+        gauge: ContextGauge,
+        budget: ContextBudget,
+        values: Callable[[], Mapping[str, JsonValue]],
+    ) -> None:
+        self._conversation = conversation
+        self._events = events
+        self._outputs = outputs
+        self._summariser = summariser
+        self.gauge = gauge
+        self._budget = budget
+        self._values = values
+        self._rests_until = 0
+        self._told = False
+
+    async def make_room(self, model: str, upcoming: Message | None) -> None:
+        """Shorten the conversation where a request with this message would come too near to the window.
+
+        Where that fails it is told once, and the request is to be tried all the same.
+        """
+        window = self.gauge.window(model)
+        tokens = self.gauge.tokens(upcoming)
+        if not window or not self._budget.compact_at or tokens < self._rests_until:
+            return
+        limit = self.gauge.limit(window)
+        if tokens > limit:
+            await self._make_room(model, upcoming, window, limit)
+            left = self.gauge.tokens(upcoming)
+            self._rests_until = left + round(_GROWTH * window) if left > limit else 0
+
+    async def compact(self, model: str, focus: str | None = None) -> ConversationCompacted:
+        """Put a summary in place of the past, because the person asks for it.
+
+        Raises ProviderError where none can be had, and ConversationError where there is nothing to be gained;
+        the conversation is then as it was.
+        """
+        window = self.gauge.window(model)
+        if not window:
+            raise ConversationError(f"{model} does not look at what was said before: there is nothing to gain")
+        limit = min(self.gauge.limit(window), self.gauge.tokens(None))
+        done = await self._summarise(model, None, window, limit, focus)
+        if done is None:
+            raise ConversationError("there is nothing to summarise yet")
+        self._rests_until = 0
+        return done
+
+    def account(self, model: str) -> ContextAccount:
+        """What fills the window of this model, and what `compact` would free of it at least."""
+        window, freed = self.gauge.window(model), 0
+        if window:
+            room = self.gauge.room(min(self.gauge.limit(window), self.gauge.tokens(None)), None)
+            past, least = self._past_and_least(room, None)
+            freed = self.gauge.tokens_in(bytes_of(past) - bytes_of(least) - room.summary) if least else 0
+        return self.gauge.account(model, automatic=bool(self._budget.compact_at), freed=max(0, freed))
+
+    async def after_too_long(self, model: str, error: ProviderError) -> bool:
+        """Make room after a request was refused for its length. True: it is worth being sent once more.
+
+        The message that was refused must be in the conversation by now. The length that was refused counts as
+        the model's window from now on.
+        """
+        if error.kind is not ProviderErrorKind.TOO_LONG or error.partial or not self._budget.compact_at:
+            return False
+        before = self.gauge.tokens(None)
+        self.gauge.refuse(model, before)
+        await self._make_room(model, None, before, self.gauge.limit(before))
+        self._rests_until = 0
+        return self.gauge.tokens(None) < _ENOUGH * before
+
+    def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
+        """The tokens of each summary since the last time, and its cost in USD where that is known."""
+        return self._summariser.take_spent()
+
+    async def _make_room(self, model: str, upcoming: Message | None, window: int, limit: int) -> None:
+        budget, room = self._budget, self.gauge.bytes_in(window)
+        await self._shorten(
+            upcoming,
+            spared=budget.recent_full_count,
+            entry_bytes=min(budget.max_entry_bytes, room // 16),
+            total_bytes=min(budget.max_total_bytes, room // 4),
+            worth=_WORTH * window,
+        )
+        if self.gauge.tokens(upcoming) <= _ENOUGH * limit:
+            return
+        try:
+            await self._summarise(model, upcoming, window, limit, None)
+        except (ProviderError, ConversationError) as error:
+            await self._tell(f"the conversation could not be summarised to make room: {error}")
+        if self.gauge.tokens(upcoming) > limit:
+            await self._shorten(upcoming, spared=1, entry_bytes=_STUB_BYTES, total_bytes=0)
+        if self.gauge.tokens(upcoming) > limit:
+            await self._shorten(upcoming, spared=0, entry_bytes=room // 8, total_bytes=room // 4)
+        if (left := self.gauge.tokens(upcoming)) > limit:
+            await self._tell(f"the next request still takes about {left:,} of {window:,} tokens")
+
+    async def _shorten(
+        self, upcoming: Message | None, *, spared: int, entry_bytes: int, total_bytes: int, worth: float = 0.0
+    ) -> None:
+        """Let outputs give way to their summaries, and images to their names, where that gains more than
+        `worth` tokens. The images shown last stay where outputs are spared."""
+        messages = self._conversation.messages
+        shortened: dict[tuple[int, int], str] = {}
+        blobs: list[str] = []
+        for output in giving_way(messages, spared=spared, entry_bytes=entry_bytes, total_bytes=total_bytes):
+            most = max(output.most_bytes, _STUB_BYTES)
+            kept = await self._outputs.set_aside(output.text, most)
+            stand_in = head_and_tail(output.text, most) if kept is None else kept.text
+            if len(stand_in) < len(output.text):
+                shortened[output.message, output.result] = stand_in
+                blobs += [kept.blob_id] if kept is not None and kept.blob_id is not None else []
+        named = images_giving_way(messages, spared=min(spared, 1))
+        if not shortened and not named:
+            return
+        end = max([*named, *(place for place, _ in shortened)]) + 1
+        by = with_images_named(with_outputs(messages[:end], shortened), named)
+        if bytes_of(messages[:end]) - bytes_of(by) > self.gauge.bytes_in(worth):
+            await self._put("outputs", messages[:end], by, upcoming, blobs=blobs)
+
+    async def _summarise(
+        self, model: str, upcoming: Message | None, window: int, limit: int, focus: str | None
+    ) -> ConversationCompacted | None:
+        """Put a summary in place of the past; None where there is no past for which that is worth it."""
+        room = self.gauge.room(limit, upcoming)
+        past, least = self._past_and_least(room, focus)
+        if not least:
+            return None
+        plan, following = self._values().get("plan"), self._conversation.messages[len(past) :]
+        summary = await self._summariser.summarise(
+            model,
+            past,
+            record_bytes=self.gauge.bytes_in(_RECORD * window),
+            summary_bytes=room.summary,
+            focus=focus,
+        )
+        by = compacted(past, summary, room, following=following, plan=plan, focus=focus)
+        if bytes_of(by) >= bytes_of(past):
+            raise ConversationError("the summary is no shorter than what it would stand for")
+        done = await self._put("summary", past, by, upcoming, focus=focus)
+        self._told = False
+        return done
+
+    def _past_and_least(
+        self, room: SummaryRoom, focus: str | None
+    ) -> tuple[Sequence[Message], Sequence[Message]]:
+        """The past that a summary may stand for, and what would stand in its place without any; nothing where
+        that is not worth it."""
+        messages = self._conversation.messages
+        past = messages[: cut_before(messages, room.tail)]
+        plan, following = self._values().get("plan"), messages[len(past) :]
+        least = compacted(past, "", room, following=following, plan=plan, focus=focus)
+        if not any(isinstance(m, AssistantMessage) for m in past) or 2 * bytes_of(least) > bytes_of(past):
+            return past, ()
+        return past, least
+
+    async def _put(
+        self,
+        what: Literal["outputs", "summary"],
+        past: Sequence[Message],
+        by: Sequence[Message],
+        upcoming: Message | None,
+        *,
+        focus: str | None = None,
+        blobs: Sequence[str] = (),
+    ) -> ConversationCompacted:
+        """Record that `by` stands in place of `past`, then make it so. What was recorded happens, also when the
+        task is cancelled meanwhile."""
+        messages = self._conversation.messages
+        if len(messages) < len(past) or any(now is not then for now, then in zip(messages, past, strict=False)):
+            raise ConversationError("the conversation changed while room was being made in it")
+        after = Conversation(messages)
+        after.compact(len(past), by)
+        event = ConversationCompacted(
+            what=what,
+            replaced=len(past),
+            by=tuple(by),
+            tokens_before=self.gauge.tokens(upcoming),
+            tokens_after=self.gauge.tokens_with(after.messages, upcoming),
+            focus=focus or None,
+            blobs=tuple(blobs),
+        )
+        try:
+            await self._events.record(event)
+        finally:
+            self._conversation.compact(len(past), by)
+        return event
+
+    async def _tell(self, trouble: str) -> None:
+        if not self._told:
+            self._told = True
+            await self._events.record(ErrorOccurred(message=trouble))

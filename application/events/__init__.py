@@ -1,0 +1,1 @@
+"""The one way events leave a run."""

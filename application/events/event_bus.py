@@ -1,0 +1,140 @@
+"""Carries every event: first onto the record, then to those who watch, in the order in which they happened."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from application.cancellation import outcome
+from application.ports import Ledger, Observer
+from domain.errors import LedgerError
+from domain.events.event import ErrorOccurred, Event
+from domain.events.masking import SecretMask
+from domain.events.stream_masking import StreamMask
+from domain.sessions.past_session import LedgerRecord
+from domain.sessions.replay import Replay
+from domain.sessions.state import SessionState
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False, slots=True)
+class _Leaving:
+    """An event, masked, on its way to those who watch; `ready` once it is on record or never will be."""
+
+    event: Event
+    ready: bool
+    kept: asyncio.Task[LedgerError | None] | None = None
+
+
+class EventStream:
+    """The one way an event leaves the run.
+
+    `announce`, `record` and `note` are for durable events; `show` is for ephemeral ones. Whatever is kept or
+    shown goes through the `mask` first. Observers hear of an event once it is on record, and after all that
+    happened before it; one that fails is logged and can never fail the run. Without a ledger nothing outlives
+    the process.
+    """
+
+    def __init__(
+        self,
+        observers: Sequence[Observer],
+        *,
+        ledger: Ledger | None = None,
+        mask: SecretMask | None = None,
+        past: Sequence[LedgerRecord] = (),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._observers = tuple(observers)
+        self._ledger = ledger
+        self._mask = mask
+        self._stream = StreamMask(mask) if mask is not None else None
+        self._clock = clock
+        self._replay = Replay()
+        self._trouble_told = ""
+        self._leaving: deque[_Leaving] = deque()
+        for record in past:
+            if record.event is not None:
+                self._replay.apply(record.event, record.at_ms)
+
+    @property
+    def state(self) -> SessionState:
+        """The session as everything that happened so far has left it."""
+        return self._replay.state
+
+    def hide(self, text: str) -> str:
+        """The text without the secrets that are known so far."""
+        return text if self._mask is None else self._mask.text(text)
+
+    async def announce(self, event: Event, *, urgent: bool = False) -> None:
+        """Put on record what is about to happen. Raises LedgerError where that fails: it must not happen then.
+
+        `urgent`: the record must survive a loss of power as well.
+        """
+        if (kept := self._keep(event, urgent=urgent)) and (trouble := await outcome(kept)):
+            raise trouble
+
+    async def record(self, event: Event) -> None:
+        """Put on record what has happened. Where that fails it is told, once until it works again."""
+        if kept := self._keep(event, complain=True):
+            await outcome(kept)
+
+    def note(self, event: Event) -> None:
+        """Record it too, without waiting: whatever is announced or recorded next waits for it as well."""
+        self._keep(event, complain=True)
+
+    def show(self, event: Event) -> None:
+        """Tell the observers of an event that nothing depends on."""
+        shown = (event,) if self._stream is None else self._stream.push(event)
+        self._leaving += (_Leaving(each, ready=True) for each in shown)
+        self._tell()
+
+    def _keep(
+        self, event: Event, *, urgent: bool = False, complain: bool = False
+    ) -> asyncio.Task[LedgerError | None] | None:
+        """Have the event in the state and on its way onto the ledger, if there is one, behind all before it."""
+        masked = event if self._mask is None else self._mask.event(event)
+        self._replay.apply(event, int(self._clock() * 1000))
+        held_back = () if self._stream is None else self._stream.flush()
+        leaving = _Leaving(masked, ready=self._ledger is None)
+        self._leaving += (*(_Leaving(each, ready=True) for each in held_back), leaving)
+        if self._ledger is not None:
+            leaving.kept = asyncio.create_task(self._append(self._ledger, leaving, urgent, complain))
+        self._tell()
+        return leaving.kept
+
+    async def _append(
+        self, ledger: Ledger, leaving: _Leaving, urgent: bool, complain: bool
+    ) -> LedgerError | None:
+        """The trouble if it could not be written."""
+        trouble: LedgerError | None = None
+        try:
+            await ledger.append(leaving.event, urgent=urgent)
+            self._trouble_told = ""
+        except LedgerError as error:
+            trouble = error
+        except BaseException:
+            self._leaving.remove(leaving)  # what comes after it is not held up
+            raise
+        if trouble is not None and leaving.event == ErrorOccurred(message=str(trouble)):
+            self._leaving.remove(leaving)  # the same is told once
+        leaving.ready = True
+        self._tell()
+        if complain and trouble is not None and self._trouble_told != str(trouble):
+            self._trouble_told = str(trouble)
+            self.show(ErrorOccurred(message=self._trouble_told))
+        return trouble
+
+    def _tell(self) -> None:
+        """Tell of everything before which nothing is on its way."""
+        while self._leaving and self._leaving[0].ready:
+            shown = self._leaving.popleft().event
+            for observer in self._observers:
+                try:
+                    observer.notify(shown)
+                except Exception as error:  # noqa: BLE001 - a screen that breaks must not stop the work behind it
+                    _log.error("an observer failed on %s", shown.type, exc_info=error)

@@ -1,0 +1,31 @@
+"""What a session tells while an answer arrives, as events of the run."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from domain.conversation import stream
+from domain.events import event as events
+
+
+def event_of(told: stream.StreamEvent) -> events.Event | None:
+    """The event to show for it; None where the run itself announces the same fact when it is recorded."""
+    match told:
+        case stream.Delta(text):
+            return events.TextDelta(text=text)
+        case stream.ReasoningDelta(text):
+            return events.ReasoningDelta(text=text)
+        case stream.ToolCallDelta(index=index, id=id_, name=name, arguments_delta=delta):
+            return events.ToolCallDelta(index=index, id=id_, name=name, arguments_delta=delta)
+        case stream.RetryScheduled():
+            return events.RetryScheduled(
+                attempt=told.attempt,
+                delay_secs=told.delay_secs,
+                reason=told.reason,
+                attempts=told.attempts,
+                kind=told.kind,
+            )
+        case stream.Completed() | stream.CompletedResponse() | stream.Error():
+            return None
+        case _:
+            assert_never(told)

@@ -1,0 +1,78 @@
+"""What a session's records tell, in order, as every readable form of it shows it.
+
+All texts here are without secrets and safe to draw (`domain.text.printable`). They still have to be
+escaped for the syntax they are put into. Those called lines hold no line feed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnHead:
+    """A turn begins. `number` counts from 1; an empty `prompt`: it goes on with the turn before.
+
+    `taken_back`: the person took it back later, and the conversation went on without it.
+    """
+
+    number: int
+    at: str
+    prompt: str
+    taken_back: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a model answered. `model` is a line."""
+
+    model: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """What a model let be read of its reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallCard:
+    """One call, from what was asked for to what came back.
+
+    `tool`, `outcome`, `decision` and `history` are lines. `arguments` are JSON; `ran_with` are those it ran
+    with, where they are others. `output` is None where none was recorded, `duration_secs` where it did not run
+    to its end.
+    """
+
+    tool: str
+    arguments: str
+    ran_with: str | None = None
+    diff: str | None = None
+    outcome: str
+    decision: str
+    duration_secs: float | None = None
+    output: str | None = None
+    history: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A sentence about the session itself, on one line, with the text it is about, if any."""
+
+    line: str
+    body: str = ""
+
+
+Entry: TypeAlias = TurnHead | Said | Thought | CallCard | Remark
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """A session: its title, facts about it as label and value, and what happened. Title and facts are lines."""
+
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    entries: tuple[Entry, ...]

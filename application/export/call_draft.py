@@ -1,0 +1,83 @@
+"""One call while its records are read: what they tell of it, piece by piece."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from application.export.account import CallCard
+from application.export.masked_json import masked
+from application.export.wording import DECISIONS, NO_OUTCOME, OUTCOMES
+from domain.calls.tool import ToolResultMessage
+from domain.events.event import CallFinished, CallStarted, ReviewRequested
+from domain.text.json_value import JsonObject
+from domain.text.printable import printable
+
+_UNDECIDED = "nothing is on record about it"
+
+
+@dataclass(slots=True, kw_only=True)
+class CallDraft:
+    """What is known of a call so far. `mask` takes secrets out of a text."""
+
+    call_id: str
+    tool: str
+    arguments: JsonObject
+    mask: Callable[[str], str]
+    decision: str = _UNDECIDED
+    outcome: str = NO_OUTCOME
+    duration_secs: float | None = None
+    history: list[str] = field(default_factory=list)
+    _ran_with: JsonObject | None = None
+    _diff: str | None = None
+    _output: str | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether its end is on record."""
+        return self._output is not None
+
+    def reviewed(self, event: ReviewRequested) -> None:
+        """It was put to review: with this diff, if it is an edit."""
+        self._diff = event.packet.seal.diff or self._diff
+
+    def started(self, event: CallStarted) -> None:
+        """It began to run, perhaps with other arguments than the model's."""
+        self._diff = event.diff or self._diff
+        if event.arguments != self.arguments:
+            self._ran_with = event.arguments
+
+    def finished(self, event: CallFinished) -> None:
+        """It ended."""
+        self.outcome, self.decision = OUTCOMES[event.outcome], DECISIONS[event.decision]
+        self.duration_secs, self._output = event.duration_secs, event.output
+
+    def answered(self, result: ToolResultMessage) -> None:
+        """This is what the model read; it counts where no end of the call is on record."""
+        self._output = result.output
+        self.outcome = f"{NO_OUTCOME}; the model was told of it"
+
+    def card(self) -> CallCard:
+        """The call as it is shown."""
+        return CallCard(
+            tool=self._line(self.tool),
+            arguments=self._json(self.arguments),
+            ran_with=None if self._ran_with is None else self._json(self._ran_with),
+            diff=None if self._diff is None else printable(self.mask(self._diff)),
+            outcome=self.outcome,
+            decision=self.decision,
+            duration_secs=self.duration_secs,
+            output=None if self._output is None else self._seen(self._output),
+            history=tuple(map(self._line, self.history)),
+        )
+
+    def _seen(self, output: str) -> str:
+        """Secrets are hidden in what is left without terminal sequences, which may have taken them apart."""
+        return printable(self.mask(printable(output, strip_ansi=True)))
+
+    def _line(self, text: str) -> str:
+        return printable(self.mask(text), newlines=False)
+
+    def _json(self, arguments: JsonObject) -> str:
+        return printable(json.dumps(masked(arguments, self.mask), ensure_ascii=False, indent=2))

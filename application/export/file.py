@@ -1,0 +1,50 @@
+"""An export as a file: its name chooses the form."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from domain.errors import ConfigError
+
+if TYPE_CHECKING:
+    from quorum.options import ExportFormat
+    from tui.agent.port import Agent
+
+_FORMS: dict[str, ExportFormat] = {".md": "md", ".json": "json", ".html": "html", ".jsonl": "canonical"}
+
+
+async def export_to(file: str, agent: Agent, folder: Path) -> Path:
+    """Write all of the agent's session into this file; without a name into one of its own in the folder.
+
+    Raises ConfigError for a name that chooses no form, LedgerError, and OSError where the file cannot be made:
+    one that is there is not overwritten.
+    """
+    target = _target(file or f"quorum-{agent.session_id}.md", folder)
+    if (form := _FORMS.get(target.suffix)) is None:
+        raise ConfigError(f"{target.name} should end in {', '.join(_FORMS)}: that chooses the form")
+    archive = agent.archive
+    summary, records = await archive.find(agent.session_id), await archive.read(agent.session_id)
+
+    def write() -> None:
+        from application.export.formats import exported
+
+        content = exported(form, summary, records, agent.hide)
+        with os.fdopen(
+            os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+        ) as out:
+            out.write(content)
+
+    await asyncio.to_thread(write)
+    return target
+
+
+def _target(name: str, folder: Path) -> Path:
+    if "\0" in name:
+        raise ConfigError(f"{name!r} can be no file's name")
+    try:
+        return folder / Path(name).expanduser()
+    except RuntimeError as error:
+        raise ConfigError(f"{name} names no file: {error}") from error

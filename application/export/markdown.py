@@ -1,0 +1,79 @@
+"""An account as Markdown. Whatever a model, a tool or a file wrote stands in code, where nothing is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from application.export.account import Account, CallCard, Entry, Remark, Said, Thought, TurnHead
+from application.export.wording import seconds
+
+_TICKS = re.compile("`+")
+
+
+def markdown(account: Account) -> str:
+    """The whole account."""
+    return "\n\n".join(_blocks(account)) + "\n"
+
+
+def _blocks(account: Account) -> Iterator[str]:
+    yield f"# {_code(account.title)}"
+    yield "\n".join(f"- {label}: {_code(value)}" for label, value in account.facts)
+    for entry in account.entries:
+        yield from _entry(entry)
+
+
+def _entry(entry: Entry) -> Iterator[str]:
+    match entry:
+        case TurnHead():
+            yield f"## Turn {entry.number} · {entry.at}{' · taken back later' if entry.taken_back else ''}"
+            yield _fenced(entry.prompt) if entry.prompt else "It goes on with the turn before."
+        case Said():
+            yield f"### The answer of {_code(entry.model)}"
+            yield _fenced(entry.text, "markdown")
+        case Thought(text):
+            yield "### Reasoning"
+            yield _fenced(text)
+        case CallCard():
+            yield from _card(entry)
+        case Remark(line, body):
+            yield f"> {_code(line)}"
+            if body:
+                yield _fenced(body)
+
+
+def _card(card: CallCard) -> Iterator[str]:
+    ran = f" · {took}" if (took := seconds(card.duration_secs)) else ""
+    yield f"### Call of {_code(card.tool)}"
+    yield "\n".join(
+        (
+            f"- outcome: {_code(card.outcome)}{ran}",
+            f"- decision: {_code(card.decision)}",
+            *(f"- {_code(line)}" for line in card.history),
+        )
+    )
+    yield _fenced(card.arguments, "json")
+    if card.ran_with is not None:
+        yield "It ran with:"
+        yield _fenced(card.ran_with, "json")
+    if card.diff is not None:
+        yield _fenced(card.diff, "diff")
+    if card.output is not None:
+        yield "Output:"
+        yield _fenced(card.output)
+
+
+def _fenced(text: str, language: str = "") -> str:
+    """A block of code whose fence is longer than any row of backticks in it."""
+    fence = "`" * max(3, _longest_row(text) + 1)
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def _code(line: str) -> str:
+    """A span of code on one line. One space on either side is taken off again by whoever reads it."""
+    fence = "`" * (_longest_row(line) + 1)
+    return f"{fence} {line.strip() or '(empty)'} {fence}" if "`" in line else f"`{line.strip() or '(empty)'}`"
+
+
+def _longest_row(text: str) -> int:
+    return max((len(row) for row in _TICKS.findall(text)), default=0)

@@ -1,0 +1,263 @@
+"""Reads the records of a session once and tells what happened as an account."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from application.export.account import Account, Entry, Remark, Said, Thought, TurnHead
+from application.export.call_draft import CallDraft
+from application.export.facts import facts_of
+from application.export.wording import (
+    amount,
+    changed,
+    concluded,
+    decided,
+    effects,
+    moment,
+    own_ending,
+    requested,
+    rewound,
+    voted,
+)
+from domain.calls.execution import ToolExecutionContext
+from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, TextBlock
+from domain.events.event import (
+    BatchPlanned,
+    CallFinished,
+    CallStarted,
+    ConversationCompacted,
+    EffectsObserved,
+    ErrorOccurred,
+    Event,
+    FilesKept,
+    FilesRestored,
+    HookRan,
+    MessageAdded,
+    ModeChanged,
+    ModelChanged,
+    OutputStored,
+    OwnCommandFinished,
+    OwnCommandStarted,
+    QuorumConcluded,
+    ResponseCompleted,
+    ReviewDecided,
+    ReviewRequested,
+    SandboxChecked,
+    SessionFinished,
+    SessionResumed,
+    SessionRewound,
+    TurnFinished,
+    TurnStarted,
+    VoteCast,
+)
+from domain.events.report import RunReport, RunStatus
+from domain.sessions.past_session import LedgerRecord, SessionSummary
+from domain.text.printable import printable
+
+_Draft: TypeAlias = Entry | CallDraft
+
+
+def account_of(summary: SessionSummary, records: Sequence[LedgerRecord], mask: Callable[[str], str]) -> Account:
+    """What these records tell; `mask` takes secrets out of each text of them."""
+    narration = _Narration(mask)
+    for record in records:
+        narration.read(record)
+    return Account(
+        title=narration.line(summary.title or "A session without a prompt"),
+        facts=tuple((label, narration.line(value)) for label, value in facts_of(summary, records)),
+        entries=narration.entries(),
+    )
+
+
+class _Narration:
+    def __init__(self, mask: Callable[[str], str]) -> None:
+        self._mask = mask
+        self._drafts: list[_Draft] = []
+        self._turns: list[int] = []  # where in the drafts each turn begins
+        self._calls: dict[str, CallDraft] = {}  # by id, the latest call of that id
+        self._prompt: str | None = None  # of the turn, until its message has passed
+
+    def line(self, text: str) -> str:
+        return printable(self._mask(text), newlines=False)
+
+    def entries(self) -> tuple[Entry, ...]:
+        return tuple(each.card() if isinstance(each, CallDraft) else each for each in self._drafts)
+
+    def read(self, record: LedgerRecord) -> None:
+        if record.redacted:
+            self._remark(f"something was taken out of record {record.seq} later")
+        match record.event:
+            case None:
+                self._remark(f"record {record.seq} cannot be understood")
+            case TurnStarted(prompt=prompt):
+                self._turn(prompt, record.at_ms)
+            case event:
+                self._tell(event)
+
+    def _turn(self, prompt: str, at_ms: int) -> None:
+        self._turns.append(len(self._drafts))
+        self._prompt = prompt or self._prompt  # whoever goes on with a turn may have to say its prompt
+        head = TurnHead(number=len(self._turns), at=moment(at_ms), prompt=self._text(prompt))
+        self._drafts.append(head)
+
+    def _tell(self, event: Event) -> None:
+        match event:
+            case MessageAdded(message=UserMessage(text)):
+                self._added(event, text)
+            case MessageAdded(message=ToolResults(results)):
+                for result in results:
+                    call = self._calls.get(result.tool_use_id)
+                    if call is not None and not call.is_closed:
+                        call.answered(result)
+            case ResponseCompleted(response=response):
+                self._answer(response)
+            case BatchPlanned(lanes=lanes):
+                for lane in lanes:
+                    if lane.context.call_id not in self._calls:
+                        self._call(lane.context.call_id, lane.tool).arguments = lane.arguments
+            case TurnFinished(report=report):
+                self._ending(report)
+            case _:
+                self._tell_of_call(event)
+
+    def _added(self, event: MessageAdded, text: str) -> None:
+        if event.command_id is not None:
+            return  # the end of the command has told it
+        if event.steers:
+            self._remark("said into the running turn:", text)
+        elif text != self._prompt:
+            self._remark("said to the model by the program or a hook:", text)
+        self._prompt = None
+
+    def _tell_of_call(self, event: Event) -> None:
+        match event:
+            case CallStarted():
+                self._of(event.context, event.tool).started(event)
+            case CallFinished():
+                self._of(event.context, event.tool).finished(event)
+            case ReviewRequested():
+                call = self._of(event.context, event.packet.call.tool_name)
+                call.reviewed(event)
+                call.history.append(requested(event))
+            case VoteCast():
+                self._of(event.context).history.append(voted(event))
+            case QuorumConcluded():
+                self._of(event.context).history.append(concluded(event))
+            case ReviewDecided():
+                self._of(event.context).history.append(decided(event))
+            case FilesKept(files=count, complete=complete):
+                told = f"{amount(count, 'file')} kept as before it"
+                self._of(event.context).history.append(told if complete else f"{told}; not every file was seen")
+            case EffectsObserved():
+                self._of(event.context).history.extend(effects(event.effects))
+            case OutputStored(blob_id=blob, size_bytes=size):
+                told = (
+                    f"its whole output, {amount(size, 'byte')}, is stored as {blob}; the model read a summary"
+                )
+                self._of(event.context).history.append(told)
+            case HookRan():
+                self._hook(event)
+            case _:
+                self._tell_of_session(event)
+
+    def _tell_of_session(self, event: Event) -> None:
+        match event:
+            case SessionResumed(model=model, mode=mode, told=told):
+                self._remark(f"taken up again with {model} in the mode {mode.value}", "\n".join(told))
+            case SessionFinished():
+                self._remark("the session was closed")
+            case OwnCommandStarted(command=command, told=told_to_model):
+                kept = "" if told_to_model else ", kept from the model"
+                self._remark(f"the person ran a command of their own{kept}:", command)
+            case OwnCommandFinished():
+                self._remark(own_ending(event), event.output)
+            case ConversationCompacted():
+                self._compacted(event)
+            case FilesRestored(changes=changes):
+                names = "\n".join(changed(change) for change in changes)
+                self._remark(f"{amount(len(changes), 'file')} given back as before:", names)
+            case SessionRewound():
+                self._rewound(event)
+            case SandboxChecked(told=told):
+                self._remark(told)
+            case ModeChanged(mode=mode):
+                self._remark(f"the mode is {mode.value} from here on")
+            case ModelChanged(model=model):
+                self._remark(f"the model is {model} from here on")
+            case ErrorOccurred(message=message):
+                self._remark(f"error: {message}")
+            case _:
+                return  # what is told by the facts, or by other events
+
+    def _answer(self, response: LlmResponse) -> None:
+        self._prompt = None
+        for block in response.content:
+            match block:
+                case TextBlock(text) if text.strip():
+                    self._drafts.append(Said(model=self.line(response.model), text=self._text(text)))
+                case ReasoningBlock(text=text) if text.strip():
+                    self._drafts.append(Thought(self._text(text)))
+                case OpaqueBlock(provider=provider):
+                    self._remark(f"a block of {provider}'s own kind, kept but not read")
+                case _:
+                    continue
+        for call in response.tool_calls():
+            self._call(call.native_id, call.tool_name).arguments = call.arguments
+        if response.stop_reason.kind not in (StopKind.END_TURN, StopKind.TOOL_USE):
+            self._remark(f"the answer stopped there: {response.stop_reason}")
+
+    def _call(self, call_id: str, tool: str) -> CallDraft:
+        draft = CallDraft(call_id=call_id, tool=tool, arguments={}, mask=self._mask)
+        self._calls[call_id] = draft
+        self._drafts.append(draft)
+        return draft
+
+    def _of(self, context: ToolExecutionContext, tool: str = "a call") -> CallDraft:
+        return self._calls.get(context.call_id) or self._call(context.call_id, tool)
+
+    def _hook(self, event: HookRan) -> None:
+        reason = f": {event.reason}" if event.reason else ""
+        edited = "; it changed what it was given" if event.edited is not None else ""
+        told = f"hook {event.hook} at {event.point.value} answered {event.answer}{reason}{edited}"
+        if event.context is None:
+            self._remark(told)
+        else:
+            self._of(event.context).history.append(told)
+
+    def _compacted(self, event: ConversationCompacted) -> None:
+        what = "the outputs of tools were shortened" if event.what == "outputs" else "it gave way to a summary"
+        focus = f"; to keep in view: {event.focus}" if event.focus else ""
+        tokens = f"{event.tokens_before:,} tokens before, {event.tokens_after:,} after"
+        body = "\n\n".join(filter(None, map(_said, event.by))) if event.what == "summary" else ""
+        self._remark(f"the conversation was compacted: {what} ({tokens}{focus})", body)
+
+    def _rewound(self, event: SessionRewound) -> None:
+        if event.conversation:
+            for place in self._turns[max(event.turn, 0) :]:
+                if isinstance(head := self._drafts[place], TurnHead):
+                    self._drafts[place] = replace(head, taken_back=True)
+        self._remark(rewound(event))
+
+    def _ending(self, report: RunReport) -> None:
+        if report.status is not RunStatus.COMPLETED:
+            why = report.error or report.stop_reason
+            self._remark(f"the turn ended: {report.status.value}{f' ({why})' if why else ''}")
+
+    def _remark(self, line: str, body: str = "") -> None:
+        self._drafts.append(Remark(self.line(line), self._text(body)))
+
+    def _text(self, text: str) -> str:
+        return printable(self._mask(text))
+
+
+def _said(message: Message) -> str:
+    match message:
+        case UserMessage(text):
+            return text
+        case AssistantMessage(response):
+            return response.text_content()
+        case ToolResults():
+            return ""

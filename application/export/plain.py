@@ -1,0 +1,68 @@
+"""An account as plain text for a terminal, long texts cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from application.export.account import Account, CallCard, Entry, Remark, Said, Thought, TurnHead
+from application.export.wording import amount, seconds
+
+_KEPT_LINES = 12  # of arguments, diffs and outputs
+_KEPT_CHARS = 400  # of each of these lines
+_INDENT = "    "
+
+
+def plain(account: Account) -> str:
+    """The whole account."""
+    return "\n".join(_lines(account)) + "\n"
+
+
+def _lines(account: Account) -> Iterator[str]:
+    yield account.title
+    yield ""
+    width = max(len(label) for label, _ in account.facts)
+    yield from (f"{label + ':':{width + 1}} {value}" for label, value in account.facts)
+    for entry in account.entries:
+        yield ""
+        yield from _entry(entry)
+
+
+def _entry(entry: Entry) -> Iterator[str]:
+    match entry:
+        case TurnHead():
+            yield f"── Turn {entry.number} · {entry.at}{' · taken back later' if entry.taken_back else ''}"
+            yield from (f"> {line}" for line in (entry.prompt or "(goes on)").split("\n"))
+        case Said(text=text):
+            yield text.rstrip()
+        case Thought(text):
+            yield from _folded("reasoning", text)
+        case CallCard():
+            yield from _card(entry)
+        case Remark(line, body):
+            yield f"· {line}"
+            if body:
+                yield from _folded("", body)
+
+
+def _card(card: CallCard) -> Iterator[str]:
+    ran = f" · {took}" if (took := seconds(card.duration_secs)) else ""
+    yield f"● {card.tool} · {card.outcome}{ran} · {card.decision}"
+    yield from (f"  · {line}" for line in card.history)
+    yield from _folded("arguments", card.arguments)
+    if card.ran_with is not None:
+        yield from _folded("ran with", card.ran_with)
+    if card.diff is not None:
+        yield from _folded("diff", card.diff)
+    if card.output is not None:
+        yield from _folded("output", card.output)
+
+
+def _folded(label: str, text: str) -> Iterator[str]:
+    """The first lines of a text, and how many more there are."""
+    if label:
+        yield f"  {label}:"
+    lines = text.rstrip().split("\n")
+    for line in lines[:_KEPT_LINES]:
+        yield _INDENT + (line if len(line) <= _KEPT_CHARS else line[:_KEPT_CHARS] + "…")
+    if (more := len(lines) - _KEPT_LINES) > 0:
+        yield f"{_INDENT}… {amount(more, 'more line')}"

@@ -1,0 +1,62 @@
+"""Sessions as JSON: one in a list, and one with all its records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from application.export.masked_json import masked
+from domain.sessions.past_session import LedgerRecord, SessionSummary
+from domain.text.json_value import JsonValue
+
+_JSON_VERSION = 1
+
+
+def json_text(summary: SessionSummary, records: Sequence[LedgerRecord], mask: Callable[[str], str]) -> str:
+    """Every record with its event, as the stream of a run prints it, in one object."""
+    whole: dict[str, JsonValue] = {
+        "type": "quorum_session",
+        "v": _JSON_VERSION,
+        "session": summary_json(summary),
+        "records": [_record(record) for record in records],
+    }
+    return ascii_json(masked(whole, mask), indent=1) + "\n"
+
+
+def summary_json(summary: SessionSummary) -> dict[str, JsonValue]:
+    """A session as an object of JSON. Times are milliseconds since 1970, UTC."""
+    return {
+        "id": summary.id,
+        "title": summary.title,
+        "cwd": summary.cwd,
+        "model": summary.model,
+        "started_ms": summary.started_ms,
+        "updated_ms": summary.updated_ms,
+        "turns": summary.turns,
+        "records": summary.records,
+        "cost_usd": None if summary.cost_usd is None else float(summary.cost_usd),
+        "parent": summary.parent,
+        "open_in": summary.open_in,
+    }
+
+
+def masked_lines(lines: str, mask: Callable[[str], str]) -> str:
+    """JSON lines with every text of them masked."""
+    return "".join(ascii_json(masked(json.loads(line), mask)) + "\n" for line in lines.splitlines())
+
+
+def ascii_json(value: JsonValue, *, indent: int | None = None) -> str:
+    """JSON in which every character that could act on a terminal is an escape; on one line without `indent`."""
+    separators = (",", ":") if indent is None else None
+    return json.dumps(value, indent=indent, separators=separators)
+
+
+def _record(record: LedgerRecord) -> dict[str, JsonValue]:
+    from domain.events.json_form import event_to_json  # a list has no need of it
+
+    return {
+        "seq": record.seq,
+        "at_ms": record.at_ms,
+        "redacted": record.redacted,
+        "event": None if record.event is None else event_to_json(record.event),
+    }

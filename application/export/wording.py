@@ -1,0 +1,127 @@
+"""The sentences of an account: plain words for labels, times, amounts and files."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from decimal import Decimal
+
+from domain.calls.effects import Effects, FileChange
+from domain.calls.execution import Outcome
+from domain.conversation.response import Usage
+from domain.events.event import (
+    OwnCommandFinished,
+    QuorumConcluded,
+    ReviewDecided,
+    ReviewRequested,
+    SessionRewound,
+    VoteCast,
+)
+from domain.review.questions import DecisionLabel
+
+DECISIONS: Mapping[DecisionLabel, str] = {
+    DecisionLabel.ALLOWED: "allowed without asking a person",
+    DecisionLabel.APPROVED: "approved by a person",
+    DecisionLabel.EDITED: "edited and approved by a person",
+    DecisionLabel.REJECTED: "rejected by a person",
+    DecisionLabel.DENIED: "denied by a rule or the mode",
+    DecisionLabel.NEEDS_APPROVAL: "withheld: nobody was there to approve it",
+    DecisionLabel.NONE: "nothing was decided about it",
+}
+OUTCOMES: Mapping[Outcome, str] = {
+    Outcome.OK: "ok",
+    Outcome.ERROR: "error",
+    Outcome.REJECTED: "rejected",
+    Outcome.SKIPPED: "skipped",
+    Outcome.CANCELLED: "cancelled",
+    Outcome.NOT_RUN: "not run",
+    Outcome.UNKNOWN: "unknown: the process ended while it ran",
+}
+NO_OUTCOME = "no end on record"
+
+
+def moment(at_ms: int) -> str:
+    """A time in milliseconds since 1970 as a date and a time of day, UTC."""
+    try:
+        at = datetime.datetime.fromtimestamp(at_ms / 1000, datetime.UTC)
+    except (OverflowError, ValueError, OSError):
+        return "at an impossible time"
+    return at.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def seconds(duration: float | None) -> str:
+    """How long a call ran; empty where that is not known."""
+    return "" if duration is None else f"{duration:,.2f} s"
+
+
+def amount(count: int, noun: str) -> str:
+    """A count with its noun."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def tokens(usage: Usage) -> str:
+    """What was sent and what was answered."""
+    cached = f" ({usage.cache_read:,} from the cache)" if usage.cache_read else ""
+    return f"{usage.input + usage.cache_read + usage.cache_write:,} in{cached}, {usage.output:,} out"
+
+
+def money(cost_usd: Decimal | None, *, complete: bool) -> str:
+    """What is known of the cost."""
+    if cost_usd is None:
+        return "not known"
+    return (
+        f"${cost_usd:,.4f}"
+        if complete
+        else f"at least ${cost_usd:,.4f}; the price of some requests is not known"
+    )
+
+
+def requested(event: ReviewRequested) -> str:
+    """That a call was put to review, why, and which bytes."""
+    why = "; ".join(event.reasons) or "no reason given"
+    return f"put to review: {why} (packet sha256 {event.digest})"
+
+
+def own_ending(event: OwnCommandFinished) -> str:
+    """How a command of the person's ended, and that what follows is what it printed."""
+    exited = f", exit code {event.exit_code}" if event.exit_code is not None else ""
+    stored = f"; its whole output is stored as {event.blob_id}" if event.blob_id is not None else ""
+    ended = f"their command ended: {OUTCOMES[event.outcome]}{exited}, {seconds(event.duration_secs)}{stored}"
+    return "; ".join([ended, *event.remarks]) + ("; it printed:" if event.output.strip() else "")
+
+
+def voted(event: VoteCast) -> str:
+    """One vote with its reason."""
+    sure = "" if event.confidence is None else f" ({event.confidence:.0%} sure)"
+    objection = f"; it objects to: {event.objection}" if event.objection else ""
+    return f"{event.reviewer} voted {event.verdict}{sure}: {event.reason or 'no reason given'}{objection}"
+
+
+def concluded(event: QuorumConcluded) -> str:
+    """What the votes came to."""
+    votes = ", ".join(f"{vote.model} {vote.verdict}" for vote in event.votes) or "no votes"
+    return f"the models, by the rule {event.rule}: {event.verdict} ({votes}; packet sha256 {event.digest})"
+
+
+def decided(event: ReviewDecided) -> str:
+    """How a review ended, and over which bytes."""
+    reason = f": {event.reason}" if event.reason else ""
+    return f"{DECISIONS[event.decision]}{reason} (packet sha256 {event.digest})"
+
+
+def changed(change: FileChange) -> str:
+    """What became of one file."""
+    return f"{change.kind.value} {change.path}"
+
+
+def effects(seen: Effects) -> tuple[str, ...]:
+    """What became of the files while a call ran."""
+    told = tuple(f"{changed(c)}{'' if c.declared else ', which it had not declared'}" for c in seen.changes)
+    return told if seen.complete else (*told, "not every change of files could be seen")
+
+
+def rewound(event: SessionRewound) -> str:
+    """What was taken back, from which turn on."""
+    what = {(True, True): "the conversation and the files", (True, False): "the conversation"}
+    told = what.get((event.conversation, event.files), "the files" if event.files else "nothing")
+    return f"taken back: {told} from turn {event.turn + 1} on"

@@ -1,0 +1,153 @@
+"""Puts questions to the person with their secrets hidden, and takes the answers back as they are meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import cycle, repeat
+
+from application.ports import Person, ReviewDesk
+from domain.calls.packet import ReviewPacket
+from domain.events.masking import MaskedPacket, SecretMask
+from domain.review.ballot import Ballot, Tally
+from domain.review.questions import Edit, Reject, ReviewAnswer, ReviewRequest, RulePreview
+from domain.secrets.patterns import MASK, mask_of
+from domain.sessions.trust import TrustQuestion
+from domain.text.json_value import JsonValue
+
+_AMBIGUOUS = (
+    "the edit left out one of several hidden values, and which one cannot be told; say what to change instead"
+)
+
+
+class MaskedPerson:
+    """Implements `Person` in front of another one, who sees no secret of a call.
+
+    Digests stay those of the real bytes, so that an approval is one of what runs. In edited arguments what was
+    hidden is put back. No rule is proposed that would hold a secret: rules are kept in a file.
+    """
+
+    def __init__(self, person: Person, mask: SecretMask) -> None:
+        self._person = person
+        self._mask = mask
+
+    @property
+    def is_there(self) -> bool:
+        """Whether anybody could answer."""
+        return self._person.is_there
+
+    async def review(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
+        """Ask about one sealed call. Cancelled, the question is taken off the screen."""
+        shown = self._shown(request)
+        answer = await self._person.review(shown, _MaskedDesk(desk, self._mask))
+        if isinstance(answer, Edit) and isinstance(shown.packet, MaskedPacket):
+            return _meant(answer, shown.packet, request.packet, self._mask.in_review)
+        return answer
+
+    async def trust(self, question: TrustQuestion) -> bool:
+        """Ask whether to trust a project's file."""
+        return await self._person.trust(question)
+
+    def _shown(self, request: ReviewRequest) -> ReviewRequest:
+        return replace(
+            request,
+            packet=self._mask.packet(request.packet),
+            reasons=tuple(map(self._mask.text, request.reasons)),
+            following=tuple(map(self._mask.packet, request.following)),
+            proposals=tuple(rule for rule in request.proposals if self._mask.text(rule) is rule),
+        )
+
+
+class _MaskedDesk:
+    """What lies on the desk, with the secrets hidden that a reviewer quotes."""
+
+    def __init__(self, desk: ReviewDesk, mask: SecretMask) -> None:
+        self._desk = desk
+        self._mask = mask
+
+    @property
+    def reviewers(self) -> tuple[str, ...]:
+        """The models asked about this packet."""
+        return self._desk.reviewers
+
+    @property
+    def independent(self) -> bool:
+        """Whether the reviewers come from more than one family of models."""
+        return self._desk.independent
+
+    @property
+    def ballots(self) -> tuple[Ballot, ...]:
+        """What they have said so far, in the order it came."""
+        hide = self._mask.text
+        return tuple(
+            replace(
+                ballot,
+                reason=hide(ballot.reason),
+                objection=None if ballot.objection is None else hide(ballot.objection),
+            )
+            for ballot in self._desk.ballots
+        )
+
+    @property
+    def tally(self) -> Tally:
+        """What that comes to."""
+        return self._desk.tally
+
+    def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
+        """Have `watcher` called after each vote; calling the answer ends that."""
+        return self._desk.watch(watcher)
+
+    def preview(self, rule: str) -> RulePreview:
+        """What this rule, as text, would do."""
+        return self._desk.preview(rule)
+
+
+def _meant(answer: Edit, shown: ReviewPacket, real: ReviewPacket, mask: SecretMask) -> Edit | Reject:
+    """The edit with what was hidden in its place again."""
+    masked, originals = [*_texts(shown.call.arguments)], [*_texts(real.call.arguments)]
+    if len(masked) != len(originals):
+        return Reject(_AMBIGUOUS)
+    behind: dict[str, list[str]] = {}
+    for text, original in zip(masked, originals, strict=True):
+        if text != original:
+            for word, value in _hidden_in(text, original, mask):
+                behind.setdefault(word, []).append(value)
+    left = [found for text in _texts(answer.arguments) for found in MASK.findall(text)]
+    if any(len(set(values)) > 1 and left.count(word) != len(values) for word, values in behind.items()):
+        return Reject(_AMBIGUOUS)
+    values_of = {word: cycle(values) for word, values in behind.items()}
+
+    def restored(value: JsonValue) -> JsonValue:
+        match value:
+            case str():
+                return MASK.sub(lambda found: next(values_of.get(found[0], repeat(found[0]))), value)
+            case Mapping():
+                return {str(restored(key)): restored(item) for key, item in value.items()}
+            case list() | tuple():
+                return [restored(item) for item in value]
+            case _:
+                return value
+
+    return Edit({str(restored(key)): restored(item) for key, item in answer.arguments.items()})
+
+
+def _hidden_in(text: str, original: str, mask: SecretMask) -> Iterator[tuple[str, str]]:
+    """Each mask of a text, and what it hides; a text that is hidden for its name's sake is hidden whole."""
+    spans = mask.spans(original)
+    if not spans:
+        yield text, original
+    for span in spans:
+        yield mask_of(span.word), original[span.start : span.end]
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for key, item in value.items():
+                yield key
+                yield from _texts(item)
+        case list() | tuple():
+            for item in value:
+                yield from _texts(item)

@@ -1,0 +1,187 @@
+"""Review: the one decision, the votes of the models, and the questions to the person, one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from decimal import Decimal
+
+from application.events.event_bus import EventStream
+from application.ports import Person, ReviewDesk
+from application.review.review_context import OpenDesk
+from application.review.rule_book import RuleBook
+from application.review.vote_feed import VoteFeed
+from application.review.voting import Voting
+from domain.calls.packet import ReviewPacket
+from domain.conversation.response import Usage
+from domain.errors import QuorumError
+from domain.events.event import ErrorOccurred, ModeChanged, ReviewRequested
+from domain.review.ballot import Tally, are_independent
+from domain.review.decision import Decision, decide
+from domain.review.guards import GuardSettings, objections
+from domain.review.mode import Mode
+from domain.review.path_policy import PathPolicy
+from domain.review.permissions import Subject
+from domain.review.questions import ReviewAnswer, ReviewRequest, RuleScope
+from domain.review.quorum_result import QuorumConcluded
+
+_MODES_WITH_ADVICE = frozenset({Mode.ASK, Mode.QUORUM})
+
+
+class Review:
+    """Decides by rules, guards, paths, mode and votes; asks the person where that leaves a question open."""
+
+    def __init__(
+        self,
+        *,
+        person: Person,
+        paths: PathPolicy,
+        mode: Mode,
+        events: EventStream,
+        rules: RuleBook,
+        voting: Voting,
+        guards: GuardSettings | None = None,
+    ) -> None:
+        self._person = person
+        self._paths = paths
+        self._mode = mode
+        self._events = events
+        self._rules = rules
+        self._voting = voting
+        self._guards = guards or GuardSettings()
+        self._turn = _TurnByIndex()
+
+    @property
+    def mode(self) -> Mode:
+        """The mode in force for decisions from now on."""
+        return self._mode
+
+    async def set_mode(self, mode: Mode) -> None:
+        """Choose another mode. A question already on the screen stays there."""
+        if mode is not self._mode:
+            self._mode = mode
+            await self._events.record(ModeChanged(mode=mode))
+
+    def decide(self, subject: Subject, votes: Tally | None = None) -> Decision:
+        """Whether a call may run now."""
+        objected = objections(
+            subject.arguments, subject.access, subject.command, paths=self._paths, settings=self._guards
+        )
+        return decide(
+            subject,
+            mode=self._mode,
+            paths=self._paths,
+            rules=self._rules.rules,
+            objections=objected,
+            votes=votes,
+        )
+
+    def note(self, subject: Subject) -> None:
+        """Remember a call, to tell later what a new rule would have covered."""
+        self._rules.note(subject)
+
+    # ---------------------------------------------------------------- votes
+
+    def votes_decide(self, decision: Decision) -> bool:
+        """Whether the models could let a call run that would have to be asked about otherwise."""
+        return decision.by_mode and self._mode is Mode.QUORUM and bool(self._voting.policy.reviewers)
+
+    def feed(self, subject: Subject, *, as_advice: bool) -> VoteFeed:
+        """Where votes about one call come in.
+
+        As advice they are gathered only where a person reads them. What touches a sensitive file is put to no
+        model: its packet holds what the person has not yet agreed to show to anybody.
+        """
+        wanted = not as_advice or (self._person.is_there and self._mode in _MODES_WITH_ADVICE)
+        sensitive = any(map(self.is_sensitive, subject.read | subject.written))
+        return self._voting.feed() if wanted and not sensitive else VoteFeed()
+
+    async def gather(self, packet: ReviewPacket, task: str, feed: VoteFeed) -> Tally:
+        """Have the reviewers vote on a packet, and count."""
+        return await self._voting.gather(packet, task, feed)
+
+    def is_sensitive(self, path: str) -> bool:
+        """Whether even reading this path is asked about."""
+        return self._paths.is_sensitive(path)
+
+    def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
+        """What the votes since the last time have used: tokens, and cost in USD where that is known."""
+        return self._voting.take_spent()
+
+    async def conclude(self, packet: ReviewPacket, feed: VoteFeed) -> QuorumConcluded | None:
+        """Record what was voted on a packet; None where nobody voted."""
+        return await self._voting.conclude(packet, feed)
+
+    # ---------------------------------------------------------------- the person
+
+    def desk(self, subject: Subject, feed: VoteFeed) -> ReviewDesk:
+        """What the person may look at while they are asked about a call."""
+        return OpenDesk(
+            feed,
+            count=self._voting.count,
+            independent=are_independent(feed.reviewers),
+            preview=lambda text: self._rules.preview(text, subject),
+        )
+
+    def proposals(self, subject: Subject) -> tuple[str, ...]:
+        """Rules that would let a call and its like run, the narrowest first."""
+        return self._rules.propose(subject)
+
+    async def remember(self, rule: str, scope: RuleScope, subject: Subject) -> None:
+        """Add a rule that the person made. One that cannot be saved is told; the approval stands."""
+        try:
+            await self._rules.add(rule, scope, subject)
+        except QuorumError as error:
+            await self._events.record(ErrorOccurred(message=f"the rule {rule} was not saved: {error}"))
+
+    async def ask(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
+        """Put one packet to the person. Waits for its turn: lower call indices are asked first."""
+        packet = request.packet
+        async with self._turn.of(packet.context.call_index):
+            await self._events.record(
+                ReviewRequested(
+                    context=packet.context, packet=packet, digest=packet.digest, reasons=request.reasons
+                )
+            )
+            return await self._person.review(request, desk)
+
+
+class _TurnByIndex:
+    """A lock that goes, when free, to the waiter with the lowest index."""
+
+    def __init__(self) -> None:
+        self._held = False
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._arrivals = 0
+
+    @asynccontextmanager
+    async def of(self, index: int) -> AsyncIterator[None]:
+        await self._acquire(index)
+        try:
+            yield
+        finally:
+            self._release()
+
+    async def _acquire(self, index: int) -> None:
+        if not self._held:
+            self._held = True
+            return
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._arrivals += 1
+        heapq.heappush(self._waiting, (index, self._arrivals, place))
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():  # the turn had just been given to us: pass it on
+                self._release()
+            raise
+
+    def _release(self) -> None:
+        while self._waiting:
+            _, _, place = heapq.heappop(self._waiting)
+            if not place.done():
+                place.set_result(None)
+                return
+        self._held = False

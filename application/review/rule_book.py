@@ -1,0 +1,300 @@
+"""The permission rules in force: those of the settings, those saved before, and those made in this session."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from application.ports import RuleStore
+from domain.calls.tool import RiskLevel
+from domain.errors import ConfigError
+from domain.review.decision import Decision, decide
+from domain.review.guards import GuardSettings, objections
+from domain.review.mode import Mode
+from domain.review.near_misses import matching_examples, near_misses
+from domain.review.path_pattern import matches_path
+from domain.review.path_policy import PathPolicy
+from domain.review.permissions import (
+    ARGUMENT,
+    COMMAND_TOOL,
+    READERS,
+    WRITERS,
+    Answer,
+    BadRule,
+    Rule,
+    Subject,
+    spoken,
+)
+from domain.review.questions import RulePreview, RuleScope
+from domain.review.rule_examples import ReadCommand, covers
+from domain.review.rule_proposals import candidates
+from domain.review.saved_rule import SavedRule
+from domain.shell.command_line import CommandLine
+
+_MOST_NOTED = 50
+_MOST_SHOWN_CALLS = 8
+_MOST_SHOWN_FILES = 5
+_LONGEST_NOTED = 1_000
+_NO_PATHS = PathPolicy(roots=())
+_USUAL_GUARDS = GuardSettings()
+_SOURCES = {
+    RuleScope.SESSION: "made in this session",
+    RuleScope.PROJECT: "saved for this folder",
+    RuleScope.USER: "saved for every folder",
+}
+
+
+def _opaque(_text: str) -> CommandLine:
+    return CommandLine((), "nothing here can read commands")
+
+
+@dataclass(frozen=True, slots=True)
+class FileListing:
+    """The files of the workspace by their canonical paths, or the first of them where there are too many."""
+
+    paths: tuple[str, ...] = ()
+    complete: bool = True
+
+
+class RuleBook:
+    """Holds the rules, proposes new ones, and shows beforehand what one would do.
+
+    `fixed` are the rules of the settings, `saved` those of earlier sessions. `paths` and `guards` are what
+    decisions are made with; the first root is the folder that a rule for the project holds in. `read_command`
+    takes a command apart, `list_files` answers a bounded listing of the workspace and takes milliseconds.
+    """
+
+    def __init__(
+        self,
+        fixed: Sequence[Rule] = (),
+        *,
+        saved: Sequence[Rule] = (),
+        store: RuleStore | None = None,
+        paths: PathPolicy = _NO_PATHS,
+        guards: GuardSettings = _USUAL_GUARDS,
+        read_command: ReadCommand = _opaque,
+        list_files: Callable[[], FileListing] = FileListing,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._fixed = tuple(fixed)
+        self._saved = tuple(saved)
+        self._made: tuple[Rule, ...] = ()
+        self._store = store
+        self._paths = paths
+        self._guards = guards
+        self._read_command = read_command
+        self._list_files = list_files
+        self._now = now
+        self._noted: deque[Subject] = deque(maxlen=_MOST_NOTED)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """All rules in force now."""
+        return (*self._fixed, *self._saved, *self._made)
+
+    @property
+    def fixed(self) -> tuple[Rule, ...]:
+        """Those of the settings."""
+        return self._fixed
+
+    def note(self, subject: Subject) -> None:
+        """Remember a call that was decided about, so that previews can tell what else a rule would let run."""
+        if subject.risk is RiskLevel.LOW:
+            return
+        short = {
+            name: value
+            for name, value in subject.arguments.items()
+            if not isinstance(value, str) or len(value) <= _LONGEST_NOTED
+        }
+        noted = replace(subject, arguments=short)
+        if _described(noted) not in map(_described, self._noted):
+            self._noted.append(noted)
+
+    def propose(self, subject: Subject) -> tuple[str, ...]:
+        """Rules, as text, that would let this call and its like run; the narrowest first.
+
+        There is none where a rule cannot help: where another rule, a path or a guard has it asked about.
+        """
+        return tuple(
+            text
+            for text in candidates(subject, self._paths.roots)
+            if (rule := _read(text)) is not None and self._would_run(rule, subject)
+        )
+
+    def preview(self, text: str, subject: Subject) -> RulePreview:
+        """What a rule that allows, as text, would do; the examples are those it would be saved with."""
+        try:
+            rule = _made_rule(text, RuleScope.SESSION)
+        except BadRule as problem:
+            return RulePreview(problem=f"this is no rule: {problem}")
+        matching, missed, hit = self._examples(rule, subject)
+        others = [other for other in self._noted if _described(other) != _described(subject)]
+        newly = [_described(other) for other in others if self._would_newly_run(rule, other)]
+        return RulePreview(
+            covers_this=self._would_run(rule, subject),
+            covers=(*_shortened(newly, _MOST_SHOWN_CALLS, "calls of this session"), *hit, *self._files(rule)),
+            must_match=matching,
+            must_not_match=missed,
+        )
+
+    async def add(self, text: str, scope: RuleScope, subject: Subject) -> Rule:
+        """Put a rule that allows in force, and keep it as its scope says.
+
+        Raises ConfigError: for a text that is no rule; and where it could not be saved, in which case it holds
+        for this session all the same.
+        """
+        try:
+            rule = _made_rule(text, scope)
+        except BadRule as problem:
+            raise ConfigError(f"this is no rule: {problem}") from problem
+        if rule.id not in {made.id for made in self._made}:
+            self._made = (*self._made, rule)
+        if scope is not RuleScope.SESSION:
+            await self._save(rule, scope, subject)
+        return rule
+
+    def outlook(self, text: str, answer: Answer) -> RulePreview:
+        """What a rule, as text, would change for the calls of this session, and which files it is about.
+
+        Of one that allows, `covers` are those it would let run; of another those that it would hold up.
+        """
+        try:
+            rule = _made_rule(text, RuleScope.SESSION, answer)
+        except BadRule as problem:
+            return RulePreview(problem=f"this is no rule: {problem}")
+        changed = [
+            _described(noted)
+            for noted in self._noted
+            if rule in spoken((rule,), noted, self._paths.roots)
+            and self._decision((*self.rules, rule), noted).answer
+            is not self._decision(self.rules, noted).answer
+        ]
+        covered = _shortened(changed, _MOST_SHOWN_CALLS, "calls of this session")
+        return RulePreview(covers_this=True, covers=(*covered, *self._files(rule)))
+
+    async def establish(self, text: str, answer: Answer, scope: RuleScope) -> Rule:
+        """Put a rule in force that is about no call in particular, and keep it as its scope says.
+
+        Raises ConfigError as `add` does.
+        """
+        try:
+            rule = _made_rule(text, scope, answer)
+        except BadRule as problem:
+            raise ConfigError(f"this is no rule: {problem}") from problem
+        self._made = (*(made for made in self._made if made.id != rule.id), rule)
+        if scope is not RuleScope.SESSION:
+            await self._save(rule, scope, None)
+        return rule
+
+    def drop(self, rule: Rule) -> None:
+        """Have a rule in force no more that was made in this session, or saved before it."""
+        self._made = tuple(made for made in self._made if made != rule)
+        self._saved = tuple(saved for saved in self._saved if saved != rule)
+
+    async def _save(self, rule: Rule, scope: RuleScope, subject: Subject | None) -> None:
+        project = next(iter(self._paths.roots), None)
+        if self._store is None or (scope is RuleScope.PROJECT and project is None):
+            raise ConfigError("there is no place to save it in, so it holds in this session only")
+        matching: tuple[str, ...] = ()
+        missed: tuple[str, ...] = ()
+        if subject is not None:
+            matching, missed, _ = self._examples(rule, subject)
+        saved = SavedRule(
+            rule=rule,
+            project=project if scope is RuleScope.PROJECT else None,
+            saved=self._now().isoformat(timespec="seconds").replace("+00:00", "Z"),
+            must_match=matching,
+            must_not_match=missed,
+        )
+        try:
+            await self._store.save(saved)
+        except ConfigError as error:
+            raise ConfigError(f"{error}; it holds in this session only") from error
+
+    # ---------------------------------------------------------------- what a rule would do
+
+    def _would_run(self, rule: Rule, subject: Subject) -> bool:
+        """Whether the call would run because of this rule."""
+        rules = (*self.rules, rule)
+        if rule not in spoken(rules, subject, self._paths.roots):  # most calls, and told in no time
+            return False
+        return self._decision(rules, subject).answer is Answer.ALLOW
+
+    def _would_newly_run(self, rule: Rule, subject: Subject) -> bool:
+        return self._would_run(rule, subject) and self._decision(self.rules, subject).answer is not Answer.ALLOW
+
+    def _decision(self, rules: Sequence[Rule], subject: Subject) -> Decision:
+        objected = objections(
+            subject.arguments, subject.access, subject.command, paths=self._paths, settings=self._guards
+        )
+        return decide(subject, mode=Mode.ASK, paths=self._paths, rules=rules, objections=objected)
+
+    def _examples(
+        self, rule: Rule, subject: Subject
+    ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """What the rule must cover, the near misses that it does not cover, and those that it does."""
+        root = next(iter(self._paths.roots), "/")
+
+        def is_covered(example: str) -> bool:
+            return covers(rule, example, self._read_command, root)
+
+        examples = matching_examples(rule, subject, root)
+        matching = tuple(example for example in examples if is_covered(example))
+        if examples[:1] == matching[:1]:
+            matching = matching[:1]  # the whole call says all that its parts could
+        near = near_misses(rule, matching[0]) if matching else ()
+        missed = tuple(miss for miss in near if not is_covered(miss))
+        return matching, missed, tuple(miss for miss in near if miss not in missed)
+
+    def _files(self, rule: Rule) -> tuple[str, ...]:
+        """Some files of the workspace that a rule about paths covers, and how many there are."""
+        if not _is_about_paths(rule) or rule.pattern is None:
+            return ()
+        roots, listing = self._paths.roots, self._list_files()
+        found = [path for path in listing.paths if matches_path(rule.pattern, path, roots, strict=True)]
+        kind = "files" if listing.complete else f"files among the first {len(listing.paths):,}"
+        return _shortened([_from_root(path, roots) for path in found], _MOST_SHOWN_FILES, kind)
+
+
+def _made_rule(text: str, scope: RuleScope, answer: Answer = Answer.ALLOW) -> Rule:
+    """The rule that a text in a dialog stands for. Raises BadRule."""
+    if not text.strip().isprintable():
+        raise BadRule("it has characters that cannot be seen, so that nobody can tell what it says")
+    return Rule.parse(text, answer, _SOURCES[scope])
+
+
+def _read(text: str) -> Rule | None:
+    try:
+        return _made_rule(text, RuleScope.SESSION)
+    except BadRule:
+        return None  # a call whose words a rule cannot express
+
+
+def _is_about_paths(rule: Rule) -> bool:
+    if rule.tool in WRITERS | READERS:
+        return True
+    return rule.tool != COMMAND_TOOL and not ARGUMENT.fullmatch(rule.pattern or "")
+
+
+def _described(subject: Subject) -> str:
+    """A call in one line, for the person."""
+    if subject.command is not None:
+        return subject.command.strip()
+    touched = sorted(subject.written or subject.read)
+    if touched:
+        return f"{subject.tool} {' '.join(touched)}"
+    given = (f"{name}={value}" for name, value in subject.arguments.items() if isinstance(value, str))
+    return " ".join((subject.tool, *given))
+
+
+def _shortened(texts: Sequence[str], most: int, kind: str) -> tuple[str, ...]:
+    if len(texts) <= most:
+        return tuple(texts)
+    return (*texts[:most], f"… and {len(texts) - most:,} more {kind}")
+
+
+def _from_root(path: str, roots: Sequence[str]) -> str:
+    root = next((root for root in roots if path.startswith(root.rstrip("/") + "/")), None)
+    return path if root is None else path[len(root.rstrip("/")) + 1 :]

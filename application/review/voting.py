@@ -1,0 +1,231 @@
+"""Asking the quorum: every reviewer at once, each for itself, and none can hold up the others."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from application.events.event_bus import EventStream
+from application.ports import LlmGateway, ToolChoice
+from application.review.ballot_paper import (
+    ASK_AGAIN,
+    BALLOT_SCHEMA,
+    BALLOT_TOOL,
+    INSTRUCTIONS,
+    Unreadable,
+    ballot_of,
+    question,
+)
+from application.review.vote_feed import VoteFeed
+from domain.calls.packet import ReviewPacket
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.cost import PriceTable
+from domain.conversation.history import Conversation
+from domain.conversation.response import LlmResponse, Usage
+from domain.conversation.stream import StreamEvent
+from domain.errors import ProviderError
+from domain.events.event import QuorumConcluded, UsageCounted, VoteCast, VoteRecord
+from domain.review.ballot import MAJORITY, Ballot, QuorumRule, Tally, Verdict, Vote, tally
+
+FAILURES_THAT_BREAK = 3
+REST_SECS = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumPolicy:
+    """Who votes, by which rule, and how long each may take, in seconds."""
+
+    reviewers: tuple[str, ...] = ()
+    rule: QuorumRule = MAJORITY
+    min_votes: int = 2
+    vote_timeout_secs: float = 60.0
+
+
+class Voting:
+    """Puts packets to the reviewers. A reviewer that failed three times in a row rests for a minute."""
+
+    def __init__(
+        self,
+        *,
+        gateway: LlmGateway,
+        policy: QuorumPolicy,
+        events: EventStream,
+        prices: PriceTable | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._now = now
+        self._prices = prices or PriceTable()
+        self.policy = policy
+        self._gateway = gateway
+        self._events = events
+        self._spent: list[tuple[Usage, Decimal | None]] = []
+        self._breakers = {reviewer: _Breaker(clock) for reviewer in policy.reviewers}
+
+    def feed(self) -> VoteFeed:
+        """Where the votes about one packet will come in."""
+        return VoteFeed(self.policy.reviewers)
+
+    async def gather(self, packet: ReviewPacket, task: str, feed: VoteFeed) -> Tally:
+        """Ask every reviewer, tell each ballot as it arrives, and count them.
+
+        Every failure is a ballot; only a cancellation of this call comes out of it.
+        """
+        asked = question(task, packet)
+        async with asyncio.TaskGroup() as group:
+            for reviewer in feed.awaited:
+                group.create_task(self._vote(reviewer, asked, packet, feed))
+        return self.count(feed.ballots)
+
+    def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
+        """The tokens of each request since the last time, and its cost in USD where that is known."""
+        spent, self._spent = self._spent, []
+        return spent
+
+    async def conclude(self, packet: ReviewPacket, feed: VoteFeed) -> QuorumConcluded | None:
+        """Record the votes on a packet, in the reviewers' order; None where there are none.
+
+        What never came is left out.
+        """
+        if not feed.ballots:
+            return None
+        counted = self.count(feed.ballots)
+        approved = counted.verdict is Verdict.APPROVED
+        concluded = QuorumConcluded(
+            timestamp=self._now().isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            topic="action_review",
+            target={"tool": packet.call.tool_name, "call_id": packet.context.call_id},
+            approved=approved,
+            verdict=counted.verdict.value,
+            rule=counted.rule,
+            votes=tuple(_record(ballot) for ballot in _in_order_of(feed)),
+            feedback=None if approved else _feedback(feed),
+            context=packet.context,
+            digest=packet.digest,
+        )
+        await self._events.record(concluded)
+        return concluded
+
+    def count(self, ballots: Sequence[Ballot]) -> Tally:
+        """What these ballots come to; those that are missing count as failed."""
+        return tally(
+            ballots,
+            self.policy.rule,
+            min_votes=self.policy.min_votes,
+            reviewers=len(self.policy.reviewers),
+        )
+
+    async def _vote(self, reviewer: str, asked: str, packet: ReviewPacket, feed: VoteFeed) -> None:
+        ballot = await self._ballot(reviewer, asked)
+        await self._events.record(
+            VoteCast(
+                context=packet.context,
+                digest=packet.digest,
+                reviewer=reviewer,
+                verdict=ballot.vote.value,
+                confidence=ballot.confidence,
+                reason=ballot.reason,
+                objection=ballot.objection,
+            )
+        )
+        feed.add(ballot)
+
+    async def _ballot(self, reviewer: str, asked: str) -> Ballot:
+        breaker = self._breakers[reviewer]
+        if (rest := breaker.rests_for()) > 0:
+            return _failed(
+                reviewer,
+                f"not asked: it failed {FAILURES_THAT_BREAK} times in a row; asked again in {rest:.0f} s",
+            )
+        limit = self.policy.vote_timeout_secs
+        try:
+            async with asyncio.timeout(limit):
+                ballot = await self._ask(reviewer, asked)
+        except TimeoutError:
+            ballot = _failed(reviewer, f"no vote within {limit:g} s")
+        except (ProviderError, Unreadable) as error:
+            ballot = _failed(reviewer, str(error))
+        breaker.note(failed=ballot.vote is Vote.ERROR)
+        return ballot
+
+    async def _ask(self, reviewer: str, asked: str) -> Ballot:
+        conversation = Conversation()
+        session = self._gateway.session(reviewer, conversation, INSTRUCTIONS)
+        forced: ToolChoice = ("tool", BALLOT_TOOL)
+        response = await session.send_with_tools(asked, (BALLOT_SCHEMA,), tool_choice=forced, on_event=_unheard)
+        await self._count_usage(reviewer, response)
+        try:
+            return ballot_of(response, reviewer)
+        except Unreadable as problem:
+            again = ASK_AGAIN.format(problem=problem)
+        if calls := conversation.open_calls:
+            results = [
+                ToolResultMessage(tool_use_id=c.native_id, tool_name=c.tool_name, output=again, is_error=True)
+                for c in calls
+            ]
+            response = await session.send_tool_results(results, tool_choice=forced, on_event=_unheard)
+        else:
+            response = await session.send_with_tools(
+                again, (BALLOT_SCHEMA,), tool_choice=forced, on_event=_unheard
+            )
+        await self._count_usage(reviewer, response)
+        return ballot_of(response, reviewer)
+
+    async def _count_usage(self, reviewer: str, response: LlmResponse) -> None:
+        cost = self._prices.cost(reviewer, response.usage)
+        self._spent.append((response.usage, cost))
+        await self._events.record(UsageCounted(model=reviewer, usage=response.usage, cost_usd=cost))
+
+
+class _Breaker:
+    """Lets a reviewer rest that failed too often in a row."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._failures = 0
+        self._rests_until = 0.0
+
+    def rests_for(self) -> float:
+        """Seconds until it may be asked again; 0 when it may."""
+        return max(0.0, self._rests_until - self._clock()) if self._rests_until else 0.0
+
+    def note(self, *, failed: bool) -> None:
+        """Take note of how an asking went."""
+        self._failures = self._failures + 1 if failed else 0
+        if self._failures >= FAILURES_THAT_BREAK:
+            self._rests_until = self._clock() + REST_SECS
+            self._failures = FAILURES_THAT_BREAK - 1  # one more failure after the rest is enough
+        elif not failed:
+            self._rests_until = 0.0
+
+
+def _failed(reviewer: str, why: str) -> Ballot:
+    return Ballot(reviewer=reviewer, vote=Vote.ERROR, reason=why)
+
+
+def _unheard(_event: StreamEvent) -> None:
+    """Nobody watches a reviewer think."""
+
+
+def _in_order_of(feed: VoteFeed) -> list[Ballot]:
+    place = {reviewer: index for index, reviewer in enumerate(feed.reviewers)}
+    return sorted(feed.ballots, key=lambda ballot: place[ballot.reviewer])
+
+
+def _record(ballot: Ballot) -> VoteRecord:
+    return VoteRecord(
+        model=ballot.reviewer,
+        verdict=ballot.vote.value,
+        reasoning=ballot.reason,
+        confidence=ballot.confidence,
+        objection=ballot.objection,
+    )
+
+
+def _feedback(feed: VoteFeed) -> str | None:
+    against = [ballot for ballot in _in_order_of(feed) if ballot.vote is Vote.REJECT]
+    return "\n".join(f"{ballot.reviewer}: {ballot.reason}" for ballot in against) or None

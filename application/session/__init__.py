@@ -1,0 +1,1 @@
+"""A session as front ends hold it."""

@@ -1,0 +1,43 @@
+"""Secrets that stand in a record because nobody knew of them when it was written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from domain.events.event import Event
+from domain.events.json_form import event_to_json
+from domain.events.masking import SecretMask
+from domain.secrets.patterns import MASK
+from domain.sessions.past_session import LedgerRecord
+
+
+def without_late_secrets(
+    records: Sequence[LedgerRecord], mask: SecretMask, session_id: str
+) -> tuple[tuple[LedgerRecord, ...], str]:
+    """The records as they may be shown now, and a sentence about those that hold what is known by now to be a
+    secret; empty where none does. What is on disk stays as it is."""
+    shown = tuple(
+        record if record.event is None else replace(record, event=mask.exact_event(record.event))
+        for record in records
+    )
+    pairs = [
+        (record.event, masked.event)
+        for record, masked in zip(records, shown, strict=True)
+        if record.event is not None and masked.event is not None and masked.event is not record.event
+    ]
+    if not pairs:
+        return tuple(records), ""
+    names = sorted(set().union(*(_words(masked) - _words(event) for event, masked in pairs)))
+    count = f"{len(pairs):,} record{'s' if len(pairs) > 1 else ''}"
+    holds = "hold" if len(pairs) > 1 else "holds"
+    listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return shown, (
+        f"{count} of this session {holds} what was not known to be a secret then ({listed}); it is hidden, and "
+        f"`quorum sessions redact {session_id} -` takes it out of the file"
+    )
+
+
+def _words(event: Event) -> set[str]:
+    return set(MASK.findall(json.dumps(event_to_json(event), ensure_ascii=False)))

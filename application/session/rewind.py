@@ -1,0 +1,144 @@
+"""Giving files back as they were before a turn, without losing what anybody did since."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+
+from application.cancellation import to_its_end
+from application.events.event_bus import EventStream
+from application.ports import ContentStore, FileKeeper, FileRestorer
+from domain.calls.effects import ChangeKind, FileChange, FileKind, FileState, KeptFiles
+from domain.errors import LedgerError, RestoreError
+from domain.events.event import FilesRestored
+from domain.sessions.restoration import (
+    Restored,
+    RestorePlan,
+    RestoreStep,
+    plan_for_changes,
+    plan_for_turns,
+    turns_from,
+)
+
+# An error names so many files; all of them are too many to read.
+_MOST_NAMED = 8
+
+
+class Rewind:
+    """Plans what giving files back would change, shows it, and does it.
+
+    A plan stores what the files hold now, so that nothing is lost whichever way the person decides.
+    """
+
+    def __init__(
+        self, *, events: EventStream, keeper: FileKeeper, contents: ContentStore, restorer: FileRestorer
+    ) -> None:
+        self._events = events
+        self._keeper = keeper
+        self._contents = contents
+        self._restorer = restorer
+
+    async def plan(self, turn: int) -> RestorePlan:
+        """What would bring the files back to before the turn of this number. Raises LedgerError where what they
+        hold now cannot be stored."""
+        state = self._events.state
+        turns = turns_from(turn, state.turns)
+        interrupted: dict[str, KeptFiles] = {}
+        for manifest in dict.fromkeys(manifest for past in turns for manifest in past.manifests):
+            with suppress(LedgerError):  # the plan says that this list is lost
+                interrupted[manifest] = await self._keeper.load(manifest)
+        paths = {change.path for past in turns for change in past.changes}
+        roots = {root for kept in interrupted.values() for root in kept.roots}
+        rest = await self._keeper.keep(sorted(roots)) if roots else KeptFiles(roots=())
+        if not rest.complete:  # what it did not come to is looked for by name
+            paths |= {path for kept in interrupted.values() for path in kept.states.keys() - rest.states.keys()}
+        named = await self._now(paths)
+        now = KeptFiles(
+            roots=(*rest.roots, *(named.roots if named.complete else ())),
+            states={**rest.states, **named.states},
+            complete=rest.complete and named.complete,
+        )
+        return plan_for_turns(
+            turn, state.turns, last_written=state.last_written, now=now, interrupted=interrupted
+        )
+
+    async def plan_back(self, changes: Sequence[FileChange]) -> RestorePlan:
+        """What would take these changes back, such as those of a restoration. Raises LedgerError."""
+        return plan_for_changes(changes, await self._now({change.path for change in changes}))
+
+    async def diff(self, step: RestoreStep) -> str:
+        """What a step would change: from how the file is now to how it was."""
+        return await self._restorer.diff(step, await self._known(step.now), await self._known(step.wanted))
+
+    async def restore(self, plan: RestorePlan, overwrite: frozenset[str] = frozenset()) -> Restored:
+        """Carry a plan out: all of it that nobody edited since, and of the rest the paths in `overwrite`.
+
+        One file that fails does not stop the others; RestoreError names those in the end.
+        """
+        changes: list[FileChange] = []
+        left: dict[str, str] = {}
+        failed: dict[str, str] = {}
+        try:
+            for step in sorted(plan.steps, key=_order):
+                if (why := _left_because(step, overwrite)) is not None:
+                    left[step.path] = why
+                    continue
+                try:
+                    changes.append(await self._give_back(step))
+                except (RestoreError, LedgerError) as error:
+                    failed[step.path] = str(error)
+            await self._restorer.sweep([c.path for c in changes if c.kind is ChangeKind.DELETED])
+        finally:
+            if changes:
+                await to_its_end(self._events.record(FilesRestored(changes=tuple(changes))))
+        if failed:
+            raise RestoreError(_told(len(changes), failed), given_back=[change.path for change in changes])
+        return Restored(changes=tuple(changes), left=left)
+
+    async def _now(self, paths: Collection[str]) -> KeptFiles:
+        return await self._keeper.keep(sorted(paths)) if paths else KeptFiles(roots=())
+
+    async def _give_back(self, step: RestoreStep) -> FileChange:
+        content = None
+        if step.wanted is not None and step.wanted.sha256 is not None and step.wanted.unkept is None:
+            content = await self._contents.get(step.wanted.sha256)
+        after = await self._restorer.restore(step, content)
+        kind = ChangeKind.MODIFIED
+        if step.now is None or after is None:
+            kind = ChangeKind.CREATED if step.now is None else ChangeKind.DELETED
+        return FileChange(path=step.path, kind=kind, declared=True, before=step.now, after=after)
+
+    async def _known(self, state: FileState | None) -> bytes | None:
+        """What a file held in that state, where it is stored."""
+        if state is None or state.kind is not FileKind.FILE or state.sha256 is None or state.unkept is not None:
+            return None
+        try:
+            return await self._contents.get(state.sha256)
+        except LedgerError:  # the step itself will say so
+            return None
+
+
+def _order(step: RestoreStep) -> tuple[int, int, str]:
+    """What goes, goes first and from the depth, so that there is room for what comes, from the top."""
+    depth = step.path.count("/")
+    return (0, -depth, step.path) if step.wanted is None else (1, depth, step.path)
+
+
+def _left_because(step: RestoreStep, overwrite: frozenset[str]) -> str | None:
+    if step.trouble is not None:
+        return step.trouble
+    if step.edited_since and step.path not in overwrite:
+        return "it was edited since"
+    return None
+
+
+def _told(done: int, failed: dict[str, str]) -> str:
+    named = "; ".join(f"{_spelled(path)}: {why}" for path, why in list(failed.items())[:_MOST_NAMED])
+    more = f"; and {len(failed) - _MOST_NAMED} more" if len(failed) > _MOST_NAMED else ""
+    files = "1 file was" if done == 1 else f"{done} files were"
+    return f"{files} given back, {len(failed)} could not be and stayed as they are: {named}{more}"
+
+
+def _spelled(path: str) -> str:
+    """The path with an escape for every byte that is no text."""
+    return path.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,40 @@
+"""Where a session is put on record, and what was on record of it when it was opened."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from application.ports import ContentStore, Ledger, SessionArchive
+from domain.conversation.session_kind import Form
+from domain.events.event import SessionStarted
+from domain.sessions.past_session import LedgerRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRecord:
+    """The record of one session among all others.
+
+    `ledger` is None where another process writes it: `in_use` then says so, with the remedy, and the session
+    can only be read. `records` is what had happened before, `told` are sentences for the person, `contents`
+    keeps what files held before they were changed. `release` lets go of it all; it raises LedgerError where
+    something could not be written. `outlives` tells whether it can be taken up again by another process;
+    `begun_as` is the form of a session that has no records yet.
+    """
+
+    session_id: str
+    ledger: Ledger | None
+    archive: SessionArchive
+    contents: ContentStore
+    release: Callable[[], Awaitable[None]]
+    records: tuple[LedgerRecord, ...] = ()
+    told: tuple[str, ...] = ()
+    in_use: str = ""
+    outlives: bool = True
+    begun_as: Form = Form.AGENT
+
+    @property
+    def form(self) -> Form:
+        """What the session is for, since its beginning."""
+        started = (record.event for record in self.records if isinstance(record.event, SessionStarted))
+        return next((event.form for event in started), self.begun_as)

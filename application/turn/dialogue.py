@@ -1,0 +1,238 @@
+"""What is said between a run and its model: every message is on record before the request that carries it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Protocol
+
+from application.cancellation import whole
+from application.events.event_bus import EventStream
+from application.events.stream_events import event_of
+from application.ports import SecretFinder, ToolChoice
+from application.turn.steering import Words
+from application.turn.switchable_session import SwitchableSession
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.cost import PriceTable
+from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from domain.conversation.response import LlmResponse, Usage
+from domain.conversation.stream import StreamEvent
+from domain.errors import ProviderError
+from domain.events.event import MessageAdded, ResponseCompleted, UsageCounted
+from domain.text.json_value import JsonObject
+
+
+class RoomKeeper(Protocol):
+    """Keeps a conversation within its model's window."""
+
+    async def make_room(self, model: str, upcoming: Message | None) -> None:
+        """Shorten the conversation where a request with this message would come too near to the window."""
+        ...
+
+    def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
+        """What its own requests used and cost since the last asking."""
+        ...
+
+    async def after_too_long(self, model: str, error: ProviderError) -> bool:
+        """Shorten it after this refusal, if that was for its length; whether another try is worth it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer that is in the conversation and on record; what it cost is None where that is not known."""
+
+    response: LlmResponse
+    cost_usd: Decimal | None
+
+
+class Dialogue:
+    """Sends the messages of a run and takes the answers, one at a time.
+
+    Its conversation and the record agree at the end of every turn, whatever happened in between: `settle` sees
+    to it. `responses` is how many answers the session had before. A request that brings results carries all of
+    the `words` that wait; those about commands are said before a turn begins, too.
+    """
+
+    def __init__(
+        self,
+        *,
+        session: SwitchableSession,
+        schemas: Sequence[JsonObject],
+        events: EventStream,
+        prices: PriceTable,
+        room: RoomKeeper | None = None,
+        responses: int = 0,
+        secrets: SecretFinder | None = None,
+        words: Words | None = None,
+    ) -> None:
+        self.words = words if words is not None else Words()
+        self.responses = responses
+        self.conversation = session.conversation
+        self._session = session
+        self._schemas = tuple(schemas)
+        self._events = events
+        self._prices = prices
+        self._room = room
+        self._secrets = secrets
+        self._noted = len(self.conversation.messages)
+        self._promised: UserMessage | ToolResults | None = None
+        self._promise_recorded = False
+        self._unreturned: Answered | None = None
+        self._last_kept = _last_answer(self.conversation.messages)
+
+    async def say(self, content: str | UserMessage | None) -> Answered:
+        """Say something, or go on from where the conversation stands. Raises ProviderError and LedgerError."""
+        await self._note(UserMessage(content) if isinstance(content, str) else content)
+        sending = self._session.send_with_tools(content, self._schemas, on_event=self._on_stream)
+        return await self._answered(await self._once_more_if_too_long(sending))
+
+    async def give(self, results: Sequence[ToolResultMessage], *, tool_choice: ToolChoice = "auto") -> Answered:
+        """Give the results of the open calls, and after them what waits to be read, unless this is the last
+        request of a turn: no tool may be called then. Raises ProviderError and LedgerError."""
+        await self._note(ToolResults(tuple(results)))
+        if tool_choice == "auto" and self.words.any_waiting:
+            await self.settle()
+            await self._say_words(steering=True)
+            await self._note(None)
+            sending = self._session.send_with_tools(None, self._schemas, on_event=self._on_stream)
+        else:
+            sending = self._session.send_tool_results(
+                results, self._schemas, tool_choice=tool_choice, on_event=self._on_stream
+            )
+        return await self._answered(await self._once_more_if_too_long(sending, tool_choice))
+
+    async def tell_of_commands(self) -> None:
+        """Let the model read, with whatever is said next, what became of the person's own commands.
+
+        Not while calls are open: then it is carried with their results. Raises LedgerError.
+        """
+        if not self.conversation.open_calls:
+            await self._say_words(steering=False)
+
+    async def _say_words(self, *, steering: bool) -> None:
+        while (word := self.words.take(steering=steering)) is not None:
+            self.promise(word.said)
+            self._promise_recorded = True
+            try:
+                await self._events.announce(
+                    MessageAdded(message=word.said, steers=word.steers, command_id=word.command_id)
+                )
+            finally:
+                await self.settle()
+
+    def promise(self, message: UserMessage | ToolResults) -> None:
+        """This is about to be said. However the turn ends, it will be in the conversation and on record."""
+        self._promised, self._promise_recorded = message, False
+        self._noted = len(self.conversation.messages)
+
+    async def add(self, message: UserMessage | ToolResults) -> None:
+        """Put a message into the conversation without a request. It is there even if it cannot be recorded."""
+        self.promise(message)
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Bring conversation and record together, wherever a turn broke off.
+
+        What was recorded and did not get into the conversation is put there; what a session said of its own
+        accord, such as that an answer of another model should be gone on with, is recorded. All of that is done
+        before a cancellation is heard of.
+        """
+        await whole(self._settle())
+
+    async def _settle(self) -> None:
+        promised, self._promised = self._promised, None
+        known = self._noted
+        if promised is not None:
+            if not self._promise_recorded:
+                await self._events.record(MessageAdded(message=promised))
+                known = len(self.conversation.messages)  # making room for it may have changed that
+            if len(self.conversation.messages) == known:
+                self._put(promised)
+            known += 1
+        for message in self.conversation.messages[known:]:
+            if isinstance(message, UserMessage):
+                await self._events.record(MessageAdded(message=message))
+        self._noted = len(self.conversation.messages)
+
+    def _put(self, message: UserMessage | ToolResults) -> None:
+        match message:
+            case UserMessage():
+                self.conversation.add_user(message)
+            case ToolResults(results):
+                self.conversation.add_results(results)
+
+    def return_to(self, messages: Sequence[Message]) -> None:
+        """Make this the whole conversation, as when rewinding. Raises ConversationError."""
+        self.conversation.restore(messages)
+        self._noted = len(messages)
+        self._last_kept = _last_answer(messages)
+
+    def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
+        """What requests that are no part of the conversation used and cost since the last asking."""
+        return self._room.take_spent() if self._room is not None else []
+
+    async def last_answer(self) -> Answered | None:
+        """The answer in which the turn broke off, if it has not been returned: all of it, or what had arrived.
+
+        It is in the conversation, and on record by now.
+        """
+        unreturned, self._unreturned = self._unreturned, None
+        match self.conversation.messages:
+            case (*_, AssistantMessage(response)) if response != self._last_kept:
+                return await self._answered(response)
+            case _:
+                return unreturned
+
+    async def _note(self, message: UserMessage | ToolResults | None) -> None:
+        if message is not None:
+            self.promise(message)
+        if self._room is not None:
+            await self._room.make_room(self._session.model, message)
+        self._noted = len(self.conversation.messages)
+        if message is not None:
+            self._promise_recorded = True
+            await self._events.announce(MessageAdded(message=message))
+
+    async def _once_more_if_too_long(
+        self, sending: Awaitable[LlmResponse], tool_choice: ToolChoice = "auto"
+    ) -> LlmResponse:
+        try:
+            return await sending
+        except ProviderError as error:
+            await self.settle()
+            if self._room is None or not await self._room.after_too_long(self._session.model, error):
+                raise
+            self._noted = len(self.conversation.messages)
+            return await self._session.send_with_tools(
+                None, self._schemas, tool_choice=tool_choice, on_event=self._on_stream
+            )
+
+    async def _answered(self, response: LlmResponse) -> Answered:
+        answered = await whole(self._took(response))
+        self._unreturned = None
+        return answered
+
+    async def _took(self, response: LlmResponse) -> Answered:
+        if self._secrets is not None:
+            for call in response.tool_calls():
+                self._secrets.learn_from_call(call.arguments)  # before the answer that holds it is on record
+        await self.settle()
+        self._events.note(ResponseCompleted(turn_index=self.responses, response=response))
+        model, usage = self._session.answering, response.usage
+        cost = self._prices.cost(model, usage)
+        self._events.note(UsageCounted(model=model, usage=usage, cost_usd=cost))
+        self.responses += 1
+        self._last_kept = response.without_unfinished_calls()
+        self._unreturned = Answered(response, cost)
+        return self._unreturned
+
+    def _on_stream(self, event: StreamEvent) -> None:
+        if (shown := event_of(event)) is not None:
+            self._events.show(shown)
+
+
+def _last_answer(messages: Sequence[Message]) -> LlmResponse | None:
+    last = messages[-1] if messages else None
+    return last.response if isinstance(last, AssistantMessage) else None

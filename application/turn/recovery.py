@@ -1,0 +1,129 @@
+"""What becomes of the calls that a process left open when it ended: nothing of them runs a second time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from application.calls.tool_runtime import ToolBatch
+from application.identifiers import new_id
+from domain.calls.execution import Outcome, Survivor, ToolExecutionContext
+from domain.calls.tool import ToolCall
+from domain.events.event import CallFinished
+from domain.review.questions import DecisionLabel
+from domain.sessions.state import CallEnd, OpenCall
+
+UNKNOWN = "was running when the process died; its effect is unknown. Look before you repeat it."
+NEVER_BEGUN = "not run: the process ended before its turn came"
+_NOT_ANSWERED = "not run: nobody answered its review, and the person went on with something else"
+_HIDDEN = "not run: the process ended while it was in review, and what it holds is secret and was not kept"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """The batch that was open, as it is to be taken up again.
+
+    `batch` holds the end of every call but those whose review is still pending; `new_ends` are the ends that
+    are not on record yet, by call id; `told` says in sentences what the person should know.
+    """
+
+    batch: ToolBatch
+    new_ends: Mapping[str, CallEnd]
+    told: tuple[str, ...]
+
+    @property
+    def pending(self) -> bool:
+        """Whether a review is to be asked again."""
+        return bool(self.batch.reviews)
+
+    def given_up(self) -> Recovery:
+        """The same without its reviews: the person went on with something else, so those calls will not run."""
+        ends = {id_: CallEnd(outcome=Outcome.NOT_RUN, told=_NOT_ANSWERED) for id_ in self.batch.reviews}
+        batch = replace(self.batch, ends={**self.batch.ends, **ends}, reviews={})
+        return Recovery(batch=batch, new_ends=ends, told=())
+
+    def ends(self) -> tuple[CallFinished, ...]:
+        """The ends that are to be put on record."""
+        return tuple(
+            CallFinished(
+                context=context,
+                tool=call.tool_name,
+                outcome=end.outcome,
+                decision=DecisionLabel.NONE,
+                output=end.told,
+                duration_secs=0.0,
+            )
+            for context, call in self.batch.calls
+            if (end := self.new_ends.get(context.call_id)) is not None
+        )
+
+
+def recovery_of(open_calls: Sequence[OpenCall], *, turn_index: int, task: str) -> Recovery | None:
+    """What to do about these calls; None where there are none.
+
+    A review whose packet was recorded with something hidden in it cannot be asked again: it would be about
+    other bytes.
+    """
+    if not open_calls:
+        return None
+    batch_id = next((c.context.batch_id for c in open_calls if c.context is not None), new_id())
+    ends: dict[str, CallEnd] = {}
+    reviews: dict[str, str] = {}
+    new_ends: dict[str, CallEnd] = {}
+    placed: list[tuple[ToolExecutionContext, ToolCall]] = []
+    for index, each in enumerate(open_calls):
+        call = each.call
+        context = each.context or ToolExecutionContext(
+            call_id=call.native_id, batch_id=batch_id, call_index=index, turn_index=turn_index
+        )
+        if each.end is not None:
+            ends[context.call_id] = each.end
+        elif not each.started and each.pending is not None and not _lost_something(each):
+            reviews[context.call_id] = each.pending.digest
+            call = replace(call, arguments=each.pending.call.arguments)
+        else:
+            ends[context.call_id] = new_ends[context.call_id] = _end_of(each)
+        placed.append((context, call))
+    return Recovery(
+        batch=ToolBatch(id=batch_id, calls=tuple(placed), task=task, ends=ends, reviews=reviews),
+        new_ends=new_ends,
+        told=_told(open_calls, new_ends, len(reviews)),
+    )
+
+
+def _lost_something(call: OpenCall) -> bool:
+    """Whether the packet on record is another than the one that was asked about."""
+    return call.pending is not None and call.pending.digest != call.pending_digest
+
+
+def _end_of(call: OpenCall) -> CallEnd:
+    if call.started:
+        return CallEnd(outcome=Outcome.UNKNOWN, told=f"{call.call.tool_name} {UNKNOWN}")
+    return CallEnd(outcome=Outcome.NOT_RUN, told=_HIDDEN if call.pending is not None else NEVER_BEGUN)
+
+
+def _told(calls: Sequence[OpenCall], ends: Mapping[str, CallEnd], pending: int) -> tuple[str, ...]:
+    by_outcome: dict[Outcome, list[str]] = {}
+    for each in calls:
+        if (end := ends.get(each.call.native_id)) is not None:
+            by_outcome.setdefault(end.outcome, []).append(each.call.tool_name)
+    told: list[str] = []
+    if unknown := by_outcome.get(Outcome.UNKNOWN):
+        told.append(f"running when the process ended, effect unknown: {', '.join(unknown)}")
+    if never := by_outcome.get(Outcome.NOT_RUN):
+        told.append(f"never begun, and not run now: {', '.join(never)}")
+    if pending:
+        told.append("a review is still open" if pending == 1 else f"{pending} reviews are still open")
+    return tuple(told)
+
+
+def survivors_told(survivors: Sequence[Survivor]) -> tuple[str, ...]:
+    """What the person should know of processes that run on, and how to end them: a sentence, or none."""
+    if not survivors:
+        return ()
+    named = [f"{each.pid} ({each.command})" if each.command else f"{each.pid}" for each in survivors]
+    ids = " ".join(str(each.pid) for each in survivors)
+    return (
+        f"still running, started by a call whose end is not known: process {', '.join(named)}; quorum leaves "
+        f"that to you, and this ends it: kill {ids}",
+    )

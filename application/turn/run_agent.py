@@ -1,0 +1,389 @@
+"""RunAgent: one prompt from the person, through the model and its tools, to an honest ending."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from application.calls.hook_chain import HookChain
+from application.calls.placed_calls import batch_of
+from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
+from application.cancellation import absorb_cancellation, to_its_end, whole
+from application.events.event_bus import EventStream
+from application.ports import ToolChoice
+from application.review.review import Review
+from application.turn.attachments import Attachments
+from application.turn.dialogue import Dialogue
+from application.turn.recovery import Recovery, recovery_of
+from application.turn.run_tally import RunTally
+from application.turn.steering import Word
+from application.turn.switchable_session import GO_ON
+from domain.calls.hook import ContinueWithMessages
+from domain.calls.run_state import RunState
+from domain.calls.tool import ToolCall, ToolResultMessage
+from domain.conversation.history import AssistantMessage, ToolResults, UserMessage
+from domain.conversation.response import LlmResponse, StopKind, ToolUseBlock
+from domain.errors import ConversationError, HookAborted, LedgerError, ProviderError, RequestSkipped
+from domain.events.event import ErrorOccurred, PromptsQueued, TurnFinished, TurnStarted
+from domain.events.report import MAX_TOOL_TURNS, RunReport
+from domain.sessions.state import PastTurn
+
+_CONTINUE = "Your answer was cut off by the output limit. Go on exactly where you stopped."
+_LIMIT = "not run: the limit of {limit} tool turns is reached. Say where things stand and what is left to do."
+_INTERRUPTED = "interrupted before it ran"
+# A prompt such as "yes, do that" means something only with those before it.
+_PROMPTS_TOLD = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentLimits:
+    """Bounds of one run.
+
+    `max_tool_turns` counts responses whose calls were executed, however many calls each had;
+    `max_continuations` bounds how often a cut-off text is continued and a paused answer resumed;
+    after `max_identical_rejections` rejections of the same call the turn ends; hooks at the turn's end
+    may make it go on `max_turn_end_retries` times.
+    """
+
+    max_tool_turns: int = 10
+    max_continuations: int = 3
+    max_identical_rejections: int = 3
+    max_turn_end_retries: int = 3
+
+
+class RunAgent:
+    """The turns of one session. `execute`, `go_on` and `take_up` are called one at a time.
+
+    What another process left open is recovered first: see `recover`. `attachments` are the images that prompts
+    may name.
+    """
+
+    def __init__(
+        self,
+        *,
+        session_id: str,
+        dialogue: Dialogue,
+        runtime: ToolRuntime,
+        review: Review,
+        events: EventStream,
+        hooks: HookChain,
+        limits: AgentLimits,
+        attachments: Attachments,
+    ) -> None:
+        self.session_id = session_id
+        self._dialogue = dialogue
+        self._conversation = dialogue.conversation
+        self._runtime = runtime
+        self._review = review
+        self._events = events
+        self._hooks = hooks
+        self._limits = limits
+        self.attachments = attachments
+        past = events.state
+        self._prompts = _prompts(past.turns)
+        self._recovery = recovery_of(past.open_calls, turn_index=past.responses - 1, task=self._task)
+
+    async def execute(self, prompt: str) -> RunReport:
+        """Answer one prompt. Every ending is a report: a failed provider and a cancellation of this task too.
+
+        Whatever the ending, the conversation is left with a result for every call, ready for the next prompt.
+        """
+        if self._recovery is not None:
+            await self._close(self._recovery.given_up())
+        await self._say_unsaid_prompts()
+        self._prompts.append(prompt)
+        said = self.attachments.said(prompt)
+        return await self._turn(prompt, lambda tally: self._say(said, tally), said)
+
+    # ---------------------------------------------------------------- said meanwhile
+
+    def steer(self, text: str) -> None:
+        """Say this into the running turn: the model reads it after the results of its present calls.
+
+        Where the turn ends before that, it stays among `unsaid`, and nothing says it any more.
+        """
+        before, unsent = self.unsaid, list(self.unsent)
+        if text in unsent[len(before) :]:  # it waited as a prompt until now
+            unsent.remove(text)
+        self._dialogue.words.add(Word(self.attachments.said(text)))
+        self._record_unsent([*before, text, *unsent[len(before) :]])
+
+    @property
+    def unsaid(self) -> tuple[str, ...]:
+        """What was said into the running turn and no request has carried yet, oldest first."""
+        return tuple(said.text for said in self._dialogue.words.unsaid)
+
+    @property
+    def unsent(self) -> tuple[str, ...]:
+        """What the person has sent, or had given back to edit, and no request carries yet, oldest first: also
+        what a process before this one left."""
+        return self._events.state.unsent
+
+    def queue(self, prompts: Sequence[str]) -> None:
+        """These wait in the front end, to be sent or edited: all of them. They are on record from now on,
+        behind what is `unsaid`, until a turn begins with them."""
+        self._record_unsent([*self.unsaid, *prompts])
+
+    def _record_unsent(self, prompts: Sequence[str]) -> None:
+        if tuple(prompts) != self.unsent:
+            self._events.note(PromptsQueued(prompts=tuple(prompts)))
+
+    def take_back(self) -> str | None:
+        """Remove what was said into the turn last, if no request has carried it yet. It is `unsent` until the
+        front end says otherwise."""
+        said = self._dialogue.words.take_back()
+        return None if said is None else said.text
+
+    # ---------------------------------------------------------------- what was left open
+
+    async def go_on(self) -> RunReport:
+        """Take up a turn that failed or was interrupted where the conversation stands. Ends as `execute` does.
+
+        Raises ConversationError where there is nothing to go on from.
+        """
+        if self.has_pending:
+            return await self.take_up()
+        if unsaid := self._unsaid_prompts:
+            await self._say_unsaid_prompts(but_last=True)
+            said = self.attachments.said_before(unsaid[-1])
+            return await self._turn("", lambda tally: self._say(said, tally), said)
+        messages = self._conversation.messages
+        if not messages:
+            raise ConversationError("there is nothing to go on from: nothing was said yet")
+        content = GO_ON if isinstance(messages[-1], AssistantMessage) else None
+        return await self._turn("", lambda tally: self._say(content, tally))
+
+    @property
+    def _unsaid_prompts(self) -> tuple[str, ...]:
+        """The last prompts, oldest first, where the process that took them up died before it could say them."""
+        held = (turn for turn in reversed(self._events.state.turns) if turn.prompt and not turn.undone)
+        return tuple(turn.prompt for turn in takewhile(lambda turn: not turn.said, held))[::-1]
+
+    async def _say_unsaid_prompts(self, *, but_last: bool = False) -> None:
+        """Put them into the conversation, before anything that is said after them."""
+        prompts = self._unsaid_prompts
+        for prompt in prompts[:-1] if but_last else prompts:
+            await self._dialogue.add(self.attachments.said_before(prompt))
+
+    async def take_up(self) -> RunReport:
+        """Ask again what was asked when the process before this one ended, and go on from there.
+
+        Ends as `execute` does. Raises ConversationError where nothing is pending.
+        """
+        recovery, self._recovery = self._recovery, None
+        if recovery is None:
+            raise ConversationError("no review is pending")
+        return await self._turn("", lambda tally: self._run_batch(recovery.batch, tally), tool_turns=1)
+
+    @property
+    def recovered(self) -> tuple[str, ...]:
+        """What the person should know of the calls that a process left open, in sentences."""
+        return self._recovery.told if self._recovery is not None else ()
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether a review waits that a process before this one asked about: then `take_up` comes first."""
+        return self._recovery is not None and self._recovery.pending
+
+    async def recover(self) -> None:
+        """Put on record how the calls ended that a process left open; close their batch if none is pending."""
+        if (recovery := self._recovery) is None:
+            return
+        if recovery.pending:
+            await self._record_ends(recovery)
+        else:
+            await self._close(recovery)
+
+    async def leave_word(self, text: str) -> None:
+        """Say something that the model reads with the next prompt. Not while a turn runs.
+
+        It stays unsaid where a review waits: nothing may come before the results of its calls.
+        """
+        if not self._conversation.open_calls:
+            await self._say_unsaid_prompts()
+            await self._dialogue.add(UserMessage(text))
+
+    def return_to(self, turn: PastTurn) -> None:
+        """Go back to what there was before this turn, whose end is on record. Not while a turn runs."""
+        self._recovery = None
+        self._dialogue.return_to(turn.messages_before)
+        self._runtime.state = RunState(turn.values_before)
+        self._prompts = _prompts(self._events.state.turns)
+
+    async def _close(self, recovery: Recovery) -> None:
+        self._recovery = None
+        await self._record_ends(recovery)
+        result = await self._runtime.run(recovery.batch)
+        await self._dialogue.add(ToolResults(result.results))
+
+    async def _record_ends(self, recovery: Recovery) -> None:
+        for end in recovery.ends():
+            await self._events.record(end)
+
+    async def _turn(
+        self,
+        prompt: str,
+        begin: Callable[[RunTally], Awaitable[LlmResponse | None]],
+        said: UserMessage | None = None,
+        *,
+        tool_turns: int = 0,
+    ) -> RunReport:
+        """`tool_turns` is how many of the turn's batches `begin` runs."""
+        tally = RunTally(self.session_id)
+        try:
+            await whole(self._begin(prompt, said))
+            with self._runtime.keeping_ahead():
+                await self._converse(await begin(tally), tally, tool_turns)
+        except ProviderError as error:
+            tally.fail(str(error))
+        except (HookAborted, RequestSkipped, LedgerError) as stop:
+            tally.give_up(str(stop))
+        except asyncio.CancelledError:
+            absorb_cancellation()
+            tally.interrupt()
+        return await to_its_end(self._conclude(tally))
+
+    async def _begin(self, prompt: str, said: UserMessage | None) -> None:
+        """What the person did since goes before their prompt, and stays when the turn is taken back."""
+        self._dialogue.words.begin_turn()
+        try:
+            await self._dialogue.tell_of_commands()
+        finally:
+            if said is not None:
+                self._dialogue.promise(said)
+            await self._events.record(TurnStarted(prompt=prompt))
+
+    async def _conclude(self, tally: RunTally) -> RunReport:
+        if tally.broke_off and (kept := await self._dialogue.last_answer()) is not None:
+            tally.add_response(kept.response, kept.cost_usd, continues=False)
+        await self._dialogue.settle()
+        if calls := self._conversation.open_calls:  # an ending between an answer and its batch leaves them open
+            await self._dialogue.add(ToolResults((await self._not_run(calls, _INTERRUPTED, tally)).results))
+        for usage, cost in (*self._review.take_spent(), *self._dialogue.take_spent()):
+            tally.add_spent(usage, cost)
+        report = tally.report()
+        if report.error is not None:
+            await self._events.record(ErrorOccurred(message=report.error))
+        await self._events.record(TurnFinished(report=report))
+        return report
+
+    # ---------------------------------------------------------------- the loop
+
+    async def _converse(self, response: LlmResponse | None, tally: RunTally, tool_turns: int) -> None:
+        continuations = retries = 0
+        while response is not None:
+            match response.stop_reason.kind:
+                case StopKind.TOOL_USE if response.has_tool_calls():
+                    if tool_turns >= self._limits.max_tool_turns:
+                        await self._stop_at_limit(response, tally)
+                        return
+                    tool_turns += 1
+                    response = await self._run_batch(self._batch_of(response.tool_calls()), tally)
+                case StopKind.PAUSE if continuations < self._limits.max_continuations:
+                    continuations += 1
+                    response = await self._say(None, tally)
+                case StopKind.MAX_TOKENS if continuations < self._limits.max_continuations and not _holds_calls(
+                    response
+                ):
+                    continuations += 1
+                    response = await self._say(_CONTINUE, tally, continues=True)
+                case StopKind.MAX_TOKENS | StopKind.PAUSE:
+                    tally.limit(str(response.stop_reason))
+                    return
+                case StopKind.REFUSAL:
+                    tally.refuse()
+                    return
+                case StopKind.END_TURN | StopKind.TOOL_USE | StopKind.OTHER:
+                    more = await self._more_from_hooks(retries)
+                    retries += 1
+                    response = await self._say(more, tally) if more is not None else None
+
+    async def _say(
+        self, content: str | UserMessage | None, tally: RunTally, *, continues: bool = False
+    ) -> LlmResponse:
+        answered = await self._dialogue.say(content)
+        tally.add_response(answered.response, answered.cost_usd, continues=continues)
+        return answered.response
+
+    async def _give(
+        self, results: Sequence[ToolResultMessage], tally: RunTally, *, tool_choice: ToolChoice = "auto"
+    ) -> LlmResponse:
+        answered = await self._dialogue.give(results, tool_choice=tool_choice)
+        tally.add_response(answered.response, answered.cost_usd, continues=False)
+        return answered.response
+
+    async def _run_batch(self, batch: ToolBatch, tally: RunTally) -> LlmResponse | None:
+        """Run the calls and send their results. None when the turn ends with them instead."""
+        result = await self._runtime.run(batch)
+        tally.add_calls(result.records, [call for _, call in batch.calls])
+        if result.aborted is not None:
+            tally.give_up(result.aborted)
+        elif result.interrupted:
+            tally.interrupt()
+        elif tally.rejected_alike >= self._limits.max_identical_rejections:
+            tally.give_up("the same call was rejected three times")
+        else:
+            return await self._give(result.results, tally)
+        await self._dialogue.add(ToolResults(result.results))
+        return None
+
+    def _batch_of(self, calls: Sequence[ToolCall]) -> ToolBatch:
+        return batch_of(calls, turn_index=self._dialogue.responses - 1, task=self._task)
+
+    @property
+    def _task(self) -> str:
+        return "\n\n".join([*self._prompts, *self._dialogue.words.delivered])
+
+    async def _more_from_hooks(self, retries: int) -> str | None:
+        """What the hooks at the turn's end want put to the model, or None where the turn may end.
+
+        Raises HookAborted where they are not satisfied and the model may not be sent back again.
+        """
+        answer = await self._hooks.on_turn_end(self._conversation.messages)
+        if not isinstance(answer, ContinueWithMessages):
+            return None
+        if retries >= self._limits.max_turn_end_retries:
+            again = "1 time" if retries == 1 else f"{retries} times"
+            raise HookAborted(
+                f"the hooks at the turn's end sent the model back {again}, which is the limit, and are not "
+                f"satisfied: {answer.messages[-1]}"
+            )
+        *first, last = answer.messages
+        for message in first:
+            await self._dialogue.add(UserMessage(message))
+        return last
+
+    async def _stop_at_limit(self, response: LlmResponse, tally: RunTally) -> None:
+        told = _LIMIT.format(limit=self._limits.max_tool_turns)
+        withheld = await self._not_run(response.tool_calls(), told, tally)
+        if withheld.aborted is not None or withheld.interrupted:
+            await self._dialogue.add(ToolResults(withheld.results))
+            return
+        last = await self._give(withheld.results, tally, tool_choice="none")
+        if last.has_tool_calls():
+            withheld = await self._not_run(last.tool_calls(), told, tally)
+            await self._dialogue.add(ToolResults(withheld.results))
+        tally.limit(MAX_TOOL_TURNS)
+
+    async def _not_run(self, calls: Sequence[ToolCall], told: str, tally: RunTally) -> BatchResult:
+        """The results of calls that are not to run; their ends are events like those of any call."""
+        result = await self._runtime.withhold(self._batch_of(calls), told)
+        tally.add_calls(result.records, calls)
+        if result.aborted is not None:
+            tally.give_up(result.aborted)
+        if result.interrupted:
+            tally.interrupt()
+        return result
+
+
+def _prompts(turns: Sequence[PastTurn]) -> deque[str]:
+    """The last prompts that still hold."""
+    held = ("\n\n".join([t.prompt, *t.steered]) for t in turns if t.prompt and not t.undone)
+    return deque(held, maxlen=_PROMPTS_TOLD)
+
+
+def _holds_calls(response: LlmResponse) -> bool:
+    return any(isinstance(block, ToolUseBlock) for block in response.content)

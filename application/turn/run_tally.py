@@ -1,0 +1,111 @@
+"""What a run adds up to, and which ending is the strictest."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from decimal import Decimal
+
+from domain.calls.tool import ToolCall
+from domain.conversation.cost import Spending
+from domain.conversation.response import LlmResponse, Usage
+from domain.events.report import CallRecord, RunReport, RunStatus
+from domain.review.questions import DecisionLabel
+
+
+class RunTally:
+    """Collects one run. Every ending that applied is kept; the report names the strictest."""
+
+    def __init__(self, session_id: str) -> None:
+        self._session_id = session_id
+        self._responses = 0
+        self._spending = Spending()
+        self._text = ""
+        self._stop_reason: str | None = None
+        self._records: list[CallRecord] = []
+        self._rejections: Counter[str] = Counter()
+        self._error: str | None = None
+        self._interrupted = self._provider_failed = self._limited = self._gave_up = self._refused = False
+
+    @property
+    def rejected_alike(self) -> int:
+        """How often the most rejected call, same tool and same arguments, was rejected."""
+        return max(self._rejections.values(), default=0)
+
+    @property
+    def broke_off(self) -> bool:
+        """Whether the run was stopped in the middle, by the person or by a failing provider."""
+        return self._interrupted or self._provider_failed
+
+    def add_response(self, response: LlmResponse, cost_usd: Decimal | None, *, continues: bool) -> None:
+        """Count an answer, and what it cost where that is known.
+
+        `continues`: its text goes on where the one before was cut off.
+        """
+        self._responses += 1
+        self._spending = self._spending.plus(response.usage, cost_usd)
+        self._stop_reason = str(response.stop_reason)
+        text = response.text_content()
+        self._text = self._text + text if continues else text
+
+    def add_spent(self, usage: Usage, cost_usd: Decimal | None) -> None:
+        """Count a request that was no part of the conversation, such as a reviewer's."""
+        self._spending = self._spending.plus(usage, cost_usd)
+
+    def add_calls(self, records: Sequence[CallRecord], calls: Sequence[ToolCall]) -> None:
+        """Count the calls of a batch, in declared order."""
+        self._records += records
+        for record, call in zip(records, calls, strict=True):
+            if record.outcome.is_rejected:
+                self._rejections[f"{call.tool_name} {json.dumps(call.arguments, sort_keys=True)}"] += 1
+
+    def interrupt(self) -> None:
+        """The person stopped the run."""
+        self._interrupted = True
+
+    def fail(self, error: str) -> None:
+        """The provider failed."""
+        self._provider_failed, self._error = True, error
+
+    def limit(self, stop_reason: str) -> None:
+        """A limit of turns or tokens ended the run."""
+        self._limited, self._stop_reason = True, stop_reason
+
+    def give_up(self, error: str) -> None:
+        """The run ended without reaching an answer, for a reason of our own."""
+        self._gave_up, self._error = True, error
+
+    def refuse(self) -> None:
+        """The model refused."""
+        self._refused = True
+
+    def report(self) -> RunReport:
+        """The run as it stands."""
+        return RunReport(
+            session_id=self._session_id,
+            status=self._status(),
+            stop_reason=self._stop_reason,
+            text=self._text,
+            turns=self._responses,
+            usage=self._spending.usage,
+            cost_usd=self._spending.cost_usd,
+            calls=tuple(self._records),
+            error=self._error,
+            provider_failed=self._provider_failed,
+        )
+
+    def _status(self) -> RunStatus:
+        if self._interrupted:
+            return RunStatus.INTERRUPTED
+        if self._provider_failed:
+            return RunStatus.FAILED
+        if self._limited:
+            return RunStatus.LIMIT
+        if any(record.decision is DecisionLabel.NEEDS_APPROVAL for record in self._records):
+            return RunStatus.NEEDS_APPROVAL
+        if self._gave_up:
+            return RunStatus.FAILED
+        if self._refused:
+            return RunStatus.REFUSED
+        return RunStatus.COMPLETED

@@ -1,0 +1,70 @@
+"""What the model is to read with the next request that can carry it.
+
+That is what the person says while a turn runs, and what became of commands that they ran themselves.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from domain.conversation.history import UserMessage
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Word:
+    """One thing to be read. `command_id`: it tells of that command; without one, the person says it."""
+
+    said: UserMessage
+    command_id: str | None = None
+
+    @property
+    def steers(self) -> bool:
+        """Whether the person says it into the running turn."""
+        return self.command_id is None
+
+
+class Words:
+    """Those that no request has carried yet, oldest first. Everything happens on one loop, without waiting.
+
+    `delivered` is what the person said into the present turn, as far as the model has it.
+    """
+
+    def __init__(self) -> None:
+        self.delivered: list[str] = []
+        self._waiting: deque[Word] = deque()
+
+    def add(self, word: Word) -> None:
+        """Have this read next, after what waits already."""
+        self._waiting.append(word)
+
+    def begin_turn(self) -> None:
+        """Another turn begins: what was said into the one before is part of the past."""
+        self.delivered.clear()
+
+    def take(self, *, steering: bool) -> Word | None:
+        """Remove the oldest, to put it into the conversation; without `steering` the oldest about a command."""
+        word = next((each for each in self._waiting if steering or not each.steers), None)
+        if word is not None:
+            self._waiting.remove(word)
+            if word.steers:
+                self.delivered.append(word.said.text)
+        return word
+
+    @property
+    def unsaid(self) -> tuple[UserMessage, ...]:
+        """What the person said and no request has carried yet, oldest first."""
+        return tuple(word.said for word in self._waiting if word.steers)
+
+    @property
+    def any_waiting(self) -> bool:
+        """Whether there is anything to be read."""
+        return bool(self._waiting)
+
+    def take_back(self) -> UserMessage | None:
+        """Remove what the person said last, or None where all of it was carried."""
+        word = next((each for each in reversed(self._waiting) if each.steers), None)
+        if word is None:
+            return None
+        self._waiting.remove(word)
+        return word.said

@@ -1,0 +1,181 @@
+"""The way to a model that can be exchanged at any time, without a message being lost or sent twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+from application.ports import LlmGateway, LlmSession, OnStreamEvent, ToolChoice
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import AssistantMessage, Conversation, UserMessage
+from domain.conversation.response import LlmResponse
+from domain.conversation.stream import RetryScheduled, StreamEvent
+from domain.text.json_value import JsonObject
+
+GO_ON = "Your last answer broke off. Go on exactly where it stopped."
+
+OpenSession: TypeAlias = Callable[[str], LlmSession]
+_Request: TypeAlias = Callable[[LlmSession, OnStreamEvent], Awaitable[LlmResponse]]
+
+
+class SwitchableSession:
+    """Sends `conversation` to the model chosen last, of those that the providers of a gateway have.
+
+    `open_session` opens another session for the same conversation, or raises ProviderError(CONFIGURATION); it
+    may block. A switch holds from the next request on, or, while a request waits to be repeated, for that one.
+    """
+
+    def __init__(
+        self,
+        first: LlmSession,
+        *,
+        conversation: Conversation,
+        gateway: LlmGateway,
+        open_session: OpenSession,
+    ) -> None:
+        self._session = self._answering = first
+        self.conversation = conversation
+        self._gateway = gateway
+        self._open_session = open_session
+        self._attempt: _Attempt | None = None
+        self._told: tuple[LlmSession, tuple[JsonObject, ...]] | None = None
+
+    @property
+    def model(self) -> str:
+        """The full name of the model chosen, "provider/model"."""
+        return self._session.model
+
+    @property
+    def answering(self) -> str:
+        """The full name of the model that the latest request went to."""
+        return self._answering.model
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The names of the providers there are."""
+        return self._gateway.providers
+
+    async def list_models(self, provider: str) -> tuple[str, ...]:
+        """The models a provider lists, each as "provider/model". Raises ProviderError."""
+        return await self._gateway.models(provider)
+
+    async def aclose(self) -> None:
+        """Close the connections of all sessions."""
+        await self._gateway.aclose()
+
+    async def open(self, model: str) -> LlmSession:
+        """A session with this model, to switch to. Raises ProviderError(CONFIGURATION)."""
+        return await asyncio.to_thread(self._open_session, model)  # it may have to import a provider's modules
+
+    def switch(self, session: LlmSession) -> None:
+        """Send through this session from now on; a request that waits to be repeated goes out on it at once."""
+        self._session = session
+        if self._attempt is not None:
+            self._attempt.abandon_wait()
+
+    async def send_with_tools(
+        self,
+        content: str | UserMessage | None,
+        tools: Sequence[JsonObject],
+        *,
+        tool_choice: ToolChoice = "auto",
+        on_event: OnStreamEvent,
+    ) -> LlmResponse:
+        """Say something (None: go on from where the conversation stands) and offer tools."""
+        offered = tuple(tools)
+        return await self._send(self._saying(content, offered, tool_choice), offered, tool_choice, on_event)
+
+    async def send_tool_results(
+        self,
+        results: Sequence[ToolResultMessage],
+        tools: Sequence[JsonObject],
+        *,
+        tool_choice: ToolChoice,
+        on_event: OnStreamEvent,
+    ) -> LlmResponse:
+        """Give the results of the open calls and offer tools.
+
+        The calls may come from a request of another session, or of another process: nothing that an earlier
+        request said is relied upon.
+        """
+        offered = tuple(tools)
+
+        async def give(session: LlmSession, heard: OnStreamEvent) -> LlmResponse:
+            if self._knows(session, offered):
+                return await session.send_tool_results(results, tool_choice=tool_choice, on_event=heard)
+            self.conversation.add_results(results)
+            return await self._saying(None, offered, tool_choice)(session, heard)
+
+        return await self._send(give, offered, tool_choice, on_event)
+
+    def _saying(
+        self, content: str | UserMessage | None, tools: tuple[JsonObject, ...], tool_choice: ToolChoice
+    ) -> _Request:
+        async def say(session: LlmSession, heard: OnStreamEvent) -> LlmResponse:
+            said = content
+            if said is None and not self._knows(session, tools) and self._ends_with_an_answer():
+                said = GO_ON  # what another model began can only be continued when it is asked for
+            self._told = session, tools
+            return await session.send_with_tools(said, tools, tool_choice=tool_choice, on_event=heard)
+
+        return say
+
+    def _knows(self, session: LlmSession, tools: tuple[JsonObject, ...]) -> bool:
+        """Whether this session sent the latest request, and offered these tools with it."""
+        return self._told is not None and self._told[0] is session and self._told[1] == tools
+
+    async def _send(
+        self, request: _Request, tools: tuple[JsonObject, ...], choice: ToolChoice, on_event: OnStreamEvent
+    ) -> LlmResponse:
+        while True:
+            attempt = self._attempt = _Attempt(on_event)
+            self._answering = self._session
+            try:
+                return await request(self._session, attempt)
+            except asyncio.CancelledError:
+                if not attempt.was_only_abandoned:
+                    raise
+            finally:
+                self._attempt = None
+                attempt.end()
+            request = self._saying(None, tools, choice)  # the conversation holds already what was to be said
+
+    def _ends_with_an_answer(self) -> bool:
+        messages = self.conversation.messages
+        return bool(messages) and isinstance(messages[-1], AssistantMessage)
+
+
+class _Attempt:
+    """One request, made by the current task. It can be abandoned while it waits to be repeated.
+
+    That cancels the task; a cancellation by anyone else, before or after, is told apart by their count.
+    """
+
+    def __init__(self, on_event: OnStreamEvent) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._task = task
+        self._cancelled_before = task.cancelling()
+        self._on_event = on_event
+        self._waits = self._abandoned = False
+
+    def __call__(self, event: StreamEvent) -> None:
+        self._waits = isinstance(event, RetryScheduled)
+        self._on_event(event)
+
+    def abandon_wait(self) -> None:
+        """Stop waiting, if that is what the request does: nothing of an answer has arrived then."""
+        if self._waits and not self._abandoned:
+            self._abandoned = True
+            self._task.cancel()
+
+    @property
+    def was_only_abandoned(self) -> bool:
+        """Whether nobody else cancelled the task."""
+        return self._abandoned and self._task.cancelling() - 1 <= self._cancelled_before
+
+    def end(self) -> None:
+        """Take back the own cancellation, which has done its work."""
+        if self._abandoned:
+            self._task.uncancel()

@@ -1,0 +1,135 @@
+"""Commands that the person types themselves: run at once, reviewed by nobody, on record, told to the model."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+from application.calls.outputs import Kept, Outputs
+from application.cancellation import absorb_cancellation, to_its_end
+from application.events.event_bus import EventStream
+from application.identifiers import new_id
+from application.ports import PersonShell
+from application.turn.steering import Word, Words
+from domain.calls.execution import Outcome
+from domain.calls.summary import styles_of, text_of
+from domain.calls.user_command import CommandRun, OwnCommand, note_of, note_of_lost
+from domain.conversation.history import UserMessage
+from domain.errors import LedgerError
+from domain.events.event import OwnCommandFinished, OwnCommandProgressed, OwnCommandStarted
+from domain.text.output import COMMAND_LIMITS, OutputLimits, Printed
+
+
+class PersonCommands:
+    """Runs them beside the turns: nothing of a turn waits for them, and they touch no message of it.
+
+    What the model is to know of one waits among the `words` for the next request. The model gets it as it is on
+    record, without secrets: unlike the commands of a model, these see the whole environment.
+    Long outputs are kept aside behind a summary, as those of commands that a model runs.
+    """
+
+    def __init__(
+        self,
+        *,
+        shell: PersonShell,
+        events: EventStream,
+        outputs: Outputs,
+        words: Words,
+        limits: OutputLimits = COMMAND_LIMITS,
+    ) -> None:
+        self._limits = limits
+        self._shell = shell
+        self._events = events
+        self._outputs = outputs
+        self._words = words
+        self._lost = tuple(each for each in events.state.own_commands if not each.ended)
+        for command in events.state.own_commands:
+            self._have_read(command.command_id, command.note)
+
+    async def run(self, command: str, *, told: bool) -> None:
+        """Run it to its end. Cancelled, it ends it, and returns when nothing of it is alive.
+
+        `told`: the model learns of it. What cannot be put on record is not run; that is told like any ending.
+        """
+        command_id = new_id()
+        began = time.monotonic()
+        try:
+            await self._events.announce(
+                OwnCommandStarted(command_id=command_id, command=command, told=told), urgent=True
+            )
+            ran = await self._shell.run(
+                command, owner=command_id, report=lambda printed: self._progress(command_id, printed)
+            )
+        except LedgerError as error:
+            ran, told = CommandRun(failure=str(error)), False
+        except asyncio.CancelledError:
+            absorb_cancellation()
+            ran = CommandRun(cancelled=True)
+        secs = time.monotonic() - began
+        await to_its_end(self._finish(OwnCommand(command_id=command_id, command=command, told=told), ran, secs))
+
+    @property
+    def lost(self) -> tuple[OwnCommand, ...]:
+        """Those that were running when a process before this one died."""
+        return self._lost
+
+    async def recover(self) -> None:
+        """Put on record that nobody knows how those ended. None of them is run again."""
+        lost, self._lost = self._lost, ()
+        for command in lost:
+            await self._end(
+                OwnCommandFinished(
+                    command_id=command.command_id,
+                    outcome=Outcome.UNKNOWN,
+                    exit_code=None,
+                    output="",
+                    duration_secs=0.0,
+                    note=note_of_lost(self._events.hide(command.command)) if command.told else None,
+                )
+            )
+
+    def _progress(self, command_id: str, printed: Printed) -> None:
+        told = OwnCommandProgressed(command_id=command_id, text=printed.text, styles=printed.styles)
+        self._events.show(told)
+
+    async def _finish(self, command: OwnCommand, ran: CommandRun, secs: float) -> None:
+        kept = await self._outputs.keep_within(
+            ran.output, inline_bytes=self._limits.inline_bytes, summary_bytes=self._limits.summary_bytes
+        )
+        note = note_of(command.command, ran, kept.text) if command.told else None
+        await self._end(
+            OwnCommandFinished(
+                command_id=command.command_id,
+                outcome=ran.outcome,
+                exit_code=ran.exit_code,
+                output=text_of(ran.output),
+                styles=styles_of(ran.output),
+                duration_secs=secs,
+                remarks=_remarks(ran, kept),
+                blob_id=kept.blob_id,
+                size_bytes=kept.size_bytes,
+                note=None if note is None else self._events.hide(note),
+            )
+        )
+
+    async def _end(self, ended: OwnCommandFinished) -> None:
+        await self._events.record(ended)
+        self._have_read(ended.command_id, ended.note)
+
+    def _have_read(self, command_id: str, note: str | None) -> None:
+        if note is not None:
+            self._words.add(Word(UserMessage(note), command_id))
+
+
+def _remarks(ran: CommandRun, kept: Kept) -> tuple[str, ...]:
+    failure = [f"it could not be started: {ran.failure}"] if ran.failure is not None else []
+    return (*failure, *ran.remarks, *([kept.trouble] if kept.trouble is not None else []))
+
+
+def lost_told(commands: Sequence[OwnCommand]) -> tuple[str, ...]:
+    """What the person should know of these commands of theirs: a sentence, or none."""
+    if not commands:
+        return ()
+    named = ", ".join(f"`{each.command}`" for each in commands)
+    return (f"your own command was running when the process ended, effect unknown; not run again: {named}",)

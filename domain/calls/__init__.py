@@ -1,0 +1,1 @@
+"""Tools and their calls: definitions, access, order, execution, effects and outputs."""

@@ -1,0 +1,198 @@
+"""The execution of one call: who it is, what state it is in, how it ended."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal, Protocol, TypeAlias
+
+from domain.calls.run_state import Modifier, RunState
+from domain.calls.seal import Seal
+from domain.calls.tool import ToolCall, ToolResultMessage
+from domain.errors import IllegalTransition
+from domain.text.output import Printed
+
+
+class CallControls(Protocol):
+    """What a running tool may do besides returning, and the seal it was let through with."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the call should stop as soon as it can. Safe to read from any thread."""
+        ...
+
+    @property
+    def seal(self) -> Seal | None:
+        """What was approved; a tool refuses with StaleSeal when the world no longer fits it."""
+        ...
+
+    @property
+    def state(self) -> RunState:
+        """The run's shared state as it was when the call started."""
+        ...
+
+    def report(self, shown: str | Printed) -> None:
+        """Show progress, in the place of what was shown before. Safe from any thread; returns at once."""
+        ...
+
+    def modify(self, modifier: Modifier) -> None:
+        """Queue a change of the run's state. It is made in call order when the call has ended well, and
+        dropped when it failed."""
+        ...
+
+
+class _Detached:
+    cancelled = False
+    seal = None
+    state = RunState()
+
+    def report(self, shown: str | Printed) -> None:
+        """Nobody listens to a call that runs outside a runtime."""
+
+    def modify(self, modifier: Modifier) -> None:
+        """A call outside a runtime has no state to change."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolExecutionContext:
+    """Identity of one call, given to the tool with its arguments.
+
+    `batch_id` is one per assistant response, never reused, and sorts by time; `call_index` is the call's
+    0-based place in the model's order; `turn_index` counts the responses of the run. The scheduler never
+    branches on any of it. `controls` is no part of the identity: equality and JSON leave it out.
+    """
+
+    call_id: str
+    batch_id: str
+    call_index: int
+    turn_index: int
+    controls: CallControls = field(default=_Detached(), compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survivor:
+    """A process that a call started, and that runs on though the quorum it belonged to is gone.
+
+    `command` is its command line, cut to one short line; empty where it cannot be read.
+    """
+
+    pid: int
+    command: str
+
+
+# Progress lines kept with a record; a tool may print without end.
+KEPT_PROGRESS = 50
+
+
+class ToolStatus(StrEnum):
+    """Where an execution stands. YIELDED: its result has been handed on."""
+
+    QUEUED = "queued"
+    EXECUTING = "executing"
+    COMPLETED = "completed"
+    YIELDED = "yielded"
+
+
+class Outcome(StrEnum):
+    """How a call ended."""
+
+    OK = "ok"
+    ERROR = "error"
+    REJECTED = "rejected"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+    NOT_RUN = "not_run"
+    UNKNOWN = "unknown"
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the model is told of an error."""
+        return self in _ERRORS
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether somebody or some rule withheld the call."""
+        return self in _REJECTED
+
+
+_ERRORS = frozenset({Outcome.ERROR, Outcome.UNKNOWN, Outcome.CANCELLED, Outcome.NOT_RUN})
+_REJECTED = frozenset({Outcome.REJECTED, Outcome.SKIPPED})
+
+WaitingFor: TypeAlias = Literal["review", "votes", "files"] | tuple[int, ...] | None
+
+
+@dataclass(slots=True, kw_only=True)
+class ToolExecution:
+    """The tracked record of one call.
+
+    `waiting_for` is None, "review", "votes", or the indices of the calls it follows.
+    """
+
+    context: ToolExecutionContext
+    call: ToolCall
+    is_concurrency_safe: bool = False
+    status: ToolStatus = ToolStatus.QUEUED
+    waiting_for: WaitingFor = None
+    progress: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_PROGRESS))
+    modifiers: list[Modifier] = field(default_factory=list)
+    outcome: Outcome | None = None
+    output: str | None = None
+
+    @property
+    def id(self) -> str:
+        """The provider's id of the call."""
+        return self.context.call_id
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.call.tool_name
+
+    def start(self) -> None:
+        """QUEUED → EXECUTING. Raises IllegalTransition from any other state."""
+        self._move(ToolStatus.EXECUTING, frm=(ToolStatus.QUEUED,))
+        self.waiting_for = None
+
+    def complete(self, outcome: Outcome, output: str) -> None:
+        """→ COMPLETED. Straight from QUEUED only with an outcome other than OK; else IllegalTransition."""
+        if self.status is ToolStatus.QUEUED and outcome is Outcome.OK:
+            raise IllegalTransition(f"call {self.id} cannot be ok without having run")
+        self._move(ToolStatus.COMPLETED, frm=(ToolStatus.QUEUED, ToolStatus.EXECUTING))
+        self.outcome, self.output, self.waiting_for = outcome, output, None
+
+    def fail(self, output: str) -> None:
+        """Turn an end that was OK into an error: what the call had queued could not be done. COMPLETED only."""
+        self.revise(output)
+        self.outcome = Outcome.ERROR
+
+    def revise(self, output: str) -> None:
+        """Put another text in place of the output, as a hook or a promotion wants it. COMPLETED only."""
+        if self.status is not ToolStatus.COMPLETED:
+            raise IllegalTransition(f"call {self.id} is {self.status.value}: it has no output to revise")
+        self.output = output
+
+    @property
+    def results(self) -> tuple[ToolResultMessage, ...]:
+        """The one message that goes back, once the call has ended; nothing before."""
+        if self.outcome is None or self.output is None:
+            return ()
+        message = ToolResultMessage(
+            tool_use_id=self.id,
+            tool_name=self.name,
+            output=self.output,
+            is_error=self.outcome.is_error,
+            is_rejected=self.outcome.is_rejected,
+        )
+        return (message,)
+
+    def hand_over(self) -> ToolResultMessage:
+        """COMPLETED → YIELDED, with the message that goes back. Raises IllegalTransition otherwise."""
+        self._move(ToolStatus.YIELDED, frm=(ToolStatus.COMPLETED,))
+        (message,) = self.results
+        return message
+
+    def _move(self, to: ToolStatus, *, frm: tuple[ToolStatus, ...]) -> None:
+        if self.status not in frm:
+            raise IllegalTransition(f"call {self.id} is {self.status.value} and cannot become {to.value}")
+        self.status = to

@@ -1,0 +1,112 @@
+"""Tools as the model and the runtime know them: definitions, calls, and what goes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+from domain.calls.access import EXCLUSIVE, Access
+from domain.text.json_value import JsonObject
+
+ParameterType: TypeAlias = Literal["string", "path", "number", "integer", "boolean", "array"]
+
+
+class RiskLevel(StrEnum):
+    """Whether a call is put to review before it runs. What is not known is HIGH."""
+
+    LOW = "low"
+    HIGH = "high"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolParameter:
+    """One argument of a tool. `items` is the JSON schema of an array's elements."""
+
+    name: str
+    type: ParameterType
+    description: str
+    required: bool = False
+    items: JsonObject | None = None
+    minimum: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolDefinition:
+    """What a tool is: name, purpose, arguments, risk, and what a call of it reads and writes.
+
+    `access` may raise for arguments it cannot place; `access_of` then answers exclusive.
+    `timeout_secs` bounds one execution; None leaves the bound to the tool itself. `inline_bytes` is the
+    length up to which its output stays in the conversation whole, and `summary_bytes` that of the summary of a
+    longer one, which then shows as many whole lines of both ends as fit; None means the run's own limits.
+    """
+
+    name: str
+    description: str
+    parameters: tuple[ToolParameter, ...]
+    risk: RiskLevel = RiskLevel.HIGH
+    access: Callable[[JsonObject], Access] = lambda _arguments: EXCLUSIVE
+    timeout_secs: float | None = None
+    inline_bytes: int | None = None
+    summary_bytes: int | None = None
+
+    def access_of(self, arguments: JsonObject) -> Access:
+        """What a call with these arguments touches; exclusive where that cannot be told."""
+        try:
+            access: object = self.access(arguments)
+        except (Exception, SystemExit):  # noqa: BLE001 - a classifier that fails must not make a call look harmless
+            return EXCLUSIVE
+        return access if isinstance(access, Access) else EXCLUSIVE
+
+
+class ToolSpec:
+    """The tools that exist in a run."""
+
+    def __init__(self, definitions: Iterable[ToolDefinition]) -> None:
+        self._definitions: Mapping[str, ToolDefinition] = {d.name: d for d in definitions}
+
+    def all(self) -> tuple[ToolDefinition, ...]:
+        """Every tool, in the order of registration."""
+        return tuple(self._definitions.values())
+
+    def low_risk_tools(self) -> tuple[ToolDefinition, ...]:
+        """Tools whose calls run without review."""
+        return tuple(d for d in self.all() if d.risk is RiskLevel.LOW)
+
+    def high_risk_tools(self) -> tuple[ToolDefinition, ...]:
+        """Tools whose calls are reviewed."""
+        return tuple(d for d in self.all() if d.risk is RiskLevel.HIGH)
+
+    def find(self, name: str) -> ToolDefinition | None:
+        """The tool of that name, or None."""
+        return self._definitions.get(name)
+
+    def names(self) -> tuple[str, ...]:
+        """All names, in the order of registration."""
+        return tuple(self._definitions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """One call as the model asked for it. `native_id` is the provider's id, which the result must carry.
+
+    A call whose arguments did not parse carries the parse error as data and becomes an error result.
+    """
+
+    tool_name: str
+    arguments: JsonObject
+    native_id: str
+    reasoning: str | None = None
+    parse_error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResultMessage:
+    """What goes back to the model for one call."""
+
+    tool_use_id: str
+    tool_name: str
+    output: str
+    is_error: bool = False
+    is_rejected: bool = False

@@ -1,0 +1,1 @@
+"""The conversation with a model: messages, responses, size, cost and compaction."""

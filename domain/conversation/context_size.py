@@ -1,0 +1,92 @@
+"""How much of a model's window a conversation takes: estimated from its bytes, set right by counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage, in_common
+from domain.conversation.response import ContentBlock, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
+from domain.text.json_text import opening, size_of
+
+# What a message and each of its parts cost besides their text: roles, ids, brackets.
+_FRAME = 16
+_LONGEST_JSON = 10_000_000
+# Tokens per byte. English and code have about one token in four bytes, and nothing that people write is outside
+# of these bounds: a count above them is not of these bytes alone, and one below them not of all of them.
+_USUAL = 0.25
+_LEAST, _MOST = 0.1, 0.6
+
+
+def bytes_of(messages: Sequence[Message]) -> int:
+    """The bytes of these messages as a request carries them, roughly."""
+    return sum(map(_bytes_of, messages))
+
+
+class ContextMeter:
+    """Estimates the tokens of a request. `fixed_bytes` are those of what every request carries besides the
+    messages: instructions and tools.
+
+    Each counted request sets it right: how many tokens a byte has, and what comes on top.
+    """
+
+    def __init__(self, fixed_bytes: int = 0) -> None:
+        self._fixed = fixed_bytes
+        self._on_top = 0.0
+        self._seen: list[Message] = []
+        self._totals = [0]  # of the first so many of them
+        self.per_byte = _USUAL
+
+    @property
+    def fixed_tokens(self) -> int:
+        """The tokens of a request without any message."""
+        return round(self._on_top + self.per_byte * self._fixed)
+
+    def tokens(self, messages: Sequence[Message]) -> int:
+        """The tokens of a request with these messages."""
+        return round(self._on_top + self.per_byte * (self._fixed + self._bytes(messages)))
+
+    def measure(self, messages: Sequence[Message], tokens: int) -> None:
+        """Take note that a request and its answer, all in `messages`, took so many tokens.
+
+        A count that cannot be true, as some servers give it, changes nothing.
+        """
+        counted = self._fixed + self._bytes(messages)
+        if tokens < _LEAST * counted:
+            return
+        self.per_byte = min(tokens / max(counted, 1), _MOST)
+        self._on_top = max(0.0, tokens - self.per_byte * counted)
+
+    def _bytes(self, messages: Sequence[Message]) -> int:
+        """Their bytes; those of messages seen before at the same place are not counted again."""
+        same = in_common(self._seen, messages)
+        del self._seen[same:], self._totals[same + 1 :]
+        for message in messages[same:]:
+            self._seen.append(message)
+            self._totals.append(self._totals[-1] + _bytes_of(message))
+        return self._totals[-1]
+
+
+def _bytes_of(message: Message) -> int:
+    match message:
+        case UserMessage(text, images):
+            # as many bytes as its tokens usually have: the base64 of it is not read as text
+            return _FRAME + size_of(text) + round(sum(image.tokens for image in images) / _USUAL)
+        case AssistantMessage(response):
+            return _FRAME + sum(map(_bytes_of_block, response.content))
+        case ToolResults(results):
+            return _FRAME + sum(_FRAME + size_of(result.output) for result in results)
+        case _:
+            assert_never(message)
+
+
+def _bytes_of_block(block: ContentBlock) -> int:
+    match block:
+        case TextBlock(text):
+            return size_of(text)
+        case ToolUseBlock(name=name, input=arguments):
+            return _FRAME + size_of(name) + size_of(opening(arguments, _LONGEST_JSON)[0])
+        case ReasoningBlock(payload=payload) | OpaqueBlock(payload=payload):
+            return size_of(opening(payload, _LONGEST_JSON)[0])
+        case _:
+            assert_never(block)

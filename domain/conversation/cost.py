@@ -1,0 +1,99 @@
+"""What models cost: prices per token, and the tokens of requests made into money."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+
+from domain.conversation.response import Usage
+
+_MILLION = Decimal(1_000_000)
+_DATE_AT_THE_END = re.compile(r"-20\d\d(-?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What a model costs, in USD per million tokens.
+
+    `long_prompt` is what all tokens of a request cost instead, where its prompt is a long one.
+    """
+
+    input: Decimal
+    output: Decimal
+    cache_read: Decimal
+    cache_write: Decimal
+    long_prompt: LongPrompt | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongPrompt:
+    """The price of requests whose prompt, cached parts included, has more than `above` tokens."""
+
+    above: int
+    price: Price
+
+
+@dataclass(frozen=True, slots=True)
+class PriceTable:
+    """The known prices, each under "provider/model"."""
+
+    prices: Mapping[str, Price] = field(default_factory=dict)
+
+    def price(self, model: str) -> Price | None:
+        """The price of "provider/model", or None where nobody told it.
+
+        A name that is not in the table but ends in a date, -20261021 or -2026-10-21, has the price of the
+        name without it. Nothing else is taken for the same: a wrong price is worse than none.
+        """
+        found = self.prices.get(model)
+        return found if found is not None else self.prices.get(undated(model))
+
+    def cost(self, model: str, usage: Usage) -> Decimal | None:
+        """What one request to "provider/model" cost in USD, or None where its price is not known."""
+        price = self.price(model)
+        return None if price is None else cost(usage, price)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """The tokens of any number of requests, and what they cost as far as that is known."""
+
+    usage: Usage = field(default_factory=Usage)
+    priced_usd: Decimal | None = None
+    has_unpriced: bool = False
+
+    def plus(self, usage: Usage, cost_usd: Decimal | None) -> Spending:
+        """With one more request; `cost_usd` is None where its price is not known."""
+        if cost_usd is None:
+            unpriced = self.has_unpriced or usage != Usage()  # what used nothing costs nothing at any price
+            return replace(self, usage=self.usage + usage, has_unpriced=unpriced)
+        return replace(self, usage=self.usage + usage, priced_usd=(self.priced_usd or Decimal(0)) + cost_usd)
+
+    @property
+    def cost_usd(self) -> Decimal | None:
+        """The cost of all of it; None where there is nothing priced, or anything of unknown price."""
+        return None if self.has_unpriced else self.priced_usd
+
+
+def undated(model: str) -> str:
+    """The name of a model without the date that it ends in, if it does."""
+    return _DATE_AT_THE_END.sub("", model)
+
+
+def cost(usage: Usage, price: Price) -> Decimal:
+    """What one request cost, in USD, to the last digit.
+
+    Reasoning is part of the output and counts no second time. Several requests added up before are wrong
+    where the price depends on the length of the prompt.
+    """
+    prompt = usage.input + usage.cache_read + usage.cache_write
+    if price.long_prompt is not None and prompt > price.long_prompt.above:
+        price = price.long_prompt.price
+    return (
+        usage.input * price.input
+        + usage.output * price.output
+        + usage.cache_read * price.cache_read
+        + usage.cache_write * price.cache_write
+    ) / _MILLION

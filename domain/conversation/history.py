@@ -1,0 +1,139 @@
+"""The single history of a session, neutral of providers; it alone keeps calls and results paired."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import is_
+from typing import TypeAlias
+
+from domain.calls.tool import ToolCall, ToolResultMessage
+from domain.conversation.image import Image
+from domain.conversation.response import LlmResponse
+from domain.errors import ConversationError
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """What the person (or the program in their name) said, with the images shown with it.
+
+    Each image is named in the text, by its label.
+    """
+
+    text: str
+    images: tuple[Image, ...] = ()
+
+    def without(self, left_out: Mapping[str, str]) -> UserMessage:
+        """The message without the images of these hashes; in the place of each stands why it is not there."""
+        text, kept = self.text, []
+        for image in self.images:
+            if (why := left_out.get(image.sha256)) is None:
+                kept.append(image)
+                continue
+            told = f"{image.label[:-1]}: {why}]"
+            text = text.replace(image.label, told) if image.label in text else f"{text}\n{told}"
+        return UserMessage(text, tuple(kept)) if len(kept) < len(self.images) else self
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantMessage:
+    """A model's answer."""
+
+    response: LlmResponse
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResults:
+    """The results of all calls of the answer before, in the order of the calls."""
+
+    results: tuple[ToolResultMessage, ...]
+
+
+Message: TypeAlias = UserMessage | AssistantMessage | ToolResults
+
+
+class Conversation:
+    """The history. Every change goes through a method that keeps it legal for any provider.
+
+    It grows at its end; only compaction and rewinding change what was there before.
+    """
+
+    def __init__(self, messages: Sequence[Message] = ()) -> None:
+        self._messages: list[Message] = list(messages)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """All messages, oldest first."""
+        return tuple(self._messages)
+
+    @property
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """Calls of the last answer that have no result yet."""
+        if self._messages and isinstance(last := self._messages[-1], AssistantMessage):
+            return last.response.tool_calls()
+        return ()
+
+    def add_user(self, said: str | UserMessage) -> None:
+        """Append what the person said. Raises ConversationError while calls are open."""
+        if self.open_calls:
+            raise ConversationError("the calls of the last answer have no results yet")
+        self._messages.append(UserMessage(said) if isinstance(said, str) else said)
+
+    def add_response(self, response: LlmResponse) -> None:
+        """Append an answer. Calls that may not be executed are dropped, and so is an answer without content.
+
+        Raises ConversationError while calls are open, or when an answer's calls repeat an id.
+        """
+        if self.open_calls:
+            raise ConversationError("an answer arrived while calls of the one before are open")
+        kept = response.without_unfinished_calls()
+        ids = [call.native_id for call in kept.tool_calls()]
+        if len(set(ids)) != len(ids):
+            raise ConversationError("two calls of one answer carry the same id")
+        if kept.content:
+            self._messages.append(AssistantMessage(kept))
+
+    def add_results(self, results: Sequence[ToolResultMessage]) -> None:
+        """Append the results of the open calls: one each, in their order, or ConversationError."""
+        expected = [call.native_id for call in self.open_calls]
+        given = [result.tool_use_id for result in results]
+        if not expected:
+            raise ConversationError("there is no open call that results could belong to")
+        if expected != given:
+            raise ConversationError(f"results must be those of {expected} in this order, not {given}")
+        self._messages.append(ToolResults(tuple(results)))
+
+    def compact(self, replaced: int, by: Sequence[Message]) -> None:
+        """Put these messages in place of the first `replaced`. Raises ConversationError, and leaves all as it
+        was, where calls and results would come apart."""
+        self._put((*by, *self._messages[replaced:]))
+
+    def restore(self, messages: Sequence[Message]) -> None:
+        """Make this the whole history, as when rewinding. Raises ConversationError as `compact` does."""
+        self._put(tuple(messages))
+
+    def _put(self, messages: tuple[Message, ...]) -> None:
+        """The calls of the last answer may be open; all others must have their results."""
+        closed = messages[:-1] if messages and isinstance(messages[-1], AssistantMessage) else messages
+        if (call := unpaired_call(closed)) is not None:
+            raise ConversationError(f"the call {call} and its result would come apart")
+        self._messages = list(messages)
+
+
+def in_common(one: Sequence[Message], other: Sequence[Message]) -> int:
+    """With how many of the very same messages both begin."""
+    if all(map(is_, one, other)):  # as nearly always: one of them only goes further
+        return min(len(one), len(other))
+    return next(place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] is not pair[1])
+
+
+def unpaired_call(messages: Sequence[Message]) -> str | None:
+    """The id of a call that its result does not follow, or of a result without its call; None if all fits."""
+    awaited: list[str] = []
+    for message in messages:
+        given = [r.tool_use_id for r in message.results] if isinstance(message, ToolResults) else []
+        if given != awaited:
+            return next(iter([*awaited, *given]))
+        calls = message.response.tool_calls() if isinstance(message, AssistantMessage) else ()
+        awaited = [call.native_id for call in calls]
+    return awaited[0] if awaited else None

@@ -1,0 +1,156 @@
+"""What a model answers: content blocks, why it stopped, what it used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from domain.calls.tool import ToolCall
+from domain.text.json_value import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class TextBlock:
+    """Plain text of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolUseBlock:
+    """A call the model asks for. `parse_error` is set when its arguments were not a JSON object."""
+
+    id: str
+    name: str
+    input: JsonObject
+    parse_error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningBlock:
+    """Reasoning in the provider's own form: it goes back unchanged to `provider` and to no other."""
+
+    provider: str
+    payload: JsonObject
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpaqueBlock:
+    """A block we do not interpret (server tools, unknown kinds); kept and sent back like reasoning."""
+
+    provider: str
+    payload: JsonObject
+
+
+ContentBlock: TypeAlias = TextBlock | ToolUseBlock | ReasoningBlock | OpaqueBlock
+
+
+class StopKind(StrEnum):
+    """The reasons to stop that the program acts on."""
+
+    END_TURN = "end_turn"
+    TOOL_USE = "tool_use"
+    MAX_TOKENS = "max_tokens"
+    REFUSAL = "refusal"
+    PAUSE = "pause"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class StopReason:
+    """Why the model stopped; `detail` keeps the provider's word where the kind is OTHER."""
+
+    kind: StopKind
+    detail: str | None = None
+
+    def __str__(self) -> str:
+        return self.detail if self.kind is StopKind.OTHER and self.detail else self.kind.value
+
+
+END_TURN = StopReason(StopKind.END_TURN)
+TOOL_USE = StopReason(StopKind.TOOL_USE)
+MAX_TOKENS = StopReason(StopKind.MAX_TOKENS)
+REFUSAL = StopReason(StopKind.REFUSAL)
+PAUSE = StopReason(StopKind.PAUSE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens of one or more requests. `input` excludes what was read from or written to a cache."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            input=self.input + other.input,
+            output=self.output + other.output,
+            cache_read=self.cache_read + other.cache_read,
+            cache_write=self.cache_write + other.cache_write,
+            reasoning=self.reasoning + other.reasoning,
+        )
+
+    @property
+    def context(self) -> int:
+        """Tokens the request and its answer occupied in the model's window."""
+        return self.input + self.cache_read + self.cache_write + self.output
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlmResponse:
+    """One complete answer of a model."""
+
+    content: tuple[ContentBlock, ...]
+    stop_reason: StopReason
+    model: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+    @classmethod
+    def from_text(cls, text: str, *, model: str = "") -> LlmResponse:
+        """An answer of text alone that ends the turn."""
+        return cls(content=(TextBlock(text),), stop_reason=END_TURN, model=model)
+
+    def text_content(self) -> str:
+        """All text blocks joined."""
+        return "".join(block.text for block in self.content if isinstance(block, TextBlock))
+
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls to execute: none unless the model stopped in order to have tools run."""
+        if self.stop_reason.kind is not StopKind.TOOL_USE:
+            return ()
+        return tuple(
+            ToolCall(
+                tool_name=block.name,
+                arguments=block.input,
+                native_id=block.id,
+                parse_error=block.parse_error,
+            )
+            for block in self.content
+            if isinstance(block, ToolUseBlock)
+        )
+
+    def has_tool_calls(self) -> bool:
+        """Whether there is anything to execute."""
+        return bool(self.tool_calls())
+
+    def without_unfinished_calls(self) -> LlmResponse:
+        """The answer as it may enter the conversation: calls stay only where the stop reason is TOOL_USE."""
+        if self.stop_reason.kind is StopKind.TOOL_USE:
+            return self
+        kept = (block for block in self.content if not isinstance(block, ToolUseBlock))
+        return LlmResponse(
+            content=_without_empty_text(kept),
+            stop_reason=self.stop_reason,
+            model=self.model,
+            usage=self.usage,
+        )
+
+
+def _without_empty_text(blocks: Iterable[ContentBlock]) -> tuple[ContentBlock, ...]:
+    return tuple(b for b in blocks if not (isinstance(b, TextBlock) and not b.text))

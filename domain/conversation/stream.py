@@ -1,0 +1,73 @@
+"""What a session tells while an answer arrives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from domain.conversation.response import LlmResponse
+from domain.errors import ProviderError, ProviderErrorKind
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of answer text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """A piece of readable reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallDelta:
+    """A piece of a call. `id` and `name` come with the first piece of an index, and only there."""
+
+    index: int
+    id: str | None = None
+    name: str | None = None
+    arguments_delta: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryScheduled:
+    """The request failed before its first byte and will be sent again after `delay_secs`.
+
+    It is the `attempt`-th repetition of at most `attempts`; `kind` says why it failed in a word.
+    """
+
+    attempt: int
+    delay_secs: float
+    reason: str
+    attempts: int | None = None
+    kind: ProviderErrorKind | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The text answer is complete."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedResponse:
+    """The structured answer is complete."""
+
+    response: LlmResponse
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """The request failed for good; the same error is raised to the caller."""
+
+    error: ProviderError
+
+
+StreamEvent: TypeAlias = (
+    Delta | ReasoningDelta | ToolCallDelta | RetryScheduled | Completed | CompletedResponse | Error
+)

@@ -1,0 +1,276 @@
+"""Hides secrets in texts, JSON and events: known values exactly, and what looks like a secret by its shape."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+from domain.calls.packet import ReviewPacket
+from domain.conversation.response import OpaqueBlock, ReasoningBlock
+from domain.events.event import Event
+from domain.secrets.known import KnownSecrets, NamedSecret
+from domain.secrets.patterns import (
+    MASK,
+    SecretSpan,
+    assigned_word,
+    mask_of,
+    parts_without_effect,
+    pattern_spans,
+)
+from domain.secrets.unfinished import unfinished_from
+from domain.text.json_value import JsonObject, JsonValue
+from domain.text.terminal_sequences import SeenText, holds_sequences, unfinished_sequence_from
+
+_T = TypeVar("_T")
+_FIELDS: dict[type, tuple[str, ...]] = {}  # of each class that was met, what is looked into
+_UNFIT = re.compile(r"[^\w.:/@ -]+")
+# Ids lead from one record to another, digests say of which bytes, styles are numbers; none holds a secret.
+_LEFT = frozenset(
+    {"session_id", "call_id", "batch_id", "id", "native_id", "tool_use_id", "blob_id", "digest", "sha256",
+     "manifest", "command_id", "timestamp", "styles"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskedPacket(ReviewPacket):
+    """A packet of which something is hidden. Its digest is still that of the real bytes: they are what runs."""
+
+    sealed_digest: str
+
+    @property
+    def digest(self) -> str:
+        """The digest of what would run."""
+        return self.sealed_digest
+
+
+class SecretMask:
+    """Implements the port `Mask`. The same secret is always hidden by the same word, `[secret:NAME]`.
+
+    A known value is named as it was learnt, any other by its kind. What was hidden once is left as it is.
+    """
+
+    def __init__(self, known: KnownSecrets | None = None, *, is_for_review: bool = False) -> None:
+        self._known = known if known is not None else KnownSecrets()
+        self._is_for_review = is_for_review
+
+    @property
+    def in_review(self) -> SecretMask:
+        """The same mask, as the person looks through it who approves a call: what somebody else could have made
+        look like a secret, and could be a command, can be read."""
+        return SecretMask(self._known, is_for_review=True)
+
+    def learn(self, name: str, value: str) -> bool:
+        """Hide this value from now on, under this name; whether that is news. Safe to call from any thread.
+
+        Values of fewer than 8 characters are not hidden.
+        """
+        return self.learn_all([NamedSecret(name, value)])
+
+    def learn_all(self, secrets: Iterable[NamedSecret]) -> bool:
+        """Hide all these from now on; whether any of them is news."""
+        return self._known.add(one._replace(name=_UNFIT.sub("-", one.name)[:80] or "value") for one in secrets)
+
+    def text(self, text: str) -> str:
+        """The text without its secrets; the very same object where it holds none."""
+        return hidden(text, self.spans(text))
+
+    def exact(self, text: str) -> str:
+        """The text without known values; what only looks like a secret stays."""
+        return hidden(text, _through_sequences(text, self._known_spans))
+
+    def json(self, value: JsonValue) -> JsonValue:
+        """The value with no secret in any of its texts; the very same object where it holds none."""
+        return self._hide(value, self.text)
+
+    def event(self, event: Event) -> Event:
+        """The event with no secret in any of its texts; the very same object where it holds none."""
+        return self._hide(event, self.text)
+
+    def exact_event(self, event: Event) -> Event:
+        """The event without known values; the very same object where it holds none."""
+        return self._hide(event, self.exact)
+
+    def packet(self, packet: ReviewPacket) -> ReviewPacket:
+        """The packet as it may be drawn, its digest unchanged; the very same object where nothing is hidden."""
+        mask = self.in_review
+        shown = mask._hide(packet, mask.text)
+        if shown is packet:
+            return packet
+        return MaskedPacket(
+            call=shown.call, context=shown.context, seal=shown.seal, sealed_digest=packet.digest
+        )
+
+    def diff(self, diff: str) -> str:
+        """The diff without its secrets, each of its lines still there with its sign."""
+        spans = [one for span in self.spans(diff) for one in _by_line(diff, span)]
+        return hidden(diff, spans)
+
+    def spans(self, text: str) -> list[SecretSpan]:
+        """Where secrets stand, in order, none over another, also those that terminal sequences take apart."""
+        return _through_sequences(text, self._spans)
+
+    def _known_spans(self, text: str) -> list[SecretSpan]:
+        return self._known.spans(text, in_review=self._is_for_review)
+
+    def _spans(self, text: str) -> list[SecretSpan]:
+        found = pattern_spans(text)
+        if self._is_for_review:
+            found = [part for span in found for part in parts_without_effect(text, span)]
+        return _apart([*self._known_spans(text), *found])
+
+    def look(self, text: str) -> tuple[list[SecretSpan], int]:
+        """The spans of a text that still grows, and where, at its end, something begins that more text could
+        make a secret; its length where nothing does. Before it, up to three characters of a known value may
+        stand."""
+        if not holds_sequences(text):
+            return self._look(text)
+        begun = unfinished_sequence_from(text)  # it may stand inside of a secret
+        seen = SeenText(text[:begun])
+        _, place = self._look(seen.text)
+        return self.spans(text), begun if place == len(seen.text) else seen.place(place)
+
+    def _look(self, text: str) -> tuple[list[SecretSpan], int]:
+        patterns, place = pattern_spans(text), unfinished_from(text)
+        if not self._known.touches(text):
+            return _apart(patterns), place
+        return _apart([*self._known.spans(text), *patterns]), min(place, self._known.unfinished_from(text))
+
+    def cut_head(self, text: str) -> SecretSpan | None:
+        """The end of a known value with which a text begins that was cut from a longer one."""
+        return self._known.cut_head(text)
+
+    def _hide(self, value: _T, hide: Callable[[str], str]) -> _T:
+        hiding: Any = self._hidden_value(value, hide)
+        result: _T = hiding
+        return result
+
+    def _hidden_value(self, value: object, hide: Callable[[str], str]) -> object:
+        match value:
+            case str() if type(value) is str:
+                return hide(value)
+            case tuple() | list() | frozenset():
+                return self._in_sequence(value, hide)
+            case Mapping():
+                return self._in_mapping(value, hide)
+            case ReasoningBlock() | OpaqueBlock():
+                return self._in_providers_block(value)
+            case _ if is_dataclass(value) and not isinstance(value, type):
+                return self._in_fields(value, hide)
+            case _:
+                return value
+
+    def _in_payload(self, text: str) -> str:
+        return self.text(text) if any(map(str.isspace, text)) else self.exact(text)
+
+    def _in_sequence(self, value: Any, hide: Callable[[str], str]) -> object:
+        items = [self._hidden_value(item, hide) for item in value]
+        if all(new is old for new, old in zip(items, value, strict=True)):
+            return value
+        return type(value)(items)
+
+    def _in_mapping(self, value: Mapping[Any, Any], hide: Callable[[str], str]) -> object:
+        items = {key: self._in_field(key, item, hide) for key, item in value.items()}
+        named = {hide(key) if type(key) is str else key: item for key, item in items.items()}
+        if all(items[key] is item for key, item in value.items()) and named.keys() == value.keys():
+            return value
+        return named
+
+    def _in_field(self, key: object, item: object, hide: Callable[[str], str]) -> object:
+        hiding = self._hidden_value(item, hide)
+        if hiding is item and hide == self.text and isinstance(key, str) and isinstance(item, str):
+            word = assigned_word(key, item)
+            return hiding if word is None else mask_of(word)
+        return hiding
+
+    def _in_providers_block(self, block: ReasoningBlock | OpaqueBlock) -> ReasoningBlock | OpaqueBlock:
+        """What goes back to the provider may be signed or encrypted, which by chance looks like anything: there
+        only known values are hidden. What can be read, with blanks in it, is text like any other."""
+        payload: JsonObject = self._hide(block.payload, self._in_payload)
+        if isinstance(block, ReasoningBlock) and (text := self.text(block.text)) is not block.text:
+            return replace(block, payload=payload, text=text)
+        return block if payload is block.payload else replace(block, payload=payload)
+
+    def _in_fields(self, value: Any, hide: Callable[[str], str]) -> object:
+        changed: dict[str, object] = {}
+        for name in _FIELDS.get(type(value)) or _looked_into(type(value)):
+            old = getattr(value, name)
+            new = self.diff(old) if name == "diff" and old else self._hidden_value(old, hide)
+            if new is not old:
+                changed[name] = new
+        if "output" in changed and hasattr(value, "styles"):
+            changed["styles"] = ()  # they count the characters of the text as it was
+        return replace(value, **changed) if changed else value
+
+
+def _looked_into(kind: type[Any]) -> tuple[str, ...]:
+    """The fields that belong to a value's identity and are no ids."""
+    _FIELDS[kind] = found = tuple(f.name for f in fields(kind) if f.compare and f.name not in _LEFT)
+    return found
+
+
+def hidden(text: str, spans: list[SecretSpan]) -> str:
+    """The text with a word in the place of each span; the spans stand in order, none over another."""
+    if not spans:
+        return text
+    pieces: list[str] = []
+    end = 0
+    for span in spans:
+        pieces += [text[end : span.start], mask_of(span.word)]
+        end = span.end
+    return "".join([*pieces, text[end:]])
+
+
+def holds_mask(value: JsonValue) -> bool:
+    """Whether something is hidden in a value that was on record, such as the packet of a review.
+
+    A packet that holds a mask is not what was reviewed, and no answer to it can count: its digest differs too.
+    """
+    match value:
+        case str():
+            return MASK.search(value) is not None
+        case Mapping():
+            return any(holds_mask(key) or holds_mask(item) for key, item in value.items())
+        case list() | tuple():
+            return any(map(holds_mask, value))
+        case _:
+            return False
+
+
+def _through_sequences(text: str, find: Callable[[str], list[SecretSpan]]) -> list[SecretSpan]:
+    """What is found in a text as it is, and as it reads without its terminal sequences: a program that draws it
+    takes them out, and what they take apart is whole then."""
+    if not holds_sequences(text):
+        return find(text)
+    seen = SeenText(text)
+    parted = [
+        SecretSpan(seen.place(span.start), seen.place(span.end - 1) + 1, span.word) for span in find(seen.text)
+    ]
+    return _apart([*parted, *find(text)])
+
+
+def _by_line(text: str, span: SecretSpan) -> Iterator[SecretSpan]:
+    """The parts of a span in each of its lines, without what begins the line."""
+    start = span.start
+    while (end := text.find("\n", start, span.end)) >= 0:
+        yield SecretSpan(start, end, span.word)
+        start = end + 2
+    if start < span.end:
+        yield SecretSpan(start, span.end, span.word)
+
+
+def _apart(spans: list[SecretSpan]) -> list[SecretSpan]:
+    """The spans in order; those over one another are one, named as the one that came first."""
+    if len(spans) < 2:
+        return spans
+    rank = {span: place for place, span in reversed(list(enumerate(spans)))}
+    apart: list[SecretSpan] = []
+    for span in sorted(spans):
+        if apart and span.start < apart[-1].end:
+            last = apart.pop()
+            first = min(last, span, key=lambda each: rank.get(each, len(spans)))
+            span = SecretSpan(last.start, max(last.end, span.end), first.word)
+            rank.setdefault(span, rank.get(first, len(spans)))
+        apart.append(span)
+    return apart

@@ -1,0 +1,239 @@
+"""Patterns of commands as permission rules write them: `git log *`, `npm run test:*`.
+
+A rule that allows must fit a command word by word. One that forbids or asks also finds a program behind its
+path, behind wrappers such as `sudo` and `timeout 5`, and behind git's own options.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+
+from domain.shell.command_line import JudgedCommand, ShellVerdict
+from domain.shell.git_commands import GIT_COMMANDS
+from domain.shell.read_only_commands import READ_ONLY_COMMANDS
+from domain.shell.star_words import uncovered_word
+from domain.text.wildcard import fits
+
+# What runs the program that is named behind it, somewhere among its words.
+WRAPPERS = frozenset(
+    [
+        "builtin",
+        "busybox",
+        "bwrap",
+        "chroot",
+        "chrt",
+        "command",
+        "coproc",
+        "doas",
+        "env",
+        "exec",
+        "fakeroot",
+        "find",
+        "firejail",
+        "flock",
+        "ionice",
+        "ltrace",
+        "nice",
+        "nohup",
+        "nsenter",
+        "parallel",
+        "pkexec",
+        "runuser",
+        "script",
+        "setarch",
+        "setsid",
+        "stdbuf",
+        "strace",
+        "su",
+        "sudo",
+        "systemd-run",
+        "taskset",
+        "time",
+        "timeout",
+        "toybox",
+        "unbuffer",
+        "unshare",
+        "watch",
+        "xargs",
+    ]
+)
+SHELLS = frozenset(["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"])
+ANY_WORDS = "*"
+"""At the end of a pattern: any further words, but no option that may run a program or open a file."""
+ANY_WORDS_AND_OPTIONS = "**"
+"""At the end of a pattern: any further words whatever."""
+_EVALUATING = frozenset({"eval", ".", "source", "trap"})
+_ENDS_OF_WORDS = re.compile(r"[\s=;&|()'\"]+")
+_GIT_VALUED = frozenset(
+    {
+        "-c",
+        "-C",
+        "--attr-source",
+        "--git-dir",
+        "--work-tree",
+        "--namespace",
+        "--exec-path",
+        "--config-env",
+        "--super-prefix",
+    }
+)
+
+
+# Behind a wrapper; whoever writes more of them hides the command that follows.
+_MOST_OPTIONS_OF_GIT = 64
+
+
+class BadPattern(ValueError):
+    """The text is no pattern of a command; the message says why."""
+
+
+def words_of(pattern: str) -> tuple[str, ...]:
+    """The words of a pattern, quotes taken away. Raises BadPattern."""
+    try:
+        words = tuple(shlex.split(pattern))
+    except ValueError as error:
+        raise BadPattern(f"the words of {pattern!r} cannot be told apart: {error}") from error
+    if not words or not words[0].strip("*?"):
+        raise BadPattern(f"{pattern!r} does not begin with the name of a program")
+    return words
+
+
+def covers_part(pattern: str, part: JudgedCommand) -> bool:
+    """Whether a pattern that allows fits one plain command exactly, and nothing beside its words."""
+    command = part.command
+    if not command.words or command.assignments or not all(r.is_harmless for r in command.redirects):
+        return False
+    wanted = words_of(pattern)
+    return _match_words(wanted, command.words) and (
+        part.objection is None or _is_star_limited_to_ordinary_words(wanted, command.words)
+    )
+
+
+def fits_words(pattern: str, words: Sequence[str]) -> bool:
+    """Whether a command fits a pattern whose `*` stands for any words, unless it is one that reads."""
+    wanted = words_of(pattern)
+    return _match_words(wanted, words) and not (
+        _is_reader(words) and not _is_star_limited_to_ordinary_words(wanted, words)
+    )
+
+
+def may_touch(pattern: str, shell: ShellVerdict) -> bool:
+    """Whether anything in a command may be what a pattern that forbids or asks is about."""
+    if shell.unclear is not None:  # what cannot be taken apart may hold anything that the rule is about
+        return True
+    wanted = words_of(pattern)
+    return any(
+        runs is None or _match_words(wanted, runs) or _match_words(wanted, _lowered(runs))
+        for part in shell.parts
+        # one word more than the pattern has tells whether a command is as long
+        for runs in _programs_in(part.command.words, len(wanted) + 1)
+    )
+
+
+def _programs_in(words: Sequence[str], most: int) -> Iterator[tuple[str, ...] | None]:
+    """The word lists that a plain command may run, its own first, the first words of each; None for a text that
+    hides what it runs."""
+    yield tuple(words[:most])
+    rest = list(words)
+    while rest:
+        name = rest[0].rpartition("/")[2]
+        yield (name, *rest[1:most])
+        yield from _of_git(name, rest[1:], most)
+        if name in _EVALUATING or (name in SHELLS and _is_told_what_to_run(rest[1:])):
+            yield None
+        if name not in WRAPPERS:
+            return
+        yield from _behind_wrapper(rest[1:], most)
+        return
+
+
+def _behind_wrapper(words: Sequence[str], most: int) -> Iterator[tuple[str, ...] | None]:
+    """The program behind a wrapper may stand behind any of its options and values: every word could be it."""
+    for place, word in enumerate(words):
+        name = word.rpartition("/")[2]
+        yield (name, *words[place + 1 : place + most])
+        yield from _of_git(name, words[place + 1 : place + 1 + _MOST_OPTIONS_OF_GIT + most], most)
+        if name in SHELLS or name in _EVALUATING:
+            yield None
+        # Some take a whole command in one word, as `su -c` and `env -S` do.
+        if any(map(str.isspace, word)):
+            yield from _behind_wrapper(_ENDS_OF_WORDS.split(word), most)
+
+
+def _is_told_what_to_run(words: Sequence[str]) -> bool:
+    """Whether a shell is given its commands by a word or by its input; otherwise it runs a script."""
+    options = [word for word in words if word.startswith(("-", "+"))]
+    return len(options) == len(words) or any(
+        {"c", "s"} & set(word) for word in options if not word.startswith("--")
+    )
+
+
+def _of_git(name: str, words: Sequence[str], most: int) -> Iterator[tuple[str, ...] | None]:
+    """The command of git behind its options, and behind the name of a program of git's own."""
+    if name.startswith("git-"):
+        yield ("git", name.removeprefix("git-"), *words[:most])
+    if name == "git":
+        rest = _without_options_of_git(words)
+        yield ("git", *rest[:most])
+        if len(words) - len(rest) > _MOST_OPTIONS_OF_GIT or any(
+            "alias." in word.lower() for word in words[: len(words) - len(rest)]
+        ):
+            yield None
+
+
+def _without_options_of_git(words: Sequence[str]) -> tuple[str, ...]:
+    start = 0
+    while start < len(words) and words[start].startswith("-"):
+        start += 2 if words[start] in _GIT_VALUED else 1
+    return tuple(words[start:])
+
+
+def _lowered(words: Sequence[str]) -> tuple[str, ...]:
+    """The name of the program in small letters: on some file systems `RM` runs `rm`."""
+    return (words[0].lower(), *words[1:]) if words else ()
+
+
+def _is_reader(words: Sequence[str]) -> bool:
+    """Whether there are uses of this command that only read."""
+    name, rest = words[0].rpartition("/")[2], words[1:]
+    if name == "git":
+        named = rest if rest[:1] and rest[0].startswith("-") else rest[:1]
+        return any(word in GIT_COMMANDS for word in named)
+    spec = READ_ONLY_COMMANDS.get(name)
+    return spec is not None and not spec.needed  # of some only the question for their version is known
+
+
+def _is_star_limited_to_ordinary_words(wanted: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether each `*` stands for words only that neither run programs nor name files for an option to open."""
+    starred = _starred(wanted, words)
+    if _is_reader(words):
+        return not any(words[place].startswith("-") and words[place] not in wanted for place in starred)
+    return uncovered_word(words, starred) is None
+
+
+def _starred(wanted: Sequence[str], words: Sequence[str]) -> frozenset[int]:
+    """The places of the words that a `*` stands for, without those that the pattern names or a `**` covers."""
+    fixed = wanted[:-1] if wanted[-1] in (ANY_WORDS, ANY_WORDS_AND_OPTIONS) else wanted
+    inside = {place for place, want in enumerate(fixed) if not _names(want, words[place])}
+    behind = range(len(fixed), len(words)) if wanted[-1] == ANY_WORDS else ()
+    return frozenset({*inside, *behind})
+
+
+def _names(want: str, word: str) -> bool:
+    """Whether a word of a pattern says which option or operand a word is: `--level=*` does, `--l*` does not."""
+    written = re.split(r"[*?]", want, maxsplit=1)[0]
+    return written == want or ("=" in written if word.startswith("-") else bool(written))
+
+
+def _match_words(wanted: Sequence[str], words: Sequence[str]) -> bool:
+    """Word by word; a `*` or `**` at the end stands for any further words, elsewhere inside one word."""
+    if wanted[-1] in (ANY_WORDS, ANY_WORDS_AND_OPTIONS):
+        fixed = wanted[:-1]
+        return len(words) >= len(fixed) and _all_match(fixed, words[: len(fixed)])
+    return len(words) == len(wanted) and _all_match(wanted, words)
+
+
+def _all_match(wanted: Sequence[str], words: Sequence[str]) -> bool:
+    return all(fits(word, want) for want, word in zip(wanted, words, strict=True))

@@ -1,0 +1,135 @@
+"""The one decision function: whether a call may run, must be asked about, or may not run. Pure.
+
+The strictest answer wins. An explicit rule that denies or asks, a protected or sensitive path and a guard's
+objection hold in every mode; the mode resolves what they leave open. What no rule allows is asked about as well
+where the sandbox has a gap: no mode stands in for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from domain.calls.tool import RiskLevel
+from domain.review.ballot import Tally, Verdict
+from domain.review.guards import Objection
+from domain.review.mode import Mode
+from domain.review.path_policy import PathPolicy
+from domain.review.permissions import Answer, Rule, Subject, spoken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """An answer and why, in words for the person; `spoke` are the ids of what gave it.
+
+    `by_mode` tells that nothing but the mode speaks for it: in the mode `quorum` votes may then change it.
+    """
+
+    answer: Answer
+    reasons: tuple[str, ...]
+    spoke: tuple[str, ...] = ()
+    by_mode: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Voice:
+    answer: Answer
+    id: str
+    reason: str
+
+
+_STRICTNESS = {Answer.ALLOW: 0, Answer.ASK: 1, Answer.DENY: 2}
+
+
+def decide(
+    subject: Subject,
+    *,
+    mode: Mode,
+    paths: PathPolicy,
+    rules: Sequence[Rule] = (),
+    objections: Sequence[Objection] = (),
+    votes: Tally | None = None,
+) -> Decision:
+    """Decide about one call. `votes` is the count of a finished voting; None where there was none."""
+    said = spoken(rules, subject, paths.roots)
+    restricting = [
+        *(_of_rule(rule) for rule in said if rule.answer is not Answer.ALLOW),
+        *_of_paths(subject, paths),
+        *(
+            _Voice(Answer.ASK, f"guard {o.guard}", f"the guard {o.guard} objects: {o.reason}")
+            for o in objections
+        ),
+    ]
+    by_mode = _of_mode(subject, mode, paths, votes)
+    if by_mode.answer is Answer.DENY and not _is_proved_read_only(subject, said):
+        restricting.append(by_mode)
+    if restricting:
+        return _strictest(restricting)
+    if allowing := [_of_rule(rule) for rule in said if rule.answer is Answer.ALLOW]:
+        return _strictest(allowing)
+    if subject.shell is not None and subject.shell.sandbox_gap is not None:
+        return _strictest([by_mode, _Voice(Answer.ASK, "sandbox", subject.shell.sandbox_gap)])
+    return Decision(answer=by_mode.answer, reasons=(by_mode.reason,), spoke=(by_mode.id,), by_mode=True)
+
+
+def _strictest(voices: Sequence[_Voice]) -> Decision:
+    answer = max((voice.answer for voice in voices), key=_STRICTNESS.__getitem__)
+    heard = [voice for voice in voices if voice.answer is answer]
+    return Decision(
+        answer=answer, reasons=tuple(voice.reason for voice in heard), spoke=tuple(voice.id for voice in heard)
+    )
+
+
+def _of_rule(rule: Rule) -> _Voice:
+    verb = {Answer.ALLOW: "allows it", Answer.ASK: "asks about it", Answer.DENY: "denies it"}[rule.answer]
+    return _Voice(rule.answer, f"rule {rule.id}", f"the rule {rule.text} {verb} ({rule.source})")
+
+
+def _of_paths(subject: Subject, paths: PathPolicy) -> list[_Voice]:
+    protected = sorted(path for path in subject.written if paths.is_protected(path))
+    sensitive = sorted(path for path in subject.read | subject.written if paths.is_sensitive(path))
+    return [
+        *(_Voice(Answer.ASK, "protected path", f"{path} is a protected path") for path in protected),
+        *(_Voice(Answer.ASK, "sensitive path", f"{path} is a sensitive file") for path in sensitive),
+    ]
+
+
+def _of_mode(subject: Subject, mode: Mode, paths: PathPolicy, votes: Tally | None) -> _Voice:
+    if subject.risk is RiskLevel.LOW:
+        return _Voice(Answer.ALLOW, "low risk", "low risk")
+    name = f"mode {mode}"
+    match mode:
+        case Mode.READ_ONLY:
+            return _Voice(Answer.DENY, name, f"the mode is read-only{_why_not_proved(subject)}")
+        case Mode.ASK:
+            return _Voice(Answer.ASK, name, f"high risk, and the mode is ask{_why_not_proved(subject)}")
+        case Mode.ACCEPT_EDITS if _is_edit_inside(subject, paths):
+            return _Voice(Answer.ALLOW, name, "an edit inside the workspace, and the mode is accept-edits")
+        case Mode.ACCEPT_EDITS:
+            return _Voice(Answer.ASK, name, "high risk, and more than an edit inside the workspace")
+        case Mode.QUORUM if votes is not None and votes.verdict is Verdict.APPROVED:
+            return _Voice(Answer.ALLOW, name, f"the quorum approved it: {votes.in_words()}")
+        case Mode.QUORUM if votes is not None:
+            return _Voice(Answer.ASK, name, f"the quorum did not approve it: {votes.in_words()}")
+        case Mode.QUORUM:
+            return _Voice(Answer.ASK, name, "high risk, and no quorum has voted on it")
+        case Mode.AUTO:
+            return _Voice(Answer.ALLOW, name, "the mode is auto")
+
+
+def _why_not_proved(subject: Subject) -> str:
+    """What speaks against a command that would have run unasked, had it been proved to change nothing."""
+    if subject.shell is None or subject.shell.is_read_only:
+        return ""
+    return f", and this is not known only to read: {subject.shell.reason}"
+
+
+def _is_edit_inside(subject: Subject, paths: PathPolicy) -> bool:
+    access = subject.access
+    return bool(access.writes) and not access.exclusive and all(paths.is_inside(p) for p in access.writes)
+
+
+def _is_proved_read_only(subject: Subject, said: Sequence[Rule]) -> bool:
+    """Whether a rule lets it run because it is proved to change nothing: that fits the mode read-only."""
+    proved = subject.shell is not None and subject.shell.is_read_only
+    return proved and any(rule.answer is Answer.ALLOW for rule in said)

@@ -1,0 +1,218 @@
+"""Permission rules: what the person settled beforehand, as patterns of calls.
+
+    write_file(src/**)        a tool and the paths it touches
+    run_command(git log *)    the words of every part of a shell command
+    run_command(read-only)    every command that is proved to change nothing
+    web_fetch(url=https://docs.example.org/*)     one argument of any other tool
+    mcp__server__*            every call of the tools of these names
+
+A rule that forbids or asks binds wherever it may apply; one that allows binds only where it surely does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+from domain.calls.access import Access
+from domain.calls.tool import RiskLevel
+from domain.review.argument_pattern import matches_argument
+from domain.review.command_pattern import BadPattern, covers_part, may_touch, words_of
+from domain.review.path_pattern import matches_path, never_matches
+from domain.shell.command_line import JudgedCommand, ShellVerdict
+from domain.text.json_value import JsonObject
+
+READ_ONLY = "read-only"
+COMMAND_TOOL = "run_command"
+READERS = frozenset({"read_file", "list_directory", "glob_search", "grep_search"})
+WRITERS = frozenset({"write_file", "edit_file"})
+_RULE = re.compile(r"(?P<tool>[A-Za-z0-9_*?-]{1,128})(?:\((?P<pattern>.*)\))?", re.DOTALL)
+ARGUMENT = re.compile(r"(?P<name>[A-Za-z0-9_]+)=(?P<glob>.*)", re.DOTALL)
+
+
+class Answer(StrEnum):
+    """The three answers, from weakest to strictest."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+class BadRule(ValueError):
+    """The text is no rule; the message says what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A call, as far as a decision depends on it. `command` is the shell text it would run, if it runs any, and
+    `shell` what was found out about that."""
+
+    tool: str
+    risk: RiskLevel
+    access: Access
+    arguments: JsonObject = field(default_factory=dict)
+    command: str | None = None
+    shell: ShellVerdict | None = None
+
+    @property
+    def read(self) -> frozenset[str]:
+        """The paths it reads, as far as that can be told, those of its command included."""
+        return self.access.reads | frozenset(self.shell.paths_read if self.shell else ())
+
+    @property
+    def written(self) -> frozenset[str]:
+        """The paths it writes, as far as that can be told, those of its command included."""
+        return self.access.writes | frozenset(self.shell.paths_written if self.shell else ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule. `source` says where it stands, for the person."""
+
+    answer: Answer
+    tool: str
+    pattern: str | None
+    source: str
+
+    @classmethod
+    def parse(cls, text: str, answer: Answer, source: str) -> Rule:
+        """Read `tool` or `tool(pattern)`. Raises BadRule."""
+        found = _RULE.fullmatch(text.strip())
+        if found is None:
+            raise BadRule("a rule is written TOOL or TOOL(PATTERN)")
+        pattern = found["pattern"]
+        if pattern is not None and not pattern.strip():
+            raise BadRule(f"nothing stands between the parentheses; write {found['tool']} alone for every call")
+        if pattern is not None and fnmatchcase(COMMAND_TOOL, found["tool"]):
+            try:
+                words_of(pattern)
+            except BadPattern as problem:
+                raise BadRule(str(problem)) from problem
+        if pattern is not None and found["tool"] in READERS | WRITERS and never_matches(pattern):
+            raise BadRule(
+                f"{pattern!r} fits no path: write it from the workspace, or whole from /, without ~, . and .."
+            )
+        return cls(answer=answer, tool=found["tool"], pattern=pattern, source=source)
+
+    @property
+    def text(self) -> str:
+        """The rule as it is written."""
+        return self.tool if self.pattern is None else f"{self.tool}({self.pattern})"
+
+    @property
+    def id(self) -> str:
+        """What it is called in reasons and records."""
+        return f"{self.answer} {self.text}"
+
+
+def spoken(rules: Iterable[Rule], subject: Subject, roots: Sequence[str]) -> tuple[Rule, ...]:
+    """The rules that have something to say about a call: those that forbid, ask, and, where it is covered as
+    a whole, those that allow it."""
+    restricting: list[Rule] = []
+    allowing: list[Rule] = []
+    for rule in rules:
+        (allowing if rule.answer is Answer.ALLOW else restricting).append(rule)
+    return (
+        *(rule for rule in restricting if _may_bind(rule, subject, roots)),
+        *_covering(allowing, subject, roots),
+    )
+
+
+# ---------------------------------------------------------------- rules that restrict: wherever they may apply
+
+
+def _may_bind(rule: Rule, subject: Subject, roots: Sequence[str]) -> bool:
+    if rule.pattern is None:
+        return fnmatchcase(subject.tool, rule.tool)
+    if rule.tool in WRITERS:
+        return any(matches_path(rule.pattern, path, roots, strict=False) for path in subject.written)
+    if rule.tool in READERS:
+        touched = subject.read | subject.written
+        return any(matches_path(rule.pattern, path, roots, strict=False) for path in touched)
+    if not fnmatchcase(subject.tool, rule.tool):
+        return False
+    if subject.command is not None:
+        return subject.shell is None or _command_may_bind(rule.pattern, subject.shell)
+    return _other_binds(rule.pattern, subject, roots, strict=False)
+
+
+def _command_may_bind(pattern: str, shell: ShellVerdict) -> bool:
+    if pattern.strip() == READ_ONLY:
+        return shell.is_read_only
+    return may_touch(pattern, shell)
+
+
+# ---------------------------------------------------------------- rules that allow: only where they surely do
+
+
+def _covering(rules: Sequence[Rule], subject: Subject, roots: Sequence[str]) -> tuple[Rule, ...]:
+    if subject.command is not None:
+        named = [rule for rule in rules if fnmatchcase(subject.tool, rule.tool)]
+        return _covering_command(named, subject.command, subject.shell)
+    return tuple(rule for rule in rules if _surely_binds(rule, subject, roots))
+
+
+def _surely_binds(rule: Rule, subject: Subject, roots: Sequence[str]) -> bool:
+    access = subject.access
+    if rule.pattern is None:
+        return fnmatchcase(subject.tool, rule.tool)
+    for family, touched in ((WRITERS, access.writes), (READERS, access.reads)):
+        if rule.tool in family:
+            return (
+                subject.tool in family
+                and bool(touched)
+                and not access.exclusive
+                and all(matches_path(rule.pattern, path, roots, strict=True) for path in touched)
+            )
+    return fnmatchcase(subject.tool, rule.tool) and _other_binds(rule.pattern, subject, roots, strict=True)
+
+
+def _covering_command(rules: Sequence[Rule], command: str, shell: ShellVerdict | None) -> tuple[Rule, ...]:
+    """The rules that together cover every part of a command; none where a part is left over."""
+    literal = command.strip()
+    if whole := [rule for rule in rules if _names_whole(rule, literal)]:
+        return (whole[0],)
+    if shell is None:
+        return ()
+    if shell.is_read_only and (proved := [rule for rule in rules if _is_about_reading(rule)]):
+        return (proved[0],)
+    if shell.unclear is not None or not shell.parts:
+        return ()
+    used: list[Rule] = []
+    for part in shell.parts:
+        rule = next((rule for rule in rules if _allows_part(rule, part)), None)
+        if rule is None:
+            return ()
+        used.append(rule)
+    return tuple(dict.fromkeys(used))
+
+
+def _names_whole(rule: Rule, literal: str) -> bool:
+    """Whether a rule is about all commands, or about exactly this text."""
+    return rule.pattern is None or (rule.pattern.strip() == literal and not _is_about_reading(rule))
+
+
+def _is_about_reading(rule: Rule) -> bool:
+    return rule.pattern is not None and rule.pattern.strip() == READ_ONLY
+
+
+def _allows_part(rule: Rule, part: JudgedCommand) -> bool:
+    if rule.pattern is None or _is_about_reading(rule):
+        return rule.pattern is None or part.objection is None
+    return covers_part(rule.pattern, part)
+
+
+# ---------------------------------------------------------------- patterns
+
+
+def _other_binds(pattern: str, subject: Subject, roots: Sequence[str], *, strict: bool) -> bool:
+    """A pattern for a tool of any other kind: of one argument by name, else of the paths it touches."""
+    if found := ARGUMENT.fullmatch(pattern):
+        given = subject.arguments.get(found["name"])
+        return isinstance(given, str) and matches_argument(found["glob"], given, strict=strict)
+    touched = subject.access.reads | subject.access.writes
+    hits = [matches_path(pattern, path, roots, strict=strict) for path in touched]
+    return bool(hits) and (all(hits) and not subject.access.exclusive if strict else any(hits))

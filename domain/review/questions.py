@@ -1,0 +1,114 @@
+"""What is put to a person, and what they may answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from domain.calls.packet import ReviewPacket
+from domain.text.json_value import JsonObject
+
+
+class DecisionLabel(StrEnum):
+    """What became of a call's permission, as reports print it."""
+
+    ALLOWED = "allowed"
+    APPROVED = "approved"
+    EDITED = "edited"
+    REJECTED = "rejected"
+    DENIED = "denied"
+    NEEDS_APPROVAL = "needs_approval"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewRequest:
+    """What is put to the person: the packet, why it is asked, and its place among the calls of the batch.
+
+    `following` are the packets of later calls of the batch that would be asked as well; approving the rest
+    approves exactly their digests. `stale` is set when an earlier approval of this call no longer fitted.
+    `proposals` are rules that would let this call and its like run, the narrowest first.
+    """
+
+    packet: ReviewPacket
+    reasons: tuple[str, ...]
+    batch_size: int
+    following: tuple[ReviewPacket, ...] = ()
+    stale: bool = False
+    proposals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Approve:
+    """Run what the packet of this digest says."""
+
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApproveRest:
+    """Run this packet, and the listed later ones of the batch if they are still the same at their turn."""
+
+    digests: tuple[str, ...]
+
+
+class RuleScope(StrEnum):
+    """How long and where a saved rule holds: in this session, in this folder, or for this person everywhere."""
+
+    SESSION = "session"
+    PROJECT = "project"
+    USER = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class ApproveAlways:
+    """Run what the packet of this digest says, and from now on whatever this rule covers."""
+
+    digest: str
+    rule: str
+    scope: RuleScope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulePreview:
+    """What a rule would do. `problem` says why it cannot be saved; `covers` names other calls it would let run.
+
+    `covers_this` tells whether it lets the call in question run; `must_match` and `must_not_match` are the
+    examples that are saved with it and checked whenever it is loaded.
+    """
+
+    problem: str | None = None
+    covers_this: bool = False
+    covers: tuple[str, ...] = ()
+    must_match: tuple[str, ...] = ()
+    must_not_match: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """Do not run it. The reason, if any, is told to the model."""
+
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Seal the call anew with these arguments and ask again."""
+
+    arguments: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class RejectAndInterrupt:
+    """Do not run it, and stop the turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class NobodyThere:
+    """There is no person to ask: the call is withheld."""
+
+
+ReviewAnswer: TypeAlias = (
+    Approve | ApproveRest | ApproveAlways | Reject | Edit | RejectAndInterrupt | NobodyThere
+)

@@ -1,0 +1,43 @@
+"""The record of the votes on one packet: `quorum_result`, version 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from domain.calls.execution import ToolExecutionContext
+from domain.text.json_value import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteRecord:
+    """One vote as the record of a quorum has it. `verdict` is approve, reject, abstain or model_error."""
+
+    model: str
+    verdict: str
+    reasoning: str
+    confidence: float | None
+    objection: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumConcluded:
+    """The models have voted on the packet of this digest: the record `quorum_result`, version 1.
+
+    `timestamp` is RFC 3339, UTC, to the millisecond. `verdict` is approved, rejected or unclear; `feedback`
+    gathers the reasons of those who were against, where it was not approved.
+    """
+
+    type: ClassVar = "quorum_result"
+    durable: ClassVar = True
+    timestamp: str
+    topic: str
+    target: JsonObject
+    approved: bool
+    verdict: str
+    rule: str
+    votes: tuple[VoteRecord, ...]
+    feedback: str | None
+    context: ToolExecutionContext
+    digest: str
+    api_version: int = 1

@@ -1,0 +1,1 @@
+"""What is secret: known values, and what looks like a key by its shape."""

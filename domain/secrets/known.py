@@ -1,0 +1,205 @@
+"""Secrets that are known by value, in every form in which they commonly turn up."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
+from typing import NamedTuple
+from urllib.parse import quote, quote_plus
+
+from domain.secrets.patterns import SecretSpan
+
+SHORTEST = 8
+"""Characters; what is shorter turns up by chance and is not hidden."""
+LONGEST = 16_384
+"""Characters; of what is longer only the beginning is looked for."""
+_LONGEST_ENCODED = 512
+_MOST = 20_000  # forms; a folder may hold more, made to keep us busy
+_MOST_WITH_ENCODED = 600  # forms; each costs a look at every text
+_HEAD = 4
+_SHORT = 4096  # characters up to which a look for beginnings saves more than it costs
+_WRAPPED = re.compile(
+    r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/_-]{60,76}\r?\n)++[A-Za-z0-9+/_=-]*+"
+)  # as programs wrap base64 and hexadecimal
+_MANY = 300  # beginnings; where there are more, a look at every place of a text costs less than one for each
+
+
+class NamedSecret(NamedTuple):
+    """A secret and what it is called.
+
+    `as_it_is`: it is looked for in no other form. `is_legible`: it is hidden wherever something is kept, but
+    not where the person approves what would run, for whoever named it may not be trusted.
+    """
+
+    name: str
+    value: str
+    as_it_is: bool = False
+    is_legible: bool = False
+
+
+class KnownSecrets:
+    """Values and their names. One may be added at any time, from any thread."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._forms: tuple[tuple[str, str], ...] = ()
+        self._by_head: dict[str, tuple[str, ...]] = {}
+        self._legible: frozenset[str] = frozenset()
+        self._adding = threading.Lock()
+
+    def add(self, secrets: Iterable[NamedSecret]) -> bool:
+        """Know these; whether any of them is news. What is too short is left out, and a first name stays."""
+        with self._adding:
+            names, legible = dict(self._names), set(self._legible)
+            for name, given, as_it_is, is_legible in secrets:
+                value = given.strip()[:LONGEST]
+                if len(value) < SHORTEST or len(names) >= _MOST:
+                    continue
+                encoded = not as_it_is and len(names) < _MOST_WITH_ENCODED
+                forms = forms_of(value, encoded=encoded)
+                if not is_legible:
+                    legible.difference_update(forms)
+                elif value not in names:
+                    legible.update(form for form in forms if form not in names)
+                if value not in names:
+                    names |= {form: name for form in forms if form not in names}
+            self._legible = frozenset(legible)
+            if len(names) == len(self._names):
+                return False
+            by_head: dict[str, list[str]] = {}
+            for form in names:
+                by_head.setdefault(form[:_HEAD], []).append(form)
+            self._names = names
+            self._forms = tuple(sorted(names.items(), key=lambda each: -len(each[0])))
+            self._by_head = {
+                head: tuple(sorted(forms, key=len, reverse=True)) for head, forms in by_head.items()
+            }
+            return True
+
+    def touches(self, text: str) -> bool:
+        """Whether the text holds the beginning of a known value: mostly it does not, and that is told fast."""
+        heads = self._by_head
+        if len(heads) > _MANY:
+            return any(text[place : place + _HEAD] in heads for place in range(len(text)))
+        for head in heads:  # noqa: SIM110 - any() over a generator takes twice as long
+            if head in text:
+                return True
+        return False
+
+    def spans(self, text: str, *, in_review: bool = False) -> list[SecretSpan]:
+        """Where known values stand, the longest first; `in_review`: but for those that are legible there."""
+        blocks = [*_WRAPPED.finditer(text)] if "\n" in text else []
+        if not blocks and len(self._by_head) <= _MANY and len(text) < _SHORT and not self.touches(text):
+            return []
+        left = self._legible if in_review else frozenset()
+        spans = self._found(text, left)
+        for block in blocks:
+            spans += _unwrapped(block, lambda joined: self._found(joined, left))
+        return spans
+
+    def _found(self, text: str, left: frozenset[str]) -> list[SecretSpan]:
+        if len(self._by_head) > _MANY:
+            found = [form for head in self._heads_in(text) for form in self._by_head[head]]
+            forms = [(form, self._names[form]) for form in sorted(found, key=len, reverse=True)]
+        else:
+            forms = [*self._forms]
+        return [
+            span
+            for form, name in forms
+            if form in text and form not in left
+            for span in _each(form, name, text)
+        ]
+
+    def unfinished_from(self, text: str) -> int:
+        """Where, at the end of the text, a known value may have begun; the length of the text if nowhere.
+
+        Up to three characters of a value may stand before that place.
+        """
+        place = len(text)
+        for head in self._heads_in(text) if len(text) < len(self._by_head) else self._by_head:
+            forms = self._by_head[head]
+            start = text.find(head, max(0, len(text) - len(forms[0])))
+            while 0 <= start < place:
+                tail = text[start:]
+                if any(len(form) > len(tail) and form.startswith(tail) for form in forms):
+                    place = start
+                start = text.find(head, start + 1)
+        return place
+
+    def _heads_in(self, text: str) -> set[str]:
+        """The beginnings of known values that the text holds, found by a look at each of its places."""
+        heads = self._by_head
+        return {head for place in range(len(text)) if (head := text[place : place + _HEAD]) in heads}
+
+    def cut_head(self, text: str) -> SecretSpan | None:
+        """The end of a known value with which the text begins, because its beginning was cut off; at least 4
+        characters of it."""
+        head = text[:4]
+        best: SecretSpan | None = None
+        for form, name in self._forms:
+            place = form.find(head, 1) if len(head) == 4 else -1
+            while place > 0:
+                rest = form[place:]
+                if text.startswith(rest) and (best is None or len(rest) > best.end):
+                    best = SecretSpan(0, len(rest), name)
+                place = form.find(head, place + 1)
+        return best
+
+
+def forms_of(value: str, *, encoded: bool) -> tuple[str, ...]:
+    """A value as it is and in JSON; `encoded`: also in an address, and within hexadecimal or base64."""
+    forms = [value]
+    forms += [json.dumps(value, ensure_ascii=ascii_only)[1:-1] for ascii_only in (False, True)]
+    if encoded and len(value) <= _LONGEST_ENCODED and "\n" not in value:
+        forms += [quote(value, safe=""), quote(value), quote_plus(value)]
+        forms += [_small_escapes(form) for form in forms[-3:]]
+        forms += _in_hexadecimal(value.encode("utf-8", "replace"))
+        forms += _in_base64(value.encode("utf-8", "replace"))
+    return tuple(dict.fromkeys(form for form in forms if len(form) >= SHORTEST))
+
+
+def _small_escapes(text: str) -> str:
+    """The same address with its escapes in small letters."""
+    first, *rest = text.split("%")
+    return "%".join([first, *(part[:2].lower() + part[2:] for part in rest)])
+
+
+def _in_base64(data: bytes) -> Iterator[str]:
+    """The characters that these bytes become wherever they stand among others: three ways to begin a group."""
+    for before in range(3):
+        encoded = base64.b64encode(bytes(before) + data).decode().rstrip("=")
+        begin = (before * 8 + 5) // 6
+        end = (before + len(data)) * 8 // 6
+        yield from (encoded[begin:end], encoded[begin:end].replace("+", "-").replace("/", "_"))
+
+
+def _in_hexadecimal(data: bytes) -> Iterator[str]:
+    yield from (data.hex(), data.hex().upper())
+
+
+def _unwrapped(block: re.Match[str], find: Callable[[str], list[SecretSpan]]) -> Iterator[SecretSpan]:
+    """Where in a text known values stand that go over the line breaks of this block of it."""
+    lines = block[0].splitlines(keepends=True)
+    contents = [line.rstrip("\r\n") for line in lines]
+    joined = [0, *accumulate(map(len, contents))]
+    starts = [block.start(), *(block.start() + end for end in accumulate(map(len, lines)))]
+
+    def place(at: int) -> int:
+        line = bisect_right(joined, at) - 1
+        return starts[line] + at - joined[line]
+
+    yield from (
+        SecretSpan(place(start), place(end - 1) + 1, name) for start, end, name in find("".join(contents))
+    )
+
+
+def _each(form: str, name: str, text: str) -> Iterator[SecretSpan]:
+    place = text.find(form)
+    while place >= 0:
+        yield SecretSpan(place, place + len(form), name)
+        place = text.find(form, place + len(form))

@@ -1,0 +1,1 @@
+"""Sessions as their recorded events describe them: replay, hash chain, restoration, trust."""

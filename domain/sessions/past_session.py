@@ -1,0 +1,95 @@
+"""Sessions as their records tell of them: which there are, what is in one, whether it is whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, TypeAlias
+
+from domain.conversation.session_kind import Form
+
+if TYPE_CHECKING:  # a list of sessions is shown without loading what may have happened in them
+    from domain.events.event import Event
+
+
+@dataclass(frozen=True, slots=True)
+class NewSession:
+    """Begin a session of its own."""
+
+    form: Form = Form.AGENT
+
+
+@dataclass(frozen=True, slots=True)
+class LatestSession:
+    """Go on with the latest session of this folder, or begin one where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSession:
+    """Go on with the session of this id, or of the one id that begins so."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PickedSession:
+    """Let the person choose; where nobody is there to choose, it is an error."""
+
+
+SessionChoice: TypeAlias = NewSession | LatestSession | NamedSession | PickedSession
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSummary:
+    """One session in a list. Times are milliseconds since 1970, UTC.
+
+    `title` is the first prompt on one line; `cost_usd` is None where nothing with a known price was used;
+    `parent` is the session it was forked from; `open_in` is the process that writes it now, if any does.
+    """
+
+    id: str
+    title: str
+    cwd: str
+    model: str
+    started_ms: int
+    updated_ms: int
+    turns: int
+    records: int
+    cost_usd: Decimal | None = None
+    parent: str | None = None
+    open_in: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerRecord:
+    """One record of a session: its place, counted from 0, its time in milliseconds, and the event.
+
+    `event` is None where the record cannot be understood; `redacted`: something was taken out of it since.
+    """
+
+    seq: int
+    at_ms: int
+    event: Event | None
+    redacted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What the check of a session's chain came to.
+
+    `broken_at` is the place of the first record that does not fit, with `reason` in words; `redacted` are the
+    places whose payload was taken out on purpose. That a tail was cut off cannot be seen from inside: only by
+    comparing `head`, the hash of the last record, with one that was noted down elsewhere.
+    """
+
+    session_id: str
+    records: int
+    broken_at: int | None = None
+    reason: str = ""
+    redacted: tuple[int, ...] = ()
+    head: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether every record fits."""
+        return self.broken_at is None

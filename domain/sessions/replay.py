@@ -1,0 +1,202 @@
+"""A session's state from its record: every durable event in its order, taken in one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import assert_never
+
+from domain.conversation.cost import Spending
+from domain.conversation.history import UserMessage
+from domain.events.event import (
+    BatchPlanned,
+    CallFinished,
+    CallProgressed,
+    CallQueued,
+    CallStarted,
+    ConversationCompacted,
+    EffectsObserved,
+    ErrorOccurred,
+    Event,
+    FilesKept,
+    FilesRestored,
+    HookRan,
+    MessageAdded,
+    ModeChanged,
+    ModelChanged,
+    OutputStored,
+    OwnCommandFinished,
+    OwnCommandProgressed,
+    OwnCommandStarted,
+    PromptsQueued,
+    QuorumConcluded,
+    ReasoningDelta,
+    ResponseCompleted,
+    RetryScheduled,
+    ReviewDecided,
+    ReviewRequested,
+    SandboxChecked,
+    SessionFinished,
+    SessionResumed,
+    SessionRewound,
+    SessionStarted,
+    StateMerged,
+    TextDelta,
+    ToolCallDelta,
+    TurnFinished,
+    TurnStarted,
+    UsageCounted,
+    VoteCast,
+)
+from domain.review.mode import Mode
+from domain.sessions.past_session import LedgerRecord
+from domain.sessions.replayed_conversation import ReplayedConversation
+from domain.sessions.replayed_turns import ReplayedTurns
+from domain.sessions.replayed_user_commands import ReplayedOwnCommands
+from domain.sessions.state import SessionState
+from domain.text.json_value import JsonValue
+
+
+class Replay:
+    """Keeps up with a session while it happens, or brings one back. Taking an event in costs next to nothing,
+    and so does asking twice for the same state. No record makes it fail: see `SessionState.mended`."""
+
+    def __init__(self) -> None:
+        self._session_id = self._cwd = self._model = ""
+        self._mode = Mode.ASK
+        self._conversation = ReplayedConversation()
+        self._turns = ReplayedTurns()
+        self._own_commands = ReplayedOwnCommands()
+        self._values: Mapping[str, JsonValue] = {}
+        self._spending = Spending()
+        self._blobs: set[str] = set()
+        self._unsent: tuple[str, ...] = ()
+        self._responses = 0
+        self._finished = True
+        self._state: SessionState | None = None
+
+    @property
+    def state(self) -> SessionState:
+        """The session as everything so far has left it."""
+        if self._state is None:
+            self._state = SessionState(
+                session_id=self._session_id,
+                cwd=self._cwd,
+                model=self._model,
+                mode=self._mode,
+                messages=self._conversation.messages,
+                values=self._values,
+                turns=self._turns.past_turns(),
+                responses=self._responses,
+                usage=self._spending.usage,
+                cost_usd=self._spending.cost_usd,
+                context_tokens=self._conversation.context_tokens,
+                blobs=frozenset(self._blobs),
+                open_calls=self._conversation.open_calls,
+                finished=self._finished,
+                last_written=dict(self._turns.last_written),
+                mended=tuple(self._conversation.mended),
+                own_commands=self._own_commands.left,
+                unsent=self._unsent,
+            )
+        return self._state
+
+    def apply(self, event: Event, at_ms: int) -> None:  # noqa: C901, PLR0912, PLR0915 - a flat match over a closed union
+        """Take in the next event, which happened at this time in milliseconds."""
+        self._state = None
+        match event:
+            case SessionStarted() | SessionResumed():
+                self._session_id, self._cwd = event.session_id, event.cwd
+                self._model, self._mode = event.model, event.mode
+            case ModeChanged():
+                self._mode = event.mode
+            case ModelChanged():
+                self._model = event.model
+            case TurnStarted():
+                self._turns.begin(event.prompt, at_ms, self._conversation.moment(), self._values)
+                self._send(event.prompt)
+                self._finished = False
+            case PromptsQueued():
+                self._unsent = event.prompts
+            case MessageAdded():
+                self._add(event)
+            case OwnCommandStarted():
+                self._own_commands.start(event)
+            case OwnCommandFinished():
+                self._own_commands.finish(event)
+                self._blobs.update([event.blob_id] if event.blob_id and event.note else [])
+            case ResponseCompleted():
+                self._conversation.answer(event.response)
+                self._responses += 1
+            case ConversationCompacted():
+                self._conversation.compact(event)
+                self._blobs.update(event.blobs)
+            case SessionRewound():
+                self._rewind(event)
+            case CallStarted() | CallFinished():
+                self._conversation.follow(event)
+                self._turns.take(event)
+            case BatchPlanned() | ReviewRequested() | ReviewDecided() | HookRan():
+                self._conversation.follow(event)
+            case OutputStored():
+                self._conversation.follow(event)
+                self._blobs.add(event.blob_id)
+            case FilesKept() | EffectsObserved() | FilesRestored():
+                self._turns.take(event)
+            case StateMerged():
+                merged = {**self._values, **event.changed}
+                self._values = {key: value for key, value in merged.items() if value is not None}
+            case UsageCounted():
+                self._spending = self._spending.plus(event.usage, event.cost_usd)
+            case TurnFinished():
+                self._finished = True
+            case SandboxChecked() | VoteCast() | QuorumConcluded() | ErrorOccurred() | SessionFinished():
+                return  # what they tell is in no state that a session goes on from
+            case (
+                TextDelta()
+                | ReasoningDelta()
+                | ToolCallDelta()
+                | RetryScheduled()
+                | CallQueued()
+                | CallProgressed()
+                | OwnCommandProgressed()
+            ):
+                return  # they are no part of a record
+            case _:
+                assert_never(event)
+
+    def _add(self, event: MessageAdded) -> None:
+        self._conversation.add(event.message)
+        if event.steers and isinstance(event.message, UserMessage):
+            self._turns.steer(event.message.text)
+            self._send(event.message.text)
+        if event.command_id is not None:
+            self._own_commands.tell(event.command_id)
+        else:
+            self._turns.say(event.message.text if isinstance(event.message, UserMessage) else None)
+
+    def _send(self, text: str) -> None:
+        """This is in a request from now on, and waits no more."""
+        if text in self._unsent:
+            place = self._unsent.index(text)
+            self._unsent = (*self._unsent[:place], *self._unsent[place + 1 :])
+
+    def _rewind(self, event: SessionRewound) -> None:
+        if not event.conversation:
+            return
+        turn = self._turns.undo(event.turn)
+        if turn is None:
+            self._conversation.mended.append(f"a return to turn {event.turn} was left out: there is none")
+        else:
+            self._conversation.restore(turn.before)
+            self._values = turn.values_before
+            self._unsent = (turn.prompt, *self._unsent) if turn.prompt else self._unsent
+            self._finished = True
+
+
+def state_of(records: Iterable[LedgerRecord]) -> SessionState:
+    """The state that a session's records lead to. Those that cannot be understood are passed over."""
+    replay = Replay()
+    for record in records:
+        if record.event is not None:
+            replay.apply(record.event, record.at_ms)
+    return replay.state

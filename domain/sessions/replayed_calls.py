@@ -1,0 +1,146 @@
+"""The calls of the last answer, as far as a record has come with each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never
+
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.hook import HookPoint
+from domain.calls.tool import ToolCall, ToolResultMessage
+from domain.events.event import (
+    BatchPlanned,
+    CallFinished,
+    CallStarted,
+    HookRan,
+    OutputStored,
+    ReviewDecided,
+    ReviewRequested,
+)
+from domain.sessions.state import CallEnd, OpenCall
+
+CallEvent: TypeAlias = (
+    BatchPlanned | CallStarted | CallFinished | ReviewRequested | ReviewDecided | HookRan | OutputStored
+)
+
+_NOT_RUN = "not run: the session went on before its turn came"
+_UNKNOWN = "its end is not on record, so what it did is unknown; look before you repeat it"
+# What a hook after a call may answer so that the model does not read the result. Whether one that failed had to
+# withhold it, the record does not tell; that another was asked after it shows that it had not.
+_WITHHOLDING = frozenset({"skip", "abort", "error"})
+
+
+@dataclass(slots=True)
+class _Followed:
+    """One call, and what is on record of it."""
+
+    call: ToolCall
+    context: ToolExecutionContext | None = None
+    started: bool = False
+    outcome: Outcome | None = None
+    output: str = ""
+    withheld: str | None = None
+    request: ReviewRequested | None = None
+
+    @property
+    def told(self) -> str:
+        """What the model was to read, once the call has ended."""
+        return self.output if self.withheld is None else self.withheld
+
+    def open_call(self) -> OpenCall:
+        ended = CallEnd(outcome=self.outcome, told=self.told) if self.outcome is not None else None
+        return OpenCall(
+            call=self.call,
+            context=self.context,
+            started=self.started,
+            end=ended,
+            pending=self.request.packet if self.request else None,
+            pending_digest=self.request.digest if self.request else None,
+        )
+
+    def result(self) -> ToolResultMessage:
+        """What stands for the result that was never given."""
+        outcome, told = self.outcome, self.told
+        if outcome is None:
+            outcome, told = (Outcome.UNKNOWN, _UNKNOWN) if self.started else (Outcome.NOT_RUN, _NOT_RUN)
+        return ToolResultMessage(
+            tool_use_id=self.call.native_id,
+            tool_name=self.call.tool_name,
+            output=told,
+            is_error=outcome.is_error,
+            is_rejected=outcome.is_rejected,
+        )
+
+
+class ReplayedCalls:
+    """Follows the calls that have no result in the conversation yet. Events about others are passed over."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, _Followed] = {}
+
+    def open(self, calls: Sequence[ToolCall]) -> None:
+        """Follow these calls from now on, and no others."""
+        self._calls = {call.native_id: _Followed(call) for call in calls}
+
+    @property
+    def open_calls(self) -> tuple[OpenCall, ...]:
+        """The calls as they stand, in the model's order."""
+        return tuple(followed.open_call() for followed in self._calls.values())
+
+    def results(self) -> tuple[ToolResultMessage, ...]:
+        """A result for each call: what the model was to read, or that it was not run, or that nobody knows."""
+        return tuple(followed.result() for followed in self._calls.values())
+
+    def take(self, event: CallEvent) -> None:
+        """Take an event about a call in."""
+        match event:
+            case BatchPlanned():
+                for lane in event.lanes:
+                    if (followed := self._calls.get(lane.context.call_id)) is not None:
+                        followed.context = lane.context
+            case HookRan():
+                self._hooked(event)
+            case CallStarted() | CallFinished() | ReviewRequested() | ReviewDecided() | OutputStored():
+                if (followed := self._followed(event.context)) is not None:
+                    _note(followed, event)
+            case _:
+                assert_never(event)
+
+    def _followed(self, context: ToolExecutionContext) -> _Followed | None:
+        """The call of this context; providers may use the ids of former calls again."""
+        followed = self._calls.get(context.call_id)
+        if followed is None or followed.context not in (None, context):
+            return None
+        followed.context = context
+        return followed
+
+    def _hooked(self, event: HookRan) -> None:
+        if event.point is not HookPoint.AFTER_TOOL_CALL or event.context is None:
+            return
+        if (followed := self._followed(event.context)) is None:
+            return
+        if event.edited is not None and isinstance(output := event.edited.get("output"), str):
+            followed.output = output
+        because = f": {event.reason}" if event.reason else ""
+        withholds = event.answer in _WITHHOLDING
+        followed.withheld = f"the result was withheld by a hook{because}" if withholds else None
+
+
+def _note(
+    followed: _Followed, event: CallStarted | CallFinished | ReviewRequested | ReviewDecided | OutputStored
+) -> None:
+    match event:
+        case CallStarted():
+            followed.started, followed.request = True, None
+        case CallFinished():
+            followed.outcome, followed.output, followed.request = event.outcome, event.output, None
+        case OutputStored():
+            followed.output, followed.withheld = event.summary, None
+        case ReviewRequested():
+            followed.request = event
+        case ReviewDecided():
+            if followed.request is not None and followed.request.digest == event.digest:
+                followed.request = None
+        case _:
+            assert_never(event)

@@ -1,0 +1,159 @@
+"""The turns of a record, with what their calls did to files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import TypeAlias, assert_never
+
+from domain.calls.effects import ChangeKind, FileChange, FileState, is_like
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.conversation.history import Message
+from domain.events.event import CallFinished, CallStarted, EffectsObserved, FilesKept, FilesRestored
+from domain.sessions.replayed_conversation import Moment
+from domain.sessions.state import PastTurn
+from domain.text.json_value import JsonValue
+
+FileEvent: TypeAlias = FilesKept | EffectsObserved | FilesRestored | CallStarted | CallFinished
+
+# Endings of calls that may have changed files without anybody having looked afterwards.
+_CUT_SHORT = frozenset({Outcome.CANCELLED, Outcome.UNKNOWN})
+
+
+@dataclass(slots=True, kw_only=True)
+class ReplayedTurn:
+    """One turn, with what there was before it."""
+
+    number: int
+    prompt: str
+    at_ms: int
+    before: Moment
+    values_before: Mapping[str, JsonValue]
+    changes: list[FileChange] = field(default_factory=list)
+    unseen: dict[ToolExecutionContext, str] = field(default_factory=dict)
+    manifests: dict[ToolExecutionContext, str] = field(default_factory=dict)
+    edited: set[str] = field(default_factory=set)
+    steered: list[str] = field(default_factory=list)
+    said: bool = False
+    undone: bool = False
+
+    def past_turn(self, messages_before: tuple[Message, ...]) -> PastTurn:
+        """The turn as others see it."""
+        return PastTurn(
+            number=self.number,
+            prompt=self.prompt,
+            at_ms=self.at_ms,
+            messages_before=messages_before,
+            values_before=self.values_before,
+            changes=tuple(self.changes),
+            unseen=tuple(self.unseen.values()),
+            manifests=tuple(self.manifests.values()),
+            edited=frozenset(self.edited),
+            steered=tuple(self.steered),
+            said=self.said,
+            undone=self.undone,
+        )
+
+
+class ReplayedTurns:
+    """Gathers the turns. `last_written` is how our last change or restoration left each path."""
+
+    def __init__(self) -> None:
+        self.last_written: dict[str, FileState | None] = {}
+        self._turns: list[ReplayedTurn] = []
+        self._tools: dict[ToolExecutionContext, str] = {}
+        self._kept: dict[ToolExecutionContext, ReplayedTurn] = {}
+
+    def begin(self, prompt: str, at_ms: int, before: Moment, values: Mapping[str, JsonValue]) -> None:
+        """What comes from now on belongs to another turn."""
+        self._tools.clear()
+        self._turns.append(
+            ReplayedTurn(
+                number=len(self._turns), prompt=prompt, at_ms=at_ms, before=before, values_before=values
+            )
+        )
+
+    def steer(self, text: str) -> None:
+        """The person said this into the present turn."""
+        if self._turns:
+            self._turns[-1].steered.append(text)
+
+    def say(self, text: str | None) -> None:
+        """Something of the present turn was said, by the person with this text, and with it all prompts before.
+
+        Where the text is a prompt that was taken up and not said, those taken up after it are still unsaid.
+        """
+        unsaid = list(takewhile(lambda turn: not turn.said, reversed(self._turns)))
+        later = next((number for number, turn in enumerate(unsaid) if turn.prompt and turn.prompt == text), 0)
+        for turn in unsaid[later:]:
+            turn.said = True
+
+    def undo(self, number: int) -> ReplayedTurn | None:
+        """Mark this turn and all later ones as taken back; the turn, or None where there is none."""
+        if not 0 <= number < len(self._turns):
+            return None
+        for turn in self._turns[number:]:
+            turn.undone = True
+        return self._turns[number]
+
+    def past_turns(self) -> tuple[PastTurn, ...]:
+        """All turns as others see them, oldest first."""
+        conversations = {turn.before.conversation for turn in self._turns}
+        messages = {conversation: conversation.messages for conversation in conversations}
+        return tuple(
+            turn.past_turn(turn.before.messages_of(messages[turn.before.conversation])) for turn in self._turns
+        )
+
+    def take(self, event: FileEvent) -> None:
+        """Take in what a call did to files, or what was done to give them back."""
+        match event:
+            case CallStarted():
+                self._tools[event.context] = event.tool
+            case CallFinished():
+                if event.outcome not in _CUT_SHORT:  # it was looked after, and nothing had changed
+                    self._let_go(event.context)
+            case FilesKept():
+                if self._turns:
+                    self._kept[event.context] = self._turns[-1]
+                    self._turns[-1].manifests[event.context] = event.manifest
+            case EffectsObserved():
+                self._let_go(event.context)
+                self._observe(event)
+            case FilesRestored():
+                self._note_written(event.changes)
+            case _:
+                assert_never(event)
+
+    def _observe(self, event: EffectsObserved) -> None:
+        edited = {change.path for change in event.effects.changes if self._was_edited(change)}
+        self._note_written(event.effects.changes)
+        if not self._turns:
+            return
+        turn = self._turns[-1]
+        turn.edited |= edited
+        turn.changes.extend(event.effects.changes)
+        if not event.effects.complete:
+            tool = self._tools.get(event.context, "a call")
+            turn.unseen[event.context] = (
+                f"Not every file was looked at after {tool} had run: it may have changed more than is known."
+            )
+
+    def _was_edited(self, change: FileChange) -> bool:
+        """Whether the file was not, before this change, as we had left it."""
+        if change.path not in self.last_written or (
+            change.before is None and change.kind is not ChangeKind.CREATED
+        ):
+            return False
+        return not is_like(self.last_written[change.path], change.before)
+
+    def _let_go(self, context: ToolExecutionContext) -> None:
+        if (turn := self._kept.pop(context, None)) is not None:
+            del turn.manifests[context]
+
+    def _note_written(self, changes: Iterable[FileChange]) -> None:
+        for change in changes:
+            if change.after is None and change.kind is not ChangeKind.DELETED:
+                self.last_written.pop(change.path, None)
+            else:
+                self.last_written[change.path] = change.after

@@ -1,0 +1,235 @@
+"""What giving files back would come to: which of them, to what, and which a person has changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from domain.calls.effects import FileChange, FileKind, FileState, KeptFiles, is_like, is_same
+from domain.events.masking import holds_mask
+from domain.sessions.state import PastTurn
+
+# A sentence names so many files of git; all of them are too many to read.
+_MOST_NAMED = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreStep:
+    """One file that is not as it was. None stands for no file.
+
+    `edited_since`: it is not, or cannot be told to be, as it was left; somebody must be asked before it is
+    overwritten. `trouble` says why it cannot be given back at all.
+    """
+
+    path: str
+    wanted: FileState | None
+    now: FileState | None
+    edited_since: bool = False
+    trouble: str | None = None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether what is there now would be lost for good, because its content is not stored."""
+        return self.now is not None and self.now.kind is FileKind.FILE and self.now.unkept is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestorePlan:
+    """What must be done for the files to be as they were before a turn; None: before a restoration.
+
+    `unseen` are sentences about what may have changed and cannot be given back, since nobody saw it.
+    """
+
+    turn: int | None
+    steps: tuple[RestoreStep, ...] = ()
+    unseen: tuple[str, ...] = ()
+
+    @property
+    def edited(self) -> tuple[RestoreStep, ...]:
+        """The steps that somebody must be asked about."""
+        return tuple(step for step in self.steps if step.edited_since and step.trouble is None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """What became of a plan: the files given back, and those left as they are, each with the reason."""
+
+    changes: tuple[FileChange, ...] = ()
+    left: Mapping[str, str] = field(default_factory=dict)
+
+
+def turns_from(turn: int, turns: Sequence[PastTurn]) -> tuple[PastTurn, ...]:
+    """The turns whose changes a return to before this turn takes back.
+
+    Those undone already are among them: where files were left as they are then, their changes still stand.
+    """
+    return tuple(past for past in turns if past.number >= turn)
+
+
+def plan_for_turns(
+    turn: int,
+    turns: Sequence[PastTurn],
+    *,
+    last_written: Mapping[str, FileState | None],
+    now: KeptFiles,
+    interrupted: Mapping[str, KeptFiles],
+) -> RestorePlan:
+    """What brings the files back to before this turn.
+
+    `now` holds every path that these turns changed; `interrupted` the files before each call without an end, by
+    manifest, and `now` then holds all files there are. Where it is incomplete, its `roots` that are no folders
+    were looked at all the same.
+    """
+    wanted: dict[str, FileState | None] = {}
+    doubtful: set[str] = set()
+    edited: set[str] = set()
+    unseen: list[str] = []
+    taken_back = turns_from(turn, turns)
+    for place, past in enumerate(taken_back):
+        unseen.extend(past.unseen)
+        for change in past.changes:
+            if change.path in past.edited and change.path in wanted:
+                edited.add(change.path)  # going back past it would take away what somebody did in between
+            wanted.setdefault(change.path, change.before)
+        for manifest in past.manifests:
+            if manifest not in interrupted:
+                unseen.append("What an interrupted call changed cannot be told: the list of its files is lost.")
+                continue
+            kept = interrupted[manifest]
+            suspects = _suspects(kept, now)
+            doubtful |= suspects
+            for path in sorted(suspects):
+                wanted.setdefault(path, kept.states.get(path))
+            edited |= _changed_before(taken_back[place:], suspects, kept)
+            unseen.extend(_untold(kept, now))
+    for path in wanted.keys() - doubtful:
+        # All that was done here is undone already: what still differs was not done by a call.
+        if path in last_written and is_same(last_written[path], wanted[path]):
+            del wanted[path]
+    return _planned(turn, wanted, now, {p: s for p, s in last_written.items() if p not in edited}, unseen)
+
+
+def plan_for_changes(changes: Sequence[FileChange], now: KeptFiles) -> RestorePlan:
+    """What takes these changes back, such as those of a restoration. `now` holds all their paths."""
+    wanted: dict[str, FileState | None] = {}
+    left: dict[str, FileState | None] = {}
+    for change in changes:
+        wanted.setdefault(change.path, change.before)
+        left[change.path] = change.after
+    return _planned(None, wanted, now, left, [])
+
+
+def _planned(
+    turn: int | None,
+    wanted: Mapping[str, FileState | None],
+    now: KeptFiles,
+    left: Mapping[str, FileState | None],
+    unseen: Sequence[str],
+) -> RestorePlan:
+    """A step for every path that is not as it is wanted. What could not be looked at gets none."""
+    steps, unlooked, hidden = [], 0, 0
+    of_git: dict[str, list[str]] = {}
+    for path in sorted(wanted):
+        if holds_mask(path):
+            hidden += 1
+        elif not _is_known(path, now):
+            unlooked += 1
+        elif is_same(wanted[path], there := now.states.get(path)):
+            continue
+        elif (folder := _git_folder(path)) is not None:
+            of_git.setdefault(folder, []).append(path[len(folder) + 1 :])
+        else:
+            edited = path not in left or not is_same(left[path], there)
+            trouble = _trouble(wanted[path], there)
+            steps.append(
+                RestoreStep(path=path, wanted=wanted[path], now=there, edited_since=edited, trouble=trouble)
+            )
+    unseen = [*unseen, *(_left_to_git(folder, names) for folder, names in of_git.items())]
+    if hidden:
+        unseen = [*unseen, f"Files whose names hold secrets, which are not kept, stay as they are: {hidden}."]
+    if unlooked:
+        unseen = [*unseen, f"There are too many files to look at all of them: {unlooked} stay as they are."]
+    return RestorePlan(turn=turn, steps=tuple(steps), unseen=tuple(dict.fromkeys(unseen)))
+
+
+def _trouble(wanted: FileState | None, now: FileState | None) -> str | None:
+    if wanted is None:
+        return None
+    if wanted.kind is FileKind.OTHER:
+        return "it was no file or link, and such a thing cannot be made again"
+    if wanted.kind is FileKind.LINK:
+        return None if wanted.target is not None else f"where it led was not kept ({wanted.unkept})"
+    same_content = now is not None and wanted.sha256 is not None and wanted.sha256 == now.sha256
+    if wanted.unkept is None or same_content:
+        return None
+    return f"its former content was not kept ({wanted.unkept})"
+
+
+def _is_known(path: str, now: KeptFiles) -> bool:
+    """Whether it is known what is at a path, or that nothing is."""
+    return now.complete or path in now.states or path in now.roots
+
+
+def _git_folder(path: str) -> str | None:
+    """The folder in which git keeps a repository, where the path is it or lies in it.
+
+    What is there refers to objects that nobody keeps but git, which may be gone: giving some of it back can
+    leave a repository that git cannot read, and takes away what was committed since.
+    """
+    names = path.split("/")
+    return "/".join(names[: names.index(".git") + 1]) if ".git" in names else None
+
+
+def _left_to_git(folder: str, names: Sequence[str]) -> str:
+    telling = sorted((name for name in names if name), key=lambda name: (_weight(name), name))
+    more = len(telling) - _MOST_NAMED
+    named = ", ".join(telling[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    told = f"What git keeps in {folder} stays as it is now" + (f", changed: {named}" if named else "")
+    return f"{told}. `git status` and `git reflog` show where it stands.".encode(
+        "utf-8", "backslashreplace"
+    ).decode("utf-8")
+
+
+def _weight(name: str) -> int:
+    """What makes git run something is named first, then what was committed and checked out."""
+    if name.startswith(("hooks/", "config")):
+        return 0
+    return 1 if name == "HEAD" or name.startswith("refs/") else 2
+
+
+def _changed_before(turns: Sequence[PastTurn], suspects: set[str], kept: KeptFiles) -> set[str]:
+    """Those of the suspects that these turns changed, and never found as they had been kept."""
+    changed: set[str] = set()
+    alike: set[str] = set()
+    for past in turns:
+        for change in past.changes:
+            changed.add(change.path)
+            if is_like(change.before, kept.states.get(change.path)):
+                alike.add(change.path)
+    return (suspects & changed) - alike
+
+
+def _suspects(kept: KeptFiles, now: KeptFiles) -> set[str]:
+    """The paths at which something differs from what was there before a call that has no end."""
+    paths = {path for path in kept.states if _is_known(path, now)}
+    if kept.complete:
+        paths |= {path for path in now.states if _is_below(path, kept.roots)}
+    return {path for path in paths if not is_like(kept.states.get(path), now.states.get(path))}
+
+
+def _untold(kept: KeptFiles, now: KeptFiles) -> list[str]:
+    told = []
+    if not (kept.complete and now.complete):
+        told.append("The workspace is too large to see every change of an interrupted call.")
+    doubts = sum(
+        is_like(state, now.states.get(path)) and not is_same(state, now.states.get(path))
+        for path, state in kept.states.items()
+    )
+    if doubts:
+        files = "1 file is" if doubts == 1 else f"{doubts} files are"
+        told.append(f"The contents of {files} not kept: whether an interrupted call changed them is not known.")
+    return told
+
+
+def _is_below(path: str, roots: Sequence[str]) -> bool:
+    return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)

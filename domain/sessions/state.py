@@ -1,0 +1,103 @@
+"""Where a session stands, as its record tells it: what a resumed session begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from domain.calls.effects import FileChange, FileState
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.packet import ReviewPacket
+from domain.calls.tool import ToolCall
+from domain.calls.user_command import OwnCommand
+from domain.conversation.history import Message
+from domain.conversation.response import Usage
+from domain.review.mode import Mode
+from domain.text.json_value import JsonValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallEnd:
+    """The result that a call of an open batch has already: what the model is to read, and how it ended."""
+
+    outcome: Outcome
+    told: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenCall:
+    """A call whose result was never given to the model.
+
+    `context` is None where its batch had not been planned; `end` is there when it had ended, `started` tells
+    that it had begun to run, and `pending` is the packet of a review that nobody has answered. It was asked
+    about under `pending_digest`: where its own is another, something in it was hidden before it was kept.
+    """
+
+    call: ToolCall
+    context: ToolExecutionContext | None = None
+    started: bool = False
+    end: CallEnd | None = None
+    pending: ReviewPacket | None = None
+    pending_digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastTurn:
+    """One turn of a session, with what there was before it.
+
+    `number` counts all turns of the record from 0, `prompt` is empty where it went on with the turn before;
+    `changes` are the files its calls changed, in the order of the changes; `unseen` says in words, for each
+    call whose changes could not all be seen, why. `manifests` are those of its calls whose changes nobody has
+    looked at: they have no end, or were cut short. `edited` are those of its changed files that were not as our
+    change before had left them: somebody had edited them in between. `steered` is what the person said while it
+    ran. `said`: its prompt, or what came after that, is part of the conversation. `undone`: what was said in it
+    was taken back.
+    `messages_before` is legal to go on from: where calls were open, they have results in it.
+    """
+
+    number: int
+    prompt: str
+    at_ms: int
+    messages_before: tuple[Message, ...]
+    values_before: Mapping[str, JsonValue]
+    changes: tuple[FileChange, ...] = ()
+    unseen: tuple[str, ...] = ()
+    manifests: tuple[str, ...] = ()
+    edited: frozenset[str] = frozenset()
+    steered: tuple[str, ...] = ()
+    said: bool = True
+    undone: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionState:
+    """A session as it stands after all that its record holds.
+
+    `responses` counts the answers of models; `context_tokens` is what the last request and its answer took of
+    the model's window; `blobs` are the stored outputs that the conversation may refer to; `open_calls` are
+    those of the last answer, where it ended before their results were given; `finished`: the last turn had
+    come to its end. `last_written` is how our last change or restoration left each path, None for no file; a
+    path that nobody looked at afterwards is not in it. `mended` says in sentences what of the record did not
+    fit together; `own_commands` are those of the person's that have no end, or that the model is to be told of.
+    `unsent` is what the person has sent, or had given back to edit, and no request carries yet, oldest first.
+    """
+
+    session_id: str = ""
+    cwd: str = ""
+    model: str = ""
+    mode: Mode = Mode.ASK
+    messages: tuple[Message, ...] = ()
+    values: Mapping[str, JsonValue] = field(default_factory=dict)
+    turns: tuple[PastTurn, ...] = ()
+    responses: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: Decimal | None = None
+    context_tokens: int = 0
+    blobs: frozenset[str] = frozenset()
+    open_calls: tuple[OpenCall, ...] = ()
+    finished: bool = True
+    last_written: Mapping[str, FileState | None] = field(default_factory=dict)
+    mended: tuple[str, ...] = ()
+    own_commands: tuple[OwnCommand, ...] = ()
+    unsent: tuple[str, ...] = ()

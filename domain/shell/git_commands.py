@@ -1,0 +1,283 @@
+"""The git commands that only read, each with the options and operands for which that is so.
+
+What git runs besides itself is settled by a repository's own configuration, so these hold only where that is
+known to be harmless, and with the settings below laid over it.
+
+Left out on purpose: what names a file to write or a program to run (`--output`, `--ext-diff`, `--textconv`,
+`grep -O`), any `-c` or `--git-dir` in front, what reaches the network (`remote show`, `ls-remote`, `fetch`),
+what shows settings, where tokens may stand (`config`), and what makes branches, tags or stashes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from domain.shell.command_spec import CommandSpec, NotReadOnly, Operands, PathUse, Reading, Use, use_of
+
+_DIFF_OPTIONS = (
+    "-p -u -U=? -s -w -b -M=? -C=? -R -a -z -NUM --patch --no-patch --unified=? --raw --stat=? --numstat "
+    "--shortstat --dirstat=? --summary --compact-summary --name-only --name-status --minimal --patience "
+    "--histogram --diff-algorithm= --color=? --no-color --color-words=? --word-diff=? --word-diff-regex= "
+    "--no-renames --full-index --binary --abbrev=? --find-renames=? --find-copies=? --diff-filter= -S= -G= "
+    "--pickaxe-all --pickaxe-regex --relative=? --ignore-all-space --ignore-space-change --ignore-space-at-eol "
+    "--ignore-blank-lines --function-context -W --inter-hunk-context= --exit-code --quiet --no-ext-diff "
+    "--no-textconv --ignore-submodules=? --no-prefix --src-prefix= --dst-prefix= --text --check"
+)
+_HISTORY_OPTIONS = (
+    "-n= -i -E -F -P -g --oneline --graph --decorate=? --no-decorate --decorate-refs= --all --branches=? "
+    "--tags=? --remotes=? --max-count= --skip= --since= --after= --until= --before= --author= --committer= "
+    "--grep= --all-match --invert-grep --regexp-ignore-case --extended-regexp --fixed-strings --perl-regexp "
+    "--merges --no-merges --first-parent --reverse --date= --relative-date --pretty=? --format= "
+    "--abbrev-commit --no-abbrev-commit --follow --full-history --simplify-by-decoration --ancestry-path "
+    "--topo-order --date-order --author-date-order --left-right --cherry-pick --cherry-mark --left-only "
+    "--right-only --boundary --not --parents --children --no-walk=? --walk-reflogs --source --show-pulls "
+    "--no-notes -m -c --cc"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GitSpec:
+    """The harmless uses of one git command.
+
+    `contents`: whether it shows what stands in files, always (True) or with one of these options.
+    `looks_at_files`: whether it compares the working tree, and so enters submodules.
+    `addresses`: options with which it shows where remotes are, by addresses in which tokens may stand.
+    `listing`: options of which one must be there for any operand, which would otherwise name something to make.
+    """
+
+    arguments: CommandSpec
+    contents: bool | frozenset[str] = False
+    looks_at_files: bool = False
+    addresses: frozenset[str] = frozenset()
+    listing: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitUse:
+    """A git command that only reads, where the repository lets it. `folders` are those it enters with `-C`."""
+
+    use: Use
+    folders: tuple[str, ...]
+    shows_contents: bool
+    looks_at_files: bool
+    shows_addresses: bool = False
+
+
+_REVISIONS = Operands.REVISIONS
+_SHOWING = frozenset(
+    {"-p", "-u", "--patch", "-U", "--unified", "-c", "--cc", "-m", "-W", "--function-context"}
+) | {
+    "--color-words",
+    "--word-diff",
+    "--word-diff-regex",
+    "--binary",
+    "--check",
+}
+
+GIT_COMMANDS: Mapping[str, GitSpec] = {
+    "blame": GitSpec(
+        CommandSpec(
+            options="-L= -w -e -s -l -t -f -n -M=? -C=? --show-email --date= --abbrev=?", operands=_REVISIONS
+        ),
+        contents=True,
+    ),
+    "branch": GitSpec(
+        CommandSpec(
+            options=(
+                "-a -r -v -i --list --all --remotes --verbose --show-current --sort= --format= --column=? "
+                "--no-column --color=? --no-color --abbrev=? --contains=? --no-contains=? --merged=? "
+                "--no-merged=? --points-at="
+            ),
+            operands=Operands.TEXTS,
+        ),
+        listing=frozenset({"--list", "--contains", "--no-contains", "--merged", "--no-merged"}),
+    ),
+    "describe": GitSpec(
+        CommandSpec(
+            options="--all --tags --long --always --abbrev=? --exact-match --match= --exclude= --contains",
+            operands=_REVISIONS,
+        )
+    ),
+    "diff": GitSpec(
+        CommandSpec(options=f"{_DIFF_OPTIONS} --cached --staged --merge-base", operands=_REVISIONS),
+        contents=True,
+        looks_at_files=True,
+    ),
+    "grep": GitSpec(
+        CommandSpec(
+            options=(
+                "-n -i -v -w -l -L -c -o -q -h -H -E -F -P -G -I -a -p -W -NUM -e= -A= -B= -C= -m= --cached "
+                "--line-number --ignore-case --invert-match --word-regexp --files-with-matches "
+                "--files-without-match --name-only --count --only-matching --extended-regexp --fixed-strings "
+                "--perl-regexp --basic-regexp --column --heading --break --color=? --no-color --context= "
+                "--after-context= --before-context= --max-depth= --max-count= --full-name --and --or --not "
+                "--all-match --text --show-function"
+            ),
+            operands=Operands.TEXT_THEN_REVISIONS,
+            no_text=frozenset({"-e"}),
+        ),
+        contents=True,
+    ),
+    "log": GitSpec(
+        CommandSpec(options=f"{_HISTORY_OPTIONS} {_DIFF_OPTIONS}", operands=_REVISIONS), contents=_SHOWING
+    ),
+    "ls-files": GitSpec(
+        CommandSpec(
+            options=(
+                "-c -d -o -i -s -u -z -t -v --cached --deleted --others --ignored --stage --unmerged "
+                "--exclude-standard --directory --full-name --error-unmatch --abbrev=?"
+            ),
+            operands=_REVISIONS,
+        )
+    ),
+    "ls-tree": GitSpec(
+        CommandSpec(options="-d -r -t -l -z --name-only --name-status --long --full-name", operands=_REVISIONS)
+    ),
+    "merge-base": GitSpec(
+        CommandSpec(options="-a --all --octopus --independent --is-ancestor --fork-point", operands=_REVISIONS)
+    ),
+    "reflog": GitSpec(CommandSpec(options="-n= -NUM --oneline --date= --no-color", operands=Operands.NONE)),
+    "remote": GitSpec(
+        CommandSpec(options="-v --verbose", operands=Operands.NONE), addresses=frozenset({"-v", "--verbose"})
+    ),
+    "rev-list": GitSpec(CommandSpec(options=f"{_HISTORY_OPTIONS} -NUM --count", operands=_REVISIONS)),
+    "rev-parse": GitSpec(
+        CommandSpec(
+            options=(
+                "-q --verify --quiet --short=? --abbrev-ref=? --symbolic-full-name --symbolic --all --branches "
+                "--tags --remotes --show-toplevel --show-prefix --show-cdup --git-dir --absolute-git-dir "
+                "--git-common-dir --is-inside-work-tree --is-inside-git-dir --is-bare-repository "
+                "--is-shallow-repository"
+            ),
+            operands=_REVISIONS,
+        )
+    ),
+    "shortlog": GitSpec(
+        CommandSpec(
+            options="-s -n -e -c --summary --numbered --email --no-merges --since= --all", operands=_REVISIONS
+        )
+    ),
+    "show": GitSpec(
+        CommandSpec(options=f"{_HISTORY_OPTIONS} {_DIFF_OPTIONS}", operands=_REVISIONS), contents=True
+    ),
+    "status": GitSpec(
+        CommandSpec(
+            options=(
+                "-s -b -z -u=? --short --branch --show-stash --porcelain=? --long --untracked-files=? "
+                "--ignored=? --ignore-submodules=? --ahead-behind --no-ahead-behind --renames --no-renames "
+                "--column=? --no-column"
+            ),
+            operands=_REVISIONS,
+        ),
+        looks_at_files=True,
+    ),
+    "tag": GitSpec(
+        CommandSpec(
+            options="-l -n=? --list --sort= --format= --contains=? --merged=?", operands=Operands.TEXTS
+        ),
+        listing=frozenset({"-l", "--list", "--contains", "--merged"}),
+    ),
+}
+_ALONE = frozenset({("--version",), ("version",), ("stash", "list"), ("worktree", "list"), ("reflog", "show")})
+_NO_PAGER = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
+_GLOB = frozenset("*?[\\")
+# In a format these start the program that checks signatures, with all that the person's settings let it do.
+_SIGNATURE = re.compile(r"%[-+ ]?G|%\(\*?signature")
+
+SORT_KEY = re.compile(
+    r"-?\*?(?:(?:version:|v:)?refname(?::short|:(?:l|r)?strip=-?\d+)?|(?:creator|tagger|committer|author)"
+    r"(?:date(?::[a-z0-9-]+)?|name|email)?|object(?:name|type|size)|subject|contents|upstream|push|HEAD|worktreepath|numparent)"
+)
+"""What refs may be sorted by: nothing that has to be computed by another program, as signatures are."""
+
+# Laid over the settings of a repository, in the environment of every command that only reads: no hook and no
+# monitor is started, no signature checked, no submodule entered, nothing paged, and the index left as it is.
+# It is read in one go, as the gate reads it, and a list of untracked files in it is not believed.
+# Nor are missing objects fetched, by a program that the repository names; older gits heed only the protocol.
+_SETTINGS = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": "/dev/null",
+    "core.untrackedCache": "false",
+    "diff.autoRefreshIndex": "false",
+    "diff.submodule": "short",
+    "index.threads": "1",
+    "log.showSignature": "false",
+    "status.submoduleSummary": "false",
+    "submodule.recurse": "false",
+}
+GIT_ENVIRONMENT: Mapping[str, str] = {
+    "GIT_CONFIG_COUNT": str(len(_SETTINGS)),
+    **{f"GIT_CONFIG_KEY_{place}": key for place, key in enumerate(_SETTINGS)},
+    **{f"GIT_CONFIG_VALUE_{place}": value for place, value in enumerate(_SETTINGS.values())},
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+
+
+def git_use(words: Sequence[str]) -> GitUse:
+    """What the words after `git` mean. Raises NotReadOnly where they are not known only to read."""
+    folders, rest = _without_globals(words)
+    if tuple(rest) in _ALONE:
+        return GitUse(use=Use(frozenset(), (), ()), folders=folders, shows_contents=False, looks_at_files=False)
+    if not rest:
+        raise NotReadOnly("git is known only with one of its commands")
+    name = rest[0]
+    spec = GIT_COMMANDS.get(name)
+    if spec is None:
+        raise NotReadOnly(f"git {name} is not known only to read", name if name.startswith("-") else None)
+    use = use_of(spec.arguments, f"git {name}", rest[1:])
+    if any(_SIGNATURE.search(word) for word in rest[1:]):
+        raise NotReadOnly(f"git {name} may check signatures, for which it runs another program")
+    if unknown := next((key for key in _sort_keys(rest[1:]) if not SORT_KEY.fullmatch(key)), None):
+        raise NotReadOnly(f"git {name} would sort by {unknown}, for which it may run another program")
+    if spec.listing and use.operands and not spec.listing & use.options:
+        raise NotReadOnly(f"git {name} {use.operands[0]} would make something of that name")
+    shows = spec.contents if isinstance(spec.contents, bool) else bool(spec.contents & use.options)
+    paths = tuple(_as_path(use, name, shows))
+    return GitUse(
+        use=Use(use.options, use.operands, paths),
+        folders=folders,
+        shows_contents=shows,
+        looks_at_files=spec.looks_at_files,
+        shows_addresses=bool(spec.addresses & use.options),
+    )
+
+
+def _sort_keys(words: Sequence[str]) -> Iterator[str]:
+    """Whatever may be meant as a key to sort by."""
+    for place, word in enumerate(words):
+        option, equals, value = word.partition("=")
+        if option == "--sort":
+            yield value if equals else "".join(words[place + 1 : place + 2])
+
+
+def _without_globals(words: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    rest = list(words)
+    folders: list[str] = []
+    while rest:
+        if rest[0] in _NO_PAGER:
+            rest.pop(0)
+        elif rest[0] == "-C" and len(rest) > 1:
+            folders.append(rest[1])
+            rest = rest[2:]
+        else:
+            break
+    return tuple(folders), rest
+
+
+def _as_path(use: Use, name: str, shows_contents: bool) -> list[PathUse]:
+    paths: list[PathUse] = []
+    for given in use.paths:
+        revision, colon, path = given.path.partition(":")
+        if colon and not revision:
+            raise NotReadOnly(f"git {name} {given.path} is a pattern of git's own, which may name any file")
+        if shows_contents and _GLOB & set(given.path):
+            raise NotReadOnly(f"git {name} {given.path} is a pattern, which may name any file")
+        # Before the colon stands a revision, behind it a path in it.
+        paths.append(PathUse(path if colon else given.path, Reading.NAMES))
+    return paths

@@ -1,0 +1,259 @@
+"""The commands that only read, each with the options and operands for which that is so.
+
+Left out on purpose: what runs other programs (`env`, `xargs`, `find -exec`, `rg --pre`, `sort
+--compress-program`, `diff --paginate`), what writes (`sort -o`, `tree -o`, `uniq IN OUT`), what follows links
+out of the workspace (`grep -R`, `ls -L`), what takes its list of files from a file (`wc --files0-from`), what
+shows the environment (`printenv`, `env`), what never ends (`tail -f`, `tail +1f`), what a file of the
+project can steer (`cargo`, `npm`, `go`), and what reads its words in a way of its own (`xxd`, `strings`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from domain.shell.command_spec import CommandSpec, Operands, Reading, Style
+
+_TEXTS = CommandSpec(operands=Operands.TEXTS)
+_CHECKSUM = CommandSpec(options="-b -t -z --tag --binary --text --zero")
+_VERSION = CommandSpec(
+    options="--version -V", operands=Operands.NONE, needed=frozenset({"--version", "-V"}), most_operands=0
+)
+_GREP = CommandSpec(
+    options=(
+        "-n -i -v -w -x -c -l -L -o -q -s -h -H -r -E -F -P -G -a -I -Z -z -b -y -T -NUM -A= -B= -C= -m= -e= "
+        "-f=@ --line-number --ignore-case --no-ignore-case --invert-match --word-regexp --line-regexp --count "
+        "--files-with-matches --files-without-match --only-matching --quiet --silent --no-messages "
+        "--no-filename --with-filename --recursive --extended-regexp --fixed-strings --perl-regexp "
+        "--basic-regexp --text --null --byte-offset --initial-tab --color=? --colour=? --after-context= "
+        "--before-context= --context= --max-count= --regexp= --file=@ --include= --exclude= --exclude-dir= "
+        "--exclude-from=@ --label="
+    ),
+    operands=Operands.TEXT_THEN_PATHS,
+    searching=frozenset({"-r", "--recursive"}),
+    no_text=frozenset({"-e", "-f", "--regexp", "--file"}),
+    narrowing=frozenset({"--include"}),
+    widening=frozenset({"--exclude", "--exclude-from"}),
+)
+_RG = CommandSpec(
+    options=(
+        "-n -N -i -S -s -v -w -x -c -l -o -q -F -P -U -H -I -0 -a -u -. -p -A= -B= -C= -e= -f=@ -g= -t= -T= "
+        "-m= -M= -d= -r= -j= --line-number --no-line-number --ignore-case --smart-case --case-sensitive "
+        "--invert-match --word-regexp --line-regexp --count --count-matches --files --files-with-matches "
+        "--files-without-match --only-matching --quiet --fixed-strings --pcre2 --multiline --multiline-dotall "
+        "--with-filename --no-filename --null --text --unrestricted --hidden --no-ignore --no-ignore-vcs "
+        "--pretty --heading --no-heading --column --no-column --trim --vimgrep --json --stats --type-list "
+        "--passthru --no-messages --no-config --crlf --after-context= --before-context= --context= --regexp= "
+        "--file=@ --glob= --iglob= --type= --type-not= --max-count= --max-columns= --max-depth= "
+        "--max-filesize= --replace= --sort= --sortr= --color= --colors= --engine= --encoding= --threads= "
+        "--context-separator= --version"
+    ),
+    operands=Operands.TEXT_THEN_PATHS,
+    reading=Reading.VISIBLE_BELOW,
+    default=True,
+    permutes=True,
+    revealing=frozenset({"-u", "-.", "--unrestricted", "--hidden", "--iglob", "-t", "--type"}),
+    no_text=frozenset({"-e", "-f", "--regexp", "--file", "--files", "--type-list"}),
+    narrowing=frozenset({"-g", "--glob"}),
+)
+_FIND = CommandSpec(
+    options=(
+        "-P -name= -iname= -path= -ipath= -wholename= -regex= -iregex= -regextype= -type= -xtype= -maxdepth= "
+        "-mindepth= -size= -mtime= -mmin= -atime= -amin= -ctime= -cmin= -newer=@ -newermt= -perm= -user= "
+        "-group= -uid= -gid= -links= -inum= -empty -readable -writable -executable -nouser -nogroup -true "
+        "-false -not -a -and -o -or -prune -quit -depth -mount -xdev -daystart -noleaf -print -print0 -printf= "
+        "-ls"
+    ),
+    reading=Reading.NAMES,
+    style=Style.WHOLE_WORDS,
+    default=True,
+)
+_LS = CommandSpec(
+    options=(
+        "-a -A -b -B -c -C -d -f -F -g -G -h -i -k -l -m -n -N -o -p -q -Q -r -R -s -S -t -u -U -v -x -X -1 "
+        "--all --almost-all --author --classify=? --color=? --directory --file-type --format= --full-time "
+        "--group-directories-first --human-readable --ignore= --indicator-style= --inode --literal --no-group "
+        "--numeric-uid-gid --quote-name --quoting-style= --recursive --reverse --si --size --sort= --time= "
+        "--time-style="
+    ),
+    reading=Reading.NAMES,
+    default=True,
+)
+_DIFF = CommandSpec(
+    options=(
+        "-u -U= -c -C= -q -s -N -w -b -B -E -i -y -a -d -t -T -W= -x= -I= --unified=? --context=? --brief "
+        "--report-identical-files --new-file --ignore-all-space --ignore-space-change --ignore-blank-lines "
+        "--ignore-case --ignore-trailing-space --side-by-side --suppress-common-lines --strip-trailing-cr "
+        "--text --minimal --color=? --label= --width= --exclude= --normal"
+    ),
+)
+
+# Printing lines by number and nothing else: other commands of sed write files and run programs.
+_SED_PRINTS = re.compile(r"(?:[0-9]+|\$)(?:,(?:[0-9]+|\$|\+[0-9]+))?p(?:; ?(?:[0-9]+|\$)(?:,(?:[0-9]+|\$))?p)*")
+# Filters that read the environment or other files are left out, and with them any that so much as name them.
+# Blanks and comments may stand between a $ and its name, so names are refused wherever they are.
+_JQ_FILTER = re.compile(
+    r"(?!.*(?:\benv\b|\bgetenv\b|ENV|\bimport\b|\binclude\b|\bmodulemeta\b|__)).*", re.DOTALL | re.ASCII
+)
+# `+5` and `-5cf` are of the syntax before POSIX, in which an `f` at the end follows the file for ever.
+_OLD_TAIL = re.compile(r"\+.*|-[^-].*f", re.DOTALL)
+
+# Only conversions that print: in bash `%n` sets a variable, such as PATH. In front an option could be -v.
+_FORMAT = re.compile(r"(?!-)(?:[^%]|%[-+ #0'.*0-9hlLjztq]*[%bqdiouxXaAeEfFgGcs])+", re.DOTALL)
+
+READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
+    "arch": CommandSpec(operands=Operands.NONE),
+    "basename": CommandSpec(options="-a -z -s= --multiple --zero --suffix=", operands=Operands.TEXTS),
+    "cat": CommandSpec(
+        options=(
+            "-n -b -s -A -e -t -v -E -T -u --number --number-nonblank --squeeze-blank --show-all --show-ends "
+            "--show-tabs --show-nonprinting"
+        )
+    ),
+    "cksum": CommandSpec(),
+    "cmp": CommandSpec(
+        options="-s -l -b -n= -i= --silent --quiet --verbose --print-bytes --bytes= --ignore-initial=",
+    ),
+    "column": CommandSpec(options="-t -s= -o= -x --table --separator= --output-separator="),
+    "comm": CommandSpec(options="-1 -2 -3 -i --check-order --nocheck-order --output-delimiter= --total"),
+    "command": CommandSpec(options="-v -V", operands=Operands.TEXTS, needed=frozenset({"-v", "-V"})),
+    "cut": CommandSpec(
+        options=(
+            "-d= -f= -c= -b= -s -n -z --delimiter= --fields= --characters= --bytes= --only-delimited "
+            "--complement --output-delimiter="
+        )
+    ),
+    "date": CommandSpec(
+        options=(
+            "-u -R -I=? -d= -r=@ --utc --universal --rfc-email --iso-8601=? --rfc-3339= --date= --reference=@"
+        ),
+        operands=Operands.TEXTS,
+        most_operands=1,
+        first=re.compile(r"\+.*", re.DOTALL),
+        # A time zone may be the name of any file.
+        values=re.compile(r"(?!.*TZ=).*", re.DOTALL),
+    ),
+    "df": CommandSpec(
+        options="-h -H -k -m -T -i -P -a -l --human-readable --inodes --print-type --total --output=?",
+        reading=Reading.NAMES,
+    ),
+    "diff": _DIFF,
+    "dirname": CommandSpec(options="-z --zero", operands=Operands.TEXTS),
+    "du": CommandSpec(
+        options=(
+            "-s -h -a -c -k -m -b -x -S -0 -d= -t= --summarize --human-readable --all --total --bytes "
+            "--apparent-size --max-depth= --exclude= --threshold= --one-file-system --si --time=?"
+        ),
+        reading=Reading.NAMES,
+        default=True,
+    ),
+    "echo": _TEXTS,
+    "egrep": _GREP,
+    "expand": CommandSpec(options="-i -t= --initial --tabs="),
+    "false": _TEXTS,
+    "fgrep": _GREP,
+    "file": CommandSpec(
+        options="-b -i -h -k -N -r -0 --brief --mime --mime-type --mime-encoding --no-dereference",
+    ),
+    "find": _FIND,
+    "fold": CommandSpec(options="-w= -s -b --width= --spaces --bytes"),
+    "grep": _GREP,
+    "head": CommandSpec(options="-n= -c= -q -v -z -NUM --lines= --bytes= --quiet --silent --verbose"),
+    "hostname": CommandSpec(operands=Operands.NONE),
+    "id": CommandSpec(options="-u -g -G -n -r --user --group --groups --name --real", operands=Operands.TEXTS),
+    "join": CommandSpec(options="-1= -2= -t= -a= -v= -j= -o= -e= -i --header --check-order --nocheck-order"),
+    "jq": CommandSpec(
+        options=(
+            "-r -c -e -n -s -S -M -C -a -j -R --raw-output --compact-output --exit-status --null-input --slurp "
+            "--sort-keys --monochrome-output --color-output --ascii-output --join-output --raw-input --tab "
+            "--indent= --stream"
+        ),
+        operands=Operands.TEXT_THEN_PATHS,
+        first=_JQ_FILTER,
+        permutes=True,
+    ),
+    "ls": _LS,
+    "md5sum": _CHECKSUM,
+    "nl": CommandSpec(options="-b= -n= -w= -s= -v= -i= -p --body-numbering= --number-format= --number-width="),
+    "node": CommandSpec(options="--version -v", operands=Operands.NONE, needed=frozenset({"--version", "-v"})),
+    "nproc": CommandSpec(options="--all --ignore=", operands=Operands.NONE),
+    "od": CommandSpec(
+        options="-A= -t= -N= -j= -w=? -a -b -c -d -i -o -s -v -x --format= --read-bytes= --skip-bytes=",
+    ),
+    "paste": CommandSpec(options="-d= -s -z --delimiters= --serial"),
+    "printf": CommandSpec(operands=Operands.TEXTS, first=_FORMAT),
+    "pwd": CommandSpec(options="-L -P", operands=Operands.NONE),
+    "python": _VERSION,
+    "python3": _VERSION,
+    "readlink": CommandSpec(options="-f -e -m -n -q -s -v -z --canonicalize", reading=Reading.NAMES),
+    "realpath": CommandSpec(
+        options=(
+            "-e -m -q -s -z -L -P --canonicalize-existing --canonicalize-missing --relative-to=@ "
+            "--relative-base=@"
+        ),
+        reading=Reading.NAMES,
+    ),
+    "rev": CommandSpec(),
+    "rg": _RG,
+    "sed": CommandSpec(
+        options="-n --quiet --silent",
+        operands=Operands.TEXT_THEN_PATHS,
+        needed=frozenset({"-n", "--quiet", "--silent"}),
+        first=_SED_PRINTS,
+    ),
+    "seq": CommandSpec(options="-w -s= -f= --equal-width --separator= --format=", operands=Operands.TEXTS),
+    "sha1sum": _CHECKSUM,
+    "sha256sum": _CHECKSUM,
+    "sha512sum": _CHECKSUM,
+    "sort": CommandSpec(
+        options=(
+            "-b -c -C -d -f -g -h -i -M -n -r -R -s -u -V -z -k= -t= --ignore-leading-blanks --check=? "
+            "--dictionary-order --ignore-case --general-numeric-sort --human-numeric-sort --month-sort "
+            "--numeric-sort --reverse --random-sort --stable --unique --version-sort --zero-terminated --key= "
+            "--field-separator="
+        )
+    ),
+    "stat": CommandSpec(
+        options="-c= -f -t -L -x --format= --printf= --terse --file-system", reading=Reading.NAMES
+    ),
+    "tac": CommandSpec(options="-b -r -s= --before --regex --separator="),
+    "tail": CommandSpec(
+        options="-n= -c= -q -v -z -NUM --lines= --bytes= --quiet --silent --verbose",
+        obsolete=_OLD_TAIL,
+    ),
+    "test": CommandSpec(
+        options="-a -b -c -d -e -f -g -h -k -L -o -p -r -s -S -u -w -x -O -G -N -n -z -nt -ot -ef",
+        reading=Reading.NAMES,
+        style=Style.WHOLE_WORDS,
+    ),
+    "tr": CommandSpec(
+        options="-c -C -d -s -t --complement --delete --squeeze-repeats --truncate-set1",
+        operands=Operands.TEXTS,
+    ),
+    # Its letters take their values from the words that follow, however they are bundled: one letter, one word.
+    "tree": CommandSpec(
+        options=(
+            "-a -d -f -i -p -s -h -u -g -D -F -q -N -Q -r -t -v -U -C -n -J -X -L= -P= -I= --dirsfirst "
+            "--noreport --prune --du --si --matchdirs --ignore-case"
+        ),
+        reading=Reading.NAMES,
+        style=Style.WHOLE_WORDS,
+        default=True,
+    ),
+    "true": _TEXTS,
+    "type": CommandSpec(options="-a -t -p -P -f", operands=Operands.TEXTS),
+    "uname": CommandSpec(options="-a -s -n -r -v -m -p -i -o --all", operands=Operands.NONE),
+    "uniq": CommandSpec(
+        options=(
+            "-c -d -D -i -u -z -f= -s= -w= --count --repeated --all-repeated=? --ignore-case --unique "
+            "--skip-fields= --skip-chars= --check-chars= --group=?"
+        ),
+        most_operands=1,
+    ),
+    "wc": CommandSpec(options="-l -w -c -m -L --lines --words --bytes --chars --max-line-length"),
+    "which": CommandSpec(options="-a --all", operands=Operands.TEXTS),
+    "whoami": CommandSpec(operands=Operands.NONE),
+}
+
+# Those that are no programs but part of the shell.
+SHELL_BUILTINS = frozenset({"cd", "command", "echo", "false", "printf", "pwd", "test", "true", "type"})

@@ -1,0 +1,33 @@
+"""The options of a known command that its harmless uses do not include."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from domain.shell.command_spec import NotReadOnly, use_of
+from domain.shell.git_commands import git_use
+from domain.shell.read_only_commands import READ_ONLY_COMMANDS
+
+
+def refused_options(words: Sequence[str]) -> frozenset[str]:
+    """The words of a command that are options not known only to read, as given; none for an unknown command.
+
+    A pattern that allows `sort *` is not meant to allow `sort -o FILE`: it should not cover these.
+    """
+    refused: set[str] = set()
+    name, rest = words[0], list(words[1:])
+    while (word := _first_refused(name, rest)) is not None:
+        refused.add(word)
+        rest.remove(word)
+    return frozenset(refused)
+
+
+def _first_refused(name: str, words: Sequence[str]) -> str | None:
+    try:
+        if name == "git":
+            git_use(words)
+        elif (spec := READ_ONLY_COMMANDS.get(name)) is not None:
+            use_of(spec, name, words)
+    except NotReadOnly as objection:
+        return objection.word
+    return None

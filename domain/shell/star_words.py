@@ -1,0 +1,134 @@
+"""The words that the `*` of a permission rule stands for.
+
+A `*` covers operands, and options that are known not to run a program and not to read or write a file that the
+option names. Every other option has to be written in the rule. For a program without a table only a few options
+that mean the same everywhere are known. An option that is missing here costs a question, and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from domain.shell.star_tables import ANY_PROGRAM, PROGRAMS, RUNNERS, StarTable
+
+_PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.,:+-]*")
+_LONGEST_PREFIX = 2
+
+
+class _Value(Enum):
+    NONE = "no value"
+    NEXT = "attached, or the next word"
+    ATTACHED = "attached, or none"
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What is left to do after a word: whether the next one is its value, or the word is not covered."""
+
+    is_covered: bool
+    takes_next: bool = False
+
+
+_UNKNOWN = _Reading(is_covered=False)
+_ALONE = _Reading(is_covered=True)
+_TAKES_NEXT = _Reading(is_covered=True, takes_next=True)
+
+
+def uncovered_word(words: Sequence[str], starred: Collection[int]) -> str | None:
+    """The first word at a place in `starred` that a `*` does not cover; None where it covers all of them.
+
+    `words` is a plain command, the name of its program first. Words at other places are written in the rule.
+    """
+    table, start = table_of(words)
+    if table.has_commands and start < len(words) and start not in starred:
+        table = ANY_PROGRAM
+    options, operands = _options_of(table.options), re.compile(table.operands, re.DOTALL)
+    is_behind, takes_next = False, False
+    for place in range(start, len(words)):
+        word, is_starred = words[place], place in starred
+        if word == "--" and not takes_next:
+            is_behind = True
+            if table.passed is not None:
+                options = _options_of(table.passed)
+            continue
+        if word.startswith("-") and word != "-" and (not is_behind or table.passed is not None):
+            # An option is never taken for the value of one: not all programs agree on which it is.
+            reading = _read_option(word, options, whole=table.whole, plain=table is ANY_PROGRAM)
+            if is_starred and not (reading.is_covered and not takes_next):
+                return word
+            takes_next = reading.takes_next
+            continue
+        is_operand = not takes_next
+        takes_next = False
+        if is_starred and (
+            (is_behind and word.startswith("-")) or (is_operand and not operands.fullmatch(word))
+        ):
+            return word
+    return None
+
+
+def table_of(words: Sequence[str]) -> tuple[StarTable, int]:
+    """What is known of the program that a command runs, and the place of the first word behind its name."""
+    start = _behind_runners(words)
+    folder, _, name = words[start].rpartition("/")
+    # What stands in a folder of the project is another program, whatever it is called.
+    names = (name if folder[:1] == "/" else words[start], *words[start + 1 :])
+    for length in range(min(_LONGEST_PREFIX, len(names)), 0, -1):
+        if (table := PROGRAMS.get(tuple(names[:length]))) is not None:
+            return table, start + length
+    return ANY_PROGRAM, start + 1
+
+
+def proposed_prefix(words: Sequence[str]) -> tuple[str, ...] | None:
+    """The first words of a command, for a rule that ends in `*`; None for a program without a table."""
+    table, behind = table_of(words)
+    return tuple(words[:behind]) if table.is_proposed and "/" not in words[behind - 1] else None
+
+
+def _behind_runners(words: Sequence[str]) -> int:
+    """The place of the program behind `uv run`, `python -m` and the like, if its table is known."""
+    for runner in RUNNERS:
+        size = len(runner)
+        if tuple(words[:size]) == runner and len(words) > size and (words[size],) in PROGRAMS:
+            return size
+    return 0
+
+
+def _options_of(text: str) -> Mapping[str, _Value]:
+    kinds = {"": _Value.NONE, "=": _Value.NEXT, "=?": _Value.ATTACHED}
+    found: dict[str, _Value] = {}
+    for entry in text.split():
+        name, equals, kind = entry.partition("=")
+        found[name] = kinds[equals + kind]
+    return found
+
+
+def _read_option(word: str, options: Mapping[str, _Value], *, whole: bool, plain: bool) -> _Reading:
+    name, equals, value = word.partition("=")
+    if name in options and (whole or name.startswith("--") or len(name) == len("-x")):
+        kind = options[name]
+        if not equals:
+            return _TAKES_NEXT if kind is _Value.NEXT else _ALONE
+        is_fit = kind is not _Value.NONE and (not plain or _PLAIN_VALUE.fullmatch(value))
+        return _ALONE if is_fit else _UNKNOWN
+    if whole or word.startswith("--"):
+        return _UNKNOWN
+    return _read_bundle(word, options)
+
+
+def _read_bundle(word: str, options: Mapping[str, _Value]) -> _Reading:
+    """`-am`, `-j4`: letters, the last of which may have its value attached or in the next word."""
+    for place, letter in enumerate(word[1:], start=2):
+        match options.get(f"-{letter}"):
+            case None:
+                return _UNKNOWN
+            case _Value.NONE:
+                continue
+            case _Value.ATTACHED:
+                return _ALONE
+            case _Value.NEXT:
+                return _ALONE if word[place:] else _TAKES_NEXT
+    return _ALONE

@@ -1,0 +1,121 @@
+"""JSON values as text: what kind they are, how large, and how they read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+
+from domain.text.json_value import JsonValue
+
+
+def kind_of(value: JsonValue) -> str:
+    """The JSON name of a value's type: object, array, string, number, boolean or null."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case Mapping():
+            return "object"
+        case _:
+            return "array"
+
+
+def is_json(value: object) -> bool:
+    """Whether a value is JSON through and through: keys are texts, and numbers are finite."""
+    try:
+        return _is_json(value)
+    except RecursionError:
+        return False
+
+
+def _is_json(value: object) -> bool:
+    match value:
+        case None | bool() | int() | str():
+            return True
+        case float():
+            return math.isfinite(value)
+        case Mapping():
+            return all(isinstance(key, str) and _is_json(item) for key, item in value.items())
+        case list() | tuple():
+            return all(map(_is_json, value))
+        case _:
+            return False
+
+
+def extent_of(value: JsonValue) -> str | None:
+    """How much there is of a value: entries, keys, or bytes of UTF-8; None for what has no size."""
+    match value:
+        case str():
+            return f"{size_of(value)} bytes"
+        case Mapping():
+            return f"{len(value)} keys"
+        case Sequence():
+            return f"{len(value)} entries"
+        case _:
+            return None
+
+
+def described(value: JsonValue) -> str:
+    """Kind and extent in one phrase, such as `array (12 entries)`."""
+    extent = extent_of(value)
+    return kind_of(value) if extent is None else f"{kind_of(value)} ({extent})"
+
+
+def key_text(key: str) -> str:
+    """A key as it may stand in a line of text: itself, or quoted where it is empty or would not print."""
+    return key if key and key.isprintable() else json.dumps(key)
+
+
+def size_of(text: str) -> int:
+    """The length of a text in bytes of UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def encoder(*, indent: int | None = None) -> json.JSONEncoder:
+    """Writes any JSON value, whichever mapping or sequence holds it; compact without an indent."""
+    separators = (",", ":") if indent is None else (",", ": ")
+    return json.JSONEncoder(ensure_ascii=False, indent=indent, separators=separators, default=_plain)
+
+
+def opening(value: JsonValue, limit: int, *, indent: int | None = None) -> tuple[str, bool]:
+    """The first `limit` characters of a value as JSON, and whether that is all of it.
+
+    Takes no longer than the limit asks for, however large the value. What is nested deeper than Python can
+    follow counts as not shown.
+    """
+    pieces: list[str] = []
+    length = 0
+    try:
+        for piece in encoder(indent=indent).iterencode(value):
+            pieces.append(piece)
+            length += len(piece)
+            if length > limit:
+                return "".join(pieces)[:limit], False
+    except RecursionError:
+        return "".join(pieces), False
+    return "".join(pieces), True
+
+
+def pretty(value: JsonValue) -> str:
+    """A value as indented JSON, or its compact beginning and … where Python cannot follow its nesting."""
+    try:
+        return encoder(indent=2).encode(value)
+    except RecursionError:
+        begun, _ = opening(value, 1 << 20)
+        return begun + "…"
+
+
+def _plain(value: object) -> object:
+    match value:
+        case Mapping():
+            return dict(value)
+        case Sequence():
+            return list(value)
+        case _:
+            raise TypeError(f"a {type(value).__name__} has no JSON form")

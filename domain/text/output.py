@@ -1,0 +1,90 @@
+"""What a tool returns: text that stands for itself, or content kept aside behind a summary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from domain.text.json_value import JsonValue
+from domain.text.styles import Styles
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Content that is text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Structured:
+    """Content that is JSON, because its tool says so; printed JSON stays text."""
+
+    value: JsonValue
+
+
+Content: TypeAlias = Text | Structured
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """An output that goes into the conversation as it is."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What a program printed, and how it styled it; for the conversation a text like any other."""
+
+    text: str
+    styles: Styles = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An output that is kept in the blob store; only the summary goes into the conversation.
+
+    An empty summary is made by the runtime from the content.
+    """
+
+    content: Content
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spilled:
+    """An output that was put into the blob store while it grew. `text` is its beginning and its end."""
+
+    blob_id: str
+    text: str
+    lines: int
+    size_bytes: int
+    styles: Styles = ()
+
+
+ToolOutput: TypeAlias = Inline | Printed | Stored | Spilled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputLimits:
+    """When an output is promoted to a stored one, and how long its summary may be. Bytes are of UTF-8.
+
+    `head_lines` and `tail_lines` of None: as many whole lines of both ends as fit into `summary_bytes`.
+    """
+
+    inline_bytes: int = 800
+    summary_bytes: int = 400
+    head_lines: int | None = 5
+    tail_lines: int | None = 3
+
+    def declared(self, *, inline_bytes: int | None, summary_bytes: int | None) -> OutputLimits:
+        """These limits with those of one tool in their place; None where it declares none."""
+        limits = self if inline_bytes is None else replace(self, inline_bytes=inline_bytes)
+        if summary_bytes is None:
+            return limits
+        return replace(limits, summary_bytes=summary_bytes, head_lines=None, tail_lines=None)
+
+
+# Of what a command prints a model needs more than of other outputs: errors stand anywhere in it.
+COMMAND_LIMITS = OutputLimits(inline_bytes=16_384, summary_bytes=6_144, head_lines=None, tail_lines=None)

@@ -1,0 +1,1 @@
+"""Running commands: the processes, the sandbox around them, and the gate before them."""

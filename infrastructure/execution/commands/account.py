@@ -1,0 +1,69 @@
+"""What a model is told about a command that has ended."""
+
+from __future__ import annotations
+
+import signal
+
+from domain.errors import ToolError
+from infrastructure.execution.commands.process import Ending
+
+
+def account(ending: Ending, output: str, timeout_secs: int) -> str:
+    """The text of a result: the output, how the command exited, what had to be done about its processes.
+
+    Raises ToolError, with the same in its text, where the command could not be started, ran out of time, or
+    nobody knows how it ended.
+    """
+    further = remarks(ending)
+    if ending.failure is not None:
+        raise ToolError(f"the command could not be started: {ending.failure}")
+    if ending.timed_out:
+        problem = (
+            f"ended after {timeout_secs} s, its time limit; give it a larger timeout_secs if it needs more"
+        )
+        raise ToolError(_partial(f"the command was {problem}", output, further))
+    if ending.exit_code is None:
+        raise ToolError(_partial("how the command ended is not known", output, further))
+    lines = [output] if output else []
+    if ending.exit_code >= 0:
+        lines.append(f"exit code {ending.exit_code}")
+    else:
+        lines.append(f"killed by {signal_name(-ending.exit_code)}")
+    return "\n".join([*lines, *further])
+
+
+def _partial(problem: str, output: str, further: list[str]) -> str:
+    said = f"what it had printed until then:\n{output}" if output else "it had printed nothing"
+    return "\n".join([f"{problem}; {said}", *further])
+
+
+def remarks(ending: Ending) -> list[str]:
+    """What had to be done about processes that a command left behind, a sentence each."""
+    said: list[str] = []
+    if ending.warden_lost:
+        said.append(
+            "the process that watches over the command was killed or stopped from within it; "
+            f"{_count(ending.ended, 'process')} of the command {_were(ending.ended)} found and ended"
+        )
+    elif ending.ended and not ending.timed_out:
+        said.append(f"{_count(ending.ended, 'background process')} {_were(ending.ended)} ended")
+    if ending.left:
+        ids = ", ".join(map(str, ending.left))
+        said.append(f"{_count(len(ending.left), 'process')} could not be ended and may still run: {ids}")
+    return said
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}es"
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
+def signal_name(number: int) -> str:
+    """A signal as it is called, such as SIGTERM."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal has a number only
+        return f"signal {number}"

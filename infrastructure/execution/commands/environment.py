@@ -1,0 +1,107 @@
+"""The environment of a command: ours without secrets and without what bends the programs it runs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Mapping
+from fnmatch import fnmatchcase
+
+from domain.secrets.key_variables import holds_a_secret
+from domain.secrets.patterns import pattern_spans
+from infrastructure.execution.commands.orphans import MARKER_PREFIX
+
+# More names than the mask goes by: a command gets along with a variable too few. Behind the kind may stand for
+# what or where the secret is, as in API_KEY_2 and STRIPE_KEY_LIVE.
+_KINDS = (
+    "API_?KEYS?|ACCESS_?KEYS?|PRIVATE_?KEYS?|SECRET_?KEYS?|KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|PASS|PWD|PW"
+    "|CREDENTIALS?|CREDS?|AUTH|DSN|CONNECTION_?STRINGS?|CONN_?STR|COOKIES?|JWT|BEARER|PAT|WEBHOOK(?:_URL)?"
+)
+_SECRET_NAME = re.compile(
+    rf"(?:.*_)?(?:{_KINDS})(?:_(?:ID|BASE|B64|BASE64|JSON|PROD|PRODUCTION|LIVE|DEV|TEST|STAGING|\d+))*\d*"
+    r"|.*(?:APIKEY|ACCESSKEY|SECRETKEY|PRIVATEKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS|SSHPASS)",
+    re.DOTALL,
+)
+# A value that signs in somewhere, whatever it is called: of an address, a connection string, a data source.
+_SECRET_VALUE = re.compile(
+    r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}://[^\s/@]{0,200}:[^\s@]{1,300}@"
+    r"|(?:^|[;&?\s])(?:password|passwd|pwd|accountkey|sharedaccesskey|secret|token|sig|api_?key)\s*=\s*[^\s;&]"
+    r"|^[^\s:/@]+:(?!//)[^\s@]+@(?:[a-z]+\(|[\w.-]+[:/])",
+    re.IGNORECASE,
+)
+# Needed, and no secret by themselves; without a proxy's password there is no network.
+_NEVER_SECRET = frozenset(
+    {"PATH", "HOME", "PWD", "OLDPWD", "SHELL", "USER", "LOGNAME", "LANG", "TZ", "LS_COLORS", "SSH_AUTH_SOCK"}
+    | {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "NO_PROXY"}
+)
+_HAZARDS = (
+    "LD_*",
+    "DYLD_*",
+    "BASH_ENV",
+    "BASH_FUNC_*",
+    "BASHOPTS",
+    "SHELLOPTS",
+    "ENV",
+    "CDPATH",
+    "GLOBIGNORE",
+    "PROMPT_COMMAND",
+    "PS4",
+    "GIT_*",
+    # They change which words of a command are options.
+    "POSIXLY_CORRECT",
+    "_POSIX2_VERSION",
+    "GREP_OPTIONS",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+)
+_OURS = "QUORUM_*"
+_KEPT = ("GIT_AUTHOR_*", "GIT_COMMITTER_*", "GIT_SSL_CA*", MARKER_PREFIX + "*")
+_ADDED = {
+    "GIT_EDITOR": "true",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "PAGER": "cat",
+    "TERM": "dumb",
+}
+
+
+def command_environment(inherited: Mapping[str, str], secret_names: Collection[str]) -> dict[str, str]:
+    """The environment a command gets.
+
+    Left out: the given names, names that look like a secret's, our own settings (QUORUM_*, which may hold
+    headers with keys), and names that change what the loader, the shell or git run, or which words of a
+    command are options (git's author, committer and certificates stay). Added: what keeps programs from
+    paging, prompting and opening editors. PATH loses its relative entries, so that a folder cannot bring its
+    own `ls`. CI is left alone: tools change their results by it, while a null standard input and a dumb
+    terminal already keep them from asking.
+    """
+    kept = {
+        name: value
+        for name, value in inherited.items()
+        if name not in secret_names and (_matches(name, _KEPT) or not _is_withheld(name, value))
+    }
+    path = kept.get("PATH", os.defpath)
+    kept["PATH"] = os.pathsep.join(entry for entry in path.split(os.pathsep) if os.path.isabs(entry))
+    return {**kept, **_ADDED}
+
+
+def environment_delta(inherited: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str | None]:
+    """What a command's environment adds to the inherited one, or takes away (None)."""
+    names = sorted({*inherited, *given})
+    return {name: given.get(name) for name in names if inherited.get(name) != given.get(name)}
+
+
+def _is_withheld(name: str, value: str) -> bool:
+    return _matches(name, _HAZARDS) or fnmatchcase(name.upper(), _OURS) or _is_secret(name.upper(), name, value)
+
+
+def _is_secret(capitals: str, name: str, value: str) -> bool:
+    if capitals in _NEVER_SECRET:
+        return False
+    if _SECRET_NAME.fullmatch(capitals) or holds_a_secret(name, value):
+        return True
+    return _SECRET_VALUE.search(value) is not None or bool(pattern_spans(value))
+
+
+def _matches(name: str, patterns: Collection[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

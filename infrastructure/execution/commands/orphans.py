@@ -1,0 +1,86 @@
+"""Finding the processes of a command whose warden is gone, by the marker in their environment."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import time
+from pathlib import Path
+
+from domain.calls.execution import Survivor
+from infrastructure.blocking import Stop, in_thread
+from infrastructure.execution.commands.supervisor import family, processes, send
+
+MARKER_PREFIX = "QUORUM_COMMAND_"
+_TICK_SECS = 0.05
+_SHOWN_CHARS = 80
+
+
+def new_marker() -> str:
+    """A variable name no other command has; every process of a command carries it in its environment."""
+    return MARKER_PREFIX + secrets.token_hex(12)
+
+
+def kill_strays(marker: str, *, group: int | None, warden: int | None = None) -> tuple[set[int], set[int]]:
+    """Kill what belongs to a command; who was hit, and who is out of our reach.
+
+    A process belongs to it when its environment has the marker, when it is in the process group of the
+    shell, or when it descends from such a one or from the warden. Where there is no /proc (macOS) the marker
+    cannot be read, and a daemon that has left the group is not found.
+    """
+    table = processes()
+    marked = {pid for pid in table if any(name == marker for name, _ in markers(pid))}
+    found = marked | family(table, roots=marked | ({warden} if warden else set()), group=group)
+    hit = {pid for pid in found if send(pid, signal.SIGKILL)}
+    return hit, found - hit
+
+
+class SurvivingProcesses:
+    """Finds what outlived both quorum and the warden, by whose call the marker in its environment names.
+
+    Where a warden still lives it ends its command within about a second: `settle_secs` are left to it. What has
+    cleared its environment, and where there is no /proc (macOS) all, is not found.
+    """
+
+    def __init__(self, settle_secs: float = 1.5) -> None:
+        self._settle_secs = settle_secs
+
+    async def of_batch(self, batch_id: str) -> tuple[Survivor, ...]:
+        """The processes that calls of this batch started, with all below them. Nothing is done to them."""
+        return await in_thread(lambda stop: self._settled(batch_id, stop))
+
+    def _settled(self, batch_id: str, stop: Stop) -> tuple[Survivor, ...]:
+        until = time.monotonic() + self._settle_secs
+        while (found := _owned(batch_id)) and time.monotonic() < until:
+            stop.check()
+            time.sleep(_TICK_SECS)
+        return found
+
+
+def _owned(batch_id: str) -> tuple[Survivor, ...]:
+    table = processes()
+    marked = {pid for pid in table if any(value == batch_id for _, value in markers(pid))}
+    found = marked | family(table, roots=marked, group=None)
+    return tuple(Survivor(pid=pid, command=_command_of(pid)) for pid in sorted(found - {os.getpid()}))
+
+
+def markers(pid: int) -> list[tuple[str, str]]:
+    """The markers that a process carries, name and value; none where it cannot be looked into."""
+    if pid == os.getpid():
+        return []
+    try:
+        environ = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:  # gone meanwhile, or not ours to look into and so not a child of our command
+        return []
+    entries = (entry.decode("utf-8", "replace").partition("=") for entry in environ.split(b"\0"))
+    return [(name, value) for name, _, value in entries if name.startswith(MARKER_PREFIX)]
+
+
+def _command_of(pid: int) -> str:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    told = b" ".join(words).decode("utf-8", "replace").strip()
+    return told if len(told) <= _SHOWN_CHARS else f"{told[: _SHOWN_CHARS - 1]}…"

@@ -1,0 +1,272 @@
+"""What a command prints, as plain text of bounded size, and how it styled it."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections import deque
+from collections.abc import Iterator
+from typing import Protocol
+
+from domain.text.output import Printed
+from domain.text.styles import StyleChange, in_force, moved
+from infrastructure.execution.commands.style_track import StyleTrack
+
+_PLAIN = bytes([0x09, 0x0A, *range(0x20, 0x7F)])
+_PAYLOAD = (
+    "[^\x07\x0f\x1b\x90\x98\x9b-\x9f\n]*"  # without what could begin the next sequence: matching stays linear
+)
+_ESCAPE = re.compile(
+    "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    f"|(?:\x1b\\]|\x9d){_PAYLOAD}(?:\x07|\x1b\\\\|\x9c)"  # OSC: titles, links, clipboard
+    f"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f]){_PAYLOAD}(?:\x1b\\\\|\x9c)"  # DCS, SOS, PM, APC
+    "|(?:\x1b\\[|\x9b)[0-?]*[ -/]*(?=[\x1b\x90\x98\x9b\x9d-\x9f])"  # begun, and given up for another
+    f"|(?:\x1b[]PX^_]|[\x90\x98\x9d-\x9f]){_PAYLOAD}(?=\x1b[^\\\\]|[\x90\x98\x9b\x9d-\x9f])"
+    "|\x1b[ -/]*(?=[\x1b\x90\x98\x9b\x9d-\x9f])"
+    "|\x1b[ -/]+[0-~]"  # character sets
+    "|\x1b[0-OQ-WYZ`-~\\\\]"  # two characters
+)
+_UNFINISHED = re.compile(
+    f"(?:\x1b[ -/]*|(?:\x1b\\[|\x9b)[0-?]*[ -/]*|(?:\x1b[]PX^_]|[\x90\x98\x9d-\x9f]){_PAYLOAD}\x1b?)\\Z"
+)
+_SGR = re.compile("(?:\x1b\\[|\x9b)((?:[0-9]{0,3}[;:]){0,15}[0-9]{0,3})m")
+# Stands where the style changes, while a line can still be redrawn. What programs print of it is dropped.
+_CHANGE = "\x0f"
+_CONTROLS = dict.fromkeys((*range(0x08), 0x0B, 0x0C, 0x0E, *range(0x10, 0x20), *range(0x7F, 0xA0)))
+_BACKSPACE = "\x08"
+_LINE_CHARS = 16384
+_ESCAPE_CHARS = 4096
+
+
+class TerminalText:
+    """Turns a terminal's byte stream into text, piece by piece.
+
+    UTF-8 with replacement; escape sequences and control characters dropped, also where a piece ends inside
+    one, but what sets a style is told beside the text; a line redrawn after a carriage return keeps its last
+    state. Holds one line at most, and a line longer than 16,384 characters is let go of unfinished.
+    """
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._held = ""
+        self._line = ""
+        self._changes: deque[str] = deque()  # what each mark in the line stands for
+
+    @property
+    def line(self) -> Printed:
+        """The line that is not finished yet, as it looks now."""
+        return _marked(self._line.rstrip("\r"), iter(self._changes))
+
+    def feed(self, data: bytes, *, final: bool = False) -> Printed:
+        """Take bytes; the text that can no longer change. `final` gives the rest as well."""
+        plain = not self._held and not data.translate(None, _PLAIN)
+        text = self._held + self._decoder.decode(data, final)
+        self._held = ""
+        if plain and "\r" not in self._line:
+            settled, newline, self._line = (self._line + text).rpartition("\n")
+        else:
+            settled, newline, self._line = self._clean(text).rpartition("\n")
+        settled += newline
+        if final or len(self._line) > _LINE_CHARS:
+            settled, self._line = settled + self._line.rstrip("\r"), ""
+        return _marked(settled, iter(self._changes.popleft, None))
+
+    def _clean(self, text: str) -> str:
+        text = _ESCAPE.sub(self._without, text.replace(_CHANGE, ""))
+        unfinished = _UNFINISHED.search(text, max(0, len(text) - _ESCAPE_CHARS))
+        if unfinished:
+            text, self._held = text[: unfinished.start()], text[unfinished.start() :]
+        lines = (self._line + text.translate(_CONTROLS)).split("\n")
+        if lines[-1].rstrip(_CHANGE).endswith("\r"):  # what comes next begins the line anew
+            return "\n".join(map(_fold, lines)) + "\r"
+        return "\n".join(map(_fold, lines))
+
+    def _without(self, sequence: re.Match[str]) -> str:
+        if (style := _SGR.fullmatch(sequence[0])) is None:
+            return ""
+        self._changes.append(style[1])
+        return _CHANGE
+
+
+def _marked(text: str, changes: Iterator[str]) -> Printed:
+    """The text without the marks in it, each of which stands for the next of the changes."""
+    if _CHANGE not in text:
+        return Printed(text)
+    first, *others = text.split(_CHANGE)
+    pieces, styles, place = [first], [], len(first)
+    for other in others:
+        styles.append(StyleChange(place, next(changes)))
+        pieces.append(other)
+        place += len(other)
+    return Printed("".join(pieces), tuple(styles))
+
+
+def _fold(line: str) -> str:
+    """The last state of a line that carriage returns and backspaces have redrawn; every mark of it stays."""
+    if "\r" in line:
+        states = line.split("\r")
+        last = max((place for place, state in enumerate(states) if state.strip(_CHANGE)), default=0)
+        before, after = "".join(states[:last]), "".join(states[last + 1 :])
+        line = _CHANGE * before.count(_CHANGE) + states[last] + _CHANGE * after.count(_CHANGE)
+    return _typed_over(line) if _BACKSPACE in line else line
+
+
+def _typed_over(line: str) -> str:
+    """What is left of a line with backspaces in it."""
+    kept: list[str] = []
+    marks = [0]  # before all, and after each that is kept
+    for character in line:
+        match character:
+            case "\x0f":
+                marks[-1] += 1
+            case "\x08":
+                if kept:
+                    kept.pop()
+                    after = marks.pop()
+                    marks[-1] += after
+            case _:
+                kept.append(character)
+                marks.append(0)
+    return "".join(character + _CHANGE * count for character, count in zip(["", *kept], marks, strict=True))
+
+
+class HeadAndTail:
+    """Text of which no more than `limit` bytes (UTF-8) are kept: half from its start, half from its end."""
+
+    def __init__(self, limit: int) -> None:
+        self._head_limit = limit - limit // 2
+        self._tail_limit = limit // 2
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._tail_bytes = 0
+        self._total = 0
+
+    def append(self, text: str) -> None:
+        """Add text to the end."""
+        data = text.encode("utf-8", "replace")
+        self._total += len(data)
+        room = self._head_limit - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        if data:
+            self._tail.append(data)
+            self._tail_bytes += len(data)
+            while self._tail_bytes - len(self._tail[0]) >= self._tail_limit:
+                self._tail_bytes -= len(self._tail.popleft())
+
+    def has_room_for(self, text: str) -> bool:
+        """Whether all of it would still be kept with this text at its end."""
+        return self._total + len(text.encode("utf-8", "replace")) <= self._head_limit + self._tail_limit
+
+    def text(self) -> str:
+        """All of it, or the head and the tail with a line between that counts the bytes left out."""
+        return "".join(self.parts())
+
+    def parts(self) -> tuple[str, str, str]:
+        """The same in parts: head, line between and tail; or all of it, and nothing else."""
+        tail = b"".join(self._tail)
+        if len(self._head) + len(tail) == self._total and len(tail) <= self._tail_limit:
+            return (bytes(self._head) + tail).decode(), "", ""
+        head = self._head.decode(errors="ignore").encode()
+        tail = tail[max(0, len(tail) - self._tail_limit) :].decode(errors="ignore").encode()
+        left_out = self._total - len(head) - len(tail)
+        return head.decode(), f"\n… {left_out} bytes left out …\n", tail.decode()
+
+    def end(self, limit: int) -> str:
+        """The last `limit` bytes at most, fewer where what came before them is left out."""
+        tail = b"".join(self._tail)
+        is_whole = len(self._head) + len(tail) == self._total
+        kept = bytes(self._head[-limit:]) + tail if is_whole else tail
+        return kept[-limit:].decode(errors="ignore")
+
+
+class Overflow(Protocol):
+    """Takes the whole text once it is longer than what is kept."""
+
+    def write(self, text: str) -> None:
+        """Add text to the end."""
+        ...
+
+
+class BoundedText(HeadAndTail):
+    """Text of which head and tail are kept within `limit` bytes; once it is more, `overflow` gets all of it."""
+
+    def __init__(self, limit: int, overflow: Overflow | None = None) -> None:
+        super().__init__(limit)
+        self._overflow = overflow
+        self.overflows = False
+
+    def append(self, text: str) -> None:
+        """Add text to the end."""
+        if self._overflow is not None:
+            if not self.overflows and not self.has_room_for(text):
+                self.overflows = True
+                self._overflow.write(self.text())
+            if self.overflows:
+                self._overflow.write(text)
+        super().append(text)
+
+    def overflow_now(self) -> None:
+        """Give `overflow` what there is, though it would be kept: less than that is going to be shown."""
+        if self._overflow is not None and not self.overflows:
+            self.overflows = True
+            self._overflow.write(self.text())
+
+
+class CommandOutput:
+    """All that a command prints, kept within `limit` bytes however much it is.
+
+    Once it is more, `overflow` gets all of it, from the beginning on.
+    """
+
+    def __init__(self, limit: int, overflow: Overflow | None = None) -> None:
+        self._terminal = TerminalText()
+        self._kept = BoundedText(limit, overflow)
+        self._track = StyleTrack(limit)
+
+    @property
+    def overflows(self) -> bool:
+        """Whether there was more than is kept."""
+        return self._kept.overflows
+
+    def overflow_now(self) -> None:
+        """Give `overflow` what there is, though it would be kept: less than that is going to be shown."""
+        self._kept.overflow_now()
+
+    def feed(self, data: bytes) -> None:
+        """Take what was printed."""
+        self._add(self._terminal.feed(data))
+
+    def close(self) -> Printed:
+        """The whole text, within the limit, without the newlines at its end. Nothing may be fed afterwards."""
+        self._add(self._terminal.feed(b"", final=True))
+        head, between, tail = self._kept.parts()
+        printed = Printed(head, self._track.first(len(head)))
+        if between:
+            printed = _cut_to(printed)
+            last = moved(self._track.last(len(tail)), len(head + between))
+            printed = Printed(head + between + tail, (*printed.styles, *last))
+        return _cut_to(printed)
+
+    def last_lines(self, count: int, limit: int) -> Printed:
+        """The last lines as they look now, at most `limit` characters of them."""
+        settled, line = self._kept.end(4 * limit), self._terminal.line
+        styles = (*self._track.last(len(settled)), *moved(line.styles, len(settled)))
+        whole = _cut_to(Printed(settled + line.text, styles))
+        shown = "\n".join(whole.text[-limit:].split("\n")[-count:])
+        start = len(whole.text) - len(shown)
+        carried = in_force([each for each in whole.styles if each.at < start])
+        within = moved(tuple(each for each in whole.styles if each.at >= start), -start)
+        return Printed(shown, (*(StyleChange(0, each.sgr) for each in carried), *within))
+
+    def _add(self, piece: Printed) -> None:
+        self._kept.append(piece.text)
+        self._track.append(piece.text, piece.styles)
+
+
+def _cut_to(printed: Printed) -> Printed:
+    """Without the newlines at its end; nothing is styled after it."""
+    text = printed.text.rstrip("\n")
+    styles = tuple(each for each in printed.styles if each.at < len(text))
+    return Printed(text, (*styles, StyleChange(len(text), "")) if in_force(styles) else styles)

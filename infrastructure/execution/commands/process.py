@@ -1,0 +1,245 @@
+"""One command under its warden: started, read from, ended, and waited for until nothing of it is alive."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from infrastructure.execution.commands import supervisor as warden
+from infrastructure.execution.commands.orphans import kill_strays, new_marker
+
+_GRACE_SECS = 0.5
+_SWEEP_SECS = 3.0
+_READ_BYTES = 65536
+_DRAIN_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a command ended.
+
+    `exit_code` is negative for a signal and None where it never became known; `failure` says why the shell
+    could not be started; `ended` counts the processes it left behind and that were ended, `left` names those
+    that could not be; `warden_lost` tells that the command got rid of its warden.
+    """
+
+    exit_code: int | None
+    failure: str | None = None
+    timed_out: bool = False
+    ended: int = 0
+    left: tuple[int, ...] = ()
+    warden_lost: bool = False
+
+
+class WardedProcess:
+    """A running command. Everything happens in callbacks of the loop, so that no cancellation can stop it.
+
+    `argv` starts with the program's absolute path. `on_errors` gets standard error apart; without it both
+    streams come to `on_output` in the order printed. `owner` is what its processes are found by should they
+    outlive us: the batch of the call, where it belongs to one. Where `timeout_secs` is None it may go on for
+    ever. `warden_secs` is how long the warden may take over ending it before we do that ourselves. Raises
+    OSError where the warden cannot be started, for example in a folder that is gone.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        environment: Mapping[str, str],
+        timeout_secs: float | None,
+        on_output: Callable[[bytes], None],
+        on_errors: Callable[[bytes], None] | None = None,
+        owner: str = "",
+        warden_secs: float = 4.0,
+    ) -> None:
+        self._warden_secs = warden_secs
+        self._loop = asyncio.get_running_loop()
+        self._streams: dict[int, Callable[[bytes], None]] = {}
+        self._marker = new_marker()
+        self._news = b""
+        self._timed_out = False
+        self._lifeline: int | None = None
+        self._hit: set[int] = set()
+        self._start(argv, cwd, {**environment, self._marker: owner}, on_output, on_errors)
+        self._finished: asyncio.Future[Ending] = self._loop.create_future()
+        for stream in self._streams:
+            self._loop.add_reader(stream, self._read_output, stream)
+        self._loop.add_reader(self._control, self._read_control)
+        self._timer = None if timeout_secs is None else self._loop.call_later(timeout_secs, self._expire)
+
+    async def wait(self) -> Ending:
+        """How it ended, once it and all it started are dead.
+
+        Cancelled, it ends the command and lets CancelledError through when all is dead, however often it is
+        cancelled meanwhile.
+        """
+        cancellation: asyncio.CancelledError | None = None
+        while not self._finished.done():
+            try:
+                await asyncio.wait([self._finished])
+            except asyncio.CancelledError as error:
+                cancellation = error
+                self.end()
+        if cancellation is not None:
+            raise cancellation
+        return self._finished.result()
+
+    def end(self) -> None:
+        """Ask the warden to end everything: TERM, half a second, KILL. Does not wait."""
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
+            self._warden.send_signal(signal.SIGCONT)  # the command may have stopped it
+            self._stop_timer()
+            self._timer = self._loop.call_later(self._warden_secs, self._force)
+
+    def _start(
+        self,
+        argv: Sequence[str],
+        cwd: Path,
+        environment: Mapping[str, str],
+        on_output: Callable[[bytes], None],
+        on_errors: Callable[[bytes], None] | None,
+    ) -> None:
+        order = [os.fsencode(field) for field in (*argv, *map("=".join, environment.items()))]
+        with ExitStack() as theirs, ExitStack() as ours:
+            reader, output = _pipe(ours, theirs)
+            self._streams[reader] = on_output
+            errors = output
+            if on_errors is not None:
+                reader, errors = _pipe(ours, theirs)
+                self._streams[reader] = on_errors
+            self._control, control = _pipe(ours, theirs)
+            lifeline, self._lifeline = _pipe(theirs, ours)
+            file = theirs.enter_context(tempfile.TemporaryFile())
+            file.write(b"".join(field + b"\0" for field in order))
+            file.seek(0)
+            words = [_warden_program(), str(lifeline), str(control), str(_GRACE_SECS), str(len(argv))]
+            self._warden = subprocess.Popen(
+                [sys.executable, "-I", "-S", *words],
+                stdin=file,
+                stdout=output,
+                stderr=errors,
+                cwd=cwd,
+                env=_loader_environment(),
+                pass_fds=(lifeline, control),
+                start_new_session=True,
+            )
+            ours.pop_all()
+        for stream in self._streams:
+            os.set_blocking(stream, False)
+
+    def _read_output(self, stream: int) -> None:
+        data = os.read(stream, _READ_BYTES)
+        if data:
+            self._streams[stream](data)
+        else:
+            self._loop.remove_reader(stream)
+
+    def _read_control(self) -> None:
+        data = os.read(self._control, 4096)
+        self._news += data
+        if not data:
+            self._loop.remove_reader(self._control)
+            self._stop_timer()
+            self._warden.wait()  # its descriptors are closed: it is already dying
+            if self._told("done") is None:
+                self._sweep(self._loop.time() + _SWEEP_SECS)
+            else:
+                left = tuple(map(int, (self._told("left") or "").split()))
+                self._finish(int(self._told("ended") or 0), left, warden_lost=False)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _expire(self) -> None:
+        if self._told("exit") is None:
+            self._timed_out = True
+            self.end()
+
+    def _force(self) -> None:
+        """The warden did not do as it was asked, for example because the command has stopped it."""
+        self._hit |= kill_strays(self._marker, group=self._shell, warden=self._warden.pid)[0]
+        self._warden.kill()
+
+    def _sweep(self, deadline: float) -> None:
+        hit, unreachable = kill_strays(self._marker, group=self._shell)
+        self._hit |= hit
+        dying = self._hit & warden.processes().keys()  # also those that only the warden's descent gave away
+        if dying and self._loop.time() < deadline:
+            self._loop.call_later(0.02, self._sweep, deadline)
+        else:
+            left = tuple(sorted(dying | unreachable))
+            self._finish(len(self._hit.difference(left)), left, warden_lost=True)
+
+    def _finish(self, ended: int, left: tuple[int, ...], *, warden_lost: bool) -> None:
+        for stream in self._streams:
+            self._drain(stream)
+        for reader in (*self._streams, self._control):
+            self._loop.remove_reader(reader)
+            os.close(reader)
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
+        code = self._told("exit")
+        self._finished.set_result(
+            Ending(
+                exit_code=None if code is None else int(code),
+                failure=self._told("failed"),
+                timed_out=self._timed_out,
+                ended=ended,
+                left=left,
+                warden_lost=warden_lost,
+            )
+        )
+
+    def _drain(self, stream: int) -> None:
+        """Take what is still in the pipe; bounded, since a process that would not die may go on writing."""
+        for _ in range(_DRAIN_BYTES // _READ_BYTES):
+            try:
+                data = os.read(stream, _READ_BYTES)
+            except BlockingIOError:
+                return
+            if not data:
+                return
+            self._streams[stream](data)
+
+    @property
+    def _shell(self) -> int | None:
+        pid = self._told("shell")
+        return None if pid is None else int(pid)
+
+    def _told(self, topic: str) -> str | None:
+        lines = self._news.decode("utf-8", "replace").split("\n")[:-1]
+        said = (line.partition(" ") for line in lines)
+        return next((rest for word, _, rest in said if word == topic), None)
+
+
+def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
+    """A pipe whose two ends belong to these stacks."""
+    ends = os.pipe()
+    reader.callback(os.close, ends[0])
+    writer.callback(os.close, ends[1])
+    return ends
+
+
+def _warden_program() -> str:
+    """The warden's file; compiled where that is at hand, which saves it some milliseconds."""
+    spec = warden.__spec__
+    compiled = spec.cached if spec is not None else None
+    return compiled if compiled is not None and os.path.exists(compiled) else warden.__file__
+
+
+def _loader_environment() -> dict[str, str]:
+    """What the interpreter may need to start at all. The command's environment travels apart."""
+    return {name: value for name, value in os.environ.items() if name.startswith(("LD_", "DYLD_"))}

@@ -1,0 +1,160 @@
+"""What can be seen of a command before it runs: the programs and the workspace files it plainly names.
+
+This is no shell parser. Of a shell's line a word counts only where it needs no expansion; what is hidden in
+substitutions, variables or scripts stays unsealed, and the seal says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from domain.calls.seal import Seal, SealedFile
+from domain.errors import StaleSeal
+from infrastructure.execution.commands.environment import command_environment, environment_delta
+from infrastructure.files.held_files import refuse_held
+
+_UNSEALED = "further effects of the command are not sealed"
+_MAX_FILES = 20
+_MAX_FILE_BYTES = 1 << 20
+_SEPARATORS = "();<>|&\n"
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_EXPANDED = re.compile(r"[$`*?\[{]")
+_BUILTIN_WORDS = """
+. : [ [[ alias bg bind break builtin caller case cd command compgen complete continue coproc declare
+dirs disown do done echo elif else enable esac eval exec exit export false fc fg fi for function getopts
+hash help history if in jobs kill let local logout mapfile popd printf pushd pwd read readarray readonly
+return select set shift shopt source suspend test then time times trap true type typeset ulimit umask
+unalias unset until wait while ! { }"""
+_BUILTINS = frozenset(_BUILTIN_WORDS.split())
+
+
+def seal_command(
+    command: str,
+    *,
+    cwd: Path,
+    root: Path,
+    inherited: Mapping[str, str],
+    environment: Mapping[str, str],
+    projected: Mapping[str, bytes],
+    sandbox: str | None = None,
+) -> Seal:
+    """Measure what the command would touch now. Reads files; call it off the event loop.
+
+    `environment` is what the command will be given, and `sandbox` tells what it will be held to.
+    """
+    words = _words(command)
+    names = (word for word in words if not _is_operator(word) and not _EXPANDED.search(word))
+    return Seal(
+        cwd=str(cwd),
+        files=tuple(_files(names, cwd, root, projected)),
+        executables=tuple(dict.fromkeys(_executables(words, cwd, environment["PATH"]))),
+        environment=environment_delta(inherited, environment),
+        unsealed=_UNSEALED,
+        sandbox=sandbox,
+    )
+
+
+def seal_arguments(
+    argv: Sequence[str],
+    *,
+    named: Sequence[str],
+    root: Path,
+    inherited: Mapping[str, str],
+    secret_names: Collection[str],
+    projected: Mapping[str, bytes],
+    sandbox: str | None = None,
+) -> Seal:
+    """Measure what a program, run in the root with exactly these words and no shell, would touch now.
+
+    The first word is the path it is run by; `named` are paths that may be part of other words. What is said to
+    be unsealed repeats the whole line, quoted where it must be. Reads files; call it off the event loop.
+    """
+    return Seal(
+        cwd=str(root),
+        files=tuple(_files((*argv, *named), root, root, projected)),
+        executables=(os.path.realpath(argv[0]),),
+        environment=environment_delta(inherited, command_environment(inherited, secret_names)),
+        unsealed=f"{_UNSEALED}; run without a shell: {shlex.join(argv)}",
+        sandbox=sandbox,
+    )
+
+
+def require_unchanged(approved: Seal, now: Seal) -> None:
+    """Raises StaleSeal where what would run is no longer what was approved."""
+    if approved != now:
+        parts = ("cwd", "files", "executables", "environment", "sandbox")
+        changed = [part for part in parts if getattr(approved, part) != getattr(now, part)]
+        raise StaleSeal(f"{' and '.join(changed) or 'the seal'} changed since the approval; nothing was run")
+
+
+def find_program(name: str, *, cwd: Path, path: str) -> str | None:
+    """The absolute path by which a program is run, links kept: some look at the name they are called by."""
+    where = str(cwd / name) if "/" in name else name
+    return shutil.which(where, path=path)
+
+
+def _words(command: str) -> list[str]:
+    """Words and operators; none where quotes do not match."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=_SEPARATORS)
+    lexer.whitespace = " \t\r"
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        return list(lexer)
+    except ValueError:
+        return []
+
+
+def _executables(words: list[str], cwd: Path, path: str) -> Iterator[str]:
+    is_command_next = True
+    for word in words:
+        if _is_operator(word):
+            is_command_next = not set(word) & set("<>")
+        elif is_command_next and not _ASSIGNMENT.match(word):
+            is_command_next = False
+            is_plain = word not in _BUILTINS and not _EXPANDED.search(word)
+            if is_plain and (found := find_program(word, cwd=cwd, path=path)):
+                yield os.path.realpath(found)
+
+
+def _files(names: Iterable[str], cwd: Path, root: Path, projected: Mapping[str, bytes]) -> Iterator[SealedFile]:
+    paths = dict.fromkeys(filter(None, (_inside(cwd / name, root) for name in names)))
+    found = 0
+    for path in paths:
+        digest = _digest(path, projected)
+        if digest is not None and found < _MAX_FILES:
+            found += 1
+            yield SealedFile(path=str(path), sha256=digest)
+
+
+def _is_operator(word: str) -> bool:
+    return bool(word) and set(word) <= set(_SEPARATORS)
+
+
+def _inside(path: Path, root: Path) -> Path | None:
+    try:
+        resolved = path.resolve()
+    except (OSError, RuntimeError, ValueError):  # too long, a loop of links: no name of a file
+        return None
+    return resolved if resolved.is_relative_to(root) else None
+
+
+def _digest(path: Path, projected: Mapping[str, bytes]) -> str | None:
+    """SHA-256 of a regular file of bounded size, or of what it will hold; None for anything else."""
+    content = projected.get(str(path))
+    if content is None:
+        try:
+            if not path.is_file() or path.stat().st_size > _MAX_FILE_BYTES:
+                return None
+            refuse_held(path)
+            with path.open("rb") as file:
+                content = file.read(_MAX_FILE_BYTES + 1)
+        except OSError:  # unreadable for us; for the command too
+            return None
+    return None if len(content) > _MAX_FILE_BYTES else hashlib.sha256(content).hexdigest()

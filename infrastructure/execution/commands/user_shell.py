@@ -1,0 +1,132 @@
+"""Runs the commands that the person types themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path, PurePath
+
+from application.cancellation import absorb_cancellation
+from application.ports import Spill
+from domain.calls.user_command import CommandRun
+from domain.text.output import Printed, ToolOutput
+from domain.text.styles import StyleChange
+from infrastructure.execution.commands.account import remarks
+from infrastructure.execution.commands.output import CommandOutput
+from infrastructure.execution.commands.process import Ending, WardedProcess
+from infrastructure.execution.commands.progress import LiveOutput
+from infrastructure.store.blobs.spill import kept_whole
+
+_USUAL_SHELL = "/bin/sh"
+_MAX_COMMAND_BYTES = (1 << 17) - 1
+_NEEDS_TERMINAL = "{program} needs a terminal, and commands have none here: ctrl+z takes you to your own shell"
+# They draw on a terminal or read keys from it; without one they end at once, or wait for ever.
+_FOR_TERMINALS = frozenset(
+    {
+        *("vi", "vim", "nvim", "nano", "pico", "emacs", "micro", "helix", "hx", "kak"),
+        *("top", "htop", "btop", "atop", "watch", "less", "more", "most", "fzf", "dialog", "whiptail"),
+        *("tig", "lazygit", "gitui", "mc", "ranger", "nnn", "tmux", "screen", "zellij"),
+        *("ssh", "telnet", "passwd", "su", "visudo"),
+    }
+)
+
+
+class OwnShell:
+    """Implements `PersonShell`: $SHELL, else /bin/sh, in the workspace, with the environment quorum was given.
+
+    Nothing confines a command; it can do what the person could do in their own terminal. It has no terminal:
+    nothing can be typed, and programs see that.
+    """
+
+    def __init__(
+        self,
+        *,
+        root: Path,
+        environ: Mapping[str, str],
+        max_output_bytes: int,
+        open_spill: Callable[[], Spill] | None = None,
+    ) -> None:
+        self._root = root
+        self._environ = environ
+        self._max_output_bytes = max_output_bytes
+        self._open_spill = open_spill
+
+    async def run(self, command: str, *, owner: str, report: Callable[[Printed], None]) -> CommandRun:
+        """Run it to its end, however long that takes; cancelled, it ends it and answers all the same."""
+        if (problem := _problem(command)) is not None:
+            return CommandRun(failure=problem)
+        spill = self._open_spill() if self._open_spill is not None else None
+        output = CommandOutput(self._max_output_bytes, spill)
+        warning = _warning(command)
+        live = LiveOutput(output, lambda printed: report(_with_warning(printed, warning)))
+        if warning:
+            report(Printed("\n".join(warning)))
+        try:
+            process = WardedProcess(
+                (_shell(self._environ), "-c", command),
+                cwd=self._root,
+                environment=self._environ,
+                timeout_secs=None,
+                on_output=live.feed,
+                owner=owner,
+            )
+        except OSError as error:
+            return CommandRun(failure=error.strerror or str(error))
+        cancelled = False
+        try:
+            ending = await process.wait()
+        except asyncio.CancelledError:
+            absorb_cancellation()
+            cancelled = True
+            ending = await process.wait()
+        live.close()
+        return CommandRun(
+            output=await _whole(output, spill),
+            exit_code=ending.exit_code,
+            cancelled=cancelled,
+            failure=ending.failure,
+            remarks=_remarks(ending, warning, cancelled=cancelled),
+        )
+
+
+async def _whole(output: CommandOutput, spill: Spill | None) -> ToolOutput:
+    printed = output.close()
+    if spill is None or not output.overflows:
+        return printed
+    return await asyncio.to_thread(kept_whole, spill, printed)
+
+
+def _with_warning(printed: Printed, warning: Sequence[str]) -> Printed:
+    if not warning:
+        return printed
+    plain_again = StyleChange(len(printed.text), "")
+    return Printed("\n".join([printed.text, *warning]), (*printed.styles, plain_again))
+
+
+def _remarks(ending: Ending, warning: Sequence[str], *, cancelled: bool) -> tuple[str, ...]:
+    said = [] if cancelled and not ending.left else remarks(ending)
+    return (*said, *(warning if cancelled or ending.exit_code else ()))
+
+
+def _warning(command: str) -> Sequence[str]:
+    """That a program needs what there is not, where it is known to."""
+    program = PurePath(next(iter(command.split()), "")).name
+    return [_NEEDS_TERMINAL.format(program=program)] if program in _FOR_TERMINALS else []
+
+
+def _problem(command: str) -> str | None:
+    """Why no shell could be given this."""
+    if "\0" in command:
+        return "it contains a NUL character"
+    try:
+        size = len(command.encode())
+    except UnicodeEncodeError:
+        return "it is not valid Unicode"
+    return f"it has {size} bytes, and a shell takes {_MAX_COMMAND_BYTES}" if size > _MAX_COMMAND_BYTES else None
+
+
+def _shell(environ: Mapping[str, str]) -> str:
+    """The person's shell, as their environment names it, if it is there."""
+    shell = environ.get("SHELL", "")
+    return shell if os.path.isabs(shell) and os.access(shell, os.X_OK) else _USUAL_SHELL

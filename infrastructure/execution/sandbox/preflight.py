@@ -1,0 +1,101 @@
+"""Whether bubblewrap is here and works: it is tried, since containers and distributions may forbid it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from domain.shell.sandbox import SandboxOff, SandboxOn, SandboxState
+from infrastructure.execution.program_path import path_outside
+
+PROGRAM = "bwrap"
+LIMIT_SECS = 2.0
+# Everything that a command is later run with and that a kernel may refuse.
+NAMESPACES = (
+    "--unshare-user-try",
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--cap-drop",
+    "ALL",
+    "--new-session",
+)
+# Without capabilities root still may write what belongs to it, settings of the kernel among it.
+_KERNEL = (
+    *("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi"),
+    *("/proc/driver", "/proc/dynamic_debug", "/proc/mtrr", "/proc/asound", "/proc/pressure"),
+)
+# What every command sees, before anything is hidden or opened.
+GROUND = (
+    *("--ro-bind", "/", "/"),
+    *("--dev", "/dev"),
+    *("--proc", "/proc"),
+    *(word for path in _KERNEL for word in ("--ro-bind-try", path, path)),
+)
+_TRIAL = (
+    *NAMESPACES,
+    "--unshare-net",
+    "--die-with-parent",
+    *GROUND,
+    *("--tmpfs", "/tmp"),
+)
+_INSTALL = "install bubblewrap, for example with `apt install bubblewrap` or `dnf install bubblewrap`"
+_PERMIT = "allow user namespaces on this machine (docs/sandbox.md says how)"
+
+
+def look_for_sandbox(
+    path: str | None, *, untrusted: Sequence[Path] = (), limit_secs: float = LIMIT_SECS
+) -> SandboxState:
+    """Find bubblewrap on `path` (as PATH is written) and try it, for `limit_secs` a trial at most.
+
+    Programs below `untrusted` folders do not count: a workspace must not bring its own. Starts processes and
+    waits for them; call it off the event loop.
+    """
+    if sys.platform != "linux":
+        return SandboxOff(
+            why="there is no sandbox for this system",
+            remedy="run quorum on Linux, or in a virtual machine or container of its own",
+        )
+    program = shutil.which(PROGRAM, path=path_outside(path or os.defpath, untrusted))
+    if program is None:
+        return SandboxOff(why=f"bubblewrap is not installed ({PROGRAM} is not on PATH)", remedy=_INSTALL)
+    try:
+        version = _said([program, "--version"], limit_secs)
+        if not version.startswith("bubblewrap "):
+            raise _Failed(f"{program} does not say that it is bubblewrap")
+        true = shutil.which("true", path=os.defpath) or "/bin/true"
+        _said([program, *_TRIAL, "--", true], limit_secs)
+    except _Failed as failure:
+        return SandboxOff(why=f"bubblewrap does not work here: {failure}", remedy=_PERMIT)
+    return SandboxOn(program=program, version=version)
+
+
+class _Failed(Exception):
+    """A trial did not end well; the text says how, in one line."""
+
+
+def _said(argv: Sequence[str], limit_secs: float) -> str:
+    """What a trial printed. Raises _Failed where it could not be run, failed, or took too long."""
+    try:
+        done = subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=limit_secs,
+            check=False,
+            env={"PATH": os.defpath, "LC_ALL": "C"},
+        )
+    except subprocess.TimeoutExpired as error:
+        raise _Failed(f"it did not answer within {limit_secs:g} s") from error
+    except OSError as error:
+        raise _Failed(error.strerror or str(error)) from error
+    if done.returncode != 0:
+        said = done.stderr.decode("utf-8", "replace").strip()
+        first = said.split("\n", 1)[0].removeprefix(f"{PROGRAM}: ")[:300]
+        raise _Failed(first or f"it exited with {done.returncode}")
+    return done.stdout.decode("utf-8", "replace").strip()[:100]

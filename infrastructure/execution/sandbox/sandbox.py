@@ -1,0 +1,183 @@
+"""The sandbox of a session: found out once, then asked for each command what that is held to."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Literal, TypeAlias, assert_never
+
+from domain.errors import ToolError
+from domain.review.path_policy import PathPolicy
+from domain.shell.sandbox import SandboxOff, SandboxOn, SandboxState
+from infrastructure.execution.sandbox.confinement import Confinement, Launch
+from infrastructure.execution.sandbox.places import (
+    SOCKET_VARIABLES,
+    TEMPORARY_VARIABLES,
+    expanded,
+    homes,
+    private_folders,
+    secret_places,
+    socket_places,
+    tool_folders,
+)
+from infrastructure.execution.sandbox.preflight import NAMESPACES, look_for_sandbox
+from infrastructure.execution.sandbox.view import Surroundings, View
+
+SandboxChoice: TypeAlias = Literal["auto", "require", "off"]
+
+
+class Sandbox:
+    """Runs commands through bubblewrap where that works.
+
+    `choice` says what to do where it does not: "auto" runs commands without and says so, "require" runs none;
+    "off" never looks. `own` are our own files and folders, which no command may see. `readable` and `writable`
+    are paths as the settings spell them. `network` is asked for each command.
+    """
+
+    def __init__(
+        self,
+        *,
+        choice: SandboxChoice,
+        policy: PathPolicy,
+        environ: Mapping[str, str] = os.environ,
+        own: Sequence[Path] = (),
+        readable: Sequence[str] = (),
+        writable: Sequence[str] = (),
+        network: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._choice = choice
+        self._policy = policy
+        self._environ = environ
+        self._own = tuple(map(str, own))
+        self._readable = tuple(readable)
+        self._writable = tuple(writable)
+        self._network = network
+        self._state: SandboxState | None = None
+        self._looking = Lock()
+
+    @property
+    def known(self) -> SandboxState | None:
+        """The state, or None as long as nobody has looked. Never waits."""
+        return self._state
+
+    def look(self) -> SandboxState:
+        """The state. The first time it tries bubblewrap, two seconds at most: call it off the event loop."""
+        with self._looking:
+            if self._state is None:
+                self._state = self._found()
+            return self._state
+
+    async def state(self) -> SandboxState:
+        """The state, looked for in a thread where it is not known yet."""
+        known = self._state
+        return known if known is not None else await asyncio.to_thread(self.look)
+
+    def confinement(self) -> Confinement:
+        """What a command will be held to if it runs now. Call it off the event loop.
+
+        Raises ToolError, one sentence, where a sandbox is required and does not work.
+        """
+        network = self._network()
+        match self.look():
+            case SandboxOn() as state:
+                return Confinement(
+                    told=f"in a sandbox: writes in the workspace only; network {'on' if network else 'off'}",
+                    network=network,
+                    line=partial(self._line, state, network),
+                )
+            case SandboxOff(required=True) as state:
+                raise ToolError(
+                    f"nothing was run: tools.run_command.sandbox requires a sandbox, and {state.why}; "
+                    f"the person can {state.remedy}"
+                )
+            case SandboxOff() as state:
+                open_network = "" if network else "; the network, which should be off, is on"
+                return Confinement(told=f"no sandbox: {state.why}{open_network}")
+            case never:
+                assert_never(never)
+
+    def gap(self) -> str | None:
+        """Why protected and sensitive files of the workspace would be open to a command, a clause; None where
+        they are closed, and where there is no sandbox. Reads folders; call it off the event loop.
+        """
+        if isinstance(self.look(), SandboxOff) or View(self._surroundings(), self._policy).guarded.complete:
+            return None
+        return (
+            "the workspace is too large to be looked through, and the sandbox would leave protected and "
+            "sensitive files deep in it open"
+        )
+
+    def wrap(
+        self, argv: Sequence[str], cwd: Path, environment: Mapping[str, str], *, network: bool
+    ) -> tuple[str, ...]:
+        """The command line that runs `argv`, which begins with a program's absolute path, in the sandbox.
+
+        Raises ToolError where there is no sandbox. Reads folders; call it off the event loop.
+        """
+        state = self.look()
+        if isinstance(state, SandboxOff):
+            raise ToolError(f"there is no sandbox: {state.why}; the person can {state.remedy}")
+        return self._line(state, network, argv, cwd, environment).argv
+
+    def _found(self) -> SandboxState:
+        required = self._choice == "require"
+        if self._choice == "off":
+            return SandboxOff(
+                why='tools.run_command.sandbox is "off"', remedy='set tools.run_command.sandbox to "auto"'
+            )
+        roots = [Path(os.path.realpath(root)) for root in self._policy.roots]
+        if Path("/") in roots:
+            return SandboxOff(
+                why="the workspace is the whole file system, of which nothing could be kept apart",
+                remedy="work in a folder below it",
+                required=required,
+            )
+        state = look_for_sandbox(self._environ.get("PATH"), untrusted=roots)
+        if isinstance(state, SandboxOff) and required:
+            return SandboxOff(why=state.why, remedy=state.remedy, required=True)
+        return state
+
+    def _line(
+        self,
+        state: SandboxOn,
+        network: bool,
+        argv: Sequence[str],
+        cwd: Path,
+        environment: Mapping[str, str],
+    ) -> Launch:
+        view = View(self._surroundings(), self._policy, argv[0])
+        words = (
+            state.program,
+            *NAMESPACES,
+            *(() if network else ("--unshare-net",)),
+            *view.mounts(),
+            *(word for name in _misleading(environment, view) for word in ("--unsetenv", name)),
+            *("--chdir", os.path.realpath(cwd)),
+            "--",
+            *argv,
+        )
+        return Launch(argv=words, is_confined=True, is_complete=view.guarded.complete, absent=view.absent())
+
+    def _surroundings(self) -> Surroundings:
+        root = Path(self._policy.roots[0])
+        home_folders = homes(self._environ)
+        return Surroundings(
+            homes=home_folders,
+            private=private_folders(),
+            tools=tool_folders(self._environ, home_folders),
+            secrets=(*secret_places(home_folders), *socket_places(self._environ)),
+            own=self._own,
+            readable=tuple(expanded(path, self._environ, root) for path in self._readable),
+            writable=tuple(expanded(path, self._environ, root) for path in self._writable),
+        )
+
+
+def _misleading(environment: Mapping[str, str], view: View) -> list[str]:
+    """Variables that name sockets and temporary folders which are not there in the sandbox."""
+    folders = (name for name in TEMPORARY_VARIABLES if name in environment)
+    gone = [name for name in folders if not view.is_seen(environment[name])]
+    return [name for name in SOCKET_VARIABLES if name in environment] + gone

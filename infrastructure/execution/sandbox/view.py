@@ -1,0 +1,147 @@
+"""What a command sees of the machine: which places it may write, read, or not see, as mounts in their order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from domain.review.path_policy import PathPolicy
+from infrastructure.execution.sandbox.guarded_files import GuardedFiles, find_guarded
+from infrastructure.execution.sandbox.preflight import GROUND
+from infrastructure.execution.sandbox.repository import repository_places
+
+# Of a .git folder that the person opened: what makes git run something.
+_GIT_LOCKED = ("config", "config.worktree", "hooks", "info", "modules", "commondir")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Places of the machine, as absolute paths; those that do not exist are passed over.
+
+    `own` are our state, configuration and sockets; `tools` are folders of programs; `secrets` nobody may read;
+    `readable` and `writable` are what the person added.
+    """
+
+    homes: tuple[str, ...]
+    private: tuple[str, ...]
+    tools: tuple[str, ...]
+    secrets: tuple[str, ...]
+    own: tuple[str, ...]
+    readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+
+
+class View:
+    """The mounts for one command, made from what exists now. Reads folders; make it off the event loop."""
+
+    def __init__(self, surroundings: Surroundings, policy: PathPolicy, program: str | None = None) -> None:
+        """`program` is the command's own: it is readable wherever it lies."""
+        self._roots = tuple(dict.fromkeys(os.path.realpath(root) for root in policy.roots))
+        self._own = _existing(surroundings.own)
+        homes = (h for h in surroundings.homes if h != "/" and not _holds(self._roots, h))
+        self._hidden = _outermost_first((*surroundings.private, *homes))
+        self._writable = _existing(surroundings.writable)
+        asked = _existing((*surroundings.readable, *self._writable))
+        self._secrets = [p for p in _existing(surroundings.secrets) if not _holds(asked, p)]
+        places = [place for root in self._roots for place in repository_places(root)]
+        self._kept = self._kept_of((*surroundings.tools, *places, *([program] if program else ())), asked)
+        self.guarded: GuardedFiles = find_guarded(
+            (*self._roots, *(p for p in places if not p.endswith(".git") and p in self._kept)), policy
+        )
+
+    def mounts(self) -> Iterator[str]:
+        """Arguments for bubblewrap. Each mount covers what earlier ones put in the same place."""
+        yield from GROUND
+        for folder in self._hidden:
+            yield from ("--tmpfs", folder)
+        for path in self._kept:
+            yield from ("--ro-bind", path, path)
+        for path in self._writable:
+            if not _holds(self._roots, path) and not _holds(self._own, path):
+                yield from ("--bind", path, path)
+        masked = self._masked()
+        for path in masked:
+            if not _holds(self._roots, path):
+                yield from _mask(path)
+        for root in _outermost_first(self._roots):
+            yield from ("--bind", root, root)
+        yield from self._locked()
+        for path in masked:
+            if _holds(self._roots, path):
+                yield from _mask(path)
+
+    def is_seen(self, path: str) -> bool:
+        """Whether a path that exists outside is the same inside."""
+        real = os.path.realpath(path)
+        return _holds((*self._roots, *self._kept, *self._writable), real) or not _holds(self._hidden, real)
+
+    def absent(self) -> tuple[str, ...]:
+        """Protected paths that do not exist, and that the command could make."""
+        opened = (
+            os.path.join(path, name)
+            for path in self._opened(".git")
+            for name in _GIT_LOCKED
+            if not os.path.lexists(os.path.join(path, name))
+        )
+        return (*self.guarded.absent, *opened)
+
+    def _kept_of(self, tools: Iterable[str], asked: Iterable[str]) -> tuple[str, ...]:
+        """What lies in a hidden place and is to be seen there. Never a place that holds a hidden one."""
+        closed = (*self._secrets, *self._own)
+        wanted = [path for path in _existing(tools) if not _holds(closed, path)]
+        wanted += [path for path in asked if not _holds(self._own, path)]
+        kept: list[str] = []
+        for path in _outermost_first(wanted):
+            holds_hidden = any(_holds((path,), hidden) for hidden in self._hidden)
+            if not holds_hidden and _holds(self._hidden, path) and not _holds((*self._roots, *kept), path):
+                kept.append(path)
+        return tuple(kept)
+
+    def _masked(self) -> list[str]:
+        """What is in sight and must not be; of what lies in a masked place only that place. Never a root."""
+        found = (*self._own, *self._secrets, *_existing(self.guarded.sensitive))
+        in_sight = [path for path in found if self.is_seen(path) and path not in self._roots]
+        masked: list[str] = []
+        for path in _outermost_first(in_sight):
+            if not _holds(masked, path):
+                masked.append(path)
+        return masked
+
+    def _locked(self) -> Iterator[str]:
+        """Protected paths in the roots, read-only; then what the person opened in them."""
+        for path in _outermost_first(self.guarded.protected):
+            if _holds(self._roots, path) and not _holds(self._writable, path):
+                yield from ("--ro-bind", path, path)
+        for path in self._writable:
+            if _holds(self._roots, path) and path not in self._roots:
+                yield from ("--bind", path, path)
+        for path in self._opened(".git"):
+            for part in _existing(os.path.join(path, name) for name in _GIT_LOCKED):
+                yield from ("--ro-bind", part, part)
+
+    def _opened(self, name: str) -> list[str]:
+        return [p for p in self.guarded.protected if p.endswith(f"/{name}") and _holds(self._writable, p)]
+
+
+def _existing(paths: Iterable[str]) -> list[str]:
+    """Those that exist, each under the name by which its folder is really reached."""
+    named = (os.path.join(os.path.realpath(os.path.dirname(p)), os.path.basename(p)) for p in paths)
+    return list(dict.fromkeys(path for path in named if os.path.exists(path)))
+
+
+def _outermost_first(paths: Iterable[str]) -> list[str]:
+    return sorted(dict.fromkeys(paths), key=lambda path: (path.count("/"), path))
+
+
+def _holds(folders: Iterable[str], path: str) -> bool:
+    """Whether a path is one of the folders or lies in one."""
+    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+def _mask(path: str) -> tuple[str, ...]:
+    """An empty folder in a folder's place; in any other's the null device, which mounts so made cannot open."""
+    real = os.path.realpath(path)
+    if os.path.isdir(real):
+        return ("--tmpfs", real, "--remount-ro", real)
+    return ("--ro-bind", "/dev/null", real)

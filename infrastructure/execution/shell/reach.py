@@ -1,0 +1,114 @@
+"""What the path operands of a command lead to: the files it would read, links followed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+
+from domain.review.path_policy import PathPolicy
+from domain.shell.command_spec import PathUse, Reading
+from infrastructure.execution.shell.git_secrets import is_git_settings, may_be_git_settings, may_hold_secret
+from infrastructure.execution.shell.ignore_files import RULE_FILES, reveals_below, reveals_hidden
+from infrastructure.files.sensitivity import Sensitivity
+from infrastructure.files.workspace import Location, shown
+
+_MOST_ENTRIES = 50_000
+_NOTHING = "/dev/null"
+
+
+class OutOfReach(Exception):
+    """A path that must be asked about. The text says which and why; `path` is where it leads."""
+
+    def __init__(self, message: str, path: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class Reach:
+    """Judges the paths of one command line. It looks at a bounded number of files in all."""
+
+    def __init__(self, policy: PathPolicy, most_entries: int = _MOST_ENTRIES) -> None:
+        self._policy = policy
+        self._left = most_entries
+        self._searched: set[tuple[str, PathUse]] = set()
+
+    def require_readable(self, use: PathUse, folder: str) -> str:
+        """The canonical path a word leads to from a folder. Raises OutOfReach where it must be asked about."""
+        path = os.path.realpath(os.path.join(folder, use.path))
+        if path == _NOTHING:
+            return path
+        if not self._policy.is_inside(path):
+            raise OutOfReach(f"it reads {shown(path)}, outside the workspace", path)
+        # A link is judged by its own name as well: it may be called like what must be asked about.
+        named = os.path.normpath(os.path.join(folder, use.path))
+        if self._policy.is_sensitive(path) or self._policy.is_sensitive(named):
+            raise OutOfReach(f"it reads {shown(path)}, which is sensitive", path)
+        if use.reading is not Reading.NAMES:
+            self._require_kind(path, use)
+        return path
+
+    def _require_kind(self, path: str, use: PathUse) -> None:
+        try:
+            mode = os.lstat(path).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        if stat.S_ISDIR(mode):
+            if use.reading is Reading.FILE:
+                raise OutOfReach(f"{shown(path)} is a folder, and what is read of it is not known", path)
+            self._require_nothing_sensitive(path, use)
+        elif not stat.S_ISREG(mode):
+            raise OutOfReach(f"{shown(path)} is no regular file", path)
+        elif is_git_settings(path):
+            raise OutOfReach(f"it reads {shown(path)}, settings of git, in which tokens may stand", path)
+
+    def _require_nothing_sensitive(self, folder: str, use: PathUse) -> None:
+        if (folder, use) in self._searched:
+            return
+        if use.reading is Reading.VISIBLE_BELOW and not reveals_hidden(folder):
+            try:
+                self._look_through(folder, use.only, skips_hidden=True)
+            except _Revealed:
+                self._look_through(folder, use.only, skips_hidden=False)
+        else:
+            self._look_through(folder, use.only, skips_hidden=False)
+        self._searched.add((folder, use))
+
+    def _look_through(self, folder: str, only: tuple[str, ...], *, skips_hidden: bool) -> None:
+        sensitivity = Sensitivity(self._policy, Location(folder, (), folder))
+        for names in _below(folder, only, skips_hidden=skips_hidden):
+            self._left -= 1
+            if self._left < 0:
+                raise OutOfReach(f"{shown(folder)} has too many files to look through", folder)
+            if only and not names[-1].endswith(only):
+                continue
+            is_sensitive = sensitivity.covers(names)
+            if not (is_sensitive or may_be_git_settings(names[-1])):
+                continue
+            path = os.path.join(folder, *names)
+            if is_sensitive:
+                raise OutOfReach(f"it would also read {shown(path)}, which is sensitive", path)
+            if is_git_settings(path) and os.path.isfile(path) and may_hold_secret(path):
+                raise OutOfReach(f"it would also read {shown(path)}, in which a token may stand", path)
+
+
+class _Revealed(Exception):
+    """An ignore file takes hidden files in again."""
+
+
+def _below(folder: str, only: tuple[str, ...], *, skips_hidden: bool) -> Iterator[tuple[str, ...]]:
+    """The names from a folder to all that is below it. Raises _Revealed where hidden ones cannot be skipped."""
+    waiting: list[tuple[str, ...]] = [()]
+    while waiting:
+        above = waiting.pop()
+        with os.scandir(os.path.join(folder, *above)) as entries:
+            for entry in entries:
+                if skips_hidden and entry.name in RULE_FILES and reveals_below(os.path.dirname(entry.path)):
+                    raise _Revealed
+                # What a pattern selects is read, hidden or not.
+                if skips_hidden and entry.name.startswith(".") and not (only and entry.name.endswith(only)):
+                    continue
+                names = (*above, entry.name)
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(names)
+                yield names

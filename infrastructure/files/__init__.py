@@ -1,0 +1,1 @@
+"""Files of the workspace: the path guard, encodings, ignore rules, atomic replacement."""

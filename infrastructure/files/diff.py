@@ -1,0 +1,126 @@
+"""The full unified diff of a change, with work bounded for large files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Literal
+
+from infrastructure.files.encoding import UTF_8, Encoding, detect
+
+_CONTEXT = 3
+# Above this product of changed line counts, comparing costs more than a shorter diff is worth.
+_MOST_COMPARISONS = 4_000_000
+
+_Opcode = tuple[Literal["replace", "delete", "insert", "equal"], int, int, int, int]
+
+
+def unified_diff(before: bytes | None, after: bytes, name: str, *, is_text: bool = False) -> str:
+    """What turns `before` (None: no file) into `after`, complete. Empty if nothing changes.
+
+    `is_text`: `after` was given as text, and is shown as text whatever characters it holds. A side that is
+    binary is told by its size, and the other side is shown all the same.
+    """
+    if before == after:
+        return ""
+    old = _decoded(before or b"")
+    new = _decoded(after, like=old[1] if old else None) or (_as_text(after, old) if is_text else None)
+    if old is None and new is None:
+        return f"binary: {len(before or b'')} → {len(after)} bytes\n"
+    head = f"--- {'/dev/null' if before is None else 'a/' + name}\n+++ b/{name}\n"
+    if old is None:
+        head += f"binary before: {len(before or b'')} bytes, all replaced\n"
+    if new is None:
+        head += f"binary after: {len(after)} bytes, in place of all text\n"
+    if old and new and before and old[1] != new[1]:
+        head += f"encoding: {old[1].label} → {new[1].label}\n"
+    return head + "".join(_hunks(_lines(old[0] if old else ""), _lines(new[0] if new else "")))
+
+
+def _as_text(content: bytes, old: tuple[str, Encoding] | None) -> tuple[str, Encoding]:
+    """The text of bytes that were encoded from text. Never fails: what decodes nowhere is read byte by byte."""
+    for encoding in (UTF_8, *([old[1]] if old else [])):
+        try:
+            return encoding.decode(content), encoding
+        except UnicodeDecodeError:
+            continue
+    return content.decode("latin-1"), Encoding("latin-1", guessed=True)
+
+
+def _decoded(content: bytes, like: Encoding | None = None) -> tuple[str, Encoding] | None:
+    encoding = detect(content, complete=True)
+    if like is not None and like.guessed and (content.isascii() or (encoding is not None and encoding.guessed)):
+        # One guess for both sides: else a changed word could show as a changed encoding.
+        encoding = like
+    if encoding is None:
+        return None
+    try:
+        return encoding.decode(content), encoding
+    except UnicodeDecodeError:
+        return None
+
+
+def _lines(text: str) -> list[str]:
+    """Lines with their ends; only a line feed ends a line, so that numbers agree with other programs."""
+    lines = [line + "\n" for line in text.split("\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
+def _hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
+    for group in _Comparison(before, after).get_grouped_opcodes(_CONTEXT):
+        first, last = group[0], group[-1]
+        yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n"
+        for tag, low, high, new_low, new_high in group:
+            if tag == "equal":
+                yield from _marked(" ", before[low:high])
+                continue
+            yield from _marked("-", before[low:high])
+            yield from _marked("+", after[new_low:new_high])
+
+
+def _marked(sign: str, lines: Sequence[str]) -> Iterator[str]:
+    for line in lines:
+        yield f"{sign}{line}" if line.endswith("\n") else f"{sign}{line}\n\\ No newline at end of file\n"
+
+
+def _range(start: int, stop: int) -> str:
+    length = stop - start
+    if length == 1:
+        return str(start + 1)
+    return f"{start + 1 if length else start},{length}"
+
+
+class _Comparison(SequenceMatcher[str]):
+    """Compares only what lies between the equal beginning and the equal end."""
+
+    def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
+        self._before, self._after = len(before), len(after)
+        self._head = _common(before, after)
+        shorter = min(self._before, self._after) - self._head
+        self._tail = min(_common(before[::-1], after[::-1]), shorter)
+        self._old = before[self._head : self._before - self._tail]
+        self._new = after[self._head : self._after - self._tail]
+        super().__init__(None, self._old, self._new)
+
+    def get_opcodes(self) -> list[_Opcode]:
+        """The steps over the whole of both sides."""
+        head, tail = self._head, self._tail
+        steps: list[_Opcode] = [
+            ("equal", 0, head, 0, head),
+            *((tag, a + head, b + head, c + head, d + head) for tag, a, b, c, d in self._middle()),
+            ("equal", self._before - tail, self._before, self._after - tail, self._after),
+        ]
+        return [step for step in steps if step[1] < step[2] or step[3] < step[4]]
+
+    def _middle(self) -> Sequence[_Opcode]:
+        if len(self._old) * len(self._new) > _MOST_COMPARISONS:
+            return [("replace", 0, len(self._old), 0, len(self._new))]
+        return super().get_opcodes()
+
+
+def _common(some: Sequence[str], others: Sequence[str]) -> int:
+    for count, (one, other) in enumerate(zip(some, others, strict=False)):
+        if one != other:
+            return count
+    return min(len(some), len(others))

@@ -1,0 +1,246 @@
+"""The one path guard: what a model names is opened inside the workspace or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from domain.errors import ConfigError, ToolError
+from infrastructure.files.held_files import refuse_held
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# A pipe put in a file's place must not block the opening, hence O_NONBLOCK.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_LONGEST_NAME = 255
+_LONGEST_PATH = 4095
+_REASONS = {
+    errno.ENOENT: "no such file or folder",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "the system does not permit it",
+    errno.ENOTDIR: "a part of the path is not a folder, or became a symbolic link",
+    errno.ELOOP: "a symbolic link was put in its place",
+    errno.EROFS: "the file system is read-only",
+    errno.ENOSPC: "the disk is full; nothing was changed",
+    errno.EDQUOT: "the disk quota is used up; nothing was changed",
+    errno.EFBIG: "the file would be larger than the system allows; nothing was changed",
+}
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISLNK, "a symbolic link"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place inside the workspace, links resolved: `names` lead from `root` to it.
+
+    `given` is the absolute path as it was named, before links were resolved.
+    """
+
+    root: str
+    names: tuple[str, ...]
+    given: str
+
+    @property
+    def path(self) -> str:
+        """The canonical absolute path."""
+        return os.path.join(self.root, *self.names)
+
+    @property
+    def resources(self) -> frozenset[str]:
+        """What a call that touches this place declares: its canonical path, and its name where that differs."""
+        return frozenset({self.path, self.given})
+
+    @property
+    def parent(self) -> Location:
+        """The folder that holds it."""
+        return Location(self.root, self.names[:-1], os.path.dirname(self.given))
+
+
+class Workspace:
+    """The folders in which file tools may act. The first root is the working directory."""
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        """Raises ConfigError where a root is no folder, or none is given."""
+        if not roots:
+            raise ConfigError("a workspace needs at least one folder")
+        self._named = tuple(os.path.abspath(root) for root in roots)
+        self._roots = tuple(os.path.realpath(root) for root in roots)
+        for root in self._roots:
+            if not os.path.isdir(root):
+                raise ConfigError(f"{shown(root)} is not a folder: name an existing one as the workspace")
+
+    @property
+    def cwd(self) -> Path:
+        """The working directory, resolved."""
+        return Path(self._roots[0])
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """All roots, resolved."""
+        return tuple(Path(root) for root in self._roots)
+
+    def locate(self, path: str) -> Location:
+        """Where a path as a model writes it leads. It need not exist. Raises ToolError if it leads outside."""
+        _require_well_formed(path)
+        joined = os.path.join(self._roots[0], path)
+        canonical = os.path.realpath(joined)
+        root = _root_of(canonical, self._roots)
+        if root is None:
+            raise ToolError(self._outside(path, canonical))
+        _refuse_dead_links(joined, path)
+        names = tuple(os.path.relpath(canonical, root).split("/")) if canonical != root else ()
+        return Location(root, names, self._given(joined, canonical))
+
+    def relative(self, path: str | Path) -> str:
+        """The path for display: from the working directory if it lies there, control characters escaped."""
+        text = os.fspath(path)
+        cwd = self._roots[0]
+        if text == cwd:
+            return "."
+        return shown(text.removeprefix(cwd.rstrip("/") + "/"))
+
+    @contextmanager
+    def folder(self, location: Location, *, create: bool = False) -> Iterator[int]:
+        """A descriptor of the folder, reached from the root without following any link.
+
+        `create` makes the folders that are missing. Raises ToolError.
+        """
+        with explained(self.relative(location.path)):
+            descriptor = _descend(location, create=create)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def reading(self, location: Location) -> Iterator[BinaryIO]:
+        """The open file. Raises ToolError if there is none, or it is not a regular file."""
+        shown_path = self.relative(location.path)
+        if not location.names:
+            raise ToolError(f"{shown_path} is a folder: use list_directory")
+        with explained(shown_path):
+            folder = _descend(location.parent, create=False)
+            try:
+                descriptor = open_regular(location.names[-1], folder, shown_path)
+            finally:
+                os.close(folder)
+        with os.fdopen(descriptor, "rb") as file, explained(shown_path):
+            yield file
+
+    def _outside(self, path: str, canonical: str) -> str:
+        roots = ", ".join(shown(root) for root in self._roots)
+        leads = "" if canonical == path else f" (it leads to {shown(canonical)})"
+        return f"{shown(path)} lies outside the workspace{leads}: only paths inside {roots} can be used"
+
+    def _given(self, joined: str, canonical: str) -> str:
+        """The absolute path as named, under its resolved root; named from outside, the canonical one."""
+        lexical = os.path.abspath(joined)
+        for named, root in zip(self._named, self._roots, strict=True):
+            if _root_of(lexical, (named,)):
+                return os.path.normpath(os.path.join(root, os.path.relpath(lexical, named)))
+        return lexical if _root_of(lexical, self._roots) else canonical
+
+
+def shown(path: str) -> str:
+    """A path as text that is safe to print: what is not printable is escaped."""
+    if path.isprintable():
+        return path
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in path)
+
+
+@contextmanager
+def explained(what: str) -> Iterator[None]:
+    """Turns OSError into a ToolError that names `what` and the reason."""
+    try:
+        yield
+    except OSError as error:
+        reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
+        raise ToolError(f"{what}: {reason}") from error
+
+
+def open_regular(name: str, folder: int, shown_path: str) -> int:
+    """Open a regular file of an open folder for reading. Raises ToolError for any other kind, OSError else."""
+    _require_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), shown_path)
+    refuse_held(name, folder)
+    descriptor = os.open(name, _FILE, dir_fd=folder)
+    try:
+        _require_regular(os.fstat(descriptor), shown_path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _require_regular(status: os.stat_result, shown_path: str) -> None:
+    for is_kind, kind in _KINDS:
+        if is_kind(status.st_mode):
+            hint = ": use list_directory to see what is in it" if kind == "a folder" else ", not a regular file"
+            raise ToolError(f"{shown_path} is {kind}{hint}")
+
+
+def _descend(location: Location, *, create: bool) -> int:
+    descriptor = os.open(location.root, _FOLDER)
+    try:
+        for name in location.names:
+            above, descriptor = descriptor, _enter(descriptor, name, create=create)
+            os.close(above)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _enter(folder: int, name: str, *, create: bool) -> int:
+    try:
+        return os.open(name, _FOLDER, dir_fd=folder)
+    except FileNotFoundError:
+        if not create:
+            raise
+    try:
+        os.mkdir(name, dir_fd=folder)
+    except FileExistsError:
+        # Another call made it in between; the opening below still refuses a link.
+        return os.open(name, _FOLDER, dir_fd=folder)
+    os.fsync(folder)
+    return os.open(name, _FOLDER, dir_fd=folder)
+
+
+def _require_well_formed(path: str) -> None:
+    if not path:
+        raise ToolError('the path is empty: write "." for the working directory')
+    if "\0" in path:
+        raise ToolError(f"{shown(path)} holds a NUL character, which no path can")
+    if path.split("/", 1)[0].startswith("~"):
+        raise ToolError(f"{shown(path)}: ~ is not expanded; write the path in full, or ./~… for such a name")
+    try:
+        encoded = os.fsencode(path)
+    except UnicodeEncodeError as error:
+        raise ToolError(f"{shown(path)} holds characters that no path can") from error
+    if len(encoded) > _LONGEST_PATH or any(len(name) > _LONGEST_NAME for name in encoded.split(b"/")):
+        raise ToolError(f"{shown(path[:80])}… is longer than a path can be")
+
+
+def _refuse_dead_links(joined: str, path: str) -> None:
+    reached = "/"
+    for name in joined.split("/"):
+        reached = os.path.join(reached, name)
+        if not os.path.lexists(reached):
+            return
+        if os.path.islink(reached) and not os.path.exists(reached):
+            raise ToolError(f"{shown(path)}: the symbolic link {shown(reached)} leads nowhere")
+
+
+def _root_of(path: str, roots: Sequence[str]) -> str | None:
+    inside = [root for root in roots if path == root or path.startswith(root.rstrip("/") + "/")]
+    return max(inside, key=len, default=None)

@@ -1,0 +1,224 @@
+"""An answer of Anthropic Messages, built up from the events of its stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from application.ports import OnStreamEvent
+from domain.conversation.response import (
+    END_TURN,
+    MAX_TOKENS,
+    PAUSE,
+    REFUSAL,
+    TOOL_USE,
+    ContentBlock,
+    LlmResponse,
+    StopKind,
+    StopReason,
+    ToolUseBlock,
+    Usage,
+)
+from domain.conversation.stream import Delta, ReasoningDelta, ToolCallDelta
+from domain.errors import ProviderError
+from domain.text.json_value import JsonObject, JsonValue
+from infrastructure.models.anthropic.blocks import ArrivingBlock
+from infrastructure.models.anthropic.whole_message import message_events
+from infrastructure.models.shared.call_ids import CallIds
+from infrastructure.models.shared.failures import Failures
+from infrastructure.models.shared.json_fields import (
+    call_count,
+    call_object,
+    call_text,
+    count_of,
+    object_of,
+    text_of,
+    whole,
+)
+
+_STOPS = {
+    "end_turn": END_TURN,
+    "stop_sequence": END_TURN,
+    "tool_use": TOOL_USE,
+    "max_tokens": MAX_TOKENS,
+    "model_context_window_exceeded": MAX_TOKENS,
+    "refusal": REFUSAL,
+    "pause_turn": PAUSE,
+}
+
+
+class MessagesAnswer:
+    """Takes the events of one stream in order and tells `on_event` what can be shown."""
+
+    def __init__(self, provider: str, on_event: OnStreamEvent, failures: Failures) -> None:
+        self._provider = provider
+        self._on_event = on_event
+        self._failures = failures
+        self._blocks: list[ArrivingBlock] = []
+        self._by_index: dict[int, ArrivingBlock] = {}
+        self._ids = CallIds()
+        self._calls = 0
+        self._model = ""
+        self._usage: dict[str, JsonValue] = {}
+        self._stop: str | None = None
+        self.started = False
+        self.complete = False
+
+    def take(self, name: str, event: JsonObject) -> None:
+        """Take one event. Raises ProviderError for one that reports an error or is out of place."""
+        kind = text_of(event, "type") or name
+        if kind != name and name.startswith("content_block_"):
+            raise self._broken(f"an event of the name {name} says that it is another")
+        match kind:
+            case "content_block_delta":
+                self._extend(event)
+            case "content_block_start":
+                self._open(event)
+            case "content_block_stop":
+                self._close(self._block_of(event))
+            case "message_start":
+                self._begin(object_of(event, "message"))
+            case "message_delta":
+                self._stop = text_of(object_of(event, "delta"), "stop_reason") or self._stop
+                self._count(object_of(event, "usage"))
+            case "message_stop":
+                self.complete = True
+            case _:
+                # kinds of a later version of the API carry nothing that this one needs
+                if kind == "error" or event.get("error"):
+                    raise self._failures.reported(event.get("error") or event, started=self.started)
+
+    def end(self) -> None:
+        """Take note of an end mark that this API does not have, but gateways send."""
+
+    def events_of(self, body: JsonObject) -> Iterable[JsonObject]:
+        """The events that would have told an answer that came in one piece; none where it has no content."""
+        return message_events(body)
+
+    def response(self) -> LlmResponse:
+        """The whole answer. Raises ProviderError when the stream ended before it was whole."""
+        if self._stop is None or not all(block.stopped for block in self._blocks):
+            raise self._broken("the stream ended before the answer was complete")
+        content = tuple(
+            finished for block in self._blocks if (finished := block.finished(self._provider)) is not None
+        )
+        if any(isinstance(block, ToolUseBlock) and not block.name for block in content):
+            raise self._broken("a call without the name of a tool")
+        return LlmResponse(
+            content=content,
+            stop_reason=self._stop_reason(content),
+            model=self._model,
+            usage=_usage(self._usage),
+        )
+
+    def _begin(self, message: JsonObject) -> None:
+        if self._blocks:
+            raise self._broken("the answer began anew in the middle")
+        self._model = text_of(message, "model")
+        self._count(object_of(message, "usage"))
+
+    def _open(self, event: JsonObject) -> None:
+        self.started = True
+        block = ArrivingBlock(dict(call_object(event, "content_block")))
+        if not block.kind:
+            raise self._broken("a block does not say of what kind it is")
+        before = self._block_at(event)
+        # some gateways give all blocks one number, which is as good while they come one after the other
+        if before is not None and not (before.stopped and not before.is_same_call(block)):
+            raise self._broken("a block began twice")
+        self._blocks.append(block)
+        self._by_index[self._index(event)] = block
+        match block.kind:
+            case "text":
+                self._show_text(block, text_of(block.start, "text"))
+            case "thinking":
+                self._show_reasoning(block, text_of(block.start, "thinking"))
+            case "tool_use":
+                block.call_id, block.call_index = self._ids.claim(text_of(block.start, "id")), self._calls
+                self._calls += 1
+                name = text_of(block.start, "name")
+                self._on_event(ToolCallDelta(index=block.call_index, id=block.call_id, name=name))
+
+    def _extend(self, event: JsonObject) -> None:
+        block = self._block_of(event)
+        delta = call_object(event, "delta")
+        match block.kind, text_of(delta, "type"):
+            case "text", "text_delta":
+                self._show_text(block, text_of(delta, "text"))
+            case "thinking", "thinking_delta":
+                self._show_reasoning(block, text_of(delta, "thinking"))
+            case "tool_use", "input_json_delta":
+                if block.stopped:
+                    raise self._broken("a piece of a call arrived after its end")
+                self._show_arguments(block, call_text(delta, "partial_json"))
+            case ("tool_use", _) | ("text" | "thinking", "input_json_delta"):
+                raise self._broken("a piece of a block is of another kind than the block")
+            case _, "input_json_delta":
+                block.pieces.append(call_text(delta, "partial_json"))
+            case _, "citations_delta":
+                return  # a citation belongs to text that is kept as plain text
+            case _:
+                block.add_fields(delta)
+
+    def _close(self, block: ArrivingBlock) -> None:
+        if block.kind == "tool_use" and not block.stopped and not block.pieces:
+            self._show_arguments(block, block.input_at_start)
+        block.stopped = True
+
+    def _show_text(self, block: ArrivingBlock, text: str) -> None:
+        if text:
+            block.pieces.append(text)
+            self._on_event(Delta(whole(text)))
+
+    def _show_reasoning(self, block: ArrivingBlock, text: str) -> None:
+        if text:
+            block.pieces.append(text)
+            self._on_event(ReasoningDelta(whole(text)))
+
+    def _show_arguments(self, block: ArrivingBlock, text: str) -> None:
+        if text:
+            block.pieces.append(text)
+            self._on_event(ToolCallDelta(index=block.call_index, arguments_delta=whole(text)))
+
+    def _block_of(self, event: JsonObject) -> ArrivingBlock:
+        block = self._block_at(event)
+        if block is None:
+            raise self._broken("a piece of a block arrived before its beginning")
+        return block
+
+    def _block_at(self, event: JsonObject) -> ArrivingBlock | None:
+        return self._by_index.get(self._index(event))
+
+    def _index(self, event: JsonObject) -> int:
+        """The number of an event's block; where it tells none, that of the one block that is open, or 0."""
+        number = call_count(event, "index")
+        if number is not None:
+            return number
+        is_open = [index for index, block in self._by_index.items() if not block.stopped]
+        return is_open[0] if len(is_open) == 1 else 0
+
+    def _count(self, usage: JsonObject) -> None:
+        """Take counts, of which the last hold; some gateways end with zeros for what they counted before."""
+        self._usage.update((key, value) for key, value in usage.items() if value)
+
+    def _stop_reason(self, content: tuple[ContentBlock, ...]) -> StopReason:
+        word = self._stop or ""
+        stop = _STOPS.get(word, StopReason(StopKind.OTHER, word))
+        calls = [block for block in content if isinstance(block, ToolUseBlock)]
+        if stop is TOOL_USE and not calls:
+            return StopReason(StopKind.OTHER, "tool_use without a call")
+        if stop is END_TURN and calls:
+            return TOOL_USE  # gateways of other models end so; every block was closed, so the calls are whole
+        return stop
+
+    def _broken(self, what: str) -> ProviderError:
+        return self._failures.damaged(what, started=self.started)
+
+
+def _usage(counts: JsonObject) -> Usage:
+    return Usage(
+        input=count_of(counts, "input_tokens") or 0,
+        output=count_of(counts, "output_tokens") or 0,
+        cache_read=count_of(counts, "cache_read_input_tokens") or 0,
+        cache_write=count_of(counts, "cache_creation_input_tokens") or 0,
+        reasoning=count_of(object_of(counts, "output_tokens_details"), "thinking_tokens") or 0,
+    )

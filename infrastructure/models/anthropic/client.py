@@ -1,0 +1,221 @@
+"""The wire to Anthropic Messages, through the official SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, assert_never
+
+import httpx2
+
+from application.ports import OnStreamEvent
+from domain.conversation.image import ImageLimits
+from domain.conversation.response import LlmResponse
+from domain.errors import ProviderError
+from infrastructure.models.anthropic.answer import MessagesAnswer
+from infrastructure.models.anthropic.payload import messages_history, messages_payload
+from infrastructure.models.clouds.amazon_bedrock import BedrockAccess
+from infrastructure.models.clouds.amazon_stream import is_framed, unframed
+from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint, PublicService
+from infrastructure.models.clouds.google_vertex import VertexAccess
+from infrastructure.models.shared.answer_reading import EVENT_STREAM, read_answer
+from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.model_listing import (
+    MOST_MODELS,
+    ModelPage,
+    all_pages,
+    listing_refused,
+    no_listing,
+    read_page,
+)
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic, AsyncAnthropicBedrock, AsyncAnthropicVertex
+
+    _Client: TypeAlias = AsyncAnthropic | AsyncAnthropicBedrock | AsyncAnthropicVertex
+
+ANTHROPIC = PublicService(
+    address="https://api.anthropic.com", address_env="ANTHROPIC_BASE_URL", key_env="ANTHROPIC_API_KEY"
+)
+DEFAULT_MAX_OUTPUT_TOKENS = 16384
+# 5 MiB in base64 an image, and 32 MB a request with all else in it; the clouds that serve it take less.
+_IMAGES = ImageLimits(
+    image_bytes=5 * 1024 * 1024 * 3 // 4,
+    total_bytes=22_000_000,
+    images=100,
+    side=8_000,
+    crowd=20,
+    crowd_side=2_000,
+)
+_IMAGES_IN_CLOUDS = replace(_IMAGES, total_bytes=13_000_000)
+
+
+class _Common(TypedDict):
+    """What every client of the SDK is told."""
+
+    base_url: str
+    timeout: httpx2.Timeout
+    max_retries: int
+    http_client: httpx2.AsyncClient
+    default_headers: Mapping[str, str]
+
+
+class AnthropicMessages:
+    """Implements `Wire`, over the SDK's own client for each cloud that serves it.
+
+    The SDK, slow to import, is loaded when it is first needed or by `warm_up`.
+    """
+
+    def __init__(self, endpoint: Endpoint, *, max_output_tokens: int | None = None) -> None:
+        self._endpoint = endpoint
+        self._failures = endpoint.failures()
+        self._max_tokens = max_output_tokens or DEFAULT_MAX_OUTPUT_TOKENS
+        is_official = endpoint.cloud is not None or endpoint.host.endswith(".anthropic.com")
+        self._history = messages_history(endpoint.provider, needs_signatures=is_official)
+        self._client: _Client | None = None
+        self._loading = threading.Lock()
+
+    @property
+    def provider(self) -> str:
+        """The name of the provider in the settings."""
+        return self._endpoint.provider
+
+    @property
+    def image_limits(self) -> ImageLimits:
+        """What the API takes in one request."""
+        return _IMAGES if self._endpoint.cloud is None else _IMAGES_IN_CLOUDS
+
+    def warm_up(self) -> None:
+        """Load the SDK and build its client. Blocks; may be called from any thread, any number of times.
+
+        Raises ProviderError(CONFIGURATION) when proxies or certificates of the environment cannot be used.
+        """
+        self._ready_client()
+
+    async def exchange(self, request: WireRequest, on_event: OnStreamEvent) -> LlmResponse:
+        """Send one request and stream its answer. Raises ProviderError."""
+        client = await self._signed_in_client()
+        import anthropic  # at hand by now
+
+        body = messages_payload(
+            request,
+            history=self._history,
+            max_tokens=self._max_tokens,
+        )
+        answer = MessagesAnswer(self.provider, on_event, self._failures)
+
+        def damaged(what: str) -> ProviderError:
+            return self._failures.damaged(what, started=answer.started)
+
+        try:
+            # `extra_body` replaces the fields as they are: the SDK would check and copy the whole history
+            async with client.messages.with_streaming_response.create(
+                model=request.model, max_tokens=self._max_tokens, messages=[], stream=True, extra_body=body
+            ) as response:
+                kind, pieces = response.headers.get("content-type", ""), response.iter_bytes()
+                if is_framed(kind):
+                    kind, pieces = EVENT_STREAM, unframed(pieces, damaged)
+                return await read_answer(pieces, kind, answer, self._failures)
+        except anthropic.APIStatusError as error:
+            raise self._failures.refused(error.response) from error
+        except anthropic.APIConnectionError as error:
+            raise self._failures.unreachable(_cause(error), started=answer.started) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise self._failures.unreachable(error, started=answer.started) from error
+        except anthropic.AnthropicError as error:
+            raise self._failures.unusable(error) from error
+
+    async def models(self) -> tuple[str, ...]:
+        """The models the server lists. Raises ProviderError, also where it has no list."""
+        return await all_pages(self._page_after)
+
+    async def _page_after(self, last_id: str | None) -> ModelPage:
+        if self._endpoint.cloud is not None:  # the clouds' clients know no list
+            raise no_listing(self.provider)
+        client = await self._signed_in_client()
+        import anthropic  # at hand by now
+
+        if not isinstance(client, anthropic.AsyncAnthropic):
+            raise no_listing(self.provider)
+        try:
+            async with client.models.with_streaming_response.list(
+                limit=MOST_MODELS, after_id=last_id if last_id is not None else anthropic.omit
+            ) as response:
+                return await read_page(response.iter_bytes(), self._failures)
+        except anthropic.APIStatusError as error:
+            raise listing_refused(error.response, self._failures) from error
+        except anthropic.APIConnectionError as error:
+            raise self._failures.unreachable(_cause(error), started=False) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise self._failures.unreachable(error, started=False) from error
+        except anthropic.AnthropicError as error:
+            raise self._failures.unusable(error) from error
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.close()
+
+    async def _signed_in_client(self) -> _Client:
+        """The client, with credentials that are still good. Raises ProviderError."""
+        client = self._client
+        if client is None:
+            client = await asyncio.to_thread(self._ready_client)
+        import anthropic  # at hand by now
+
+        cloud = self._endpoint.cloud
+        if self._endpoint.has_key:
+            return client
+        if isinstance(cloud, BedrockAccess) and isinstance(client, anthropic.AsyncAnthropicBedrock):
+            keys = await cloud.keys()
+            client.aws_access_key, client.aws_secret_key, client.aws_session_token = keys
+        if isinstance(cloud, VertexAccess) and isinstance(client, anthropic.AsyncAnthropicVertex):
+            client.access_token = await cloud.token()
+            client.project_id = cloud.project()
+        return client
+
+    def _ready_client(self) -> _Client:
+        with self._loading:
+            if self._client is None:
+                self._client = self._new_client()
+            return self._client
+
+    def _new_client(self) -> _Client:
+        import anthropic
+
+        endpoint = self._endpoint
+        try:
+            http_client = anthropic.DefaultAsyncHttpxClient(timeout=endpoint.timeout)
+        except (OSError, ValueError, ImportError, httpx2.InvalidURL) as error:
+            raise self._failures.bad_environment(error) from error
+        common = _Common(
+            base_url=endpoint.address,
+            timeout=endpoint.timeout,
+            max_retries=0,
+            http_client=http_client,
+            default_headers=endpoint.headers,
+        )
+        key = endpoint.key if endpoint.has_key else None
+        match endpoint.cloud:
+            case None:
+                common["base_url"] = endpoint.address.removesuffix("/v1")
+                return anthropic.AsyncAnthropic(api_key=endpoint.key, **common)
+            case BedrockAccess() as cloud:
+                cloud.load()
+                return anthropic.AsyncAnthropicBedrock(api_key=key, aws_region=cloud.region, **common)
+            case VertexAccess() as cloud:
+                cloud.load()
+                project = cloud.project() if key else anthropic.not_given
+                return anthropic.AsyncAnthropicVertex(
+                    access_token=key, region=cloud.region, project_id=project, **common
+                )
+            case AzureAccess():
+                return anthropic.AsyncAnthropicFoundry(api_key=endpoint.key, **common)
+            case never:
+                assert_never(never)
+
+
+def _cause(error: Exception) -> Exception:
+    return error.__cause__ if isinstance(error.__cause__, Exception) else error

@@ -1,0 +1,1 @@
+"""Where a provider is reached and with which credentials, cloud services included."""

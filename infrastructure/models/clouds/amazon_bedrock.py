@@ -1,0 +1,108 @@
+"""Who asks Amazon Bedrock, and in which region: the ways of AWS itself."""
+
+from __future__ import annotations
+
+import configparser
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from domain.errors import ProviderError, ProviderErrorKind
+from infrastructure.models.clouds.sign_in import SignIn
+
+if TYPE_CHECKING:
+    from botocore.session import Session  # type: ignore[import-untyped]
+
+BEARER_ENV = "AWS_BEARER_TOKEN_BEDROCK"
+REMEDY = (
+    "sign in with `aws sso login` or `aws configure`, set AWS_PROFILE, or set AWS_ACCESS_KEY_ID and "
+    f"AWS_SECRET_ACCESS_KEY, or {BEARER_ENV}"
+)
+
+
+class AmazonKeys(NamedTuple):
+    """What a request is signed with; temporary keys come with a session token."""
+
+    access_key: str
+    secret_key: str
+    session_token: str | None
+
+
+class BedrockAccess:
+    """The way to Bedrock in one region. AWS's own library looks for the keys in all the places it knows."""
+
+    def __init__(self, provider: str, region: str) -> None:
+        self.region = region
+        self.sign_in = SignIn(provider=provider, cloud="AWS", remedy=REMEDY)
+        self._session: Session | None = None
+        self._asking = threading.Lock()
+
+    def load(self) -> None:
+        """Import what signs requests and reads their answers. Blocks."""
+        import boto3  # type: ignore[import-untyped]  # noqa: F401
+        import botocore.auth  # type: ignore[import-untyped]
+        import botocore.eventstream  # type: ignore[import-untyped]  # noqa: F401
+
+    async def keys(self) -> AmazonKeys:
+        """The keys, made new where they had run out. Raises ProviderError."""
+        return await self.sign_in.in_time(self._look_up)
+
+    def _look_up(self) -> AmazonKeys:
+        from botocore import exceptions
+
+        try:
+            with self._asking:
+                return self._found()
+        except (exceptions.ConnectionError, exceptions.HTTPClientError) as error:
+            raise self.sign_in.unreachable(str(error)) from error
+        except exceptions.ClientError as error:
+            raise self.sign_in.refused(str(error)) from error
+        except exceptions.BotoCoreError as error:
+            raise self.sign_in.unusable(str(error)) from error
+
+    def _found(self) -> AmazonKeys:
+        import botocore.session
+
+        if self._session is None:
+            self._session = botocore.session.get_session()
+        if "mfa_serial" in self._session.get_scoped_config():
+            # the library would ask for the code on the terminal that the screen is drawn on
+            raise self.sign_in.unusable("the profile wants a code typed in each time (mfa_serial)")
+        found = self._session.get_credentials()
+        if found is None:
+            raise self.sign_in.missing()
+        now = found.get_frozen_credentials()
+        return AmazonKeys(now.access_key, now.secret_key, now.token)
+
+
+def region_of(provider: str, region: str | None, environ: Mapping[str, str]) -> str:
+    """The region: as set, of the environment, or of the profile. Raises ProviderError(CONFIGURATION)."""
+    found = region or environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or _of_profile(environ)
+    if found:
+        return found
+    raise _misconfigured(
+        f'provider {provider} has no region; set region in [providers.{provider}], for example "us-east-1", '
+        "or AWS_REGION, or a region in your AWS profile"
+    )
+
+
+def _of_profile(environ: Mapping[str, str]) -> str:
+    profile = environ.get("AWS_DEFAULT_PROFILE") or environ.get("AWS_PROFILE") or "default"
+    section = profile if profile == "default" else f"profile {profile}"
+    in_config = _entry(environ.get("AWS_CONFIG_FILE") or "~/.aws/config", section)
+    return in_config or _entry(environ.get("AWS_SHARED_CREDENTIALS_FILE") or "~/.aws/credentials", profile)
+
+
+def _entry(path: str, section: str) -> str:
+    file = Path(path).expanduser()
+    parser = configparser.RawConfigParser()
+    try:
+        parser.read(file, encoding="utf-8")
+    except (configparser.Error, UnicodeDecodeError) as error:
+        raise _misconfigured(f"{file} cannot be read: {' '.join(str(error).split())}; correct it") from error
+    return parser.get(section, "region", fallback="").strip()
+
+
+def _misconfigured(text: str) -> ProviderError:
+    return ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)

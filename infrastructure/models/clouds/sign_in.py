@@ -1,0 +1,82 @@
+"""Showing a cloud who asks: its own library finds the credentials, off the event loop, in bounded time."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from domain.errors import ProviderError, ProviderErrorKind
+from infrastructure.hooks.blocking_call import in_daemon_thread
+from infrastructure.models.shared.error_bodies import one_line
+
+_Found = TypeVar("_Found")
+
+LONGEST_SIGN_IN_SECS = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignIn:
+    """How to sign in to one cloud, and the words for when that fails. `remedy` tells the person what to do."""
+
+    provider: str
+    cloud: str
+    remedy: str
+
+    async def in_time(self, look_up: Callable[[], _Found], *, secs: float = LONGEST_SIGN_IN_SECS) -> _Found:
+        """What a blocking look-up finds.
+
+        The clouds' libraries may ask files, programs, servers and, on a machine that is not theirs, a
+        metadata service that never answers. Raises ProviderError, also when that takes too long.
+        """
+        try:
+            async with asyncio.timeout(secs):
+                return await in_daemon_thread(look_up)
+        except TimeoutError as error:
+            text = f"{self.provider}: no credentials of {self.cloud} came within {secs:g} s; {self.remedy}"
+            raise ProviderError(text, kind=ProviderErrorKind.TIMEOUT) from error
+
+    def missing(self) -> ProviderError:
+        """Nobody is signed in."""
+        text = f"{self.provider}: no credentials of {self.cloud} were found; {self.remedy}"
+        return ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)
+
+    def unusable(self, reason: str) -> ProviderError:
+        """What is set up for signing in cannot be used."""
+        text = f"{self.provider}: the credentials of {self.cloud} cannot be used: {_clause(reason)}"
+        return ProviderError(f"{text}; {self.remedy}", kind=ProviderErrorKind.CONFIGURATION)
+
+    def refused(self, reason: str, *, retryable: bool = False) -> ProviderError:
+        """The cloud would not have these credentials."""
+        text = f"{self.provider}: {self.cloud} refused the credentials: {_clause(reason)}; {self.remedy}"
+        return ProviderError(text, kind=ProviderErrorKind.AUTHENTICATION, retryable=retryable)
+
+    def unreachable(self, reason: str) -> ProviderError:
+        """The place where credentials are had, or made new, does not answer."""
+        text = f"{self.provider}: cannot sign in to {self.cloud}: {_clause(reason)}"
+        return ProviderError(text, kind=ProviderErrorKind.CONNECTION, retryable=True)
+
+
+def require_extra(provider: str, extra: str, *modules: str) -> None:
+    """Raise ProviderError(CONFIGURATION) unless the packages of an optional part are installed."""
+    if all(_is_installed(module) for module in modules):
+        return
+    raise ProviderError(
+        f'provider {provider} with client = "{extra}" needs packages that are not installed; '
+        f"install them with: pip install 'quorum[{extra}]'",
+        kind=ProviderErrorKind.CONFIGURATION,
+    )
+
+
+def _clause(reason: str) -> str:
+    """What a cloud's library says, as part of a sentence of ours."""
+    return one_line(reason).rstrip(".")
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # not even the package around it
+        return False

@@ -1,0 +1,156 @@
+"""One conversation over sessions of the CLI, which keep a history of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from application.ports import OnStreamEvent
+from domain.conversation.history import AssistantMessage, ToolResults, UserMessage
+from domain.conversation.image import ImageLimits
+from domain.conversation.response import LlmResponse
+from domain.conversation.stream import RetryScheduled
+from domain.errors import ProviderError, ProviderErrorKind
+from domain.text.json_value import JsonObject
+from infrastructure.models.copilot.history import opening_prompt
+from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.sent_images import images_of
+
+if TYPE_CHECKING:
+    from infrastructure.models.copilot.channel import Channel
+    from infrastructure.models.copilot.process import CliProcess
+
+# The CLI makes images smaller itself; this bounds what it is given over its pipe.
+_IMAGES = ImageLimits(image_bytes=20_000_000, total_bytes=50_000_000, images=50)
+_TEXT = "text"
+_TOOLS = "tools"
+
+
+class CopilotWire:
+    """Implements `Wire` for the one session of ours that it was made for.
+
+    Text alone goes over one session of the CLI, tools over another. Each is given only what is new, as long
+    as it has lived through all that came before; otherwise a new one is opened, which is told the past. So a
+    past that was resumed, rewound, filtered or interrupted costs a telling, and nothing else.
+    """
+
+    def __init__(self, provider: str, ready: Callable[[], Awaitable[CliProcess]]) -> None:
+        self._provider = provider
+        self._ready = ready
+        self._channels: dict[str, Channel] = {}
+        self._process: CliProcess | None = None
+        self._recovery: asyncio.Task[None] | None = None
+
+    @property
+    def provider(self) -> str:
+        """The provider's name in the settings."""
+        return self._provider
+
+    @property
+    def image_limits(self) -> ImageLimits:
+        """What the CLI is given with one prompt."""
+        return _IMAGES
+
+    async def exchange(self, request: WireRequest, on_event: OnStreamEvent) -> LlmResponse:
+        """Have the CLI answer the last of the messages. Raises ProviderError.
+
+        Cancelled or failed, it has the CLI stop, so that the next request finds it idle.
+        """
+        if self._recovery is not None:
+            await asyncio.shield(self._recovery)
+        kind = _TOOLS if request.tools else _TEXT
+        prompted = False
+        try:
+            channel = await self._prompted(kind, request, on_event)
+            prompted = True
+            turn = await channel.read(request.model, on_event)
+            response = turn.response()
+        except (ProviderError, asyncio.CancelledError):
+            self._recovery = asyncio.create_task(self._recover(kind, request, keep=prompted))
+            await asyncio.shield(self._recovery)
+            raise
+        if turn.must_abort:  # the CLI waits for calls that are part of no history but its own
+            await self._drop(kind)
+            return response
+        kept = response.without_unfinished_calls()
+        channel.seen = request.messages + ((AssistantMessage(kept),) if kept.content else ())
+        return response
+
+    async def models(self) -> tuple[str, ...]:
+        """The models that GitHub offers. Raises ProviderError."""
+        return await (await self._ready()).models()
+
+    async def aclose(self) -> None:
+        """Close its sessions of the CLI."""
+        for kind in list(self._channels):
+            await self._drop(kind)
+
+    async def _prompted(self, kind: str, request: WireRequest, on_event: OnStreamEvent) -> Channel:
+        """The session of the CLI that is now answering."""
+        offered = _offered(request)
+        channel = self._channels.get(kind)
+        if channel is not None and channel.follows(request.messages):
+            try:
+                await channel.offer(offered)
+                await _give_last(channel, request)
+                return channel
+            except ProviderError as error:
+                on_event(_told_anew(error))
+        await self._drop(kind)
+        process = await self._ready()
+        if self._process is None:
+            self._process = process
+            weakref.finalize(self, process.abandon, self._channels).atexit = False
+        channel = await process.open(request.model, request.system, offered, with_tools=kind == _TOOLS)
+        self._channels[kind] = channel
+        # a CLI session that is told the past is shown its images with that, each under its name
+        shown = [each for m in request.messages if isinstance(m, UserMessage) for each in images_of(m, request)]
+        await channel.say(opening_prompt(request.messages), shown)
+        return channel
+
+    async def _recover(self, kind: str, request: WireRequest, *, keep: bool) -> None:
+        channel = self._channels.get(kind)
+        if channel is None:
+            return
+        if await channel.settle() and keep:
+            channel.seen = request.messages
+        elif self._process is not None:
+            self._process.abandon({kind: self._channels.pop(kind)})
+
+    async def _drop(self, kind: str) -> None:
+        channel = self._channels.pop(kind, None)
+        if channel is not None and self._process is not None:
+            await self._process.close(channel)
+
+
+async def _give_last(channel: Channel, request: WireRequest) -> None:
+    match request.messages[-1]:
+        case UserMessage(text=text) as message:
+            await channel.say(text, images_of(message, request))
+        case ToolResults(results=results):
+            await channel.answer(results)
+        case AssistantMessage():
+            raise AssertionError("a session of the CLI follows no message of its own")
+
+
+def _offered(request: WireRequest) -> tuple[JsonObject, ...]:
+    """The CLI leaves the choice to the model, so what may not be chosen is not offered."""
+    match request.tool_choice:
+        case "auto":
+            return request.tools
+        case "none":
+            return ()
+        case (_, name):
+            return tuple(tool for tool in request.tools if tool.get("name") == name)
+
+
+def _told_anew(error: ProviderError) -> RetryScheduled:
+    return RetryScheduled(
+        attempt=1,
+        attempts=1,
+        delay_secs=0.0,
+        reason=f"{error}; a new session is told the conversation so far",
+        kind=ProviderErrorKind.CONNECTION,
+    )

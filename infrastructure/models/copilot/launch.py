@@ -1,0 +1,145 @@
+"""How the GitHub Copilot CLI is started: settings and environment made definite."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from domain.errors import ProviderError, ProviderErrorKind
+from infrastructure.models.shared.api_client import ProviderSettings
+
+_DEFAULT_PROGRAM = "copilot"
+# What the CLI needs of the environment. Everything else stays here: above all the keys of other providers.
+_PASSED_ON = frozenset(
+    {
+        "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TZ", "TMPDIR", "LANG", "LANGUAGE",
+        "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
+        "DBUS_SESSION_BUS_ADDRESS", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
+        "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+        "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+    }
+)  # fmt: skip
+# Who the person is at GitHub; of no concern to a server of one's own.
+_LOGIN = frozenset({"COPILOT_HOME", "COPILOT_GITHUB_TOKEN", "GH_HOST", "COPILOT_GH_HOST"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnServer:
+    """A server that the CLI asks instead of GitHub; it speaks Chat Completions. An empty key is none."""
+
+    address: str
+    key: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """One configured CLI. `token` is a GitHub token; "" means the login that the CLI itself keeps.
+
+    `key_env` names the variable that the token, or the key of the own server, was taken from.
+    """
+
+    provider: str
+    program: str
+    environ: Mapping[str, str] = field(repr=False)
+    token: str = field(default="", repr=False)
+    server: OwnServer | None = None
+    key_env: str | None = None
+    timeout_secs: float
+    max_output_tokens: int | None = None
+
+    @classmethod
+    def of(cls, provider: str, settings: ProviderSettings, environ: Mapping[str, str]) -> Launch:
+        """The launch of these settings. Raises ProviderError(CONFIGURATION)."""
+        _check_unsupported(provider, settings)
+        key = _key(provider, settings.api_key_env, environ)
+        address = settings.base_url or ""
+        if address:
+            _check_address(provider, address)
+        return cls(
+            provider=provider,
+            program=_program(provider, settings.program or _DEFAULT_PROGRAM, environ),
+            environ=_passed_on(environ, with_login=not address and not key),
+            token="" if address else key,
+            server=OwnServer(address=address.rstrip("/"), key=key) if address else None,
+            key_env=settings.api_key_env or None,
+            timeout_secs=settings.timeout_secs,
+            max_output_tokens=settings.max_output_tokens,
+        )
+
+    @property
+    def uses_own_login(self) -> bool:
+        """Whether the CLI shows GitHub the login that it keeps itself."""
+        return self.server is None and not self.token
+
+    @property
+    def secret(self) -> str:
+        """What may appear in no sentence; "" where there is nothing to hide."""
+        return self.server.key if self.server is not None else self.token
+
+
+def _check_unsupported(provider: str, settings: ProviderSettings) -> None:
+    if settings.headers:
+        raise _misconfigured(
+            f"[providers.{provider}] sets headers, which the Copilot CLI does not take; remove them"
+        )
+    if settings.client:
+        raise _misconfigured(
+            f'[providers.{provider}] sets client = "{settings.client}", but the Copilot CLI knows no cloud of '
+            "that kind; remove it"
+        )
+
+
+def _check_address(provider: str, address: str) -> None:
+    try:
+        parts = urlsplit(address)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise _misconfigured(
+            f"base_url of [providers.{provider}] is not the address of a server; write it like "
+            "http://localhost:11434/v1, or leave it out to use GitHub"
+        )
+
+
+def _key(provider: str, key_env: str | None, environ: Mapping[str, str]) -> str:
+    if not key_env:
+        return ""
+    key = environ.get(key_env, "").strip()
+    if not key:
+        raise _misconfigured(
+            f"the environment variable {key_env} is not set; set it, store the key with `quorum keys set "
+            f"{provider}`, or leave api_key_env out of [providers.{provider}] to use what `copilot login` "
+            "stored"
+        )
+    if not (key.isascii() and key.isprintable()):
+        raise _misconfigured(
+            f"the environment variable {key_env} holds characters that no key has; copy the key for provider "
+            f"{provider} again"
+        )
+    return key
+
+
+def _program(provider: str, program: str, environ: Mapping[str, str]) -> str:
+    searched = environ.get("PATH", "")
+    found = shutil.which(program, path=searched)
+    if found is not None:
+        return str(Path(found).absolute())  # the CLI is started in another folder than ours
+    place = "at that path" if "/" in program else f"in the folders of PATH ({searched or 'which is empty'})"
+    raise _misconfigured(
+        f'the GitHub Copilot CLI of provider {provider}, "{program}", is no program {place}; install it with '
+        f"npm install -g @github/copilot, or name it with program in [providers.{provider}]"
+    )
+
+
+def _passed_on(environ: Mapping[str, str], *, with_login: bool) -> dict[str, str]:
+    names = _PASSED_ON | _LOGIN if with_login else _PASSED_ON
+    kept = {name: value for name, value in environ.items() if name in names or name.startswith("LC_")}
+    return {**kept, "NO_COLOR": "1", "COPILOT_AUTO_UPDATE": "false"}
+
+
+def _misconfigured(text: str) -> ProviderError:
+    return ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)

@@ -1,0 +1,84 @@
+"""The configured Copilot CLI as the gateway keeps it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from application.ports import ContentStore, LlmSession, MessageShaper
+from domain.conversation.history import Conversation
+from infrastructure.models.copilot.api_client import CopilotWire
+from infrastructure.models.copilot.failures import CopilotFailures
+from infrastructure.models.copilot.launch import Launch
+from infrastructure.models.shared.api_client import ProviderSettings
+from infrastructure.models.shared.session import ConversationSession
+
+if TYPE_CHECKING:
+    from infrastructure.models.copilot.process import CliProcess
+
+
+class CopilotBackend:
+    """Implements `Backend`: one CLI for all sessions, started by the first request.
+
+    The CLI repeats failed requests itself, so no session repeats any. Raises ProviderError(CONFIGURATION)
+    when made, if the CLI is not installed or is asked for what it cannot do.
+    """
+
+    def __init__(
+        self,
+        provider: str,
+        settings: ProviderSettings,
+        environ: Mapping[str, str],
+        contents: ContentStore | None = None,
+    ) -> None:
+        self._contents = contents
+        self._launch = Launch.of(provider, settings, environ)
+        self._failures = CopilotFailures(self._launch)
+        self._loading = threading.Lock()
+        self._process: CliProcess | None = None
+
+    def session(
+        self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None
+    ) -> LlmSession:
+        """A session with one model."""
+        wire = CopilotWire(self._launch.provider, self._ready)
+        return ConversationSession(
+            wire,
+            conversation,
+            model=model,
+            system=system,
+            shape=shape,
+            max_retries=0,
+            contents=self._contents,
+        )
+
+    async def models(self) -> tuple[str, ...]:
+        """The models that GitHub offers to who is logged in. Raises ProviderError."""
+        if self._launch.server is not None:
+            raise self._failures.own_server_lists_nothing()
+        return await (await self._ready()).models()
+
+    def warm_up(self) -> None:
+        """Load the SDK. Blocks for about a second the first time; may be called from any thread."""
+        self._loaded()
+
+    async def aclose(self) -> None:
+        """Stop the CLI, where it was started."""
+        if self._process is not None:
+            await self._process.aclose()
+
+    async def _ready(self) -> CliProcess:
+        if self._process is None:
+            return await asyncio.to_thread(self._loaded)
+        return self._process
+
+    def _loaded(self) -> CliProcess:
+        with self._loading:
+            process = self._process
+            if process is None:
+                from infrastructure.models.copilot.process import CliProcess
+
+                process = self._process = CliProcess(self._launch, self._failures)
+            return process

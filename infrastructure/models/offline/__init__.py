@@ -1,0 +1,5 @@
+"""The offline provider: no model, no network, a plain interpreter that drives the real tools."""
+
+from infrastructure.models.offline.api_client import OfflineWire
+
+__all__ = ["OfflineWire"]

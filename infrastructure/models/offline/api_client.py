@@ -1,0 +1,149 @@
+"""The offline provider as a wire: reads the last message, answers with streamed text and calls."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+
+from application.ports import OnStreamEvent
+from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from domain.conversation.response import END_TURN, TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
+from domain.conversation.stream import Delta, ToolCallDelta
+from infrastructure.models.offline import wording
+from infrastructure.models.offline.grammar import read_prompt
+from infrastructure.models.offline.requests import (
+    HelpWanted,
+    NothingAsked,
+    NotUnderstood,
+    Request,
+    Understood,
+)
+from infrastructure.models.shared.api_client import WireRequest
+
+_MODEL = "offline/offline"
+_PIECE = re.compile(r"\s*\S+\s*|\s+")
+_ID = re.compile(r"offline_(\d{1,9})_\d+")
+_ARGUMENT_CHARS = 4_096
+
+
+class OfflineWire:
+    """Interprets plain requests. Never calls a tool that is not offered, and never a part of a prompt only."""
+
+    def __init__(self) -> None:
+        self._answers = 0
+
+    @property
+    def provider(self) -> str:
+        """Its name in the settings."""
+        return "offline"
+
+    async def exchange(self, request: WireRequest, on_event: OnStreamEvent) -> LlmResponse:
+        """Answer a prompt with calls or an explanation, results with a summary. Never fails."""
+        text, requests = _answer(request)
+        if _is_first(request.messages):
+            text = f"{wording.LABEL}\n\n{text}"
+        await _stream_text(text, on_event)
+        blocks = self._blocks(requests, request.messages)
+        for index, block in enumerate(blocks):
+            await _stream_call(index, block, on_event)
+        return LlmResponse(
+            content=(TextBlock(text), *blocks),
+            stop_reason=TOOL_USE if blocks else END_TURN,
+            model=_MODEL,
+        )
+
+    async def models(self) -> tuple[str, ...]:
+        """Its one name."""
+        return (_MODEL.partition("/")[2],)
+
+    async def aclose(self) -> None:
+        """There is no connection to close."""
+
+    def _blocks(self, requests: Sequence[Request], messages: Sequence[Message]) -> tuple[ToolUseBlock, ...]:
+        if not requests:
+            return ()
+        # A resumed conversation holds ids of an earlier process; a shortened one may lack ids of this process.
+        self._answers = 1 + max(self._answers, _highest_answer(messages))
+        return tuple(
+            ToolUseBlock(id=f"offline_{self._answers}_{index}", name=request.tool, input=request.arguments)
+            for index, request in enumerate(requests)
+        )
+
+
+def _answer(request: WireRequest) -> tuple[str, tuple[Request, ...]]:
+    match request.messages[-1:]:
+        case (ToolResults(results),):
+            before = request.messages[-2:-1]
+            calls = (
+                before[0].response.tool_calls() if before and isinstance(before[0], AssistantMessage) else ()
+            )
+            return wording.summary(calls, results), ()
+        case (UserMessage(prompt, images),):
+            for image in images:
+                prompt = prompt.replace(image.label, " ")
+            text, requests = _answer_prompt(prompt, request)
+            return (f"{wording.cannot_see(images)}\n\n{text}" if images else text), requests
+        case _:
+            return wording.nothing_open(), ()
+
+
+def _answer_prompt(prompt: str, request: WireRequest) -> tuple[str, tuple[Request, ...]]:
+    match read_prompt(prompt):
+        case NothingAsked():
+            return wording.nothing_asked(), ()
+        case HelpWanted():
+            return wording.EXAMPLES, ()
+        case NotUnderstood() as reading:
+            return wording.not_understood(reading), ()
+        case Understood(requests):
+            callable_tools = _callable_tools(request)
+            if not callable_tools:
+                return wording.no_tools(requests), ()
+            if missing := [one.tool for one in requests if one.tool not in callable_tools]:
+                return wording.not_offered(missing), ()
+            return wording.announcement(requests), requests
+
+
+def _callable_tools(request: WireRequest) -> frozenset[str]:
+    offered = frozenset(str(tool.get("name")) for tool in request.tools)
+    match request.tool_choice:
+        case "auto":
+            return offered
+        case "none":
+            return frozenset()
+        case ("tool", name):
+            return offered & {name}
+
+
+def _is_first(messages: Sequence[Message]) -> bool:
+    return not any(
+        isinstance(message, AssistantMessage) and message.response.text_content().startswith(wording.LABEL)
+        for message in messages
+    )
+
+
+def _highest_answer(messages: Sequence[Message]) -> int:
+    found = (
+        _ID.fullmatch(block.id)
+        for message in messages
+        if isinstance(message, AssistantMessage)
+        for block in message.response.content
+        if isinstance(block, ToolUseBlock)
+    )
+    return max((int(one[1]) for one in found if one), default=0)
+
+
+async def _stream_text(text: str, on_event: OnStreamEvent) -> None:
+    for piece in _PIECE.findall(text):
+        on_event(Delta(piece))
+        await asyncio.sleep(0)
+
+
+async def _stream_call(index: int, block: ToolUseBlock, on_event: OnStreamEvent) -> None:
+    on_event(ToolCallDelta(index=index, id=block.id, name=block.name))
+    arguments = json.dumps(block.input, ensure_ascii=False)
+    for start in range(0, len(arguments), _ARGUMENT_CHARS):
+        on_event(ToolCallDelta(index=index, arguments_delta=arguments[start : start + _ARGUMENT_CHARS]))
+        await asyncio.sleep(0)

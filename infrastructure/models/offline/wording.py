@@ -1,0 +1,142 @@
+"""What the offline provider says: its label, what it will call, what came back, and what it cannot do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from domain.calls.tool import ToolCall, ToolResultMessage
+from domain.conversation.image import Image
+from domain.text.json_value import JsonObject
+from infrastructure.models.offline.requests import NotUnderstood, Request
+
+LABEL = "offline: no model is in use; this is a plain interpreter of simple requests."
+
+EXAMPLES = """\
+It understands requests like these, alone or joined by commas, "and", "then" or new lines:
+
+- read a.py and b.py
+- list src
+- find TODO in src
+- find files *.py in src
+- replace "old text" with "new text" in a.py
+- write notes.txt: the text
+- run `pytest -q`
+- plan: read the code; fix the test; run it
+
+Quotes or backticks keep names and texts together. All requests of one prompt are one batch."""
+
+_SHOWN_LINES = 20
+_SHOWN_LINE = 200
+_SHOWN_PART = 80
+_TICKS = re.compile(r"`+")
+_ENDING = re.compile(r"exit code -?\d+|killed by \S+")
+_PRINCIPAL = ("path", "command", "pattern")
+
+
+def not_understood(reading: NotUnderstood) -> str:
+    """Which part was not understood, why, and what would be."""
+    return f"I did not understand {_code(reading.part)}, so nothing was run. {reading.hint}\n\n{EXAMPLES}"
+
+
+def nothing_asked() -> str:
+    """The answer to a prompt without a request."""
+    return f"There is no request in that.\n\n{EXAMPLES}"
+
+
+def cannot_see(images: Sequence[Image]) -> str:
+    """What is said of images before anything else."""
+    names = ", ".join(_code(image.name) for image in images)
+    return f"I cannot see {names}: that takes a model, which /model lets you choose."
+
+
+def nothing_open() -> str:
+    """The answer where nobody said anything new."""
+    return "Nothing is left to do; say what to do next."
+
+
+def not_offered(missing: Iterable[str]) -> str:
+    """The answer where a request needs tools that may not be called."""
+    names = ", ".join(_code(name) for name in dict.fromkeys(missing))
+    return f"Nothing was run: this takes {names}, which may not be called here."
+
+
+def no_tools(requests: Sequence[Request]) -> str:
+    """The answer where no tool may be called: what would be done next."""
+    return f"No tool may be called now, so nothing was run. Still to do: {_listed(requests)}."
+
+
+def announcement(requests: Sequence[Request]) -> str:
+    """One line that says what is about to be called."""
+    count = "1 call" if len(requests) == 1 else f"{len(requests)} calls"
+    return f"{count}: {_listed(requests)}."
+
+
+def summary(calls: Sequence[ToolCall], results: Sequence[ToolResultMessage]) -> str:
+    """What came back, call by call: how it ended, and the beginning of what it said."""
+    asked = {call.native_id: call.arguments for call in calls}
+    return "\n\n".join(_told(result, asked.get(result.tool_use_id, {})) for result in results)
+
+
+def _told(result: ToolResultMessage, arguments: JsonObject) -> str:
+    name = _code(_described(result.tool_name, arguments))
+    said = result.output.strip("\n")
+    if result.is_rejected:
+        return _with_excerpt(f"{name} did not run", said)
+    if result.is_error:
+        return _with_excerpt(f"{name} failed", said)
+    if result.tool_name == "run_command":
+        return _told_of_command(name, said)
+    return _with_excerpt(name, said)
+
+
+def _told_of_command(name: str, said: str) -> str:
+    """A command's ending first, then the end of what it printed, where test runners and compilers sum up."""
+    lines = said.split("\n")
+    last = next((at for at in range(len(lines) - 1, -1, -1) if _ENDING.fullmatch(lines[at])), None)
+    if last is None:
+        return _with_excerpt(name, said, tail=True)
+    return _with_excerpt(f"{name} ended: {', '.join(lines[last:])}", "\n".join(lines[:last]), tail=True)
+
+
+def _with_excerpt(head: str, said: str, *, tail: bool = False) -> str:
+    if not said.strip():
+        return f"{head}."
+    if "\n" not in said and len(said) <= _SHOWN_LINE:
+        return f"{head}: {_code(said, limit=_SHOWN_LINE)}"
+    lines = said.split("\n")
+    kept = lines[-_SHOWN_LINES:] if tail else lines[:_SHOWN_LINES]
+    shown = "\n".join(_shortened(line, _SHOWN_LINE) for line in kept)
+    fence = "`" * max(3, _longest_ticks(shown) + 1)
+    hidden = len(lines) - len(kept)
+    count = f" ({'last' if tail else 'first'} {len(kept)} of {len(lines)} lines)" if hidden else ""
+    return f"{head}{count}:\n{fence}text\n{shown}\n{fence}"
+
+
+def _listed(requests: Sequence[Request]) -> str:
+    return ", ".join(_code(_described(request.tool, request.arguments)) for request in requests)
+
+
+def _described(tool: str, arguments: JsonObject) -> str:
+    """The tool with the argument that tells its calls apart, and where a search looks."""
+    words = [str(arguments[key]) for key in _PRINCIPAL if key in arguments]
+    if tool == "grep_search":
+        words.reverse()
+    return " ".join([tool, *words])
+
+
+def _code(text: str, *, limit: int = _SHOWN_PART) -> str:
+    """The text as one short line of code, whatever characters it holds."""
+    visible = "".join(char if char.isprintable() else " " for char in text[: limit * 4])
+    line = _shortened(" ".join(visible.split()), limit) or "(nothing readable)"
+    ticks = "`" * (_longest_ticks(line) + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{ticks}{pad}{line}{pad}{ticks}"
+
+
+def _shortened(line: str, limit: int) -> str:
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def _longest_ticks(text: str) -> int:
+    return max((len(run) for run in _TICKS.findall(text)), default=0)

@@ -1,0 +1,215 @@
+"""An answer of OpenAI Chat Completions, built up from the chunks of its stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from application.ports import OnStreamEvent
+from domain.conversation.response import (
+    END_TURN,
+    REFUSAL,
+    TOOL_USE,
+    ContentBlock,
+    LlmResponse,
+    OpaqueBlock,
+    StopKind,
+    StopReason,
+    TextBlock,
+    ToolUseBlock,
+)
+from domain.conversation.stream import Delta, ReasoningDelta
+from domain.errors import ProviderError
+from domain.text.json_value import JsonObject, JsonValue
+from infrastructure.models.openai_chat.calls import ChatCalls
+from infrastructure.models.openai_chat.endings import chat_usage, finish_word, is_failure, stop_of
+from infrastructure.models.openai_chat.reasoning import ChatReasoning, part_texts
+from infrastructure.models.shared.error_bodies import minimax_error
+from infrastructure.models.shared.failures import Failures
+from infrastructure.models.shared.json_fields import (
+    call_count,
+    call_object,
+    call_objects,
+    object_of,
+    objects_of,
+    text_of,
+    whole,
+)
+
+
+class ChatAnswer:
+    """Takes the chunks of one stream in order and tells `on_event` what can be shown."""
+
+    def __init__(self, provider: str, on_event: OnStreamEvent, failures: Failures) -> None:
+        self._provider = provider
+        self._on_event = on_event
+        self._failures = failures
+        self._texts: list[str] = []
+        self._reasoning = ChatReasoning()
+        self._calls = ChatCalls(on_event)
+        self._finish = ""
+        self._refused = False
+        self._answered = False
+        self._chunk_id = ""
+        self._chunk_ids: set[str] = set()
+        self._model = ""
+        self._usage: JsonObject = {}
+        self.started = False
+        self.complete = False
+
+    def take(self, name: str, event: JsonObject) -> None:
+        """Take one chunk. Raises ProviderError for one that reports an error, or WrongKindError."""
+        if error := _error_in(name, event):
+            raise self._failures.reported(error, started=self.started)
+        self._check_answer_id(text_of(event, "id"))
+        self._model = text_of(event, "model") or self._model
+        for source in (event, object_of(event, "x_groq")):
+            self._usage = object_of(source, "usage") or self._usage
+        for choice in call_objects(event, "choices"):
+            self._answered = True
+            if (call_count(choice, "index") or 0) == 0:
+                self._take_choice(choice)
+            elif object_of(choice, "delta").get("tool_calls"):
+                raise self._broken("a call belongs to an answer that was not asked for")
+
+    def end(self) -> None:
+        """Take note of the mark `[DONE]`, or of the end of an answer in one piece."""
+        self.complete = True
+
+    def events_of(self, body: JsonObject) -> Iterable[JsonObject]:
+        """An answer that came in one piece is read like a chunk that holds all; none without a choice."""
+        return [body] if objects_of(body, "choices") else []
+
+    def response(self) -> LlmResponse:
+        """The whole answer. Raises ProviderError when the stream ended before it was whole."""
+        if is_failure(self._finish):
+            told: JsonObject = {"message": f"the answer ended with {self._finish}"}
+            raise self._failures.reported(told, started=self.started)
+        if not self._finish and not self.complete:
+            raise self._broken("the stream ended before the answer was complete")
+        if not self._answered:
+            raise self._broken("the stream held no answer")
+        if self._calls.has_nameless:
+            raise self._broken("a call without the name of a tool")
+        if self._calls.are_mixed:
+            raise self._broken("the pieces of two calls are mixed up")
+        calls = self._calls.finish()
+        return LlmResponse(
+            content=tuple(self._content(calls)),
+            stop_reason=self._stop_reason(calls),
+            model=self._model,
+            usage=chat_usage(self._usage),
+        )
+
+    def _check_answer_id(self, native_id: str) -> None:
+        """Refuse two answers in one stream. Some servers give each chunk an id of its own, never one twice."""
+        if not native_id or native_id == self._chunk_id:
+            return
+        if native_id in self._chunk_ids:
+            raise self._broken("two answers came in one stream")
+        self._chunk_id = native_id
+        self._chunk_ids.add(native_id)
+
+    def _take_choice(self, choice: JsonObject) -> None:
+        if delta := call_object(choice, "delta"):
+            self._extend(delta)
+        else:
+            self._take_message(object_of(choice, "message"))
+        self._usage = object_of(choice, "usage") or self._usage  # Moonshot tells it here
+        self._finish = finish_word(choice) or self._finish
+
+    def _take_message(self, message: JsonObject) -> None:
+        """Take a whole message: it comes instead of deltas, or after them and says the same once more."""
+        if not self.started:
+            self._extend(message)
+            return
+        said, content = "".join(self._texts), text_of(message, "content")
+        if content.startswith(said):
+            self._say(content[len(said) :])
+        if not self._calls:
+            self._take_calls(message)
+
+    def _extend(self, delta: JsonObject) -> None:
+        self._think(self._reasoning.take(delta))
+        self._take_content(delta.get("content"))
+        if refusal := text_of(delta, "refusal"):
+            self._refused = True
+            self._say(refusal)
+        self._take_calls(delta)
+
+    def _take_calls(self, delta: JsonObject) -> None:
+        pieces = call_objects(delta, "tool_calls")
+        for piece in pieces:
+            self.started = True
+            self._calls.take(piece)
+        legacy = call_object(delta, "function_call")
+        if any(legacy.values()) and not pieces:
+            self.started = True
+            self._calls.take_legacy(legacy)
+
+    def _take_content(self, content: JsonValue) -> None:
+        match content:
+            case str():
+                self._say(content)
+            case list():
+                for part in content:
+                    self._take_content(part)
+            case Mapping():  # a part of a list: Mistral sends text and thinking so
+                for thought in part_texts(content):
+                    self._think(self._reasoning.add(thought))
+                self._refused = self._refused or bool(text_of(content, "refusal"))
+                self._say(text_of(content, "text") or text_of(content, "refusal"))
+
+    def _say(self, text: str) -> None:
+        if text:
+            self.started = True
+            self._texts.append(text)
+            self._on_event(Delta(whole(text)))
+
+    def _think(self, text: str) -> None:
+        if text:
+            self.started = True
+            self._on_event(ReasoningDelta(text))
+
+    def _content(self, calls: Sequence[ToolUseBlock]) -> Iterator[ContentBlock]:
+        if (reasoning := self._reasoning.block(self._provider)) is not None:
+            yield reasoning
+        if text := whole("".join(self._texts)):
+            yield TextBlock(text)
+        yield from calls
+        for payload in self._calls.extras():
+            yield OpaqueBlock(provider=self._provider, payload=payload)
+
+    def _stop_reason(self, calls: Sequence[ToolUseBlock]) -> StopReason:
+        """Why the model stopped: servers vary in how they say that it stopped for a call."""
+        if not self._finish:
+            return self._unsaid_stop_reason(calls)
+        stop = stop_of(self._finish)
+        if stop is END_TURN and self._refused:
+            return REFUSAL
+        if stop is END_TURN and calls:
+            return TOOL_USE
+        if stop is TOOL_USE and not calls:
+            return StopReason(StopKind.OTHER, f"{self._finish} without a call")
+        if stop.kind is StopKind.OTHER and calls and all(call.parse_error is None for call in calls):
+            return TOOL_USE
+        return stop
+
+    def _unsaid_stop_reason(self, calls: Sequence[ToolUseBlock]) -> StopReason:
+        if any(call.parse_error is not None for call in calls):
+            raise self._broken("the stream ended in the middle of a call")
+        return TOOL_USE if calls else REFUSAL if self._refused else END_TURN
+
+    def _broken(self, what: str) -> ProviderError:
+        return self._failures.damaged(what, started=self.started)
+
+
+def _error_in(name: str, event: JsonObject) -> JsonValue:
+    """The error that a chunk reports: in the chunk, in a choice, in Groq's part of it, or the chunk itself."""
+    places = (event, *objects_of(event, "choices"), object_of(event, "x_groq"))
+    if error := next((place["error"] for place in places if place.get("error")), None):
+        return error
+    if error := minimax_error(event):
+        return error
+    is_error = name == "error" or event.get("object") == "error"
+    is_bare = "choices" not in event and bool(text_of(event, "message") or text_of(event, "detail"))
+    return event if is_error or is_bare else None

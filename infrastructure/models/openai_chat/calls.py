@@ -1,0 +1,193 @@
+"""The calls in a Chat Completions stream, whose pieces servers number and name in many ways."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from application.ports import OnStreamEvent
+from domain.conversation.response import ToolUseBlock
+from domain.conversation.stream import ToolCallDelta
+from domain.text.json_value import JsonObject, JsonValue
+from infrastructure.models.openai_chat.payload import CALL_EXTRA
+from infrastructure.models.shared.call_ids import CallIds
+from infrastructure.models.shared.json_fields import (
+    WrongKindError,
+    call_count,
+    call_object,
+    call_text,
+    parsed_arguments,
+    whole,
+)
+
+_EXTRA_FIELDS = ("extra_content",)  # Gemini's signatures of thoughts, without which it refuses the next request
+_LEGACY_INDEX = -1
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A piece of a call, as far as it says anything."""
+
+    index: int | None
+    native_id: str
+    name: str
+    arguments: str
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call while it arrives. `id` is "" until the call was told of."""
+
+    position: int
+    native_index: int | None
+    native_id: str = ""
+    id: str = ""
+    name: str = ""
+    pieces: list[str] = field(default_factory=list)
+    extra: dict[str, JsonValue] = field(default_factory=dict)
+
+    @property
+    def arguments(self) -> str:
+        return "".join(self.pieces)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the arguments that have come are an object: more of them would belong to another call."""
+        text = self.arguments.rstrip()
+        return text.endswith("}") and parsed_arguments(text)[1] is None
+
+
+class ChatCalls:
+    """Collects calls from their pieces and tells of them.
+
+    A call is told of as soon as its name and its id are known. Where no id ever comes, one is made when the
+    answer is whole.
+    """
+
+    def __init__(self, on_event: OnStreamEvent) -> None:
+        self._on_event = on_event
+        self._calls: list[_Call] = []
+        self._ids = CallIds()
+        self._strays: set[int | None] = set()
+        self.are_mixed = False
+        """Whether pieces that were taken for those of one call turned out to be another's."""
+
+    def __bool__(self) -> bool:
+        return bool(self._calls)
+
+    @property
+    def has_nameless(self) -> bool:
+        """Whether a call's name never came."""
+        return any(not call.name for call in self._calls)
+
+    def take(self, source: JsonObject) -> None:
+        """Take one piece of one call. Raises WrongKindError."""
+        self._take(source, call_count(source, "index"))
+
+    def take_legacy(self, function: JsonObject) -> None:
+        """Take a piece of the one call of the API's first form; some servers tell a call in both forms."""
+        if all(call.native_index == _LEGACY_INDEX for call in self._calls):
+            self._take({"function": function}, _LEGACY_INDEX)
+
+    def _take(self, source: JsonObject, index: int | None) -> None:
+        function = call_object(source, "function")
+        piece = _Piece(
+            index=index,
+            native_id=call_text(source, "id"),
+            name=call_text(function, "name"),
+            arguments=_arguments_text(function.get("arguments")),
+        )
+        call = self._call_of(piece)
+        if _repeats(piece, call):
+            return
+        call.native_id = call.native_id or piece.native_id
+        call.name = call.name or piece.name
+        call.extra.update((key, source[key]) for key in _EXTRA_FIELDS if source.get(key) is not None)
+        if piece.arguments:
+            call.pieces.append(piece.arguments)
+        if call.id:
+            if piece.arguments:
+                self._on_event(ToolCallDelta(index=call.position, arguments_delta=whole(piece.arguments)))
+        elif call.name and call.native_id:
+            self._announce(call)
+
+    def finish(self) -> tuple[ToolUseBlock, ...]:
+        """The calls in the order in which they began; tells of those that waited for an id."""
+        for call in self._calls:
+            if not call.id:
+                self._announce(call)
+        return tuple(_block(call) for call in self._calls)
+
+    def extras(self) -> Iterator[JsonObject]:
+        """What a provider added to its calls and wants back with them."""
+        for call in self._calls:
+            if call.extra:
+                yield {"type": CALL_EXTRA, "id": call.id, "fields": call.extra}
+
+    def _call_of(self, piece: _Piece) -> _Call:
+        known = self._known(piece)
+        if known is not None and not _begins_anew(piece, known):
+            if piece.index not in (None, known.native_index):
+                self._strays.add(piece.index)
+            return known
+        self.are_mixed = self.are_mixed or piece.index in self._strays
+        call = _Call(position=len(self._calls), native_index=piece.index)
+        self._calls.append(call)
+        return call
+
+    def _known(self, piece: _Piece) -> _Call | None:
+        """The call that a piece seems to belong to: by its number, its id, or its place in the stream."""
+        numbered = [c for c in self._calls if piece.index is not None and c.native_index == piece.index]
+        named = [c for c in numbered or self._calls if piece.native_id and c.native_id == piece.native_id]
+        if numbered:
+            return (named or numbered)[-1]
+        if piece.name and piece.index is not None:
+            return None
+        if named:
+            return named[-1]
+        last = self._calls[-1] if self._calls else None
+        if last is None or not piece.name:
+            return last  # some servers number the pieces of one call 0, 1, 2, …
+        return last if not piece.native_id and last.name == piece.name and _is_begun(last) else None
+
+    def _announce(self, call: _Call) -> None:
+        call.id = self._ids.claim(call.native_id)
+        early = whole(call.arguments)
+        self._on_event(ToolCallDelta(index=call.position, id=call.id, name=call.name, arguments_delta=early))
+
+
+def _begins_anew(piece: _Piece, known: _Call) -> bool:
+    """Whether a piece that carries a known number begins another call: some servers number every call 0.
+
+    A new id alone means nothing, as some servers give every piece a new one.
+    """
+    is_other = bool(piece.native_id and known.native_id and piece.native_id != known.native_id)
+    if piece.name and known.name and is_other:
+        return True
+    is_same = bool(piece.native_id) and piece.native_id == known.native_id
+    return bool((piece.name or is_other) and piece.arguments.strip() and not is_same and known.is_whole)
+
+
+def _repeats(piece: _Piece, known: _Call) -> bool:
+    """Whether a piece says once more all that is known of its call."""
+    is_same = bool(piece.name and piece.native_id) and piece.native_id == known.native_id
+    return is_same and known.is_whole and piece.arguments == known.arguments
+
+
+def _is_begun(call: _Call) -> bool:
+    return bool(call.pieces) and not call.is_whole
+
+
+def _arguments_text(arguments: JsonValue) -> str:
+    """The arguments as text; some servers send the object itself."""
+    if arguments is None or isinstance(arguments, str):
+        return arguments or ""
+    if isinstance(arguments, Mapping):
+        return json.dumps(arguments)
+    raise WrongKindError('"arguments" must be a string or an object')
+
+
+def _block(call: _Call) -> ToolUseBlock:
+    arguments, problem = parsed_arguments(call.arguments)
+    return ToolUseBlock(id=call.id, name=call.name, input=arguments, parse_error=problem)

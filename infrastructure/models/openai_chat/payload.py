@@ -1,0 +1,161 @@
+"""A request in the form of OpenAI Chat Completions, from the neutral conversation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import assert_never
+
+from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from domain.conversation.response import ContentBlock, LlmResponse, OpaqueBlock, ReasoningBlock, ToolUseBlock
+from domain.text.json_value import JsonObject, JsonValue
+from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.json_fields import object_of, text_of, whole
+from infrastructure.models.shared.rendered_history import RenderedHistory
+from infrastructure.models.shared.sent_calls import SentIds, sent_name, sent_output, sent_prompt
+from infrastructure.models.shared.sent_images import data_url, images_of
+
+CALL_EXTRA = "call_extra"
+"""Marks an opaque block that carries what a provider added to a call, to go back with that call."""
+
+
+def chat_payload(
+    request: WireRequest,
+    *,
+    history: RenderedHistory[JsonObject],
+    max_tokens: int | None,
+    max_tokens_field: str,
+    fills_reasoning: bool = False,
+) -> dict[str, JsonValue]:
+    """The body of a request, with its `chat_history`.
+
+    `fills_reasoning` gives answers that come without reasoning a blank one.
+    """
+    messages = [*_instructions(request), *history.of(request)]
+    payload: dict[str, JsonValue] = {
+        "model": request.model,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "messages": [_filled(message) if fills_reasoning else message for message in messages],
+    }
+    if max_tokens is not None:
+        payload[max_tokens_field] = max_tokens
+    if request.tools:
+        payload["tools"] = [_tool(schema) for schema in request.tools]
+        payload["tool_choice"] = _tool_choice(request)
+    return payload
+
+
+def _tool(schema: JsonObject) -> JsonObject:
+    function: JsonObject = {
+        "name": schema["name"],
+        "description": schema["description"],
+        "parameters": schema["input_schema"],
+    }
+    return {"type": "function", "function": function}
+
+
+def _tool_choice(request: WireRequest) -> JsonValue:
+    match request.tool_choice:
+        case "auto" | "none" as choice:
+            return choice
+        case ("tool", name):
+            return {"type": "function", "function": {"name": name}}
+        case never:
+            assert_never(never)
+
+
+def _instructions(request: WireRequest) -> Iterator[JsonObject]:
+    if request.system.strip():
+        yield {"role": "system", "content": whole(request.system)}
+
+
+def chat_history(provider: str) -> RenderedHistory[JsonObject]:
+    """Conversations as this provider is sent them, without reasoning and opaque blocks of others."""
+    return RenderedHistory(lambda: _Messages(provider))
+
+
+class _Messages:
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+        self._ids = SentIds(anew=False)
+        self._after_results = False
+
+    def __call__(self, message: Message, request: WireRequest) -> Iterator[JsonObject]:
+        match message:
+            case UserMessage():
+                self._after_results = False
+                yield {"role": "user", "content": _said(message, request)}
+            case AssistantMessage():
+                yield from _answer(
+                    message.response, self._provider, self._ids, after_results=self._after_results
+                )
+            case ToolResults():
+                self._after_results = True
+                for result in message.results:
+                    yield {
+                        "role": "tool",
+                        "tool_call_id": self._ids.of_result(result.tool_use_id),
+                        "content": sent_output(result.output),
+                    }
+            case _:
+                assert_never(message)
+
+
+def _said(message: UserMessage, request: WireRequest) -> JsonValue:
+    """A text alone stays one: servers without images know nothing else."""
+    text = sent_prompt(message.text)
+    images: list[JsonValue] = [
+        {"type": "image_url", "image_url": {"url": data_url(image, encoded)}}
+        for image, encoded in images_of(message, request)
+    ]
+    return [*images, {"type": "text", "text": text}] if images else text
+
+
+def _answer(response: LlmResponse, provider: str, ids: SentIds, *, after_results: bool) -> Iterator[JsonObject]:
+    said = response.text_content()
+    text = whole(said) if said.strip() else ""
+    calls = [block for block in response.content if isinstance(block, ToolUseBlock)]
+    # Reasoning goes back where tools were called and where their results were answered: there some servers
+    # refuse to go on without it, and elsewhere others refuse to have it.
+    reasoning = _reasoning(response.content, provider) if calls or after_results else {}
+    if not calls:
+        if text:
+            yield {"role": "assistant", "content": text, **reasoning}
+        return
+    yield {
+        "role": "assistant",
+        "content": text or None,
+        **reasoning,
+        "tool_calls": [_call(block, response.content, provider, ids) for block in calls],
+    }
+
+
+def _filled(message: JsonObject) -> JsonObject:
+    # an empty text would be as good as none
+    return {"reasoning_content": " ", **message} if message["role"] == "assistant" else message
+
+
+def _reasoning(content: tuple[ContentBlock, ...], provider: str) -> dict[str, JsonValue]:
+    return {
+        key: value
+        for block in content
+        if isinstance(block, ReasoningBlock) and block.provider == provider
+        for key, value in block.payload.items()
+    }
+
+
+def _call(call: ToolUseBlock, content: tuple[ContentBlock, ...], provider: str, ids: SentIds) -> JsonObject:
+    added = next(
+        (
+            object_of(block.payload, "fields")
+            for block in content
+            if isinstance(block, OpaqueBlock)
+            and block.provider == provider
+            and text_of(block.payload, "type") == CALL_EXTRA
+            and text_of(block.payload, "id") == call.id
+        ),
+        {},
+    )
+    function = {"name": sent_name(call.name), "arguments": json.dumps(call.input, ensure_ascii=False)}
+    return {"id": ids.of_call(call.id), "type": "function", "function": function, **added}

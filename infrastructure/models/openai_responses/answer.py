@@ -1,0 +1,216 @@
+"""An answer of OpenAI Responses, built up from the events of its stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from application.ports import OnStreamEvent
+from domain.conversation.response import LlmResponse, ToolUseBlock
+from domain.conversation.stream import Delta, ReasoningDelta, ToolCallDelta
+from domain.errors import ProviderError
+from domain.text.json_value import JsonObject
+from infrastructure.models.openai_responses.arrivals import Arrivals, ArrivingItem
+from infrastructure.models.openai_responses.endings import response_stop, response_usage
+from infrastructure.models.openai_responses.items import (
+    PARAGRAPH,
+    arguments_text,
+    is_cut_off_call,
+    item_blocks,
+    message_text,
+    reasoning_text,
+)
+from infrastructure.models.shared.call_ids import CallIds
+from infrastructure.models.shared.failures import Failures
+from infrastructure.models.shared.json_fields import call_text, count_of, object_of, objects_of, text_of, whole
+
+_ENDS = {
+    "response.completed": "completed",
+    "response.done": "completed",  # OpenRouter's word for it
+    "response.incomplete": "incomplete",
+    "response.failed": "failed",
+    "response.cancelled": "cancelled",
+}
+
+
+class ResponsesAnswer:
+    """Takes the events of one stream in order and tells `on_event` what can be shown."""
+
+    def __init__(self, provider: str, on_event: OnStreamEvent, failures: Failures) -> None:
+        self._provider = provider
+        self._on_event = on_event
+        self._failures = failures
+        self._items = Arrivals()
+        self._ids = CallIds()
+        self._calls = 0
+        self._id = ""
+        self._status = ""
+        self._final: JsonObject = {}
+        self.complete = False
+
+    @property
+    def started(self) -> bool:
+        """Whether anything of the answer is here; the server's saying that it works on it is not."""
+        return len(self._items) > 0
+
+    def take(self, name: str, event: JsonObject) -> None:
+        """Take one event. Raises ProviderError for one that reports an error."""
+        kind = text_of(event, "type") or name
+        is_bare_error = event.get("error") or (not kind and text_of(event, "message"))
+        if kind in ("error", "response.error") or (is_bare_error and not kind.startswith("response.")):
+            raise self._failures.reported(event.get("error") or event, started=self.started)
+        if kind == "response.created":
+            self._begin(text_of(object_of(event, "response"), "id"))
+            return
+        if kind in _ENDS:
+            self._close(object_of(event, "response"), _ENDS[kind])
+            return
+        self._take_piece(kind, event)
+
+    def end(self) -> None:
+        """Take note of the mark `[DONE]`, which some servers send after the last event."""
+
+    def events_of(self, body: JsonObject) -> Iterable[JsonObject]:
+        """An answer that came in one piece, as the event that ends a stream; none without a list of items."""
+        is_answer = isinstance(body.get("output"), list) or text_of(body, "status") == "failed"
+        return [{"type": "response.completed", "response": body}] if is_answer else []
+
+    def response(self) -> LlmResponse:
+        """The whole answer. Raises ProviderError when the stream ended before it was whole."""
+        if not self.complete:
+            raise self._broken("the stream ended before the answer was complete")
+        forms = [(item.call_id, item.whole or self._cut_off(item)) for item in self._items]
+        if not all(text_of(form, "type") for _, form in forms):
+            raise self._broken("an item does not say of what kind it is")
+        content = tuple(
+            block
+            for call_id, form in forms
+            for block in item_blocks(form, provider=self._provider, call_id=call_id)
+        )
+        if self._status == "completed" and any(map(is_cut_off_call, (form for _, form in forms))):
+            raise self._broken("a call was cut off")
+        stop = response_stop(self._status, self._final, [form for _, form in forms])
+        if any(isinstance(block, ToolUseBlock) and not block.name for block in content):
+            raise self._broken("a call without the name of a tool")
+        return LlmResponse(
+            content=content,
+            stop_reason=stop,
+            model=text_of(self._final, "model"),
+            usage=response_usage(object_of(self._final, "usage")),
+        )
+
+    def _begin(self, native_id: str) -> None:
+        if self._id and native_id and native_id != self._id:
+            raise self._broken("two answers came in one stream")
+        self._id = native_id
+
+    def _take_piece(self, kind: str, event: JsonObject) -> None:
+        delta = text_of(event, "delta")
+        match kind:
+            case "response.output_item.added":
+                self._name_call(self._items.added(event, object_of(event, "item")))
+            case "response.output_item.done":
+                form = object_of(event, "item")
+                self._finish(self._items.done(event, form), form)
+            case "response.output_text.delta" | "response.refusal.delta":
+                self._say(self._items.of_piece(event, "message"), delta, _part(event))
+            case "response.output_text.done" | "response.refusal.done":
+                item = self._items.of_piece(event, "message")
+                said = text_of(event, "text") or text_of(event, "refusal")
+                self._say(item, item.rest_of(said, _part(event)), _part(event))
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                self._think(self._items.of_piece(event, "reasoning"), delta, _part(event))
+            case "response.reasoning_summary_part.added":
+                self._items.of_piece(event, "reasoning").part_ended = True
+            case "response.function_call_arguments.delta":
+                self._argue(self._items.of_piece(event, "function_call"), call_text(event, "delta"))
+            case "response.function_call_arguments.done":
+                item = self._items.of_piece(event, "function_call")
+                self._settle(item, call_text(event, "arguments"))
+                item.has_all_arguments = True
+            case _:
+                return  # repetitions of what deltas said, and the progress of tools that the provider runs
+
+    def _name_call(self, item: ArrivingItem) -> None:
+        if item.call_id or item.kind != "function_call" or not text_of(item.first, "name"):
+            return
+        item.call_id = self._ids.claim(text_of(item.first, "call_id") or text_of(item.first, "id"))
+        item.call_index, self._calls = self._calls, self._calls + 1
+        early = whole(item.told)
+        name = text_of(item.first, "name")
+        self._on_event(ToolCallDelta(index=item.call_index, id=item.call_id, name=name, arguments_delta=early))
+
+    def _say(self, item: ArrivingItem, text: str, part: int = 0) -> None:
+        if text:
+            item.add(text, part)
+            self._on_event(Delta(whole(text)))
+
+    def _think(self, item: ArrivingItem, text: str, part: int = 0) -> None:
+        if text:
+            if item.pieces and (item.part_ended or part not in item.parts):
+                text = PARAGRAPH + text
+            item.part_ended = False
+            item.add(text, part)
+            self._on_event(ReasoningDelta(whole(text)))
+
+    def _argue(self, item: ArrivingItem, text: str) -> None:
+        if text:
+            item.add(text, 0)
+            if item.call_id:
+                self._on_event(ToolCallDelta(index=item.call_index, arguments_delta=whole(text)))
+
+    def _settle(self, item: ArrivingItem, arguments: str) -> None:
+        """Take all arguments of a call, and tell what no delta had told of them."""
+        if item.contradicts(arguments):
+            raise self._broken("a call ended with other arguments than it began with")
+        self._argue(item, item.rest_of(arguments))
+
+    def _finish(self, item: ArrivingItem, form: JsonObject) -> None:
+        """Take an item's last form, and tell what no delta had told of it."""
+        self._name_call(item)
+        if item.call_id and any(text_of(form, key) != text_of(item.first, key) for key in ("call_id", "name")):
+            raise self._broken("a call began as another than it ended")
+        if item.whole is not None:
+            return
+        match text_of(form, "type"):
+            case "message":
+                self._say(item, item.rest_of(message_text(form)), len(item.parts))
+            case "reasoning":
+                self._think(item, item.rest_of(reasoning_text(form)), max(item.parts, default=0))
+            case "function_call":
+                arguments = arguments_text(form)
+                self._settle(item, arguments)
+                form = {**form, "arguments": arguments if arguments.strip() else item.told}
+        item.whole = form or None
+
+    def _close(self, final: JsonObject, word: str) -> None:
+        """Take the end of the stream, whose list of items fills in for any that no event brought whole."""
+        self._final = final
+        self._status = text_of(final, "status") or word
+        if self._status == "failed":
+            raise self._failures.reported(final.get("error") or {}, started=self.started)
+        self.complete = True
+        for item, form in self._items.lacking(objects_of(final, "output")):
+            self._finish(item, form)
+
+    def _cut_off(self, item: ArrivingItem) -> JsonObject:
+        """An item that never became whole, as far as it came: a call only where nothing can be missing."""
+        match item.kind:
+            case "message":
+                return {"type": "message", "content": [{"type": "output_text", "text": item.told}]}
+            case "function_call":
+                if self._status == "completed" and not item.has_all_arguments:
+                    raise self._broken("the stream ended before all of the answer had arrived")
+                return {**item.first, "arguments": item.told}
+            case "reasoning" if item.pieces:
+                return {**item.first, "summary": [{"type": "summary_text", "text": item.told}]}
+            case _:
+                return item.first
+
+    def _broken(self, what: str) -> ProviderError:
+        return self._failures.damaged(what, started=self.started)
+
+
+def _part(event: JsonObject) -> int:
+    """The number of the part of an item to which a piece belongs."""
+    number = count_of(event, "summary_index")
+    return number if number is not None else count_of(event, "content_index") or 0

@@ -1,0 +1,159 @@
+"""A request in the form of OpenAI Responses, from the neutral conversation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import assert_never
+
+from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
+from domain.text.json_value import JsonObject, JsonValue
+from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.json_fields import text_of, whole
+from infrastructure.models.shared.rendered_history import RenderedHistory
+from infrastructure.models.shared.sent_calls import SentIds, sent_name, sent_output, sent_prompt
+from infrastructure.models.shared.sent_images import data_url, images_of
+
+MESSAGE_PHASE = "message_phase"
+"""Marks an opaque block that tells of the text after it whether it was commentary or the final answer.
+
+OpenAI wants that back with the text, and its newer models do worse without."""
+
+
+def responses_payload(
+    request: WireRequest,
+    *,
+    history: RenderedHistory[JsonObject],
+    max_tokens: int | None,
+    wants_reasoning: bool,
+) -> dict[str, JsonValue]:
+    """The body of a request, with its `responses_history`.
+
+    `wants_reasoning` asks for reasoning in the encrypted form in which it can go back: nothing is stored.
+    """
+    payload: dict[str, JsonValue] = {
+        "model": request.model,
+        "stream": True,
+        "store": False,
+        "input": history.of(request),
+    }
+    if request.system.strip():
+        payload["instructions"] = whole(request.system)
+    if wants_reasoning:
+        payload["include"] = ["reasoning.encrypted_content"]
+    if max_tokens is not None:
+        payload["max_output_tokens"] = max_tokens
+    if request.tools:
+        payload["tools"] = [_tool(schema) for schema in request.tools]
+        payload["tool_choice"] = _tool_choice(request)
+    return payload
+
+
+def _tool(schema: JsonObject) -> JsonObject:
+    return {
+        "type": "function",
+        "name": schema["name"],
+        "description": schema["description"],
+        "parameters": schema["input_schema"],
+        "strict": False,
+    }
+
+
+def _tool_choice(request: WireRequest) -> JsonValue:
+    match request.tool_choice:
+        case "auto" | "none" as choice:
+            return choice
+        case ("tool", name):
+            return {"type": "function", "name": name}
+        case never:
+            assert_never(never)
+
+
+def responses_history(provider: str) -> RenderedHistory[JsonObject]:
+    """Conversations as this provider is sent them, without reasoning and opaque blocks of others."""
+    return RenderedHistory(lambda: _Items(provider))
+
+
+class _Items:
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+        self._ids = SentIds()
+
+    def __call__(self, message: Message, request: WireRequest) -> Iterator[JsonObject]:
+        match message:
+            case UserMessage():
+                yield {"role": "user", "content": _said(message, request)}
+            case AssistantMessage():
+                yield from _acceptable(list(_answer(message.response, self._provider, self._ids)))
+            case ToolResults():
+                for result in message.results:
+                    yield {
+                        "type": "function_call_output",
+                        "call_id": self._ids.of_result(result.tool_use_id),
+                        "output": sent_output(result.output),
+                    }
+            case _:
+                assert_never(message)
+
+
+def _said(message: UserMessage, request: WireRequest) -> JsonValue:
+    text = sent_prompt(message.text)
+    images: list[JsonValue] = [
+        {"type": "input_image", "image_url": data_url(image, encoded), "detail": "auto"}
+        for image, encoded in images_of(message, request)
+    ]
+    return [*images, {"type": "input_text", "text": text}] if images else text
+
+
+def _acceptable(items: list[JsonObject]) -> list[JsonObject]:
+    """The items of an answer without what the API refuses: calls that have no result, loose reasoning."""
+    refused = open_calls(items)
+    items = [item for item in items if item not in refused]
+    while items and text_of(items[-1], "type") == "reasoning":
+        items.pop()
+    return items
+
+
+def open_calls(items: Sequence[JsonObject]) -> list[JsonObject]:
+    """The calls of tools that were never offered, for which no item brings a result and nobody can."""
+    answered = {text_of(item, "call_id") for item in items if text_of(item, "type").endswith("_output")}
+    return [
+        item
+        for item in items
+        if text_of(item, "call_id") not in ("", *answered)
+        and text_of(item, "type") != "function_call"
+        and not text_of(item, "type").endswith("_output")
+    ]
+
+
+def _answer(response: LlmResponse, provider: str, ids: SentIds) -> Iterator[JsonObject]:
+    phase: dict[str, JsonValue] = {}
+    for block in response.content:
+        match block:
+            case TextBlock():
+                if block.text.strip():
+                    yield {"role": "assistant", "content": whole(block.text), **phase}
+                phase = {}
+            case ToolUseBlock():
+                yield {
+                    "type": "function_call",
+                    "call_id": ids.of_call(block.id),
+                    "name": sent_name(block.name),
+                    "arguments": json.dumps(block.input, ensure_ascii=False),
+                }
+            case OpaqueBlock(provider=owner, payload=payload):
+                if owner == provider and text_of(payload, "type") == MESSAGE_PHASE:
+                    phase = {"phase": payload.get("phase")}
+                elif owner == provider:
+                    yield payload
+            case ReasoningBlock():
+                if block.provider == provider and _can_go_back(block.payload):
+                    yield block.payload
+            case _:
+                assert_never(block)
+
+
+def _can_go_back(item: JsonObject) -> bool:
+    """Whether an item of reasoning says anything itself: the server stored nothing it could look up."""
+    return any(item.get(key) for key in ("encrypted_content", "content", "summary"))

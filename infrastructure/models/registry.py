@@ -1,0 +1,150 @@
+"""Opens sessions with "provider/model", whichever provider that is."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, assert_never
+
+from application.ports import ContentStore, LlmSession, MessageShaper
+from domain.conversation.history import Conversation
+from domain.errors import ProviderError, ProviderErrorKind
+from infrastructure.models.shared.api_client import ProviderSettings, Wire
+from infrastructure.models.shared.provider import Backend, WireBackend
+
+if TYPE_CHECKING:
+    from infrastructure.models.clouds.endpoint import Endpoint, PublicService
+
+
+class ProviderGateway:
+    """Implements `LlmGateway` over the configured providers; each is set up once, for all sessions.
+
+    `environ` holds the keys, and `stored_key` is asked for that of a provider whose variable is not set; it
+    answers None where it has none, and raises ConfigError. `contents` keeps the images of
+    conversations. The modules of a provider are imported when it is first asked for.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, ProviderSettings],
+        *,
+        environ: Mapping[str, str] = os.environ,
+        stored_key: Callable[[str], str | None] = lambda _provider: None,
+        contents: ContentStore | None = None,
+    ) -> None:
+        self._settings = settings
+        self._environ = environ
+        self._stored_key = stored_key
+        self._contents = contents
+        self._backends: dict[str, Backend] = {}
+        self._building = threading.Lock()
+
+    def session(
+        self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None = None
+    ) -> LlmSession:
+        """A session with "provider/model". Raises ProviderError(CONFIGURATION) if that cannot be had."""
+        provider, own_name = self._split(model)
+        return self._backend(provider).session(own_name, conversation, system, shape)
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The names of the providers in the settings, in their order."""
+        return tuple(self._settings)
+
+    async def models(self, provider: str) -> tuple[str, ...]:
+        """The models that a provider lists, each as "provider/model", in its order. Raises ProviderError."""
+        return tuple(f"{provider}/{own_name}" for own_name in await self._backend(provider).models())
+
+    def warm_up(self, model: str) -> None:
+        """Load what a session with this model needs. Blocks: call it from a background thread.
+
+        A model that cannot be had is passed over in silence: whoever opens a session with it is told.
+        """
+        try:
+            self._backend(self._split(model)[0]).warm_up()
+        except ProviderError:
+            return
+
+    async def aclose(self) -> None:
+        """Close the connections of all sessions."""
+        backends, self._backends = self._backends, {}
+        for backend in backends.values():
+            await backend.aclose()
+
+    def _split(self, model: str) -> tuple[str, str]:
+        provider, _, own_name = model.partition("/")
+        if provider not in self._settings:
+            known = ", ".join(sorted(self._settings)) or "none"
+            raise _misconfigured(
+                f'model "{model}": there is no provider "{provider}"; the known ones are {known}: write '
+                f"provider/model, or declare [providers.{provider}]"
+            )
+        if not own_name:
+            raise _misconfigured(f'model "{model}" names no model; write "{provider}/" and the model\'s name')
+        return provider, own_name
+
+    def _backend(self, provider: str) -> Backend:
+        with self._building:
+            if provider not in self._backends:
+                self._backends[provider] = self._build(provider, self._settings[provider])
+            return self._backends[provider]
+
+    def _build(self, provider: str, settings: ProviderSettings) -> Backend:
+        wire: Wire
+        if settings.client:
+            from infrastructure.models.clouds.selection import check_type
+
+            check_type(provider, settings)
+        match settings.type:
+            case "anthropic":
+                from infrastructure.models.anthropic.client import ANTHROPIC, AnthropicMessages
+
+                endpoint = self._endpoint(provider, settings, ANTHROPIC)
+                wire = AnthropicMessages(endpoint, max_output_tokens=settings.max_output_tokens)
+            case "openai":
+                from infrastructure.models.openai_responses.client import OpenAiResponses
+                from infrastructure.models.openai_sdk import OPENAI
+
+                endpoint = self._endpoint(provider, settings, OPENAI)
+                wire = OpenAiResponses(endpoint, max_output_tokens=settings.max_output_tokens)
+            case "openai-chat":
+                from infrastructure.models.openai_chat.client import OpenAiChat
+                from infrastructure.models.openai_sdk import OPENAI
+
+                endpoint = self._endpoint(provider, settings, OPENAI)
+                wire = OpenAiChat(endpoint, max_output_tokens=settings.max_output_tokens)
+            case "copilot":
+                from infrastructure.models.copilot.provider import CopilotBackend
+
+                return CopilotBackend(provider, settings, self._seen_by(provider, settings), self._contents)
+            case "offline":
+                from infrastructure.models.offline import OfflineWire
+
+                wire = OfflineWire()
+            case never:
+                assert_never(never)
+        return WireBackend(wire, max_retries=settings.max_retries, contents=self._contents)
+
+    def _endpoint(self, provider: str, settings: ProviderSettings, public: PublicService) -> Endpoint:
+        environ = self._seen_by(provider, settings, public)
+        if settings.client:
+            from infrastructure.models.clouds.selection import cloud_endpoint
+
+            return cloud_endpoint(provider, settings, environ, public)
+        from infrastructure.models.clouds.endpoint import Endpoint
+
+        return Endpoint.of(provider, settings, environ, public)
+
+    def _seen_by(
+        self, provider: str, settings: ProviderSettings, public: PublicService | None = None
+    ) -> Mapping[str, str]:
+        """The environment with the provider's key from the keyring, where its variable is not set."""
+        from infrastructure.models.shared.stored_keys import WithStoredKey, key_variables
+
+        variables = key_variables(settings, public.key_env if public is not None else "")
+        return WithStoredKey(self._environ, variables, provider, self._stored_key)
+
+
+def _misconfigured(text: str) -> ProviderError:
+    return ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)

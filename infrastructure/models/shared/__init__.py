@@ -1,0 +1,1 @@
+"""What the clients of all model APIs share: requests, streams, errors, retries, listings."""

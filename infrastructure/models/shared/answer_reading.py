@@ -1,0 +1,169 @@
+"""Reading one answer off an open HTTP response."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterable
+from typing import Protocol
+
+import httpx2
+
+from domain.conversation.response import LlmResponse
+from domain.text.json_value import JsonObject
+from infrastructure.models.shared.failures import Failures
+from infrastructure.models.shared.json_fields import WrongKindError, foreign_json
+from infrastructure.models.shared.sse import EventDecoder, ServerEvent
+
+EVENT_STREAM = "text/event-stream"
+_NO_ANSWERS = ("text/html",)
+_BLANK = b" \t\r\n\xef\xbb\xbf"  # white space and the byte order mark
+_SIGNS_OF_LIFE = frozenset({"ping", "heartbeat", "keepalive", "keep-alive"})
+_LONGEST_FOREIGN_BODY = 64_000
+_LONGEST_EVENT = 32_000_000
+_LINGER_SECS = 0.1
+
+
+class Answer(Protocol):
+    """An answer that is built up from events."""
+
+    @property
+    def started(self) -> bool:
+        """Whether anything of the answer is here, so that the request must not be repeated."""
+        ...
+
+    @property
+    def complete(self) -> bool:
+        """Whether the answer has come to its end."""
+        ...
+
+    def take(self, name: str, event: JsonObject) -> None:
+        """Take one event. Raises ProviderError."""
+        ...
+
+    def end(self) -> None:
+        """Take note of the mark `[DONE]`, or of the end of an answer in one piece."""
+        ...
+
+    def events_of(self, body: JsonObject) -> Iterable[JsonObject]:
+        """The events that would have told an answer that came in one piece; none where it is no answer."""
+        ...
+
+    def response(self) -> LlmResponse:
+        """The whole answer. Raises ProviderError when it is not whole."""
+        ...
+
+
+async def read_answer(
+    body: AsyncIterator[bytes], content_type: str, answer: Answer, failures: Failures
+) -> LlmResponse:
+    """Feed a response's body to `answer` until that is complete. Raises ProviderError or httpx2.HTTPError.
+
+    Some servers do not stream, though asked to, and many name the wrong type of content: what the body
+    begins with tells a stream from an answer in one piece, which is as good.
+    """
+    kind = content_type.partition(";")[0].strip().lower()
+    opening = await _opening(body)
+    first = opening[:1]
+    if kind in _NO_ANSWERS or first == b"<":
+        raise failures.no_stream(content_type, opening + await _up_to(_LONGEST_FOREIGN_BODY, body))
+    if first in (b"{", b"["):
+        whole = opening + await _up_to(_LONGEST_EVENT, body)
+        return _answer_in_one_piece(whole, content_type, answer, failures)
+    return await _streamed_answer(opening, body, answer, failures)
+
+
+async def _streamed_answer(
+    opening: bytes, body: AsyncIterator[bytes], answer: Answer, failures: Failures
+) -> LlmResponse:
+    decoder = EventDecoder()
+    _feed(opening, decoder, answer, failures)
+    if not answer.complete:
+        async for piece in body:
+            _feed(piece, decoder, answer, failures)
+            if answer.complete:
+                break
+    if answer.complete:
+        await _read_to_the_end(body)
+    else:
+        for event in decoder.close():
+            _take(event, answer, failures)
+    return answer.response()
+
+
+def _feed(piece: bytes, decoder: EventDecoder, answer: Answer, failures: Failures) -> None:
+    for event in decoder.feed(piece):
+        _take(event, answer, failures)
+    if decoder.pending > _LONGEST_EVENT:
+        raise failures.damaged("an event of the stream is too long to be one", started=answer.started)
+
+
+def _answer_in_one_piece(body: bytes, content_type: str, answer: Answer, failures: Failures) -> LlmResponse:
+    try:
+        value = foreign_json(body)
+    except ValueError as error:
+        raise failures.damaged("the answer is not valid JSON", started=False) from error
+    events = list(answer.events_of(value)) if isinstance(value, dict) else []
+    if not events:
+        raise failures.no_stream(content_type, body)
+    for event in events:
+        _give("", event, answer, failures)
+    answer.end()
+    return answer.response()
+
+
+def _take(event: ServerEvent, answer: Answer, failures: Failures) -> None:
+    data = event.data.strip()
+    if answer.complete or not data or event.name in _SIGNS_OF_LIFE:
+        return
+    if data.startswith("[DONE]"):
+        answer.end()
+        return
+    try:
+        value = foreign_json(data)
+    except ValueError as error:
+        if event.name == "error":
+            raise failures.reported(data, started=answer.started) from error
+        raise failures.damaged("an event of the stream is not valid JSON", started=answer.started) from error
+    if isinstance(value, str) and event.name == "error":
+        raise failures.reported(value, started=answer.started)
+    if not isinstance(value, dict):
+        raise failures.damaged("an event of the stream is not a JSON object", started=answer.started)
+    _give(event.name, value, answer, failures)
+
+
+def _give(name: str, event: JsonObject, answer: Answer, failures: Failures) -> None:
+    try:
+        answer.take(name, event)
+    except WrongKindError as error:
+        what = f"an event of the stream is malformed: {error}"
+        raise failures.damaged(what, started=answer.started) from error
+
+
+async def _opening(body: AsyncIterator[bytes]) -> bytes:
+    """The first piece of the body that says anything, from where it does; "" where none does."""
+    async for piece in body:
+        if said := piece.lstrip(_BLANK):
+            return said
+    return b""
+
+
+async def _read_to_the_end(body: AsyncIterator[bytes]) -> None:
+    """Read what is left, so that the connection can be used again; a server that keeps it open is left alone.
+
+    The answer is whole by now: whatever the connection still does cannot spoil it.
+    """
+    with contextlib.suppress(httpx2.HTTPError, TimeoutError):
+        async with asyncio.timeout(_LINGER_SECS):
+            async for _ in body:
+                continue
+
+
+async def _up_to(most: int, body: AsyncIterator[bytes]) -> bytes:
+    """The body, or its beginning where it is longer than `most` bytes."""
+    read = bytearray()
+    async for piece in body:
+        read += piece
+        if len(read) > most:
+            break
+    return bytes(read)

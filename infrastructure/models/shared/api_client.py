@@ -1,0 +1,101 @@
+"""The boundary between the session, which keeps the conversation, and one provider's way of speaking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+
+from application.ports import OnStreamEvent, ToolChoice
+from domain.conversation.history import Message
+from domain.conversation.image import ImageLimits
+from domain.conversation.response import LlmResponse
+from domain.text.json_value import JsonObject
+
+ProviderType: TypeAlias = Literal["anthropic", "openai", "openai-chat", "copilot", "offline"]
+CloudClient: TypeAlias = Literal["", "bedrock", "vertex", "azure"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireRequest:
+    """One request: the whole conversation, and what is offered with it.
+
+    `model` is the provider's own name of the model; `tools` are neutral schemas
+    {name, description, input_schema}. `images` are the contents of its images in base64, by their hash.
+    """
+
+    model: str
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[JsonObject, ...]
+    tool_choice: ToolChoice
+    images: Mapping[str, str] = field(default_factory=dict)
+
+
+class Wire(Protocol):
+    """Sends one request to one provider. Keeps no conversation and retries nothing."""
+
+    @property
+    def provider(self) -> str:
+        """The name of the provider in the settings: the owner of reasoning and opaque blocks."""
+        ...
+
+    async def exchange(self, request: WireRequest, on_event: OnStreamEvent) -> LlmResponse:
+        """Send, tell what arrives as Delta, ReasoningDelta and ToolCallDelta, and answer with the whole.
+
+        Raises ProviderError. Cancelled, it closes the connection.
+        """
+        ...
+
+    async def models(self) -> tuple[str, ...]:
+        """The provider's own names of the models it offers, in its order. Raises ProviderError."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connections. Nothing may be sent afterwards."""
+        ...
+
+
+@runtime_checkable
+class WarmWire(Wire, Protocol):
+    """A wire that is slow to get going the first time."""
+
+    def warm_up(self) -> None:
+        """Load what the first request needs. Blocks; may be called from any thread. Raises ProviderError."""
+        ...
+
+
+@runtime_checkable
+class SeeingWire(Wire, Protocol):
+    """A wire that can carry images. Over any other, a message brings only their names."""
+
+    @property
+    def image_limits(self) -> ImageLimits:
+        """What the provider takes, as it documents it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderSettings:
+    """How one provider is reached.
+
+    `timeout_secs` bounds the silence between two pieces of an answer, not the whole answer;
+    `max_output_tokens` of None means 16384 for `anthropic`, which demands a bound, and the server's own
+    bound elsewhere. `api_key_env` names the environment variable of the key; "" says that the server wants
+    none. None means the same for a server of your own, and ANTHROPIC_API_KEY or OPENAI_API_KEY for the public
+    ones. `client`, `region`, `project` and `api_version` say which cloud serves it, where that is one;
+    `program` is the GitHub Copilot CLI.
+    """
+
+    type: ProviderType
+    client: CloudClient = ""
+    region: str | None = None
+    project: str | None = None
+    api_version: str | None = None
+    program: str | None = None
+    base_url: str | None = None
+    api_key_env: str | None = None
+    timeout_secs: float = 120.0
+    max_retries: int = 2
+    max_output_tokens: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,177 @@
+"""What providers say in the bodies of their errors."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
+
+from domain.text.json_value import JsonObject, JsonValue
+from infrastructure.models.shared.json_fields import count_of, object_of, text_of
+
+_LONGEST_DETAIL = 300
+_LONGEST_SEARCHED = 4_000
+_STATUS_OF_TYPE: Mapping[str, int] = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "api_error": 500,
+    "server_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+    # codes, where an error has no better type; the request is at fault and stays so
+    "context_length_exceeded": 400,
+    "exceed_context_size_error": 400,
+    "invalid_prompt": 400,
+    "content_filter": 400,
+    "invalid_api_key": 401,
+    "model_not_found": 404,
+    "insufficient_quota": 429,
+    "too_many_requests": 429,
+    "engine_overloaded_error": 529,
+    # what Amazon reports inside a stream
+    "validationException": 400,
+    "throttlingException": 429,
+    "internalServerException": 500,
+    "modelStreamErrorException": 500,
+    "serviceUnavailableException": 503,
+    "modelTimeoutException": 504,
+}
+# Amazon says 403 to whom it does not know and to who may not, which have different remedies
+_UNKNOWN_TO_AMAZON = frozenset(
+    {
+        "ExpiredTokenException",
+        "IncompleteSignatureException",
+        "InvalidClientTokenId",
+        "InvalidSignatureException",
+        "MissingAuthenticationTokenException",
+        "UnrecognizedClientException",
+    }
+)
+_STATUS_OF_MINIMAX: Mapping[int, int] = {
+    1002: 429,
+    1004: 401,
+    1008: 402,
+    1026: 400,  # the prompt is not proper
+    1027: 400,  # the answer is not
+    1039: 429,
+    2013: 400,
+    2049: 401,
+}
+_TOO_LONG_CODES = frozenset(
+    {
+        "context_length_exceeded",  # OpenAI, Azure and many after them
+        "exceed_context_size_error",  # llama.cpp
+        "request_too_large",  # Anthropic, where the whole request is
+        "model_max_prompt_tokens_exceeded",  # GitHub Copilot
+    }
+)
+# How it is said where there is no such code, by Anthropic (in two ways), Bedrock, OpenAI (in two), vLLM, xAI,
+# llama.cpp, LM Studio, Google, Groq, Moonshot, MiniMax, Ollama and GitHub Copilot.
+_TOO_LONG = re.compile(
+    r"prompt is too long|exceed context limit|input is too long|maximum context length"
+    r"|exceeds the context window|context[ _]length[ _]exceeded|maximum prompt length"
+    r"|exceeds? .{0,30}context (size|length)"
+    r"|greater than the context length|input token count.{0,40}exceeds|reduce the length of the messages"
+    r"|exceeded model token limit|context window exceeds|exceeded max context|prompt token count.{0,40}exceeds",
+    re.IGNORECASE,
+)
+# Refusals that are about who asks, about what for, or about how often, whatever else their words mention.
+_NOT_OF_LENGTH = frozenset({401, 402, 403, 404, 408, 429, 503, 504, 529})
+_FINAL_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+
+
+def one_line(text: str) -> str:
+    """Foreign text made fit for a sentence: one line, shortened, control characters written out."""
+    flat = " ".join(text.split())
+    short = flat if len(flat) <= _LONGEST_DETAIL else flat[: _LONGEST_DETAIL - 1] + "…"
+    return "".join(_written_out(char) for char in short)
+
+
+def _written_out(char: str) -> str:
+    return f"\\u{ord(char):04x}" if unicodedata.category(char)[0] == "C" else char
+
+
+def is_final(error: JsonObject) -> bool:
+    """Whether waiting cannot help: the account is empty, not the minute's allowance."""
+    return text_of(error, "code") in _FINAL_CODES or text_of(error, "type") in _FINAL_CODES
+
+
+def is_too_long(error: JsonObject, status: int | None, text: str = "") -> bool:
+    """Whether a request was refused because it is longer than the model, or the server, takes.
+
+    `text` is the body of the answer where that holds no error that can be taken apart.
+    """
+    if {text_of(error, "code"), text_of(error, "type")} & _TOO_LONG_CODES:
+        return True
+    upstream = text_of(object_of(error, "metadata"), "raw")
+    words = (text_of(error, "message"), text_of(error, "detail"), upstream, "" if error else text)
+    return speaks_of_length(status, " ".join(words))
+
+
+def speaks_of_length(status: int | None, text: str) -> bool:
+    """Whether the words of a refusal are about the length of the request."""
+    return status not in _NOT_OF_LENGTH and _TOO_LONG.search(text[:_LONGEST_SEARCHED]) is not None
+
+
+def status_in(error: JsonObject) -> int | None:
+    """The HTTP status that an error inside a stream stands for, or None."""
+    for key in ("status_code", "code", "status"):
+        number = count_of(error, key)
+        if number is not None and 400 <= number <= 599:
+            return number
+    return _STATUS_OF_TYPE.get(text_of(error, "type"), _STATUS_OF_TYPE.get(text_of(error, "code")))
+
+
+def is_stranger_to_amazon(error_type: str) -> bool:
+    """Whether Amazon's header `x-amzn-errortype` says that it does not know who asks."""
+    return error_type.partition(":")[0] in _UNKNOWN_TO_AMAZON
+
+
+def speaks_of_model(error: JsonObject, text: str) -> bool:
+    """Whether what was not found is the model, and not the address, as far as the answer tells."""
+    code = text_of(error, "code").lower()
+    words = (text_of(error, "message") or text_of(error, "detail") or text).lower()
+    return any(word in where for word in ("model", "deployment") for where in (code, words))
+
+
+def error_in(body: bytes) -> JsonObject:
+    """The part of a JSON body that describes an error; empty where there is none."""
+    try:
+        value: JsonValue = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    if isinstance(value, list) and value:
+        value = value[0]
+    if not isinstance(value, Mapping):
+        return {}
+    inner = value.get("error") or minimax_error(value) or None
+    if isinstance(inner, Mapping):
+        return inner
+    if isinstance(inner, str):
+        return {"message": inner}
+    if said := text_of(value, "Message"):  # Amazon's gateway, in front of Bedrock
+        return {"message": said}
+    return value if text_of(value, "message") or text_of(value, "detail") else {}
+
+
+def minimax_error(answer: JsonObject) -> JsonObject:
+    """The error that MiniMax reports beside an empty answer, with success as the HTTP status; or nothing."""
+    said = object_of(answer, "base_resp")
+    code = count_of(said, "status_code")
+    if not code:
+        return {}
+    message = f"{text_of(said, 'status_msg') or 'it gave no reason'} ({code})"
+    return {"message": message, "status": _STATUS_OF_MINIMAX.get(code, 500)}
+
+
+def plain_text(body: bytes) -> str:
+    """A body that is no JSON, as far as it is fit to be shown."""
+    text = body[:4000].decode("utf-8", "replace").strip()
+    return "an HTML page" if text.startswith("<") else text

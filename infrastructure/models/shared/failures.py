@@ -1,0 +1,255 @@
+"""What can go wrong with a provider, each in one sentence and one ProviderError."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import httpx2
+
+from domain.errors import ProviderError, ProviderErrorKind
+from domain.text.json_value import JsonObject, JsonValue
+from infrastructure.models.shared.error_bodies import (
+    error_in,
+    is_final,
+    is_stranger_to_amazon,
+    is_too_long,
+    one_line,
+    plain_text,
+    speaks_of_model,
+    status_in,
+)
+from infrastructure.models.shared.json_fields import object_of, text_of
+from infrastructure.models.shared.proxies import Proxy, proxy_for
+from infrastructure.models.shared.retry import retry_after_of
+
+_Kind = ProviderErrorKind
+_KINDS: Mapping[int, _Kind] = {
+    401: _Kind.AUTHENTICATION,
+    402: _Kind.PERMISSION,
+    403: _Kind.PERMISSION,
+    404: _Kind.NOT_FOUND,
+    408: _Kind.TIMEOUT,
+    409: _Kind.SERVER,
+    413: _Kind.TOO_LONG,
+    429: _Kind.RATE_LIMIT,
+    503: _Kind.OVERLOADED,
+    504: _Kind.TIMEOUT,
+    529: _Kind.OVERLOADED,
+}
+_SAYS: Mapping[_Kind, str] = {
+    _Kind.CONFIGURATION: "cannot be asked this way",
+    _Kind.CONNECTION: "could not be reached",
+    _Kind.TIMEOUT: "did not answer in time",
+    _Kind.AUTHENTICATION: "refused the key",
+    _Kind.PERMISSION: "does not permit the request",
+    _Kind.NOT_FOUND: "does not know the model or the address",
+    _Kind.BAD_REQUEST: "refused the request",
+    _Kind.TOO_LONG: "refused the request as too long",
+    _Kind.RATE_LIMIT: "rate limited the request",
+    _Kind.OVERLOADED: "is overloaded",
+    _Kind.SERVER: "failed on its side",
+    _Kind.DAMAGED_STREAM: "sent a damaged answer",
+}
+_PROXY_WANTS_TO_KNOW = 407
+_NO_SUCH_PATH = (404, 405)
+# what no other authority would mend: the certificate is not yet valid, is no longer, or is another host's
+_OWN_FAULTS = frozenset({9, 10, 62, 64})
+_RETRYABLE = frozenset({_Kind.TIMEOUT, _Kind.RATE_LIMIT, _Kind.OVERLOADED, _Kind.SERVER})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failures:
+    """Words the failures of one provider. `secret` is the key, which never appears in a sentence.
+
+    `sign_in` is what to do where no key but a cloud's own credentials were refused; `other_api` what to do
+    where the server does not know the address that is asked.
+    """
+
+    provider: str
+    address: str
+    key_env: str | None
+    secret: str
+    timeout_secs: float
+    sign_in: str = ""
+    other_api: str = ""
+
+    def refused(self, response: httpx2.Response) -> ProviderError:
+        """An HTTP status other than success. The body must have been read."""
+        status = response.status_code
+        if status == _PROXY_WANTS_TO_KNOW and (proxy := proxy_for(self.address)) is not None:
+            return self._stopped_at(proxy, "407")
+        error = error_in(response.content)
+        body = plain_text(response.content)
+        wish = response.headers.get("x-should-retry")
+        unknown = is_stranger_to_amazon(response.headers.get("x-amzn-errortype", ""))
+        return self._said(
+            status,
+            self._detail(error) or self._shown(body),
+            kind=_Kind.AUTHENTICATION
+            if unknown
+            else _Kind.TOO_LONG
+            if is_too_long(error, status, body)
+            else None,
+            remedy=self.other_api if status in _NO_SUCH_PATH and not speaks_of_model(error, body) else "",
+            final=is_final(error) or wish == "false",
+            passing=wish == "true",
+            http_status=status,
+            request_id=response.headers.get("request-id") or response.headers.get("x-request-id"),
+            retry_after=retry_after_of(response.headers),
+        )
+
+    def reported(self, error: JsonValue, *, started: bool) -> ProviderError:
+        """An error that the provider reported inside a stream that had begun with success."""
+        known = error if isinstance(error, Mapping) else {"message": error}
+        status = status_in(known)
+        kind = _Kind.TOO_LONG if is_too_long(known, status) else None
+        return self._said(status, self._detail(known), kind=kind, final=is_final(known), partial=started)
+
+    def unreachable(self, error: Exception, *, started: bool) -> ProviderError:
+        """A failure of the connection, before or after the answer began."""
+        if isinstance(error, httpx2.ConnectTimeout | httpx2.PoolTimeout):
+            text = f"no connection to {self.address} could be made in time"
+            return ProviderError(text, kind=_Kind.TIMEOUT, retryable=True)
+        if isinstance(error, httpx2.TimeoutException):
+            text = f"{self.provider} sent nothing for {self.timeout_secs:g} s"
+            return ProviderError(text, kind=_Kind.TIMEOUT, retryable=not started, partial=started)
+        if isinstance(error, httpx2.UnsupportedProtocol | httpx2.LocalProtocolError | httpx2.InvalidURL):
+            text = f"{self.provider} cannot be asked at {self.address}: {self._shown(str(error))}"
+            return ProviderError(text, kind=_Kind.CONFIGURATION)
+        if started or isinstance(error, httpx2.DecodingError):
+            return self.damaged("the stream broke off before the answer was complete", started=started)
+        if isinstance(error, httpx2.RemoteProtocolError | httpx2.ReadError | httpx2.WriteError):
+            text = f"{self.address} closed the connection without an answer"
+            return ProviderError(text, kind=_Kind.CONNECTION, retryable=True)
+        return self._not_connected(error)
+
+    def damaged(self, what: str, *, started: bool) -> ProviderError:
+        """An answer that cannot be trusted to be whole."""
+        text = f"{self.provider}: {self._shown(what)}"
+        return ProviderError(text, kind=_Kind.DAMAGED_STREAM, retryable=not started, partial=started)
+
+    def no_stream(self, content_type: str, body: bytes) -> ProviderError:
+        """A successful answer that is no event stream, though one was asked for."""
+        error = error_in(body)
+        if error:
+            return self.reported(error, started=False)
+        text = (
+            f"{self.address} answered with {self._shown(content_type) or 'something'} where a stream of events "
+            f"was asked for; check base_url of provider {self.provider}"
+        )
+        return ProviderError(text, kind=_Kind.BAD_REQUEST)
+
+    def unusable(self, error: Exception) -> ProviderError:
+        """The SDK would not send the request at all."""
+        text = f"{self.provider} cannot be asked: {self._shown(str(error))}"
+        return ProviderError(text, kind=_Kind.CONFIGURATION)
+
+    def bad_environment(self, error: Exception) -> ProviderError:
+        """The proxies or certificates that the environment names cannot be used."""
+        text = (
+            f"{self.provider} cannot be asked: {self._shown(str(error))}; check the environment variables "
+            "HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE and SSL_CERT_DIR"
+        )
+        return ProviderError(text, kind=_Kind.CONFIGURATION)
+
+    def _said(
+        self,
+        status: int | None,
+        detail: str,
+        *,
+        final: bool,
+        passing: bool = False,
+        kind: _Kind | None = None,
+        remedy: str = "",
+        partial: bool = False,
+        http_status: int | None = None,
+        request_id: str | None = None,
+        retry_after: float | None = None,
+    ) -> ProviderError:
+        kind = kind or _kind_of(status)
+        number = f" ({status})" if status is not None else ""
+        if kind is _Kind.AUTHENTICATION:
+            remedy = f"set {self.key_env} to a valid key" if self.key_env else self.sign_in
+        reason = "; ".join(part for part in (detail or "it gave no reason", remedy) if part)
+        return ProviderError(
+            f"{self.provider} {_SAYS[kind]}{number}: {reason}",
+            kind=kind,
+            retryable=(passing or kind in _RETRYABLE) and not final and not partial,
+            status=http_status,
+            request_id=request_id,
+            retry_after=retry_after,
+            partial=partial,
+        )
+
+    def _not_connected(self, error: Exception) -> ProviderError:
+        causes = list(_causes(error))
+        certificate = next((c for c in causes if isinstance(c, ssl.SSLCertVerificationError)), None)
+        if certificate is not None:
+            return self._not_trusted(certificate)
+        proxy = proxy_for(self.address)
+        if isinstance(error, httpx2.ProxyError) and proxy is not None:
+            return self._stopped_at(proxy, str(error))
+        reason = next((r for c in causes if (r := _reason(c))), self._shown(str(error)))
+        way = f" through the proxy {proxy.address} of {proxy.variable}" if proxy is not None else ""
+        text = f"cannot connect to {self.address}{way}: {reason or type(error).__name__}"
+        return ProviderError(text, kind=_Kind.CONNECTION, retryable=True)
+
+    def _not_trusted(self, certificate: ssl.SSLCertVerificationError) -> ProviderError:
+        text = f"the certificate of {self.address} is not trusted: {self._shown(certificate.verify_message)}"
+        if getattr(certificate, "verify_code", 0) not in _OWN_FAULTS:
+            text += (
+                "; if an authority of your own signed it, set SSL_CERT_FILE to the file with its certificate"
+            )
+        return ProviderError(text, kind=_Kind.CONNECTION)
+
+    def _stopped_at(self, proxy: Proxy, reason: str) -> ProviderError:
+        """The proxy answered, and did not let through. What it refuses once, it refuses again."""
+        if reason.startswith(str(_PROXY_WANTS_TO_KNOW)):
+            text = (
+                f"the proxy {proxy.address} wants to know who asks (407); write your name and password into "
+                f"{proxy.variable}, as http://NAME:PASSWORD@HOST:PORT"
+            )
+            return ProviderError(text, kind=_Kind.CONNECTION)
+        text = (
+            f"the proxy {proxy.address} does not lead to {self.address}: {self._shown(reason)}; check "
+            f"{proxy.variable} and NO_PROXY"
+        )
+        return ProviderError(text, kind=_Kind.CONNECTION, retryable=reason.startswith("5"))
+
+    def _detail(self, error: JsonObject) -> str:
+        message = text_of(error, "message") or text_of(error, "detail")
+        upstream = text_of(object_of(error, "metadata"), "raw")
+        return self._shown(" ".join(part for part in (message, upstream) if part))
+
+    def _shown(self, text: str) -> str:
+        if self.secret:
+            text = text.replace(self.secret, "…")
+        return one_line(text)
+
+
+def _kind_of(status: int | None) -> _Kind:
+    if status is None or status >= 500:
+        return _KINDS.get(status or 500, _Kind.SERVER)
+    return _KINDS.get(status, _Kind.BAD_REQUEST)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        if isinstance(seen, BaseExceptionGroup):
+            yield from (cause for inner in seen.exceptions for cause in _causes(inner))
+        seen = seen.__cause__ or seen.__context__
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, socket.gaierror):
+        return "the name of the host is not known"
+    if isinstance(error, ConnectionRefusedError):
+        return "connection refused"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return ""

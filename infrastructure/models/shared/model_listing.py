@@ -1,0 +1,100 @@
+"""The models that a provider lists: reading the pages of its list."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+import httpx2
+
+from domain.errors import ProviderError, ProviderErrorKind
+from domain.text.json_value import JsonValue
+from infrastructure.models.shared.error_bodies import error_in
+from infrastructure.models.shared.failures import Failures
+from infrastructure.models.shared.json_fields import text_of
+
+MOST_MODELS = 1_000
+_LONGEST_NAME = 300
+_LONGEST_PAGE = 16_000_000
+_NO_SUCH_ADDRESS = (404, 405, 501)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPage:
+    """Names of models, and the id after which the next page begins; None where this is the last."""
+
+    names: tuple[str, ...]
+    next_after: str | None = None
+
+
+async def all_pages(page_after: Callable[[str | None], Awaitable[ModelPage]]) -> tuple[str, ...]:
+    """The names on all pages, each once, in the provider's order; at most MOST_MODELS of them."""
+    names: dict[str, None] = {}
+    after: str | None = None
+    while len(names) < MOST_MODELS:
+        known = len(names)
+        page = await page_after(after)
+        names |= dict.fromkeys(page.names)
+        after = page.next_after
+        if after is None or len(names) == known:  # a server may say for ever that there is more
+            break
+    return tuple(names)[:MOST_MODELS]
+
+
+async def read_page(body: AsyncIterator[bytes], failures: Failures) -> ModelPage:
+    """Read one page of a list, leaving out what can be no model's name.
+
+    Raises ProviderError where it is no list, and httpx2.HTTPError where the connection fails.
+    """
+    text = bytearray()
+    async for piece in body:
+        text += piece
+        if len(text) > _LONGEST_PAGE:
+            raise failures.damaged("the list of models is too long to be one", started=False)
+    try:
+        value: JsonValue = json.loads(bytes(text))
+    except (ValueError, RecursionError) as error:
+        raise _no_list(failures) from error
+    entries = value.get("data", ()) if isinstance(value, Mapping) else value
+    if entries is None:  # what Ollama says for an empty list
+        return ModelPage(())
+    if not isinstance(entries, list):
+        error_told = error_in(bytes(text))
+        raise failures.reported(error_told, started=False) if error_told else _no_list(failures)
+    ids = (text_of(entry, "id") for entry in entries if isinstance(entry, Mapping))
+    return ModelPage(tuple(filter(_is_name, ids)), _next_after(value))
+
+
+def listing_refused(response: httpx2.Response, failures: Failures) -> ProviderError:
+    """What an HTTP status other than success means for a list. The body must have been read."""
+    if response.status_code in _NO_SUCH_ADDRESS:
+        return no_listing(failures.provider, status=response.status_code)
+    return failures.refused(response)
+
+
+def no_listing(provider: str, *, status: int | None = None) -> ProviderError:
+    """The provider has no list of its models, which is no obstacle to using one of them."""
+    return ProviderError(
+        f"{provider} lists no models; any name can still be typed, as {provider}/NAME",
+        kind=ProviderErrorKind.NOT_FOUND,
+        status=status,
+    )
+
+
+def _next_after(page: JsonValue) -> str | None:
+    if not isinstance(page, Mapping) or page.get("has_more") is not True:
+        return None
+    return text_of(page, "last_id") or None
+
+
+def _is_name(text: str) -> bool:
+    return 0 < len(text) <= _LONGEST_NAME and text.isprintable() and not text.isspace()
+
+
+def _no_list(failures: Failures) -> ProviderError:
+    return ProviderError(
+        f"{failures.address} answered with something that is no list of models; check base_url of provider "
+        f"{failures.provider}",
+        kind=ProviderErrorKind.BAD_REQUEST,
+    )

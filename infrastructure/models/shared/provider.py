@@ -1,0 +1,71 @@
+"""One configured provider, as the gateway keeps it: opens sessions, lists models, is closed once."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from application.ports import ContentStore, LlmSession, MessageShaper
+from domain.conversation.history import Conversation
+from infrastructure.models.shared.api_client import WarmWire, Wire
+from infrastructure.models.shared.forced_choice import FreeModels
+from infrastructure.models.shared.session import ConversationSession
+
+
+class Backend(Protocol):
+    """A provider that is ready to be asked. `model` is everywhere the provider's own name of a model."""
+
+    def session(
+        self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None
+    ) -> LlmSession:
+        """A session with one model. Raises ProviderError(CONFIGURATION) if that cannot be had."""
+        ...
+
+    async def models(self) -> tuple[str, ...]:
+        """The models it offers, in its order. Raises ProviderError."""
+        ...
+
+    def warm_up(self) -> None:
+        """Load what the first request needs. Blocks; may be called from any thread. Raises ProviderError."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close all connections. Nothing may be asked afterwards."""
+        ...
+
+
+class WireBackend:
+    """A provider that takes the whole conversation with every request: one wire serves all its sessions."""
+
+    def __init__(self, wire: Wire, *, max_retries: int, contents: ContentStore | None = None) -> None:
+        self._wire = wire
+        self._max_retries = max_retries
+        self._contents = contents
+        self._free = FreeModels()
+
+    def session(
+        self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None
+    ) -> LlmSession:
+        """A session with one model."""
+        return ConversationSession(
+            self._wire,
+            conversation,
+            model=model,
+            system=system,
+            shape=shape,
+            max_retries=self._max_retries,
+            free=self._free,
+            contents=self._contents,
+        )
+
+    async def models(self) -> tuple[str, ...]:
+        """The models the server lists. Raises ProviderError."""
+        return await self._wire.models()
+
+    def warm_up(self) -> None:
+        """Load the SDK, where there is one. Raises ProviderError."""
+        if isinstance(self._wire, WarmWire):
+            self._wire.warm_up()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._wire.aclose()

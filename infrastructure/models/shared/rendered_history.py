@@ -1,0 +1,69 @@
+"""A conversation in a provider's own form, kept from one request to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from domain.conversation.history import Message, in_common
+from infrastructure.models.shared.api_client import WireRequest
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+# So many, as those of tabs, may take turns on one wire without being rendered anew. A vote is none of them.
+_CONVERSATIONS = 4
+_SHORT = 4
+
+
+class Rendering(Protocol[T_co]):
+    """Puts the messages of one conversation into a provider's form, in their order. It may remember them."""
+
+    def __call__(self, message: Message, request: WireRequest) -> Iterable[T_co]:
+        """What a request has of this message."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class _Kept(Generic[T]):
+    render: Rendering[T]
+    images: Mapping[str, str]
+    messages: tuple[Message, ...] = ()
+    rendered: list[T] = field(default_factory=list)
+
+    def begins(self, request: WireRequest) -> bool:
+        known = len(self.messages)
+        return in_common(self.messages, request.messages) == known and self.images == request.images
+
+
+class RenderedHistory(Generic[T]):
+    """Renders the messages of requests; those at the beginning that were sent before are not rendered again.
+
+    A session that went on for hours would else spend most of its time between two answers on that.
+    `begin` makes a rendering for another conversation. What is rendered must not be changed by anybody.
+    """
+
+    def __init__(self, begin: Callable[[], Rendering[T]]) -> None:
+        self._begin = begin
+        self._kept: list[_Kept[T]] = []
+
+    def of(self, request: WireRequest) -> list[T]:
+        """All messages of a request in the provider's form."""
+        kept = self._taken(request)
+        for message in request.messages[len(kept.messages) :]:
+            kept.rendered.extend(kept.render(message, request))
+        kept.messages = request.messages
+        if len(kept.messages) > _SHORT:
+            self._kept = [kept, *self._kept][:_CONVERSATIONS]
+        return list(kept.rendered)
+
+    def _taken(self, request: WireRequest) -> _Kept[T]:
+        """What is known of this conversation, taken out: a rendering that fails is not used again.
+
+        Another beginning, as after a rewind, makes what was known of the same conversation useless.
+        """
+        first = request.messages[:1]
+        related = [kept for kept in self._kept if in_common(kept.messages[:1], first)]
+        self._kept = [kept for kept in self._kept if kept not in related]
+        begun = (kept for kept in related if kept.begins(request))
+        return next(begun, _Kept(self._begin(), request.images))

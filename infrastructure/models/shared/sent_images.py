@@ -1,0 +1,161 @@
+"""What of a conversation's images goes out with a request: those that its model takes, as far as that is known.
+
+A history that a provider refuses is refused for ever after, so an image that it does not take gives way, for
+that request, to a line that names it. One that the person has only just shown is refused aloud first.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from application.ports import ContentStore
+from domain.conversation.history import AssistantMessage, Message, UserMessage
+from domain.conversation.image import Image, ImageLimits
+from domain.errors import LedgerError, ProviderError, ProviderErrorKind
+from infrastructure.models.shared.api_client import WireRequest
+
+_GONE = "its content is no longer stored"
+_TOO_MANY = "left out, as one request takes no more images than the newer ones"
+_REFUSED = "left out, as {model} did not take it"
+_REMEDY = "/retry goes on without {them}, /undo takes the prompt back, /model chooses another model"
+_REFUSALS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.NOT_FOUND, ProviderErrorKind.SERVER})
+# How servers word it that it was an image, or a content that is no text, which they did not want.
+_OF_IMAGES = re.compile(
+    r"\bimages?\b|image_url|input_image|vision|multi-?modal|mmproj"
+    r"|content\b.*\b(must be|should be|expected|invalid type).*\b(string|text)|expected (a )?string",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+class SentImages:
+    """The images of one session's requests. Contents come from `contents`; without a store there are none.
+
+    What a model refused is remembered for as long as the session lives, and never sent to that model again.
+    """
+
+    def __init__(self, contents: ContentStore | None, limits: ImageLimits) -> None:
+        self._contents = contents
+        self._limits = limits
+        self._encoded: dict[str, str] = {}
+        self._taken: set[tuple[str, str]] = set()
+        self._left_out: dict[tuple[str, str], str] = {}
+
+    async def fitted(self, request: WireRequest, model: str) -> WireRequest:
+        """The request with its images at hand, those left out named in its messages. `model` is for the person.
+
+        Raises ProviderError, before anything is sent, for one that was just shown and is too large; the next
+        request goes out without it.
+        """
+        images = _newest_first(request.messages)
+        if not images:
+            return request
+        left_out = self._known_not_to_fit(request, images, model)
+        left_out |= dict.fromkeys(self._limits.beyond(_but(images, left_out)), _TOO_MANY)
+        at_hand: dict[str, str] = {}
+        for image in _but(images, left_out):
+            encoded = self._encoded.get(image.sha256) or await self._load(image)
+            if encoded is None:
+                left_out[image.sha256] = _GONE
+            else:
+                at_hand[image.sha256] = encoded
+        self._encoded = at_hand
+        messages = tuple(
+            message.without(left_out) if isinstance(message, UserMessage) else message
+            for message in request.messages
+        )
+        return replace(request, messages=messages, images=at_hand)
+
+    def accept(self, request: WireRequest) -> None:
+        """Take note that the model answered this request."""
+        self._taken.update((request.model, sha256) for sha256 in request.images)
+
+    def refuse(self, request: WireRequest, error: ProviderError, model: str) -> str:
+        """Why a request was refused for images that came before and is worth sending without them; else empty.
+
+        Raises the error, worded anew with the remedy, where that may be for images just shown.
+        """
+        if error.partial or error.kind not in _REFUSALS:
+            return ""
+        suspects = [
+            image
+            for image in _newest_first(request.messages)
+            if image.sha256 in request.images and (request.model, image.sha256) not in self._taken
+        ]
+        shown = {image.sha256 for image in _newest_first(_unanswered(request.messages))}
+        is_of_images = _OF_IMAGES.search(str(error)) is not None
+        is_of_shown = error.kind is ProviderErrorKind.BAD_REQUEST and shown.intersection(request.images)
+        if not suspects or not (is_of_images or is_of_shown):
+            return ""
+        for image in suspects:
+            self._left_out[request.model, image.sha256] = _REFUSED.format(model=model)
+        if any(image.sha256 in shown for image in suspects):
+            raise _refused(error, suspects, model) from error
+        return f"{model} did not take {_labels(suspects)}: the request is sent without"
+
+    def _known_not_to_fit(self, request: WireRequest, images: Iterable[Image], model: str) -> dict[str, str]:
+        """Why each image that will not do is left out. Raises ProviderError for those just shown, once."""
+        shown = {image.sha256 for image in _newest_first(_unanswered(request.messages))}
+        left_out: dict[str, str] = {}
+        troubles: list[str] = []
+        for image in images:
+            known = self._left_out.get((request.model, image.sha256))
+            if known is None and (excess := self._limits.excess(image)):
+                known = self._left_out[request.model, image.sha256] = f"left out, as {excess}"
+                troubles += [f"{model} does not take {image.label}: {excess}"] * (image.sha256 in shown)
+            if known is not None:
+                left_out[image.sha256] = known
+        if troubles:
+            text = f"{'; '.join(troubles)}. {_REMEDY.format(them='it' if len(troubles) == 1 else 'them')}"
+            raise ProviderError(text, kind=ProviderErrorKind.BAD_REQUEST)
+        return left_out
+
+    async def _load(self, image: Image) -> str | None:
+        if self._contents is None:
+            return None
+        try:
+            return b64encode(await self._contents.get(image.sha256)).decode("ascii")
+        except LedgerError:
+            return None
+
+
+def images_of(message: UserMessage, request: WireRequest) -> Iterator[tuple[Image, str]]:
+    """The images of a message that go out with this request, each with its content in base64."""
+    for image in message.images:
+        if (encoded := request.images.get(image.sha256)) is not None:
+            yield image, encoded
+
+
+def data_url(image: Image, encoded: str) -> str:
+    """The image as an address that holds it all."""
+    return f"data:{image.media_type};base64,{encoded}"
+
+
+def _newest_first(messages: Iterable[Message]) -> tuple[Image, ...]:
+    """The images of these messages, each content once."""
+    found = [image for message in messages if isinstance(message, UserMessage) for image in message.images]
+    return tuple({image.sha256: image for image in reversed(found)}.values())
+
+
+def _unanswered(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Those that the model has not answered yet."""
+    for place in range(len(messages) - 1, -1, -1):
+        if isinstance(messages[place], AssistantMessage):
+            return messages[place + 1 :]
+    return messages
+
+
+def _but(images: Iterable[Image], left_out: dict[str, str]) -> tuple[Image, ...]:
+    return tuple(image for image in images if image.sha256 not in left_out)
+
+
+def _labels(images: Iterable[Image]) -> str:
+    return ", ".join(image.label for image in images)
+
+
+def _refused(error: ProviderError, images: list[Image], model: str) -> ProviderError:
+    them = "it" if len(images) == 1 else "them"
+    text = f"{error}. {model} may not take {_labels(images)}: {_REMEDY.format(them=them)}"
+    return ProviderError(text, kind=error.kind, status=error.status, request_id=error.request_id)

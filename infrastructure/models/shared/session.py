@@ -1,0 +1,211 @@
+"""A session: one conversation, sent over one wire, kept legal whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from application.ports import ContentStore, MessageShaper, OnStreamEvent, ToolChoice
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import Conversation, UserMessage
+from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock
+from domain.conversation.stream import Completed, CompletedResponse, Delta, Error, RetryScheduled, StreamEvent
+from domain.errors import ConversationError, ProviderError
+from domain.text.json_value import JsonObject
+from infrastructure.models.shared.api_client import SeeingWire, Wire, WireRequest
+from infrastructure.models.shared.forced_choice import FreeModels
+from infrastructure.models.shared.retry import jittered_backoff, too_long_to_wait
+from infrastructure.models.shared.sent_images import SentImages
+
+
+class ConversationSession:
+    """Implements `LlmSession` over a wire.
+
+    A request is repeated, at most `max_retries` times, only while nothing of its answer has arrived.
+    `shape` may give one request other messages than the conversation holds; what it raises goes through.
+    `backoff` gives the seconds before the n-th repetition where the provider names none; `free` are the
+    models that no tool can be forced upon, best shared by all sessions with a provider. `contents` is where
+    the images of the conversation are kept.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        conversation: Conversation,
+        *,
+        model: str,
+        system: str = "",
+        max_retries: int = 2,
+        shape: MessageShaper | None = None,
+        backoff: Callable[[int], float] = jittered_backoff,
+        free: FreeModels | None = None,
+        contents: ContentStore | None = None,
+    ) -> None:
+        self._shape = shape
+        self._wire = wire
+        self._conversation = conversation
+        self._model = model
+        self._system = system
+        self._max_retries = max_retries
+        self._backoff = backoff
+        self._free = free if free is not None else FreeModels()
+        self._images = SentImages(contents, wire.image_limits) if isinstance(wire, SeeingWire) else None
+        self._tools: tuple[JsonObject, ...] = ()
+
+    @property
+    def model(self) -> str:
+        """The model's full name, "provider/model"."""
+        return f"{self._wire.provider}/{self._model}"
+
+    async def send(self, content: str) -> LlmResponse:
+        """Say something and wait for the answer; no tools are offered."""
+        return await self.send_streaming(content, _unheard)
+
+    async def send_streaming(self, content: str, on_event: OnStreamEvent) -> LlmResponse:
+        """Like `send`, telling what arrives; Completed or Error comes last."""
+        self._conversation.add_user(content)
+        response = _without_calls(await self._exchange((), "auto", on_event))
+        self._conversation.add_response(response)
+        on_event(Completed(response.text_content()))
+        return response
+
+    async def send_with_tools(
+        self,
+        content: str | UserMessage | None,
+        tools: Sequence[JsonObject],
+        *,
+        tool_choice: ToolChoice = "auto",
+        on_event: OnStreamEvent,
+    ) -> LlmResponse:
+        """Say something, or go on (None), and offer tools; CompletedResponse or Error comes last."""
+        if content is not None:
+            self._conversation.add_user(content)
+        elif self._conversation.open_calls:
+            raise ConversationError("the calls of the last answer have no results yet")
+        self._tools = tuple(tools)
+        return await self._exchange_with_tools(tool_choice, on_event)
+
+    async def send_tool_results(
+        self,
+        results: Sequence[ToolResultMessage],
+        *,
+        tool_choice: ToolChoice = "auto",
+        on_event: OnStreamEvent,
+    ) -> LlmResponse:
+        """Give the results of the open calls and offer the tools offered before."""
+        self._conversation.add_results(results)
+        return await self._exchange_with_tools(tool_choice, on_event)
+
+    async def _exchange_with_tools(self, tool_choice: ToolChoice, on_event: OnStreamEvent) -> LlmResponse:
+        response = await self._exchange(self._tools, tool_choice, on_event)
+        self._conversation.add_response(response)
+        on_event(CompletedResponse(response))
+        return response
+
+    async def _exchange(
+        self, tools: tuple[JsonObject, ...], tool_choice: ToolChoice, on_event: OnStreamEvent
+    ) -> LlmResponse:
+        messages = self._conversation.messages
+        request = WireRequest(
+            model=self._model,
+            system=self._system,
+            messages=await self._shape(messages) if self._shape else messages,
+            tools=tools,
+            tool_choice=tool_choice,
+        )
+        heard = _Listener(on_event)
+        try:
+            return await self._until_answered(request, heard)
+        except ProviderError as error:
+            self._keep(heard.text, "stream cut")
+            on_event(Error(error))
+            raise
+        except asyncio.CancelledError:
+            self._keep(heard.text, "interrupted")
+            raise
+
+    async def _until_answered(self, request: WireRequest, heard: _Listener) -> LlmResponse:
+        attempt = 0
+        while True:
+            sent = await self._with_images(self._free.fitted(request))
+            try:
+                response = await self._wire.exchange(sent, heard)
+            except ProviderError as error:
+                if self._free.learn(sent, error) or self._goes_on_without_images(sent, error, heard):
+                    continue
+                if not error.retryable or error.partial or heard.anything:
+                    raise
+                if (hopeless := too_long_to_wait(error)) is not None:
+                    raise hopeless from error
+                if attempt >= self._max_retries:
+                    raise
+                attempt += 1
+                delay = error.retry_after if error.retry_after is not None else self._backoff(attempt)
+                heard.pass_on(
+                    RetryScheduled(
+                        attempt=attempt,
+                        delay_secs=delay,
+                        reason=str(error),
+                        attempts=self._max_retries,
+                        kind=error.kind,
+                    )
+                )
+            else:
+                if self._images is not None:
+                    self._images.accept(sent)
+                return response
+            await asyncio.sleep(delay)
+
+    async def _with_images(self, request: WireRequest) -> WireRequest:
+        return request if self._images is None else await self._images.fitted(request, self.model)
+
+    def _goes_on_without_images(self, sent: WireRequest, error: ProviderError, heard: _Listener) -> bool:
+        """Whether a request refused for images of earlier is to be sent without them. Raises ProviderError,
+        with the remedy, where it may be for those of the last message."""
+        why = self._images.refuse(sent, error, self.model) if self._images is not None else ""
+        if why:
+            heard.pass_on(RetryScheduled(attempt=1, attempts=1, delay_secs=0.0, reason=why, kind=error.kind))
+        return bool(why)
+
+    def _keep(self, text: str, why: str) -> None:
+        """Keep the text that arrived of an answer that never became whole; its calls are lost on purpose."""
+        if text.strip():
+            stop = StopReason(StopKind.OTHER, why)
+            self._conversation.add_response(
+                LlmResponse(content=(TextBlock(text),), stop_reason=stop, model=self._model)
+            )
+
+
+class _Listener:
+    """Passes events on and remembers the text that arrived."""
+
+    def __init__(self, on_event: OnStreamEvent) -> None:
+        self.pass_on = on_event
+        self.anything = False
+        self._texts: list[str] = []
+
+    @property
+    def text(self) -> str:
+        return "".join(self._texts)
+
+    def __call__(self, event: StreamEvent) -> None:
+        self.anything = True
+        if isinstance(event, Delta):
+            self._texts.append(event.text)
+        self.pass_on(event)
+
+
+def _unheard(_event: StreamEvent) -> None:
+    """Nobody asked to be told."""
+
+
+def _without_calls(response: LlmResponse) -> LlmResponse:
+    """The answer to a request that offered no tools: calls made anyway could never get a result."""
+    if not response.has_tool_calls():
+        return response
+    return LlmResponse(
+        content=tuple(block for block in response.content if not isinstance(block, ToolUseBlock)),
+        stop_reason=StopReason(StopKind.OTHER, "called a tool that was not offered"),
+        model=response.model,
+        usage=response.usage,
+    )

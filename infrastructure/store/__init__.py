@@ -1,0 +1,1 @@
+"""What outlives a process: the ledger, stored outputs, and the former contents of files."""

@@ -1,0 +1,203 @@
+"""Large outputs as files: `<id>.txt` for text and `<id>.json` for JSON, flat in one private folder."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import assert_never
+
+from application.identifiers import new_id
+from domain.errors import BlobError
+from domain.events.masking import SecretMask
+from domain.text.json_text import encoder
+from domain.text.output import Content, Structured, Text
+from infrastructure.blocking import Stop, in_thread
+from infrastructure.store.blobs.line_index import FileLines
+from infrastructure.store.blobs.spill import FileSpill
+
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_TEXT, _JSON = ".txt", ".json"
+_PIECE_CHARS = 1 << 20
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_REASONS = {
+    errno.ENOSPC: "the disk is full; make room and try again",
+    errno.EDQUOT: "the disk quota is used up; make room and try again",
+    errno.EFBIG: "it is larger than a file may be here",
+    errno.ELOOP: "a symbolic link is in its place",
+}
+
+
+class FileBlobStore:
+    """Keeps each output in a file that is either whole or not there, readable by nobody but the person.
+
+    The folder is made when first needed and belongs to no session: files may be read by any later run, and so
+    what `mask` hides never reaches them.
+    """
+
+    def __init__(self, folder: Path, mask: SecretMask | None = None) -> None:
+        self._folder = folder
+        self._mask = mask
+
+    async def store(self, content: Content) -> str:
+        """Keep content; its id. Raises BlobError, after which nothing of it is left.
+
+        Cancelled while it writes, it takes away what it wrote.
+        """
+        return await in_thread(lambda stop: self._store(self._masked(content), stop))
+
+    async def load(self, blob_id: str) -> Content:
+        """The content of that id. Raises BlobError where there is none, or it is damaged."""
+        return await in_thread(lambda _stop: self._load(blob_id))
+
+    async def exists(self, blob_id: str) -> bool:
+        """Whether there is content of that id. Raises BlobError if the folder cannot be read."""
+        return await in_thread(lambda _stop: self.path_of(blob_id) is not None)
+
+    def path_of(self, blob_id: str) -> Path | None:
+        """The file of that id, or None where there is none. Raises BlobError if the folder cannot be read."""
+        if not _ID.fullmatch(blob_id):
+            return None
+        files = (self._folder / f"{blob_id}{suffix}" for suffix in (_TEXT, _JSON))
+        with _explained(f"{self._folder} cannot be looked into"):
+            return next((file for file in files if file.is_file() and not file.is_symlink()), None)
+
+    def open_lines(self, blob_id: str) -> FileLines:
+        """The lines of that output, read from its file as they are needed. Raises BlobError."""
+        return FileLines(self._existing(blob_id))
+
+    def open_spill(self) -> FileSpill:
+        """A place in this store for a text that grows."""
+        return FileSpill(self._folder, self._mask)
+
+    def _masked(self, content: Content) -> Content:
+        if self._mask is None:
+            return content
+        match content:
+            case Text(text):
+                return Text(self._mask.text(text))
+            case Structured(value):
+                with _explained("the output cannot be kept"):
+                    return Structured(self._mask.json(value))
+            case _:
+                assert_never(content)
+
+    def _existing(self, blob_id: str) -> Path:
+        if not _ID.fullmatch(blob_id):
+            raise BlobError(f"{_quoted(blob_id)} is no id of a stored output: an id looks like {new_id()}")
+        path = self.path_of(blob_id)
+        if path is None:
+            raise BlobError(
+                f"there is no stored output {blob_id} in {self._folder}: it was deleted or never kept"
+            )
+        return path
+
+    def _load(self, blob_id: str) -> Content:
+        path = self._existing(blob_id)
+        with _explained(f"the stored output {path} cannot be read"):
+            data = _read(path)
+        try:
+            text = data.decode("utf-8", "surrogatepass")
+            return Text(text) if path.suffix == _TEXT else Structured(json.loads(text))
+        except ValueError as error:
+            raise BlobError(f"the stored output {path} is damaged ({error}); delete the file") from error
+        except RecursionError as error:
+            raise BlobError(f"the stored output {path} is nested too deeply to be read") from error
+
+    def _store(self, content: Content, stop: Stop) -> str:
+        blob_id = new_id()
+        with _explained(f"the output cannot be kept in {self._folder}"):
+            self._make_folder()
+            folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                _place(blob_id + _suffix(content), _pieces(content), folder, stop)
+            finally:
+                os.close(folder)
+        return blob_id
+
+    def _make_folder(self) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if stat.S_IMODE(self._folder.stat().st_mode) & 0o077:
+            self._folder.chmod(0o700)
+
+
+def _suffix(content: Content) -> str:
+    match content:
+        case Text():
+            return _TEXT
+        case Structured():
+            return _JSON
+        case _:
+            assert_never(content)
+
+
+def _pieces(content: Content) -> Iterator[str]:
+    """The text of the file, in pieces, so that no second copy of the whole is made."""
+    match content:
+        case Text(text):
+            for start in range(0, len(text), _PIECE_CHARS):
+                yield text[start : start + _PIECE_CHARS]
+        case Structured(value):
+            # Indented, so that a pager has lines to show.
+            yield from encoder(indent=2).iterencode(value)
+            yield "\n"
+        case _:
+            assert_never(content)
+
+
+def _place(name: str, pieces: Iterable[str], folder: int, stop: Stop) -> None:
+    """Write a file of an open folder under another name, and give it its own when it is safely on disk."""
+    written = temporary = f".{name}.tmp"
+    descriptor = os.open(temporary, _NEW, 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            for piece in pieces:
+                stop.check()
+                file.write(piece.encode("utf-8", "surrogatepass"))
+            file.flush()
+            os.fsync(descriptor)
+        stop.check()
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        written = name
+        _sync(folder)
+    except BaseException:
+        os.unlink(written, dir_fd=folder)
+        raise
+
+
+def _sync(folder: int) -> None:
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        # Some file systems cannot sync a folder; the content is there all the same.
+        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):
+            raise
+
+
+def _read(path: Path) -> bytes:
+    with os.fdopen(os.open(path, _OLD), "rb") as file:
+        return file.read()
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    """Turns what can go wrong with files and with values that are no JSON into a BlobError."""
+    try:
+        yield
+    except OSError as error:
+        reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
+        raise BlobError(f"{what}: {reason}") from error
+    except RecursionError as error:
+        raise BlobError(f"{what}: it is nested too deeply") from error
+    except (TypeError, ValueError) as error:
+        raise BlobError(f"{what}: it is not JSON ({error})") from error
+
+
+def _quoted(blob_id: str) -> str:
+    return ascii(blob_id if len(blob_id) <= 60 else blob_id[:60] + "…")

@@ -1,0 +1,122 @@
+"""Text that grows while a tool runs, kept in the store's folder and not in memory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+from application.identifiers import new_id
+from application.ports import Spill
+from domain.errors import BlobError, ToolError
+from domain.events.masking import SecretMask
+from domain.events.stream_masking import MaskedText
+from domain.text.output import Printed, Spilled
+
+# A command that prints without end must not fill the disk.
+MOST_BYTES = 1 << 30
+
+
+class FileSpill:
+    """Implements `Spill` with a file. Until `keep` it is a temporary file that no id leads to.
+
+    Trouble with the disk does not stop the tool: the text is given up, and `trouble` says why. What `mask`
+    hides never reaches the file, also where it comes in two pieces; sizes are those of what is kept.
+    """
+
+    def __init__(self, folder: Path, mask: SecretMask | None = None) -> None:
+        self._folder = folder
+        self._masked = MaskedText(mask) if mask is not None else None
+        self._id = new_id()
+        self._file: BinaryIO | None = None
+        self.size_bytes = 0
+        self._newlines = 0
+        self._ends_in_line = False
+        self.trouble: str | None = None
+
+    @property
+    def lines(self) -> int:
+        """How many lines were written. A newline at the very end begins no other."""
+        return self._newlines + self._ends_in_line
+
+    def write(self, text: str) -> None:
+        """Add text to the end; beyond 1 GiB it is given up."""
+        if self.trouble is None:
+            self._append(text if self._masked is None else self._masked.push(text))
+
+    def _append(self, text: str) -> None:
+        data = text.encode("utf-8", "surrogatepass")
+        try:
+            self._opened().write(data)
+        except OSError as error:
+            self._give_up(f"it could not be kept: {error.strerror or error}")
+            return
+        self.size_bytes += len(data)
+        self._newlines += data.count(b"\n")
+        self._ends_in_line = not data.endswith(b"\n") if data else self._ends_in_line
+        if self.size_bytes > MOST_BYTES:
+            self._give_up("it is longer than 1 GiB, and so it was not kept")
+
+    def keep(self) -> str:
+        """Put the text into the store; its id. Raises BlobError. Blocks until it is safely on disk."""
+        if self.trouble is not None:
+            raise BlobError(self.trouble)
+        if self._masked is not None:
+            self._append(self._masked.flush())
+        try:
+            file = self._opened()
+            file.flush()
+            os.fsync(file.fileno())
+            file.close()
+            self._temporary.rename(self._folder / f"{self._id}.txt")
+        except OSError as error:
+            self._give_up(f"it could not be kept: {error.strerror or error}")
+            raise BlobError(str(self.trouble)) from error
+        return self._id
+
+    def discard(self) -> None:
+        """Take it away."""
+        self._give_up("it was discarded")
+
+    @property
+    def _temporary(self) -> Path:
+        return self._folder / f".{self._id}.txt.tmp"
+
+    def _opened(self) -> BinaryIO:
+        if self._file is None:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            self._file = os.fdopen(descriptor, "wb")
+        return self._file
+
+    def _give_up(self, why: str) -> None:
+        self.trouble = why
+        if self._file is not None:
+            with contextlib.suppress(OSError):  # closing flushes, and the disk may be full
+                self._file.close()
+            self._temporary.unlink(missing_ok=True)
+
+
+def kept_whole(spill: Spill, told: Printed) -> Printed | Spilled:
+    """The whole text, put into the store, behind what is told of it. Where it cannot be kept: that, and why.
+
+    Blocks until it is safely on disk.
+    """
+    try:
+        blob_id = spill.keep()
+    except BlobError as error:
+        return Printed(f"{told.text}\nthe whole output: {error}", told.styles)
+    return Spilled(
+        blob_id=blob_id,
+        text=told.text,
+        lines=spill.lines,
+        size_bytes=spill.size_bytes,
+        styles=told.styles,
+    )
+
+
+def error_with_whole(spill: Spill, error: ToolError) -> ToolError:
+    """The same error behind the whole text, put into the store. Blocks like `kept_whole`."""
+    kept = kept_whole(spill, Printed(str(error)))
+    return ToolError(kept.text, output=kept if isinstance(kept, Spilled) else None)

@@ -1,0 +1,91 @@
+"""The state in which a database file is found, told by what is cheap to look at."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from enum import Enum, auto
+from pathlib import Path
+
+from sqlalchemy import select, text
+from sqlalchemy.engine import Connection
+
+from domain.errors import LedgerError
+from infrastructure.store.ledger.schema import TABLE_NAMES, VERSION, contents, records, rowid, sessions
+from infrastructure.store.ledger.sqlite_file import SqliteFile
+from infrastructure.store.ledger.trouble import DamagedLedger, explained, marker_of
+
+_HEADER_BYTES = 100
+
+
+class Condition(Enum):
+    """Whether there is a database that can be used."""
+
+    MISSING = auto()
+    WHOLE = auto()
+    DAMAGED = auto()
+
+
+def condition_of(file: SqliteFile) -> Condition:
+    """Look at the file, its tables and the last rows; not at every page, which would take long.
+
+    Raises LedgerError for a file of a newer version, for one of another program, and where it cannot be opened.
+    """
+    with explained("cannot be opened", file.path):
+        try:
+            found = file.path.stat()
+        except FileNotFoundError:
+            # A log without its database tells that there was one.
+            return Condition.DAMAGED if _size(_log_of(file.path)) else Condition.MISSING
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if marker_of(file.path).exists() or found.st_size < _HEADER_BYTES:
+            return Condition.DAMAGED
+    try:
+        with file.reading() as connection:
+            return _look(connection, file.path)
+    except DamagedLedger:
+        return Condition.DAMAGED
+
+
+def _look(connection: Connection, path: Path) -> Condition:
+    version = connection.execute(text("PRAGMA user_version")).scalar_one()
+    tables = set(connection.execute(text("SELECT name FROM sqlite_master WHERE type = 'table'")).scalars())
+    if not tables >= TABLE_NAMES:
+        if tables and not tables & TABLE_NAMES:
+            raise LedgerError(f"{path} is a database of another program; name another file with [storage] url")
+        return Condition.DAMAGED
+    if version > VERSION:
+        raise LedgerError(
+            f"the record of sessions {path} was written by a newer quorum (format {version}, this one knows "
+            f"{VERSION}); update quorum, or name another file with [storage] url"
+        )
+    if version < VERSION:
+        return Condition.DAMAGED
+    if _is_short(connection, path):
+        return Condition.DAMAGED
+    for table in (sessions, records, contents):
+        connection.execute(select(table).order_by(rowid.desc()).limit(1)).all()
+    return Condition.WHOLE
+
+
+def _is_short(connection: Connection, path: Path) -> bool:
+    """Whether the file ends within its last page, and no log is there to complete it.
+
+    Asked of the connection: whoever opens and closes the file takes away the locks of all connections that this
+    process has to it, and another process could then take its log away.
+    """
+    page, pages = (connection.execute(text(f"PRAGMA page_{what}")).scalar_one() for what in ("size", "count"))
+    return path.stat().st_size < page * pages and not _size(_log_of(path))
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _size(path: Path) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0

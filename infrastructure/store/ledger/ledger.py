@@ -1,0 +1,74 @@
+"""The record of one session in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from domain.errors import LedgerError, QuorumError
+from domain.events.event import Event
+from domain.events.json_form import event_to_json
+from domain.sessions.ledger_chain import payload_of
+from infrastructure.store.ledger.locks import SessionLock
+from infrastructure.store.ledger.session_chain import SessionChain
+from infrastructure.store.ledger.waiting import to_the_end
+from infrastructure.store.ledger.writer import Entry, Writer
+
+_MOST_BYTES = 1 << 29  # beyond 1 GB the database refuses, and whatever waits behind would never be written
+
+
+class SqlLedger:
+    """Writes one session, and holds its lock until `aclose`."""
+
+    def __init__(
+        self, chain: SessionChain, writer: Writer, lock: SessionLock, clock: Callable[[], int]
+    ) -> None:
+        self._chain = chain
+        self._writer = writer
+        self._lock = lock
+        self._clock = clock
+        self._closed = False
+
+    @property
+    def session_id(self) -> str:
+        """The session's id."""
+        return self._chain.session_id
+
+    async def append(self, event: Event, *, urgent: bool = False) -> None:
+        """Put a durable event on the record; it is there when this returns, also if the process is killed then.
+
+        `urgent`: also if the machine loses its power. Raises LedgerError where that cannot be; the event is
+        then written with the next one that can be. Only an event that has no JSON form, or one beyond 512 MiB,
+        is refused for good. Cancelled, it lets the event be written all the same.
+        """
+        if self._closed:
+            raise LedgerError(f"the record of session {self.session_id} is closed")
+        entry = self._entry(event, urgent)
+        self._writer.append(entry)
+        await entry.done
+
+    async def aclose(self) -> None:
+        """Write what waits, and let others write this session. Raises LedgerError where that cannot be."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            await to_the_end(self._writer.flush())
+        finally:
+            self._lock.release()
+
+    def _entry(self, event: Event, urgent: bool) -> Entry:
+        try:
+            value = event_to_json(event)
+            payload = payload_of(value)
+        except (QuorumError, RecursionError, ValueError, TypeError) as error:
+            raise LedgerError(f"{event.type} cannot be put on the record: {error}") from error
+        if len(payload) > _MOST_BYTES:
+            raise LedgerError(f"{event.type} cannot be put on the record: it is larger than 512 MiB")
+        return Entry(
+            chain=self._chain,
+            at_ms=self._clock(),
+            type=event.type,
+            payload=payload,
+            event=value,
+            urgent=urgent,
+        )

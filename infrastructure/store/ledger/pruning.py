@@ -1,0 +1,167 @@
+"""Sessions removed because they are old, too many, or named, and the contents that only they needed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import OperationalError
+
+from domain.errors import LedgerError, SessionInUse
+from domain.sessions.past_session import SessionSummary
+from infrastructure.store.ledger.contents import unpacked
+from infrastructure.store.ledger.locks import SessionLock, holders, opened_since_ms
+from infrastructure.store.ledger.rows import summary
+from infrastructure.store.ledger.schema import contents, records, sessions
+from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
+
+_DAY_MS = 24 * 3600 * 1000
+_HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned:
+    """What was removed, or would be: sessions, the number of contents, and the bytes of both.
+
+    `spared` are the sessions that would have gone, but are in use.
+    """
+
+    sessions: tuple[SessionSummary, ...]
+    spared: tuple[SessionSummary, ...]
+    contents: int
+    bytes: int
+
+
+class Pruning:
+    """Removes what one asks for, each session in a transaction of its own and under its lock."""
+
+    def __init__(self, file: SqliteFile, locks: Path, clock: Callable[[], int]) -> None:
+        self._file = file
+        self._locks = locks
+        self._clock = clock
+
+    def run(
+        self,
+        connection: Connection,
+        *,
+        older_than_days: float | None,
+        keep: int | None,
+        ids: Sequence[str],
+        dry_run: bool,
+    ) -> Pruned:
+        """Do it, or with `dry_run` only look. Raises LedgerError for an id that no session has."""
+        chosen = self._chosen(connection, older_than_days, keep, ids)
+        removed: list[SessionSummary] = []
+        spared: list[SessionSummary] = []
+        freed = 0
+        for session in chosen:
+            taken = self._remove(connection, session.id, dry_run=dry_run)
+            (removed if taken is not None else spared).append(session)
+            freed += taken or 0
+        gone, bytes_gone = self._remove_contents(
+            connection, without={session.id for session in removed}, dry_run=dry_run
+        )
+        if not dry_run and (removed or gone):
+            self._give_back(connection)
+        return Pruned(sessions=tuple(removed), spared=tuple(spared), contents=gone, bytes=freed + bytes_gone)
+
+    def _chosen(
+        self, connection: Connection, days: float | None, keep: int | None, ids: Sequence[str]
+    ) -> list[SessionSummary]:
+        in_use = holders(self._locks)
+        query = select(sessions).order_by(sessions.c.updated_ms.desc(), sessions.c.id.desc())
+        listed = [summary(row, in_use.get(row.id)) for row in connection.execute(query)]
+        unknown = set(ids) - {session.id for session in listed}
+        if unknown:
+            raise LedgerError(f"there is no session {min(unknown)[:70]!a}, so nothing was removed")
+        oldest = None if days is None else self._clock() - days * _DAY_MS
+        by_rule = days is not None or keep is not None
+        return [
+            session
+            for place, session in enumerate(listed)
+            if session.id in ids
+            or (by_rule and (oldest is None or session.updated_ms < oldest) and (keep is None or place >= keep))
+        ]
+
+    def _remove(self, connection: Connection, session_id: str, *, dry_run: bool) -> int | None:
+        """Remove one session; the bytes of its payloads, or None where it is in use."""
+        size = select(func.coalesce(func.sum(func.length(records.c.payload)), 0))
+        of_session = records.c.session_id == session_id
+        with ExitStack() as locked:
+            if dry_run:
+                if session_id in holders(self._locks):
+                    return None
+                return int(connection.execute(size.where(of_session)).scalar_one())
+            try:
+                locked.callback(SessionLock.take(self._locks, session_id).release)
+            except SessionInUse:
+                return None
+            with transaction(connection):
+                freed = int(connection.execute(size.where(of_session)).scalar_one())
+                connection.execute(delete(records).where(of_session))
+                connection.execute(delete(sessions).where(sessions.c.id == session_id))
+            return freed
+
+    def _remove_contents(self, connection: Connection, *, without: set[str], dry_run: bool) -> tuple[int, int]:
+        """Remove the contents that no record refers to, those of `without` not counted: how many, how large."""
+        with transaction(connection):
+            # A session that is open may have kept contents that its record does not name yet.
+            since = opened_since_ms(self._locks)
+            needed = _needed(connection, without)
+            query = select(contents.c.sha256, contents.c.kept_ms, func.length(contents.c.data))
+            unneeded = [
+                (digest, size)
+                for digest, kept_ms, size in connection.execute(query)
+                if digest not in needed and (since is None or kept_ms < since)
+            ]
+            if not dry_run:
+                for digest, _size in unneeded:
+                    connection.execute(delete(contents).where(contents.c.sha256 == digest))
+        return len(unneeded), sum(size for _digest, size in unneeded)
+
+    def _give_back(self, connection: Connection) -> None:
+        try:
+            connection.exec_driver_sql("VACUUM")
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        except OperationalError:
+            pass  # no room for the copy, or another process is reading: the space stays, and is used again
+
+
+def _needed(connection: Connection, without: set[str]) -> set[bytes]:
+    """The hashes of all contents that records refer to, by themselves or through a list of files."""
+    there = set(connection.execute(select(contents.c.sha256)).scalars())
+    if not there:
+        return set()
+    needed: set[bytes] = set()
+    lists: set[bytes] = set()
+    query = select(records.c.session_id, records.c.type, records.c.payload)
+    for session_id, event_type, payload in connection.execute(query).yield_per(500):
+        if session_id not in without and isinstance(payload, bytes):
+            needed |= _hashes(payload)
+            if event_type == "files_kept":
+                lists |= _manifest(payload)
+    for digest in lists & there:
+        row = connection.execute(
+            select(contents.c.data, contents.c.size).where(contents.c.sha256 == digest)
+        ).one()
+        needed |= _hashes(unpacked(row.data, row.size) or b"")
+    return needed
+
+
+def _hashes(text: bytes) -> set[bytes]:
+    return {bytes.fromhex(found.decode("ascii")) for found in _HASH.findall(text)}
+
+
+def _manifest(payload: bytes) -> set[bytes]:
+    try:
+        value: Any = json.loads(payload)
+        return {bytes.fromhex(value["manifest"])}
+    except (ValueError, RecursionError, TypeError, KeyError):
+        return set()

@@ -1,0 +1,100 @@
+"""Rows of the database as records and summaries, and records as rows. What a damaged row holds fits nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from sqlalchemy import Row, select
+from sqlalchemy.engine import Connection
+
+from domain.sessions.ledger_chain import ChainedRecord
+from domain.sessions.past_session import SessionSummary
+from infrastructure.store.ledger.schema import records, rowid
+
+RECORD_COLUMNS = (
+    records.c.seq,
+    records.c.at_ms,
+    records.c.type,
+    records.c.payload,
+    records.c.salt,
+    records.c.digest,
+    records.c.link,
+    records.c.redaction,
+)
+_READ_AT_ONCE = 500
+
+
+def records_of(connection: Connection, session_id: str) -> Iterator[ChainedRecord]:
+    """The records of a session in the order they were written."""
+    query = select(*RECORD_COLUMNS).where(records.c.session_id == session_id).order_by(rowid)
+    for row in connection.execute(query).yield_per(_READ_AT_ONCE):
+        yield chained(row)
+
+
+def chained(row: Sequence[Any]) -> ChainedRecord:
+    """A row of RECORD_COLUMNS as a record."""
+    seq, at_ms, event_type, payload, salt, digest, link, redaction = row
+    return ChainedRecord(
+        seq=_integer(seq),
+        at_ms=_integer(at_ms),
+        type=_text(event_type),
+        payload=_bytes(payload),
+        salt=_bytes(salt),
+        digest=_bytes(digest),
+        link=_bytes(link),
+        redaction=None if redaction is None else _bytes(redaction),
+    )
+
+
+def row_of(record: ChainedRecord, session_id: str) -> dict[str, object]:
+    """A record as the values of a row."""
+    return {
+        "session_id": session_id,
+        "seq": record.seq,
+        "at_ms": record.at_ms,
+        "type": record.type,
+        "payload": record.payload,
+        "salt": record.salt,
+        "digest": record.digest,
+        "link": record.link,
+        "redaction": record.redaction,
+    }
+
+
+def summary(row: Row[Any], open_in: int | None) -> SessionSummary:
+    """A row of the sessions as what a list shows."""
+    return SessionSummary(
+        id=_text(row.id),
+        title=_text(row.title),
+        cwd=_text(row.cwd),
+        model=_text(row.model),
+        started_ms=_integer(row.started_ms),
+        updated_ms=_integer(row.updated_ms),
+        turns=_integer(row.turns),
+        records=_integer(row.records),
+        cost_usd=cost(row.cost),
+        parent=_text(row.parent) or None,
+        open_in=open_in,
+    )
+
+
+def cost(value: object) -> Decimal | None:
+    """A cost as it is kept: text, or nothing."""
+    try:
+        return Decimal(value) if isinstance(value, str) else None
+    except InvalidOperation:
+        return None
+
+
+def _integer(value: object) -> int:
+    return value if isinstance(value, int) else -1
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _bytes(value: object) -> bytes:
+    return value if isinstance(value, bytes) else b""

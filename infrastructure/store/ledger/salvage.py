@@ -1,0 +1,175 @@
+"""What can still be read of a damaged database, put into a new one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Column, Table, bindparam, delete, func, insert, select
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
+
+from domain.sessions.ledger_chain import NO_LINK, ChainedRecord, flaw
+from infrastructure.store.ledger.contents import is_whole, unpacked
+from infrastructure.store.ledger.forking import session_row
+from infrastructure.store.ledger.rows import RECORD_COLUMNS, chained, row_of, summary
+from infrastructure.store.ledger.schema import TABLE_NAMES, contents, records, rowid, sessions
+from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
+
+_AT_ONCE = 50
+_MOST_MISSES = 20_000
+_NAMED_AT_MOST = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Salvaged:
+    """What was saved: sessions whole, sessions up to a record, and those of which nothing was left."""
+
+    whole: int = 0
+    cut: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+
+    def told(self) -> str:
+        """It in one sentence."""
+        if not self.whole and not self.cut and not self.lost:
+            return "No session could be read in it"
+        parts = [f"{_count(self.whole)} saved whole"]
+        parts += [f"saved only in part: {_some(self.cut)}"] if self.cut else []
+        parts += [f"lost: {_some(self.lost)}"] if self.lost else []
+        return "; ".join(parts)
+
+
+def salvage(damaged: Path, into: SqliteFile) -> Salvaged:
+    """Copy what can be read of the damaged file into an empty database.
+
+    Of each session that is its records up to the first that is missing or does not fit; what comes after would
+    stand on nothing. Raises DBAPIError only for what goes wrong with the new database.
+    """
+    with into.connect() as new:
+        # A session's entry is made last, from what was saved of it.
+        new.exec_driver_sql("PRAGMA foreign_keys = OFF")
+        known: dict[str, Any] = {}
+        with ExitStack() as opened, transaction(new):
+            old = _opened(damaged, opened)
+            if old is not None:
+                known = {row.id: row for row in _rows(old, sessions, *sessions.c) if isinstance(row.id, str)}
+                _copy_records(old, new)
+                _copy_contents(old, new)
+        with transaction(new):
+            return _keep_what_fits(new, known)
+
+
+def _opened(damaged: Path, opened: ExitStack) -> Connection | None:
+    """A connection to the damaged file; None where not even the list of its tables is left."""
+    try:
+        connection = opened.enter_context(SqliteFile(damaged, lenient=True).connect())
+        named = connection.exec_driver_sql("SELECT name FROM sqlite_master").scalars().all()
+    except (DBAPIError, sqlite3.Error):
+        return None
+    return connection if set(named) >= TABLE_NAMES else None
+
+
+def _copy_records(old: Connection, new: Connection) -> None:
+    for row in _rows(old, records, records.c.session_id, *RECORD_COLUMNS):
+        session_id = row[1]
+        if isinstance(session_id, str):
+            new.execute(insert(records), row_of(chained(row[2:]), session_id))
+
+
+def _copy_contents(old: Connection, new: Connection) -> None:
+    for row in _rows(old, contents, *contents.c):
+        content = unpacked(row.data, row.size)
+        if content is not None and is_whole(row.sha256, content) and isinstance(row.kept_ms, int):
+            values = {"sha256": row.sha256, "size": row.size, "kept_ms": row.kept_ms, "data": row.data}
+            new.execute(insert(contents).prefix_with("OR IGNORE"), values)
+
+
+def _keep_what_fits(new: Connection, known: dict[str, Any]) -> Salvaged:
+    whole, cut = 0, []
+    lost = set(known)
+    for session_id in new.execute(select(records.c.session_id).distinct()).scalars().all():
+        fitting, found = _fitting(new, session_id)
+        of_session = records.c.session_id == session_id
+        if not fitting:
+            new.execute(delete(records).where(of_session))
+            lost.add(session_id)
+            continue
+        lost.discard(session_id)
+        last = fitting[-1]
+        new.execute(delete(records).where(of_session, records.c.seq > last.seq))
+        row = known.get(session_id)
+        told = None if row is None else summary(row, None)
+        expected = max(found, told.records if told else 0)
+        parent, updated_ms = (told.parent, max(told.updated_ms, last.at_ms)) if told else (None, last.at_ms)
+        new.execute(insert(sessions), session_row(session_id, fitting, parent=parent, updated_ms=updated_ms))
+        if len(fitting) < expected:
+            cut.append(f"{session_id}, {len(fitting)} of {expected} records")
+        else:
+            whole += 1
+    return Salvaged(whole=whole, cut=tuple(cut), lost=tuple(sorted(lost)))
+
+
+def _fitting(new: Connection, session_id: str) -> tuple[list[ChainedRecord], int]:
+    """The records of a session up to the first that does not fit, and how many there were."""
+    query = select(*RECORD_COLUMNS).where(records.c.session_id == session_id).order_by(rowid)
+    fitting: list[ChainedRecord] = []
+    before, found = NO_LINK, 0
+    for row in new.execute(query):
+        record = chained(row)
+        if found == len(fitting) and not flaw(record, session_id, before, found):
+            fitting.append(record)
+            before = record.link
+        found += 1
+    return fitting, found
+
+
+def _rows(connection: Connection, table: Table, *columns: Column[Any]) -> Iterator[Any]:
+    """Every row that can be read, in order; where a stretch cannot, row by row around the damage."""
+    query = select(rowid, *columns).select_from(table).order_by(rowid).limit(_AT_ONCE)
+    top = _highest(connection, table)
+    last, misses = 0, 0
+    most = _MOST_MISSES if top is not None else _MOST_MISSES // 10
+    while misses < most and (top is None or last < top):
+        try:
+            found = connection.execute(query.where(rowid > last)).all()
+            if not found:
+                return
+            last = found[-1][0]
+        except DBAPIError:
+            found = _one_by_one(connection, table, columns, last)
+            last += _AT_ONCE
+        misses = 0 if found else misses + _AT_ONCE
+        yield from found
+
+
+def _one_by_one(connection: Connection, table: Table, columns: tuple[Column[Any], ...], last: int) -> list[Any]:
+    found: list[Any] = []
+    query = select(rowid, *columns).select_from(table).where(rowid == bindparam("place"))
+    for place in range(last + 1, last + 1 + _AT_ONCE):
+        try:
+            found += connection.execute(query, {"place": place}).all()
+        except DBAPIError:
+            continue
+    return found
+
+
+def _highest(connection: Connection, table: Table) -> int | None:
+    """The number of the last row; None where that cannot be read."""
+    try:
+        highest = connection.execute(select(func.max(rowid)).select_from(table)).scalar_one()
+    except DBAPIError:
+        return None
+    return highest if isinstance(highest, int) else 0
+
+
+def _count(sessions_saved: int) -> str:
+    return f"{sessions_saved} session was" if sessions_saved == 1 else f"{sessions_saved} sessions were"
+
+
+def _some(named: tuple[str, ...]) -> str:
+    more = len(named) - _NAMED_AT_MOST
+    return ", ".join(named[:_NAMED_AT_MOST]) + (f", and {more} more" if more > 0 else "")

@@ -1,0 +1,148 @@
+"""Where the chain of one session stands, for the process that writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy.dialects.sqlite import dialect
+from sqlalchemy.engine import Connection
+
+from domain.errors import LedgerError
+from domain.sessions.ledger_chain import NO_LINK, ChainedRecord, next_record
+from domain.sessions.past_session import SessionSummary
+from domain.text.json_value import JsonObject
+from infrastructure.store.ledger.rows import row_of
+from infrastructure.store.ledger.schema import records, sessions
+from infrastructure.store.ledger.session_facts import SessionFacts
+
+# Spelled out once: each event passes here, and to have them spelled out anew takes as long as to write it.
+_DIALECT = dialect(paramstyle="named")
+_ADD = str(insert(records).compile(dialect=_DIALECT))
+_COUNTED = ("updated_ms", "turns", "records", "cost", "head")
+_COUNT = str(
+    update(sessions)
+    .where(sessions.c.id == bindparam("session"), sessions.c.records == bindparam("stored"))
+    .values({name: bindparam(name) for name in _COUNTED})
+    .compile(dialect=_DIALECT)
+)
+
+
+class SessionChain:
+    """Gives each event its place and link, in the order they come, and writes them to the database.
+
+    The place is given before anything is written, and for good: what cannot be written yet comes later, the
+    same. Belongs to the thread that writes.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        facts: SessionFacts,
+        *,
+        parent: str | None = None,
+        records: int = 0,
+        link: bytes = NO_LINK,
+        at_ms: int = 0,
+    ) -> None:
+        self.session_id = session_id
+        self._parent = parent
+        self._facts = self._stored_facts = facts
+        self._seq = self._stored = records
+        self._link = link
+        self._started_ms: int | None = None
+        self._at_ms = at_ms
+        # Why nothing can be added any more; empty for as long as something can.
+        self.lost = ""
+
+    @classmethod
+    def after(cls, summary: SessionSummary, head: bytes, last: ChainedRecord | None) -> SessionChain:
+        """Goes on with a session. Where its last records are missing, their places stay empty, to be seen."""
+        facts = SessionFacts(
+            cwd=summary.cwd,
+            title=summary.title,
+            model=summary.model,
+            turns=summary.turns,
+            cost=summary.cost_usd,
+        )
+        is_there = last is not None and last.seq == summary.records - 1
+        return cls(
+            summary.id,
+            facts,
+            records=summary.records,
+            link=last.link if last is not None and is_there else head,
+            at_ms=last.at_ms if last is not None else 0,
+        )
+
+    def link(self, at_ms: int, event_type: str, payload: bytes, event: JsonObject) -> ChainedRecord:
+        """The next record. Its time is never before that of the one before, whatever the clock says."""
+        self._at_ms = max(at_ms, self._at_ms)
+        record = next_record(
+            self.session_id,
+            self._link,
+            seq=self._seq,
+            at_ms=self._at_ms,
+            event_type=event_type,
+            payload=payload,
+        )
+        self._seq, self._link = record.seq + 1, record.link
+        self._facts = self._facts.after(event)
+        if self._started_ms is None:
+            self._started_ms = record.at_ms
+        return record
+
+    def write(self, connection: Connection, linked: Iterable[ChainedRecord]) -> None:
+        """Write what was linked and is not stored, all of it, and what a list shows. Raises LedgerError.
+
+        A commit that was reported as failed may have been done: what is there already is not written again.
+        """
+        rows = [row_of(record, self.session_id) for record in linked if record.seq >= self._stored]
+        if not rows:
+            return
+        self._write_session(connection)
+        connection.exec_driver_sql(_ADD, rows)
+
+    def is_stored(self) -> None:
+        """What `write` wrote was committed."""
+        self._stored, self._stored_facts = self._seq, self._facts
+
+    def find_stored(self, connection: Connection, linked: Iterable[ChainedRecord]) -> None:
+        """Look how far a commit came that was reported as failed."""
+        row = connection.execute(
+            select(sessions.c.records, sessions.c.head).where(sessions.c.id == self.session_id)
+        ).one_or_none()
+        if row is None or row.records <= self._stored:
+            return
+        for record in linked:
+            if record.seq == row.records - 1 and record.link == row.head:
+                self._stored = row.records
+
+    def _write_session(self, connection: Connection) -> None:
+        facts = self._facts
+        counted: dict[str, object] = {
+            "updated_ms": self._at_ms,
+            "turns": facts.turns,
+            "records": self._seq,
+            "cost": None if facts.cost is None else str(facts.cost),
+            "head": self._link,
+        }
+        # What another may have redacted meanwhile is written only where it changed here.
+        named = {
+            name: getattr(facts, name)
+            for name in ("cwd", "title", "model")
+            if self._stored == 0 or getattr(facts, name) != getattr(self._stored_facts, name)
+        }
+        if self._stored == 0:
+            started = {"id": self.session_id, "started_ms": self._started_ms, "parent": self._parent}
+            connection.execute(insert(sessions), {**started, **named, **counted})
+            return
+        place = {"session": self.session_id, "stored": self._stored}
+        if named:
+            connection.execute(update(sessions).where(sessions.c.id == self.session_id).values(**named))
+        done = connection.exec_driver_sql(_COUNT, {**place, **counted})
+        if done.rowcount != 1:
+            self.lost = (
+                f"the record of session {self.session_id} was removed or changed by another program, so "
+                "nothing more can be added to it; begin another session, or fork this one, to go on"
+            )
+            raise LedgerError(self.lost)

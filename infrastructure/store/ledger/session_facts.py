@@ -1,0 +1,57 @@
+"""What a list shows of a session, gathered from its events as they go by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+
+from domain.text.json_value import JsonObject, JsonValue
+
+_LONGEST_TITLE = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFacts:
+    """The facts after some of the events. `cost` adds up the known costs, in USD; None where none is known."""
+
+    cwd: str = ""
+    title: str = ""
+    model: str = ""
+    turns: int = 0
+    cost: Decimal | None = None
+
+    def after(self, event: JsonObject) -> SessionFacts:
+        """The facts after one more event, in its JSON form."""
+        match event.get("type"):
+            case "session_started" | "session_resumed":
+                return replace(self, model=_text(event.get("model")), cwd=_text(event.get("cwd")))
+            case "model_changed":
+                return replace(self, model=_text(event.get("model")))
+            case "turn_started":
+                return replace(self, turns=self.turns + 1, title=self.title or _title(event.get("prompt")))
+            case "usage_counted":
+                return replace(self, cost=_sum(self.cost, event.get("cost_usd")))
+            case _:
+                return self
+
+
+def storable(text: str) -> str:
+    """Text that a database takes: halves of surrogate pairs, as in names of some folders, are spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _text(value: JsonValue) -> str:
+    return storable(value) if isinstance(value, str) else ""
+
+
+def _title(prompt: JsonValue) -> str:
+    return " ".join(_text(prompt).split())[:_LONGEST_TITLE]
+
+
+def _sum(cost: Decimal | None, added: JsonValue) -> Decimal | None:
+    if not isinstance(added, int | float) or isinstance(added, bool):
+        return cost
+    try:
+        return (cost or Decimal(0)) + Decimal(str(added))
+    except InvalidOperation:
+        return cost

@@ -1,0 +1,88 @@
+"""One database file: connections to it, and transactions on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import create_engine, event
+from sqlalchemy.engine import URL, Connection
+from sqlalchemy.pool import NullPool
+
+from infrastructure.files.held_files import hold
+from infrastructure.store.ledger.trouble import explained
+
+BUSY_SECS = 5.0
+_PRAGMAS = (
+    "foreign_keys = ON",
+    "synchronous = NORMAL",
+    "cell_size_check = ON",  # damage is found where it is, not where it leads to
+    "secure_delete = ON",  # what is taken out is not left in free space
+)
+# A file that ends too early is read up to there, and a page for what it holds; nothing is looked at before.
+_LENIENT = ("writable_schema = ON",)
+
+
+class SqliteFile:
+    """Opens connections to one file. A transaction that meets another process's waits for `busy_secs`.
+
+    `lenient`: what is damaged is read as far as it can be.
+    """
+
+    def __init__(self, path: Path, busy_secs: float = BUSY_SECS, *, lenient: bool = False) -> None:
+        self.path = path
+        hold(path)
+        url = URL.create("sqlite+pysqlite", database=str(path))
+        # Transactions are begun and ended here in so many words: the driver's own begin too late.
+        self._engine = create_engine(
+            url, poolclass=NullPool, connect_args={"timeout": busy_secs}, isolation_level="AUTOCOMMIT"
+        )
+        pragmas = _LENIENT if lenient else _PRAGMAS
+        event.listen(self._engine, "connect", lambda connection, _record: _prepare(connection, pragmas))
+
+    def connect(self) -> Connection:
+        """A new connection, for the thread that asks."""
+        return self._engine.connect()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection that sees one state of the database. Raises LedgerError."""
+        with (
+            explained("cannot be read", self.path),
+            self.connect() as connection,
+            transaction(connection, "BEGIN"),
+        ):
+            yield connection
+
+
+@contextmanager
+def transaction(connection: Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+    """All of what is done inside, or nothing of it."""
+    driver = connection.connection.cursor()
+    driver.execute(begin)
+    try:
+        yield
+        driver.execute("COMMIT")
+    except BaseException:
+        # The database may have ended it already; then this does nothing.
+        connection.connection.rollback()
+        raise
+    finally:
+        driver.close()
+
+
+def _prepare(connection: Any, pragmas: Sequence[str]) -> None:
+    connection.text_factory = _text
+    try:
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}")
+    except BaseException:
+        connection.close()  # nobody else has it yet
+        raise
+
+
+def _text(data: bytes) -> str:
+    """Text as it stands there, also where a damaged file holds what is no UTF-8."""
+    return data.decode("utf-8", "surrogateescape")

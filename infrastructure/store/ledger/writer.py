@@ -1,0 +1,249 @@
+"""The one thread of this process that writes the database."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
+
+from domain.errors import LedgerError
+from domain.sessions.ledger_chain import ChainedRecord
+from domain.text.json_value import JsonObject
+from infrastructure.store.ledger.session_chain import SessionChain
+from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
+from infrastructure.store.ledger.trouble import explained
+
+_Result = TypeVar("_Result")
+
+
+def _promise() -> Future[Any]:
+    """A future that nobody can cancel: what was given to the thread is done."""
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()
+    return future
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Entry:
+    """One event on its way to the record of its session. `done`, a future of the event loop in which the entry
+    is made, ends with its first attempt; whoever waits for it may be cancelled, and it is written all the same.
+    """
+
+    chain: SessionChain
+    at_ms: int
+    type: str
+    payload: bytes
+    event: JsonObject
+    urgent: bool
+    record: ChainedRecord | None = None
+    done: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+@dataclass(eq=False, slots=True)
+class _Job(Generic[_Result]):
+    """Other work, with a connection of its own to do it on."""
+
+    work: Callable[[Connection], _Result]
+    done: Future[_Result] = field(default_factory=_promise)
+
+    def run(self, connection: Connection) -> None:
+        """Do it. What it raises is left to the caller."""
+        self.done.set_result(self.work(connection))
+
+
+@dataclass(eq=False, slots=True)
+class _Stop:
+    done: Future[None] = field(default_factory=_promise)
+
+
+_Work: TypeAlias = "Entry | _Job[object] | _Stop"
+
+
+class Writer:
+    """Takes events and other work from any thread, in order.
+
+    Events that come while a transaction is being written go together into the next. Those that cannot be
+    written are kept, and go first as soon as anything can be written again.
+    """
+
+    def __init__(self, file: SqliteFile) -> None:
+        self._file = file
+        self._work: SimpleQueue[_Work] = SimpleQueue()
+        self._backlog: list[Entry] = []
+        self._unsure = False
+        self._connection: Connection | None = None
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._closed = False
+
+    def append(self, entry: Entry) -> None:
+        """Write an event; `entry.done` ends when it is committed, or with a LedgerError."""
+        self._put(entry)
+
+    def do(self, work: Callable[[Connection], _Result]) -> Future[_Result]:
+        """Do other work, after all that was given before. What it raises is the future's."""
+        job = _Job(work)
+        self._put(job)  # type: ignore[arg-type]
+        return job.done
+
+    def flush(self) -> Future[None]:
+        """Write what waits. Ends with a LedgerError where that cannot be; it is kept then."""
+        return self.do(lambda _connection: self._write(()))
+
+    def close(self) -> None:
+        """Write what waits, and end. Raises LedgerError for what could not be written, which is lost then."""
+        with self._starting:
+            self._closed = True
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            stop = _Stop()
+            self._work.put(stop)
+            thread.join()
+            stop.done.result()
+
+    def _put(self, work: _Work) -> None:
+        with self._starting:
+            if self._closed:
+                raise LedgerError(f"the record of sessions {self._file.path} is closed")
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="ledger", daemon=True)
+                self._thread.start()
+            self._work.put(work)
+
+    def _run(self) -> None:
+        while True:
+            work = self._work.get()
+            entries: list[Entry] = []
+            while isinstance(work, Entry):
+                entries.append(work)
+                try:
+                    work = self._work.get_nowait()
+                except Empty:
+                    break
+            if entries:
+                self._attempt(entries)
+            match work:
+                case _Job():
+                    self._do(work)
+                case _Stop():
+                    self._stop(work)
+                    return
+                case _:
+                    pass
+
+    def _attempt(self, entries: list[Entry]) -> None:
+        try:
+            for entry in entries:
+                entry.record = entry.chain.link(entry.at_ms, entry.type, entry.payload, entry.event)
+            self._write(entries)
+        except BaseException as error:  # noqa: BLE001 - whoever waits must hear of it, whatever it is
+            _end([(entry.done, error) for entry in entries])
+            return
+        _end([(entry.done, LedgerError(lost) if (lost := entry.chain.lost) else None) for entry in entries])
+
+    def _write(self, entries: Iterable[Entry]) -> None:
+        """Write these and what waits, or keep it. What belongs to a lost session cannot be kept."""
+        self._backlog += entries
+        while True:
+            self._backlog = [entry for entry in self._backlog if not entry.chain.lost]
+            chains = {entry.chain for entry in self._backlog}
+            try:
+                if chains:
+                    self._commit()
+                return
+            except LedgerError:
+                if not any(chain.lost for chain in chains):
+                    raise
+
+    def _commit(self) -> None:
+        by_chain: dict[SessionChain, list[ChainedRecord]] = {}
+        for entry in self._backlog:
+            assert entry.record is not None
+            by_chain.setdefault(entry.chain, []).append(entry.record)
+        urgent = any(entry.urgent for entry in self._backlog)
+        unsure, self._unsure = self._unsure, True
+        with self._connected("cannot be written") as connection, _synchronous(connection, full=urgent):
+            if unsure:
+                for chain, linked in by_chain.items():
+                    chain.find_stored(connection, linked)
+            with transaction(connection):
+                for chain, linked in by_chain.items():
+                    chain.write(connection, linked)
+        for chain in by_chain:
+            chain.is_stored()
+        self._unsure = False
+        self._backlog.clear()
+
+    def _do(self, job: _Job[object]) -> None:
+        try:
+            with self._connected("cannot be written") as connection:
+                job.run(connection)
+        except BaseException as error:  # noqa: BLE001 - as above
+            job.done.set_exception(error)
+
+    def _stop(self, stop: _Stop) -> None:
+        try:
+            self._write(())
+        except LedgerError as error:
+            lost = LedgerError(f"{len(self._backlog)} events of the session are not on the record: {error}")
+            stop.done.set_exception(lost)
+        else:
+            stop.done.set_result(None)
+        finally:
+            self._disconnect()
+
+    @contextmanager
+    def _connected(self, what: str) -> Iterator[Connection]:
+        """The connection; after trouble with the database, the next time it is a new one."""
+        with explained(what, self._file.path):
+            try:
+                if self._connection is None:
+                    self._connection = self._file.connect()
+                yield self._connection
+            except (DBAPIError, sqlite3.Error):
+                self._disconnect()
+                raise
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+def _end(ends: Sequence[tuple[asyncio.Future[None], BaseException | None]]) -> None:
+    """Let those who wait know how it ended: all that wait in one event loop by waking it once."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[None], BaseException | None]]] = {}
+    for end in ends:
+        by_loop.setdefault(end[0].get_loop(), []).append(end)
+    for loop, some in by_loop.items():
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_tell, some)
+
+
+def _tell(ends: Sequence[tuple[asyncio.Future[None], BaseException | None]]) -> None:
+    for done, error in ends:
+        if done.done():  # cancelled, as whoever waited for it was
+            continue
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)
+
+
+@contextmanager
+def _synchronous(connection: Connection, *, full: bool) -> Iterator[None]:
+    """With `full`, what is committed inside, and all before it, outlives a loss of power."""
+    if full:
+        connection.exec_driver_sql("PRAGMA synchronous = FULL")
+    yield
+    if full:
+        connection.exec_driver_sql("PRAGMA synchronous = NORMAL")

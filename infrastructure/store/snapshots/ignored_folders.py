@@ -1,0 +1,96 @@
+"""Which folders hold what programs make anew: their files are watched, their contents are not kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from domain.calls.effects import FileMark
+from infrastructure.files.ignoring import IgnoreRules
+
+# Made anew by their programs, also where no ignore file says so.
+_MADE_ANEW = frozenset(
+    {"node_modules", ".venv", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox", ".nox"}
+)
+_RULE_FILES = ("/.gitignore", "/.ignore", "/.git/info/exclude")
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class IgnoredFolders:
+    """Tells ignored folders from others, reading each folder's ignore file once until one of them changes.
+
+    A single ignored file is none of them: settings and notes are often kept out of a repository, and nothing
+    else could give them back.
+    """
+
+    def __init__(self, roots: Sequence[str]) -> None:
+        self._bases = {root: _repository_of(root) for root in sorted(roots, key=len, reverse=True)}
+        self._rules: dict[str, IgnoreRules | None] = {}
+        self._seen: dict[str, FileMark] = {}
+
+    def refresh(self, marks: Mapping[str, FileMark]) -> None:
+        """Take note of the files of the whole workspace, and of ignore files that are not what they were."""
+        seen = {path: mark for path, mark in marks.items() if path.endswith(_RULE_FILES)}
+        if seen != self._seen:
+            self._seen = seen
+            self._rules.clear()
+
+    def hold(self, path: str) -> bool:
+        """Whether a file lies in an ignored folder."""
+        root = next((root for root in self._bases if path.startswith(root.rstrip("/") + "/")), None)
+        return root is not None and self._rules_in(os.path.dirname(path), root) is None
+
+    def _rules_in(self, folder: str, root: str) -> IgnoreRules | None:
+        """The rules inside a folder at or below the root; None where it is ignored."""
+        if folder not in self._rules:
+            self._rules[folder] = self._rules_at_root(root) if folder == root else self._entered(folder, root)
+        return self._rules[folder]
+
+    def _entered(self, folder: str, root: str) -> IgnoreRules | None:
+        above, name = os.path.split(folder)
+        rules = self._rules_in(above, root)
+        if rules is None or name == ".git":
+            return rules
+        names = _names(self._bases[root], folder)
+        if name in _MADE_ANEW or rules.ignore(names, is_folder=True):
+            return None
+        return _entering(rules, folder, len(names))
+
+    def _rules_at_root(self, root: str) -> IgnoreRules:
+        """The rules from the repository that holds the root.
+
+        Whoever works in an ignored folder means what is in it.
+        """
+        base, rules = self._bases[root], IgnoreRules()
+        names = _names(base, root)
+        for depth in range(len(names) + 1):
+            rules = _entering(rules, os.path.join(base, *names[:depth]), depth)
+            if depth < len(names) and rules.ignore(names[: depth + 1], is_folder=True):
+                rules = IgnoreRules()
+        return rules
+
+
+def _repository_of(root: str) -> str:
+    """The folder of the repository that the root lies in; the root itself where there is none."""
+    folder = root
+    while not os.path.lexists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return root
+        folder = above
+    return folder
+
+
+def _names(base: str, path: str) -> tuple[str, ...]:
+    return () if path == base else tuple(path.removeprefix(base.rstrip("/") + "/").split("/"))
+
+
+def _entering(rules: IgnoreRules, folder: str, depth: int) -> IgnoreRules:
+    try:
+        opened = os.open(folder, _FOLDER)
+    except OSError:
+        return rules
+    try:
+        return rules.entering(opened, os.listdir(opened), depth)
+    finally:
+        os.close(opened)

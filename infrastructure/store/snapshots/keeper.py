@@ -1,0 +1,266 @@
+"""Keeping what files hold before a call may change them, and telling afterwards what it changed."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from application.ports import ContentStore
+from domain.calls.effects import (
+    ChangeKind,
+    Effects,
+    FileChange,
+    FileLook,
+    FileMark,
+    FileState,
+    KeptFiles,
+    declares,
+    effects_between,
+    is_same,
+)
+from domain.errors import LedgerError
+from infrastructure.blocking import Stop, in_thread
+from infrastructure.files.workspace import Workspace
+from infrastructure.store.snapshots.budget import Budget, KeepLimits
+from infrastructure.store.snapshots.cache import Shelf
+from infrastructure.store.snapshots.ignored_folders import IgnoredFolders
+from infrastructure.store.snapshots.manifest import Base, decoded, encoded
+from infrastructure.store.snapshots.places import OpenFolders, literal
+from infrastructure.store.snapshots.reading import FileReader, Reading, unread_state
+from infrastructure.store.snapshots.watch import WorkspaceWatch
+
+_IGNORED = "it lies in an ignored folder"
+
+
+@dataclass(slots=True)
+class _Survey:
+    """Files at one look: those whose states are known, and those still to be read."""
+
+    marks: dict[str, FileMark]
+    states: dict[str, FileState] = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)
+
+    @property
+    def kept_bytes(self) -> int:
+        """The size of all contents that are known to be stored."""
+        return sum(state.size for state in self.states.values() if state.unkept is None)
+
+    def take(self, readings: Sequence[Reading]) -> None:
+        for reading in readings:
+            if reading.state is None or reading.mark is None:
+                self.marks.pop(reading.path, None)
+            else:
+                self.marks[reading.path], self.states[reading.path] = reading.mark, reading.state
+
+
+class WorkspaceKeeper:
+    """Implements `FileKeeper` over the files of a workspace. Links are kept, not followed.
+
+    `own_paths` are what quorum itself writes: giving that back would undo the record of the session.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        reader: FileReader,
+        contents: ContentStore,
+        *,
+        holds_secret: Callable[[bytes], bool],
+        own_paths: Sequence[str] = (),
+        limits: KeepLimits = KeepLimits(),  # noqa: B008 - it is immutable
+        watch: WorkspaceWatch | None = None,
+    ) -> None:
+        self._workspace = workspace
+        self._roots = tuple(map(str, workspace.roots))
+        self._holds_secret = holds_secret
+        self._limits = limits
+        self._watch = watch or WorkspaceWatch(self._roots, passed_over=own_paths)
+        self._reader = reader
+        self._ignored = IgnoredFolders(self._roots)
+        self._ignored_lock = threading.Lock()
+        self._shelf = Shelf(contents)
+        self._base: Base | None = None
+        self._keeping = 0
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
+
+    async def keep(
+        self, paths: Sequence[str] | None = None, report: Callable[[int, int], None] = lambda _done, _all: None
+    ) -> KeptFiles:
+        """The files as they are now, their contents stored. Raises LedgerError.
+
+        `report` gets how many of how many files were read, where there are so many that it takes a while.
+        """
+        self._keeping += 1
+        self._is_idle.clear()
+        try:
+            return await self._keep(paths, report)
+        finally:
+            self._keeping -= 1
+            if not self._keeping:
+                self._is_idle.set()
+
+    @contextmanager
+    def ahead(self) -> Iterator[None]:
+        """Keep the whole workspace in the background meanwhile, so that the next call finds little to read."""
+        task = asyncio.create_task(self._keep_ahead(), name="keep-ahead")
+        try:
+            yield
+        finally:
+            task.cancel()
+
+    async def _keep_ahead(self) -> None:
+        """What cannot be stored is told by the call that needs it."""
+        look = await self._watch.look(self._roots)
+        survey = await asyncio.to_thread(self._survey, look, whole=True)
+        budget = Budget(self._limits, spent_bytes=survey.kept_bytes, secs=math.inf)
+        with suppress(LedgerError):
+            for batch, why in budget.batches(survey.unread, survey.marks):
+                if why is not None:
+                    return
+                await self._is_idle.wait()
+                begun = time.monotonic()
+                await self._shelf.store(await in_thread(partial(self._read, batch)))
+                await asyncio.sleep(time.monotonic() - begun)  # half of the time is the screen's
+
+    async def _keep(self, paths: Sequence[str] | None, report: Callable[[int, int], None]) -> KeptFiles:
+        roots = self._roots if paths is None else await asyncio.to_thread(literal, paths)
+        look = await self._watch.look(roots)
+        survey = await asyncio.to_thread(self._survey, look, whole=self._is_whole(roots))
+        waiting = await self._read_all_but_last(survey, report)
+        kept = KeptFiles(
+            roots=roots,
+            states=survey.states,
+            complete=look.complete,
+            look=FileLook(marks=survey.marks, complete=look.complete),
+        )
+        base = self._base if paths is None else None
+        content, is_base = await asyncio.to_thread(encoded, kept, base, self._holds_secret)
+        (manifest,) = await self._shelf.store(waiting, content)
+        if is_base and paths is None:
+            self._base = Base(manifest, kept.states)
+        return replace(kept, manifest=manifest)
+
+    async def changes(self, kept: KeptFiles, declared: frozenset[str]) -> Effects:
+        """What differs now from then. What cannot be stored of it is told all the same."""
+        look = await self._watch.look(kept.roots)
+        if not look.complete:
+            look = await self._with_missing(look, kept.look)
+        found = await asyncio.to_thread(self._differing, kept, look, declared)
+        there = {path: look.marks[path] for path in found if path in look.marks}
+        after = await self._states_after(there, whole=self._is_whole(kept.roots))
+        changes = []
+        for path, change in found.items():
+            before, now = kept.states.get(path), after.get(path)
+            if not is_same(before, now):
+                kind = ChangeKind.DELETED if now is None else change.kind
+                changes.append(replace(change, kind=kind, before=before, after=now))
+        changes.sort(key=lambda change: (change.declared, change.path))
+        return Effects(changes=tuple(changes), complete=kept.complete and look.complete)
+
+    async def load(self, manifest: str) -> KeptFiles:
+        """The files that this stored list names. Raises LedgerError where there is none."""
+        listed = decoded(await self._shelf.get(manifest))
+        if listed.base is None:
+            return replace(listed.kept, manifest=manifest)
+        base = decoded(await self._shelf.get(listed.base))
+        return replace(listed.over(base), manifest=manifest)
+
+    def _is_whole(self, roots: Sequence[str]) -> bool:
+        """Whether all of a root was asked for. Whoever names less means it, also in an ignored folder."""
+        return not set(self._roots).isdisjoint(roots)
+
+    # ---------------------------------------------------------------- before
+
+    def _survey(self, look: FileLook, *, whole: bool) -> _Survey:
+        survey = _Survey(marks=dict(look.marks))
+        with self._ignored_lock:
+            if whole:
+                self._ignored.refresh(look.marks)
+            for path, mark in look.marks.items():
+                if (state := self._shelf.state(path, mark)) is not None:
+                    survey.states[path] = state
+                elif whole and self._ignored.hold(path):
+                    survey.states[path] = unread_state(mark, _IGNORED)
+                else:
+                    survey.unread.append(path)
+        return survey
+
+    async def _read_all_but_last(self, survey: _Survey, report: Callable[[int, int], None]) -> list[Reading]:
+        """Read what is unread, within the limits, and store all but the last batch, which is answered."""
+        budget = Budget(self._limits, spent_bytes=survey.kept_bytes, secs=self._limits.before_secs)
+        waiting: list[Reading] = []
+        known, done = len(survey.states), 0
+        for batch, why in budget.batches(survey.unread, survey.marks):
+            if why is not None:
+                survey.states.update({path: unread_state(survey.marks[path], why) for path in batch})
+                continue
+            if done:
+                report(known + done, len(survey.marks))
+            done += len(batch)
+            await self._shelf.store(waiting)
+            waiting = await in_thread(partial(self._read, batch))
+            survey.take(waiting)
+        return waiting
+
+    def _read(self, paths: Sequence[str], stop: Stop) -> list[Reading]:
+        readings = []
+        with OpenFolders(self._workspace) as folders:
+            for path in sorted(paths):
+                stop.check()
+                readings.append(self._reader.read(path, folders))
+        return readings
+
+    # ---------------------------------------------------------------- after
+
+    async def _with_missing(self, look: FileLook, before: FileLook) -> FileLook:
+        """An incomplete look, with the files of the one before that it did not come to, looked for by name."""
+        missing = sorted(before.marks.keys() - look.marks.keys())
+        named = await self._watch.look(missing)
+        gone = frozenset(missing) - named.marks.keys() if named.complete else frozenset()
+        return FileLook(marks={**look.marks, **named.marks}, complete=False, gone=gone)
+
+    def _differing(self, kept: KeptFiles, look: FileLook, declared: frozenset[str]) -> dict[str, FileChange]:
+        """What may have changed: what looks otherwise, and what was changed too lately to tell by its look."""
+        found = {change.path: change for change in effects_between(kept.look, look, declared).changes}
+        for path, state in kept.states.items():
+            mark = look.marks.get(path)
+            if mark is None or state.sha256 is None or path in found:
+                continue
+            known = self._shelf.state(path, mark)
+            if known is not state and not is_same(known, state):
+                found[path] = FileChange(path=path, kind=ChangeKind.MODIFIED, declared=declares(declared, path))
+        return found
+
+    async def _states_after(self, marks: Mapping[str, FileMark], *, whole: bool) -> dict[str, FileState]:
+        """The states of changed files. Of those in ignored folders only the hash is taken."""
+        states: dict[str, FileState] = {}
+        budget = Budget(self._limits, spent_bytes=0, secs=self._limits.after_secs)
+        for batch, why in budget.batches(marks, marks):
+            if why is not None:
+                states.update({path: unread_state(marks[path], why) for path in batch})
+                continue
+            readings = await in_thread(partial(self._read, batch))
+            states.update(await self._stored_after(readings, whole=whole))
+        return states
+
+    async def _stored_after(self, readings: Sequence[Reading], *, whole: bool) -> dict[str, FileState]:
+        with self._ignored_lock:
+            passed = {reading.path for reading in readings if whole and self._ignored.hold(reading.path)}
+        trouble = None
+        try:
+            await self._shelf.store([reading for reading in readings if reading.path not in passed])
+        except LedgerError:
+            trouble = "it could not be stored"
+        states: dict[str, FileState] = {}
+        for reading in readings:
+            if reading.state is not None:
+                why = reading.state.unkept or (_IGNORED if reading.path in passed else trouble)
+                states[reading.path] = replace(reading.state, unkept=why)
+        return states

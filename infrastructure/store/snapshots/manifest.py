@@ -1,0 +1,125 @@
+"""The stored list of kept files: JSON, whole or as what differs from another such list.
+
+    {"roots": [...], "complete": true, "base": sha256 or null, "files": {path: state or null}}
+
+A state has only those of `kind`, `mode`, `size`, `sha256`, `target`, `unkept` that say something; null stands
+for a file of the base that is gone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from domain.calls.effects import FileKind, FileState, KeptFiles
+from domain.errors import LedgerError
+
+# A list that differs from its base in more than this part of it is stored whole.
+_MOST_CHANGED = 1 / 8
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A list that was stored whole, to which later ones refer."""
+
+    sha256: str
+    states: Mapping[str, FileState]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A list as it is stored; that of all files where `base` is None."""
+
+    kept: KeptFiles
+    base: str | None = None
+    gone: frozenset[str] = frozenset()
+
+    def over(self, base: Manifest) -> KeptFiles:
+        """All files, where this is a list of those that differ from the base."""
+        states = {path: state for path, state in base.kept.states.items() if path not in self.gone}
+        return KeptFiles(
+            roots=self.kept.roots, states={**states, **self.kept.states}, complete=self.kept.complete
+        )
+
+
+def encoded(kept: KeptFiles, base: Base | None, holds_secret: Callable[[bytes], bool]) -> tuple[bytes, bool]:
+    """The list as bytes, and whether it was written whole. Files whose names are secrets are left out."""
+    if base is not None:
+        changed = {path: state for path, state in kept.states.items() if _differ(base.states.get(path), state)}
+        gone = base.states.keys() - kept.states.keys()
+        if len(changed) + len(gone) <= len(base.states) * _MOST_CHANGED:
+            return _bytes(kept, base.sha256, {**changed, **dict.fromkeys(gone)}, holds_secret), False
+    return _bytes(kept, None, kept.states, holds_secret), True
+
+
+def decoded(content: bytes) -> Manifest:
+    """The list that the bytes hold. Raises LedgerError where they hold none."""
+    try:
+        given = json.loads(content)
+        states = {path: _state(fields) for path, fields in given["files"].items() if fields is not None}
+        gone = frozenset(path for path, fields in given["files"].items() if fields is None)
+        roots, complete, base = given["roots"], given["complete"], given["base"]
+        return Manifest(KeptFiles(roots=tuple(roots), states=states, complete=complete), base, gone)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise LedgerError(
+            "a stored list of files cannot be read: it is damaged or of a later version"
+        ) from error
+
+
+def _differ(one: FileState | None, other: FileState) -> bool:
+    return one is not other and one != other
+
+
+def _bytes(
+    kept: KeptFiles,
+    base: str | None,
+    files: Mapping[str, FileState | None],
+    holds_secret: Callable[[bytes], bool],
+) -> bytes:
+    def write(roots: Iterable[str], listed: Iterable[str]) -> bytes:
+        entries = {path: None if (state := files[path]) is None else _fields(state) for path in listed}
+        head = {"roots": [*roots], "complete": kept.complete, "base": base, "files": entries}
+        return json.dumps(head, separators=(",", ":")).encode("ascii")
+
+    def is_no_secret(path: str) -> bool:
+        return not holds_secret(path.encode("utf-8", "surrogateescape"))
+
+    listed = sorted(files)
+    content = write(kept.roots, listed)
+    if holds_secret(content):
+        content = write(filter(is_no_secret, kept.roots), filter(is_no_secret, listed))
+    return content
+
+
+def _fields(state: FileState) -> dict[str, str | int]:
+    fields: dict[str, str | int] = {"kind": state.kind.value, "mode": state.mode}
+    if state.size:
+        fields["size"] = state.size
+    if state.sha256 is not None:
+        fields["sha256"] = state.sha256
+    if state.target is not None:
+        fields["target"] = state.target
+    if state.unkept is not None:
+        fields["unkept"] = state.unkept
+    return fields
+
+
+def _state(fields: Mapping[str, object]) -> FileState:
+    kind, mode, size = _word(fields["kind"]), fields["mode"], fields.get("size", 0)
+    if kind is None or not isinstance(mode, int) or not isinstance(size, int):
+        raise TypeError("a kind is no word, or a mode or size no number")
+    return FileState(
+        kind=FileKind(kind),
+        mode=mode,
+        size=size,
+        sha256=_word(fields.get("sha256")),
+        target=_word(fields.get("target")),
+        unkept=_word(fields.get("unkept")),
+    )
+
+
+def _word(value: object) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise TypeError("a word is no text")
+    return value

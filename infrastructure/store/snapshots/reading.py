@@ -1,0 +1,161 @@
+"""Reading files whole and unchanged meanwhile, but for those whose content must not be kept."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from domain.calls.effects import FileKind, FileMark, FileState
+from domain.errors import ToolError
+from domain.review.path_policy import PathPolicy
+from infrastructure.files.held_files import refuse_held
+from infrastructure.files.workspace import Workspace
+from infrastructure.store.snapshots.places import OpenFolders, place_of
+
+LARGEST_BYTES = 10 * 1024 * 1024
+# A pipe put in a file's place must not block the opening, hence O_NONBLOCK.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_TRIES = 3
+_WINDOW_BYTES = 64 * 1024
+# No secret is longer, not even a private key in its text form.
+_OVERLAP_BYTES = 8 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A file as it was read. `mark` and `state` are None where there is none; `content` is what may be stored.
+
+    `at_ns` is the time just before it, nanoseconds since 1970.
+    """
+
+    path: str
+    at_ns: int
+    mark: FileMark | None = None
+    state: FileState | None = None
+    content: bytes | None = None
+
+
+class FileReader:
+    """Reads single files of a workspace. `holds_secret` tells contents that must never be stored.
+
+    `on_sensitive` hears of each sensitive file that it meets, in the thread of the reading.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        policy: PathPolicy,
+        holds_secret: Callable[[bytes], bool],
+        *,
+        on_sensitive: Callable[[str], object] = lambda _path: None,
+        largest_bytes: int = LARGEST_BYTES,
+    ) -> None:
+        self._workspace = workspace
+        self._policy = policy
+        self._holds_secret = holds_secret
+        self._on_sensitive = on_sensitive
+        self._largest = largest_bytes
+
+    def read(self, path: str, folders: OpenFolders) -> Reading:
+        """The file as it is. Never raises for what it finds."""
+        reading = Reading(path=path, at_ns=time.time_ns())
+        place = place_of(path, self._workspace)
+        try:
+            if place is None:
+                status = os.lstat(path)
+                return replace(
+                    reading, mark=mark_of(status), state=_unkept(status, "it lies outside the workspace")
+                )
+            folder, name = folders.holding(place), place.names[-1]
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except (OSError, ToolError):  # no such file, or none that could be reached
+            return reading
+        if stat.S_ISDIR(status.st_mode):
+            return reading
+        reading = replace(reading, mark=mark_of(status))
+        if stat.S_ISLNK(status.st_mode):
+            return replace(reading, state=self._link(name, folder, status))
+        if (why := self._never_read(path, status)) is not None:
+            return replace(reading, state=_unkept(status, why))
+        return self._content(reading, name, folder, status)
+
+    def _never_read(self, path: str, status: os.stat_result) -> str | None:
+        if not stat.S_ISREG(status.st_mode):
+            return "it is no regular file"
+        if self._policy.is_sensitive(path):
+            self._on_sensitive(path)
+            return "it is sensitive"
+        return "it is too large" if status.st_size > self._largest else None
+
+    def _link(self, name: str, folder: int, status: os.stat_result) -> FileState:
+        try:
+            target = os.readlink(name, dir_fd=folder)
+        except OSError:
+            return _unkept(status, "it could not be read")
+        if self._holds_secret(os.fsencode(target)):
+            return _unkept(status, "it holds a secret")
+        return FileState(kind=FileKind.LINK, mode=0, target=target)
+
+    def _content(self, reading: Reading, name: str, folder: int, status: os.stat_result) -> Reading:
+        for _ in range(_TRIES):
+            try:
+                before, content, after = _read(name, folder, self._largest)
+            except OSError:
+                return replace(reading, state=_unkept(status, "it could not be read"))
+            if mark_of(before) == mark_of(after) and len(content) == after.st_size:
+                reading = replace(reading, mark=mark_of(after))
+                if any(map(self._holds_secret, _windows(content))):
+                    return replace(reading, state=_unkept(after, "it holds a secret"))
+                state = FileState(
+                    kind=FileKind.FILE,
+                    mode=stat.S_IMODE(after.st_mode),
+                    size=len(content),
+                    sha256=hashlib.sha256(content).hexdigest(),
+                )
+                return replace(reading, state=state, content=content)
+        return replace(reading, state=_unkept(status, "it kept changing"))
+
+
+def _windows(content: bytes) -> Iterator[bytes]:
+    """The content piece by piece, each beginning in the one before: the search of a long one stops all else."""
+    for start in range(0, max(len(content), 1), _WINDOW_BYTES):
+        yield content[max(start - _OVERLAP_BYTES, 0) : start + _WINDOW_BYTES]
+
+
+def mark_of(status: os.stat_result) -> FileMark:
+    """What tells this state of a file from another."""
+    return FileMark(
+        kind=stat.S_IFMT(status.st_mode) | stat.S_IMODE(status.st_mode),
+        size=status.st_size,
+        modified_ns=status.st_mtime_ns,
+        changed_ns=status.st_ctime_ns,
+        inode=status.st_ino,
+    )
+
+
+def unread_state(mark: FileMark, why: str) -> FileState:
+    """The state of a file of which no more is known than its mark."""
+    mode = stat.S_IMODE(mark.kind)
+    if stat.S_ISREG(mark.kind):
+        return FileState(kind=FileKind.FILE, mode=mode, size=mark.size, unkept=why)
+    kind = FileKind.LINK if stat.S_ISLNK(mark.kind) else FileKind.OTHER
+    return FileState(kind=kind, mode=0 if kind is FileKind.LINK else mode, unkept=why)
+
+
+def _unkept(status: os.stat_result, why: str) -> FileState:
+    return unread_state(mark_of(status), why)
+
+
+def _read(name: str, folder: int, most: int) -> tuple[os.stat_result, bytes, os.stat_result]:
+    refuse_held(name, folder)
+    descriptor = os.open(name, _FILE, dir_fd=folder)
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        before = os.fstat(descriptor)
+        content = bytearray()
+        while piece := file.read(min(most + 1 - len(content), 1 << 20)):
+            content += piece
+        return before, bytes(content), os.fstat(descriptor)

@@ -1,0 +1,203 @@
+"""Giving single files back: whole or not at all, inside the workspace only, through no link."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+
+from domain.calls.effects import FileKind, FileState, is_like
+from domain.errors import RestoreError, ToolError
+from domain.sessions.restoration import RestoreStep
+from infrastructure.blocking import Stop, in_thread
+from infrastructure.files.workspace import Location, Workspace, explained
+from infrastructure.store.snapshots.places import OpenFolders, place_of
+from infrastructure.store.snapshots.reading import FileReader
+from infrastructure.store.snapshots.step_diff import step_diff
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_SPECIAL_BITS = stat.S_ISUID | stat.S_ISGID
+
+
+class WorkspaceRestorer:
+    """Implements `FileRestorer`. `reader` tells whether a file is still as a step saw it."""
+
+    def __init__(self, workspace: Workspace, reader: FileReader) -> None:
+        self._workspace = workspace
+        self._reader = reader
+
+    async def restore(self, step: RestoreStep, content: bytes | None) -> FileState | None:
+        """Make the file what the step wants; the state it has then. Raises RestoreError, nothing changed."""
+        return await in_thread(lambda stop: self._restore(step, content, stop))
+
+    async def sweep(self, deleted: Sequence[str]) -> None:
+        """Remove the folders that held these deleted files and hold nothing now."""
+        await in_thread(lambda _stop: self._sweep(deleted))
+
+    async def diff(self, step: RestoreStep, now: bytes | None, wanted: bytes | None) -> str:
+        """What the step would change."""
+        name = self._workspace.relative(step.path)
+        return await in_thread(lambda _stop: step_diff(step, name, now, wanted))
+
+    def _restore(self, step: RestoreStep, content: bytes | None, stop: Stop) -> FileState | None:
+        place = place_of(step.path, self._workspace)
+        if place is None:
+            raise RestoreError("it lies outside the workspace")
+        stop.check()
+        self._require_as_seen(step)
+        with self._told(place):
+            if step.wanted is None:
+                self._remove(step, place)
+                return None
+            parent = Location(place.root, place.names[:-1], "")
+            with self._workspace.folder(parent, create=True) as folder:
+                return self._put(step, step.wanted, content, place.names[-1], folder)
+
+    @contextmanager
+    def _told(self, place: Location) -> Iterator[None]:
+        name = self._workspace.relative(place.path)
+        try:
+            with explained(name):
+                yield
+        except ToolError as error:
+            raise RestoreError(str(error).removeprefix(f"{name}: ")) from error
+
+    def _require_as_seen(self, step: RestoreStep) -> None:
+        with OpenFolders(self._workspace) as folders:
+            found = self._reader.read(step.path, folders).state
+        if not is_like(found, step.now):
+            raise RestoreError("it was changed just now, after what would be given back was shown")
+
+    def _remove(self, step: RestoreStep, place: Location) -> None:
+        with self._workspace.folder(Location(place.root, place.names[:-1], "")) as folder:
+            os.unlink(place.names[-1], dir_fd=folder)
+            _sync(folder)
+
+    def _put(
+        self, step: RestoreStep, wanted: FileState, content: bytes | None, name: str, folder: int
+    ) -> FileState:
+        if _differs_in_mode_only(step) and (mode := _changed_mode(name, folder, wanted.mode)) is not None:
+            return replace(wanted, mode=mode)
+        temporary = f".{name[:40]}.{secrets.token_hex(8)}.tmp"
+        try:
+            state = _make(temporary, folder, wanted, content, _status(name, folder))
+            self._require_as_seen(step)
+            _clear_folder(name, folder)
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder)
+            raise
+        _sync(folder)
+        return state
+
+    def _sweep(self, deleted: Sequence[str]) -> None:
+        folders: set[Location] = set()
+        for path in deleted:
+            place = place_of(path, self._workspace)
+            for depth in range(1, len(place.names) if place else 0):
+                assert place is not None
+                folders.add(Location(place.root, place.names[:depth], ""))
+        for folder in sorted(folders, key=lambda folder: len(folder.names), reverse=True):
+            # One that holds something, or is gone, stays as it is.
+            with (
+                suppress(OSError, ToolError),
+                self._workspace.folder(Location(folder.root, folder.names[:-1], "")) as above,
+            ):
+                os.rmdir(folder.names[-1], dir_fd=above)
+
+
+def _differs_in_mode_only(step: RestoreStep) -> bool:
+    now, wanted = step.now, step.wanted
+    if now is None or wanted is None or now.kind is not FileKind.FILE or wanted.kind is not FileKind.FILE:
+        return False
+    return now.sha256 is not None and now.sha256 == wanted.sha256
+
+
+def _changed_mode(name: str, folder: int, mode: int) -> int | None:
+    """Give a file another mode where it is; None where it cannot be opened, and must be written anew."""
+    try:
+        descriptor = os.open(name, _FILE, dir_fd=folder)
+    except PermissionError:
+        return None
+    try:
+        os.fchmod(descriptor, mode)
+        return stat.S_IMODE(os.fstat(descriptor).st_mode)
+    finally:
+        os.close(descriptor)
+
+
+def _make(
+    name: str, folder: int, wanted: FileState, content: bytes | None, model: os.stat_result | None
+) -> FileState:
+    """Make a file or link that is to take another's place, with the owner of `model`, which is there now."""
+    if wanted.kind is FileKind.LINK:
+        if wanted.target is None:
+            raise RestoreError("where it led was not kept")
+        os.symlink(wanted.target, name, dir_fd=folder)
+        return wanted
+    if content is None:
+        raise RestoreError("its former content was not kept")
+    descriptor = os.open(name, _NEW, 0o600, dir_fd=folder)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        os.fchmod(descriptor, _mode_for(descriptor, wanted.mode, model))
+        os.fsync(descriptor)
+        return replace(wanted, mode=stat.S_IMODE(os.fstat(descriptor).st_mode))
+    finally:
+        os.close(descriptor)
+
+
+def _mode_for(descriptor: int, mode: int, model: os.stat_result | None) -> int:
+    """Give the file the owner of what is there, and say which mode it may then have.
+
+    Where the former owner is not known, the set-id bits would mean something else.
+    """
+    if model is None or not stat.S_ISREG(model.st_mode):
+        return mode & ~_SPECIAL_BITS
+    own = os.fstat(descriptor)
+    if (own.st_uid, own.st_gid) != (model.st_uid, model.st_gid):
+        try:
+            os.fchown(descriptor, model.st_uid, model.st_gid)
+        except PermissionError:
+            return mode & ~_SPECIAL_BITS
+    return mode
+
+
+def _status(name: str, folder: int) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _clear_folder(name: str, folder: int) -> None:
+    """Remove a folder that stands in a file's place, with the folders in it, if there is no file in any."""
+    status = _status(name, folder)
+    if status is None or not stat.S_ISDIR(status.st_mode):
+        return
+    if any(files for _path, _folders, files, _open in os.fwalk(name, dir_fd=folder)):
+        raise RestoreError("a folder with files in it stands in its place")
+    _remove_folders(name, folder)
+
+
+def _remove_folders(name: str, folder: int) -> None:
+    inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        for inside in os.listdir(inner):
+            _remove_folders(inside, inner)
+    finally:
+        os.close(inner)
+    os.rmdir(name, dir_fd=folder)
+
+
+def _sync(folder: int) -> None:
+    # Some file systems cannot sync a folder; the file is there all the same.
+    with suppress(OSError):
+        os.fsync(folder)

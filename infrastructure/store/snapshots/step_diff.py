@@ -1,0 +1,63 @@
+"""What giving one file back would change, to be read by a person."""
+
+from __future__ import annotations
+
+from domain.calls.effects import FileKind, FileState
+from domain.sessions.restoration import RestoreStep
+from infrastructure.files.diff import unified_diff
+from infrastructure.files.workspace import shown
+
+MOST_LINES = 2_000
+MOST_CHARS = 200_000
+_KINDS = {FileKind.FILE: "a file", FileKind.LINK: "a link", FileKind.OTHER: "neither file nor link"}
+
+
+def step_diff(step: RestoreStep, name: str, now: bytes | None, wanted: bytes | None) -> str:
+    """The step in words, and the diff of the contents as far as they are known."""
+    told = []
+    if step.trouble is not None:
+        told.append(f"cannot be given back: {step.trouble}")
+    if step.is_final and step.now is not None and step.trouble is None:
+        told.append(f"what is there now cannot be brought back afterwards: {step.now.unkept}")
+    told += _words(step.now, step.wanted)
+    text = "".join(f"{line}\n" for line in told)
+    if step.trouble is None and (now is not None or wanted is not None):
+        text += _content_diff(name, now, wanted)
+    return bounded(text)
+
+
+def bounded(text: str) -> str:
+    """The beginning of a long text, and how many lines are left out."""
+    lines = text.splitlines(keepends=True)
+    cut = "".join(lines[:MOST_LINES])[:MOST_CHARS]
+    if len(cut) == len(text):
+        return text
+    left = len(lines) - cut.count("\n")
+    return f"{cut.rstrip(chr(10))}\n… {left} more lines\n"
+
+
+def _words(now: FileState | None, wanted: FileState | None) -> list[str]:
+    if now is None or wanted is None:
+        state = now or wanted
+        assert state is not None
+        verb = "would be made again" if now is None else "would be deleted"
+        detail = f" to {shown(state.target)}" if state.target is not None else ""
+        size = f", {state.size} bytes" if state.kind is FileKind.FILE else ""
+        return [f"{_KINDS[state.kind]}{detail} {verb}{size}"]
+    told = []
+    if now.kind is not wanted.kind:
+        told.append(f"{_KINDS[now.kind]} would become {_KINDS[wanted.kind]}")
+    if now.target != wanted.target:
+        told.append(f"leads to: {_target(now)} → {_target(wanted)}")
+    if now.kind is wanted.kind and now.mode != wanted.mode:
+        told.append(f"mode: {now.mode:04o} → {wanted.mode:04o}")
+    return told
+
+
+def _target(state: FileState) -> str:
+    return shown(state.target) if state.target is not None else "nowhere"
+
+
+def _content_diff(name: str, now: bytes | None, wanted: bytes | None) -> str:
+    diff = unified_diff(now, wanted if wanted is not None else b"", name)
+    return diff if wanted is not None else diff.replace(f"\n+++ b/{name}\n", "\n+++ /dev/null\n", 1)

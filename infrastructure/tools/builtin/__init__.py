@@ -1,0 +1,1 @@
+"""The built-in tools, each in a module of its name."""

@@ -1,0 +1,39 @@
+"""Arguments of a call as plain Python values. The schema has checked them; this keeps the types honest."""
+
+from __future__ import annotations
+
+from domain.errors import ToolError
+from domain.text.json_value import JsonObject
+
+
+def text(arguments: JsonObject, name: str, default: str | None = None) -> str:
+    """A string argument. Raises ToolError if it is missing without a default, or no string."""
+    value = arguments.get(name)
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, str):
+        raise ToolError(f"{name} must be a string")
+    return value
+
+
+def whole(arguments: JsonObject, name: str, default: int, *, minimum: int) -> int:
+    """An integer argument of at least `minimum`. Raises ToolError if it is something else."""
+    value = arguments.get(name)
+    if value is None:
+        return default
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or (isinstance(value, float) and not value.is_integer())
+        or value < minimum
+    ):
+        raise ToolError(f"{name} must be a whole number of at least {minimum}")
+    return int(value)
+
+
+def flag(arguments: JsonObject, name: str) -> bool:
+    """A boolean argument, false where it is missing. Raises ToolError if it is something else."""
+    value = arguments.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise ToolError(f"{name} must be true or false")
+    return bool(value)

@@ -1,0 +1,97 @@
+"""A change to one file before it is made: how it is sealed, and how it is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from domain.calls.seal import Seal, SealedFile
+from domain.errors import StaleSeal, ToolError
+from infrastructure.blocking import Stop
+from infrastructure.files.diff import unified_diff
+from infrastructure.files.replacing import change, replace_file
+from infrastructure.files.workspace import Location, Workspace
+from infrastructure.tools.builtin.seen import SeenFiles, sha256_of
+
+_LARGEST = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """New content for a file. `before` is what it is made from, None where there is no file."""
+
+    location: Location
+    before: bytes | None
+    after: bytes
+    create_folders: bool = False
+
+
+def content_at(workspace: Workspace, location: Location) -> bytes | None:
+    """The whole content of a file, None where there is none. Raises ToolError for what is not a file."""
+    try:
+        with workspace.reading(location) as file:
+            content = file.read(_LARGEST + 1)
+    except ToolError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None
+        raise
+    if len(content) > _LARGEST:
+        raise ToolError(
+            f"{workspace.relative(location.path)} is larger than {_LARGEST >> 20} MB: too large to change"
+        )
+    return content
+
+
+def require_seal(workspace: Workspace, seal: Seal | None, location: Location, content: bytes | None) -> None:
+    """Raises StaleSeal unless the location and its content are those of the seal, if there is one."""
+    if seal is None:
+        return
+    shown_path = workspace.relative(location.path)
+    sealed = {file.path: file.sha256 for file in seal.files}
+    if location.path not in sealed:
+        raise StaleSeal(
+            f"the call now leads to {shown_path}, which is not what was approved; nothing was written"
+        )
+    if sealed[location.path] != (found := sha256_of(content)):
+        raise StaleSeal(f"{shown_path} changed after it was approved ({change(sealed[location.path], found)})")
+
+
+def seal_of(workspace: Workspace, draft: Draft) -> Seal:
+    """The seal of a draft: its file, the full diff, and the content it will have."""
+    path = draft.location.path
+    return Seal(
+        cwd=str(workspace.cwd),
+        files=(SealedFile(path=path, sha256=sha256_of(draft.before)),),
+        diff=unified_diff(draft.before, draft.after, workspace.relative(path), is_text=True),
+        projected={path: draft.after},
+    )
+
+
+def carry_out(workspace: Workspace, seen: SeenFiles, draft: Draft, *, sealed: bool, stop: Stop) -> str:
+    """Write the draft and say with which hash.
+
+    Raises StaleSeal (ToolError if nothing was `sealed`) when the file is no longer what the draft was made
+    from, ToolError and Stopped; nothing was changed then.
+    """
+    try:
+        replace_file(
+            workspace,
+            draft.location,
+            draft.after,
+            expected=sha256_of(draft.before),
+            create_folders=draft.create_folders,
+            stop=stop,
+        )
+    except StaleSeal as stale:
+        if sealed:
+            raise
+        raise ToolError(f"{stale}; read it again before you repeat the call") from stale
+    written = sha256_of(draft.after) or ""
+    seen.note(draft.location.path, written)
+    return f"SHA-256 {written}"
+
+
+def projected_or(projected: Mapping[str, bytes], workspace: Workspace, location: Location) -> bytes | None:
+    """What a file will hold at the call's turn: what earlier calls will have written, else its content now."""
+    content = projected.get(location.path)
+    return content_at(workspace, location) if content is None else content

@@ -1,0 +1,91 @@
+"""glob_search: files by name."""
+
+from __future__ import annotations
+
+import os
+
+from domain.calls.access import Access
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.text.json_value import JsonObject
+from infrastructure.blocking import Stop, in_thread
+from infrastructure.files.patterns import Glob
+from infrastructure.files.walking import Walk
+from infrastructure.files.workspace import Workspace
+from infrastructure.tools.builtin.arguments import text, whole
+
+_DEFAULT_RESULTS = 1000
+
+
+class GlobSearch:
+    """Lists the files whose path matches a glob, in path order."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._definition = ToolDefinition(
+            name="glob_search",
+            description=(
+                "Find files by name, in path order. The pattern is matched against the path from base_dir: "
+                "* and ? stay within a name, ** crosses folders, [a-z] and {py,md} work as usual; "
+                "*.py finds files of base_dir itself, **/*.py also those below. "
+                "What .gitignore and .ignore files exclude is left out; links are not followed."
+            ),
+            parameters=(
+                ToolParameter(
+                    name="pattern", type="string", description='For example "src/**/*.{ts,tsx}".', required=True
+                ),
+                ToolParameter(
+                    name="base_dir", type="path", description='The folder to search in. Default ".".'
+                ),
+                ToolParameter(
+                    name="max_results",
+                    type="integer",
+                    description=f"How many paths to list at most. Default {_DEFAULT_RESULTS}.",
+                    minimum=1,
+                ),
+            ),
+            risk=RiskLevel.LOW,
+            inline_bytes=20_000,
+            access=lambda arguments: Access.of(
+                reads=workspace.locate(text(arguments, "base_dir", ".")).resources
+            ),
+        )
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """What the tool is."""
+        return self._definition
+
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+        """One path a line, from the working directory. Raises ToolError."""
+        glob = Glob(text(arguments, "pattern"), "pattern")
+        base = text(arguments, "base_dir", ".")
+        most = whole(arguments, "max_results", _DEFAULT_RESULTS, minimum=1)
+        return await in_thread(lambda stop: self._search(glob, base, most, stop), context.controls)
+
+    def _search(self, glob: Glob, base: str, most: int, stop: Stop) -> str:
+        location = self._workspace.locate(base)
+        walk = Walk(self._workspace, location, stop)
+        found: list[str] = []
+        more = False
+        for entry in walk.entries():
+            if not glob.matches("/".join(entry.names)):
+                continue
+            if len(found) == most:
+                more = True
+                break
+            found.append(self._workspace.relative(os.path.join(location.path, *entry.names)))
+        return "\n".join(found + self._notes(glob, location.path, walk, len(found), more=more))
+
+    def _notes(self, glob: Glob, base: str, walk: Walk, count: int, *, more: bool) -> list[str]:
+        notes = []
+        if not count:
+            hint = "" if glob.spans_folders else f"; use **/{glob.pattern} to look in the folders below as well"
+            notes.append(f"no file in {self._workspace.relative(base)} matches {glob.pattern}{hint}")
+        if more:
+            notes.append(
+                f"[the first {count} in path order; there are more: narrow the pattern or raise max_results]"
+            )
+        if walk.unreadable:
+            notes.append(f"[folders that could not be read: {walk.unreadable}]")
+        return notes

@@ -1,0 +1,170 @@
+"""grep_search: lines that match a regular expression."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from domain.calls.access import Access
+from domain.calls.execution import CallControls, ToolExecutionContext
+from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.errors import ToolError
+from domain.review.path_policy import PathPolicy
+from domain.text.json_value import JsonObject
+from infrastructure.blocking import Stop, in_thread
+from infrastructure.files.patterns import Glob, LinePattern
+from infrastructure.files.sensitivity import Sensitivity
+from infrastructure.files.walking import Entry, Walk
+from infrastructure.files.workspace import Location, Workspace, open_regular
+from infrastructure.tools.builtin.arguments import flag, text, whole
+from infrastructure.tools.builtin.matches import Matches
+
+_LARGEST = 5 * 1024 * 1024
+_LARGEST_NAMED = 64 * 1024 * 1024
+_REPORT_SECS = 0.3
+_MOST_CONTEXT = 20
+
+
+class GrepSearch:
+    """Searches a file, or all files below a folder that are neither ignored nor sensitive."""
+
+    def __init__(self, workspace: Workspace, policy: PathPolicy, *, report_secs: float = _REPORT_SECS) -> None:
+        """`report_secs` is the least time between two reports of progress."""
+        self._workspace = workspace
+        self._policy = policy
+        self._report_secs = report_secs
+        self._definition = ToolDefinition(
+            name="grep_search",
+            description=(
+                "Search file contents for a regular expression, line by line. Matches come as path:line:text, "
+                "lines around them as path-line-text. RE2 syntax: no lookaround, no backreferences. "
+                "Files come in path order; what .gitignore and .ignore files exclude, binary files, files over "
+                "5 MB and sensitive files are left out unless path names the file itself."
+            ),
+            parameters=(
+                ToolParameter(name="pattern", type="string", description="What to search for.", required=True),
+                ToolParameter(
+                    name="path",
+                    type="path",
+                    description='The file, or the folder to search below; "." is the working directory.',
+                    required=True,
+                ),
+                ToolParameter(
+                    name="file_pattern",
+                    type="string",
+                    description='Only files of this glob: "*.py" by name at any depth, "src/**/*.py" by path.',
+                ),
+                ToolParameter(
+                    name="context_lines",
+                    type="integer",
+                    description=f"Lines to show around each match, at most {_MOST_CONTEXT}. Default 0.",
+                    minimum=0,
+                ),
+                ToolParameter(
+                    name="case_insensitive",
+                    type="boolean",
+                    description="Take upper and lower case as equal. Default false.",
+                ),
+            ),
+            risk=RiskLevel.LOW,
+            inline_bytes=30_000,
+            access=lambda arguments: Access.of(reads=workspace.locate(text(arguments, "path")).resources),
+        )
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """What the tool is."""
+        return self._definition
+
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+        """The matches, and what was left out. Raises ToolError."""
+        pattern = LinePattern(text(arguments, "pattern"), ignore_case=flag(arguments, "case_insensitive"))
+        files = text(arguments, "file_pattern", "**")
+        around = min(whole(arguments, "context_lines", 0, minimum=0), _MOST_CONTEXT)
+        glob, matches = Glob(files, "file_pattern"), Matches(pattern, around)
+        path, controls = text(arguments, "path"), context.controls
+        return await in_thread(lambda stop: self._search(path, glob, matches, stop, controls), controls)
+
+    def _search(self, path: str, glob: Glob, matches: Matches, stop: Stop, controls: CallControls) -> str:
+        location = self._workspace.locate(path)
+        if not os.path.isdir(location.path):
+            self._search_named(location, matches)
+            return matches.rendered([])
+        search = _FolderSearch(self._workspace, self._policy, location, glob, matches)
+        return matches.rendered(search.run(stop, controls, self._report_secs))
+
+    def _search_named(self, location: Location, matches: Matches) -> None:
+        name = self._workspace.relative(location.path)
+        with self._workspace.reading(location) as file:
+            content = file.read(_LARGEST_NAMED + 1)
+        if len(content) > _LARGEST_NAMED:
+            raise ToolError(f"{name} is larger than {_LARGEST_NAMED >> 20} MB: too large to search")
+        if not matches.add(name, content):
+            raise ToolError(f"{name} is a binary file: it has no lines to search")
+
+
+class _FolderSearch:
+    """One search below a folder, with counts of what it left out."""
+
+    def __init__(
+        self, workspace: Workspace, policy: PathPolicy, base: Location, glob: Glob, matches: Matches
+    ) -> None:
+        self._workspace = workspace
+        self._base = base
+        self._glob = glob
+        self._matches = matches
+        self._sensitivity = Sensitivity(policy, base)
+        self._sensitive = self._binary = self._large = self._unreadable = 0
+
+    def run(self, stop: Stop, controls: CallControls, report_secs: float) -> list[str]:
+        """Search until all is done or no more matches fit; what must be said about it. Raises Stopped."""
+        walk = Walk(self._workspace, self._base, stop)
+        reported = time.monotonic()
+        for entry in walk.entries():
+            if self._matches.full:
+                break
+            if entry.is_link or not self._is_meant(entry):
+                continue
+            stop.check()
+            self._add(entry)
+            if time.monotonic() - reported >= report_secs:
+                reported = time.monotonic()
+                controls.report(f"{self._matches.files} files searched, {self._matches.count} matches")
+        self._unreadable += walk.unreadable
+        return self._notes()
+
+    def _is_meant(self, entry: Entry) -> bool:
+        return self._glob.matches("/".join(entry.names) if self._glob.spans_folders else entry.name)
+
+    def _add(self, entry: Entry) -> None:
+        if self._sensitivity.covers(entry.names):
+            self._sensitive += 1
+            return
+        name = self._workspace.relative(os.path.join(self._base.path, *entry.names))
+        try:
+            with os.fdopen(open_regular(entry.name, entry.folder, name), "rb", buffering=0) as file:
+                if os.fstat(file.fileno()).st_size > _LARGEST:
+                    self._large += 1
+                    return
+                content = file.read(_LARGEST)
+        except (OSError, ToolError):
+            # Gone, forbidden, or no longer a file: a search goes on and says how many there were.
+            self._unreadable += 1
+            return
+        if not self._matches.add(name, content):
+            self._binary += 1
+
+    def _notes(self) -> list[str]:
+        notes = []
+        if self._sensitive:
+            plural = "file was" if self._sensitive == 1 else "files were"
+            notes.append(f"{self._sensitive} sensitive {plural} not searched: name one as path to be asked")
+        left_out = (
+            (self._binary, "binary"),
+            (self._large, f"over {_LARGEST >> 20} MB"),
+            (self._unreadable, "unreadable"),
+        )
+        skipped = ", ".join(f"{count} {kind}" for count, kind in left_out if count)
+        if skipped:
+            notes.append(f"skipped files: {skipped}")
+        return notes

@@ -1,0 +1,155 @@
+"""inspect: a page of an output that was kept aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import assert_never
+
+from application.ports import BlobStore
+from domain.calls.access import Access
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.summary import header_of
+from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.errors import BlobError, ToolError
+from domain.text.json_text import described, opening, size_of
+from domain.text.json_value import JsonObject, JsonValue
+from domain.text.output import Content, Structured, Text
+from infrastructure.blocking import in_thread
+from infrastructure.tools.builtin.arguments import text
+from infrastructure.tools.builtin.inspect_pages import (
+    MOST_BYTES,
+    array_beginning,
+    characters_page,
+    entries_page,
+    keys_page,
+    offer,
+    text_offer,
+    text_page,
+)
+from infrastructure.tools.builtin.inspect_selector import (
+    Characters,
+    Lines,
+    Page,
+    Selector,
+    Slice,
+    at_path,
+    parsed,
+    shortened,
+)
+
+# Far above what a call can return: a page of a stored output is never stored itself.
+_INLINE_BYTES = 1 << 20
+
+
+class Inspect:
+    """Shows a stored output piece by piece. Opens only what this conversation refers to."""
+
+    def __init__(self, store: BlobStore, known: Callable[[str], bool]) -> None:
+        self._store = store
+        self._known = known
+        self._definition = ToolDefinition(
+            name="inspect",
+            description=(
+                "Read more of a long output of which only a summary was given; the summary begins with "
+                f"[blob:ID]. Shows at most {MOST_BYTES // 1000} kB at a time and says how to go on. "
+                "Without a selector: what it is, and its beginning."
+            ),
+            parameters=(
+                ToolParameter(
+                    name="blob_id",
+                    type="string",
+                    description="The id that stands after [blob: in the summary.",
+                    required=True,
+                ),
+                ToolParameter(
+                    name="selector",
+                    type="string",
+                    description=(
+                        "lines:20-50 for lines of text or chars:1-2000 for characters of it (from 1, the last "
+                        "included); slice:3..8 for entries of a JSON array (from 0, the last left out); "
+                        "key:results or key:results.0.name for a part of JSON. A key may be followed by a page "
+                        "of it: key:results slice:3..8."
+                    ),
+                ),
+            ),
+            risk=RiskLevel.LOW,
+            access=lambda _arguments: Access(),
+            inline_bytes=_INLINE_BYTES,
+        )
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """What the tool is."""
+        return self._definition
+
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+        """The page as text. Raises ToolError that names what would work."""
+        blob_id = text(arguments, "blob_id").strip().removeprefix("[").removeprefix("blob:").removesuffix("]")
+        selector = parsed(text(arguments, "selector", ""))
+        if not self._known(blob_id):
+            raise ToolError(
+                f"this conversation has no stored output {shortened(ascii(blob_id))}: "
+                "use an id that a [blob:…] line of a result gave"
+            )
+        try:
+            content = await self._store.load(blob_id)
+        except BlobError as error:
+            raise ToolError(str(error)) from error
+        shown = await in_thread(lambda _stop: _shown(content, blob_id, selector), context.controls)
+        # Halves of surrogate pairs can be kept, but no request can carry them.
+        return shown.encode("utf-8", "replace").decode()
+
+
+def _shown(content: Content, blob_id: str, selector: Selector) -> str:
+    header = header_of(content, blob_id)
+    match content:
+        case Text(whole):
+            if selector.path is not None:
+                raise ToolError(f"key: needs JSON, and this output is {text_offer(whole)}")
+            if selector.page is not None:
+                return _part(whole, selector.page, "", "the output")
+            return "\n".join([f"{header} | {size_of(whole)} bytes", *text_page(whole, 1, None, "")])
+        case Structured(value):
+            if selector.path is not None:
+                value = at_path(value, selector.path)
+                header = f"key:{shortened(selector.path)} {described(value)}"
+            prefix = "" if selector.path is None else f"key:{selector.path} "
+            if selector.page is not None:
+                return _part(value, selector.page, prefix, prefix.strip() or "the output")
+            return "\n".join([header, *_beginning(value, prefix)])
+        case _:
+            assert_never(content)
+
+
+def _part(value: JsonValue, page: Page, prefix: str, name: str) -> str:
+    """A page of a text or of an array. Raises ToolError for anything else, and past the end."""
+    match page:
+        case Lines() | Characters():
+            if not isinstance(value, str):
+                unit = "lines" if isinstance(page, Lines) else "chars"
+                raise ToolError(f"{unit}: needs text, and {name} is {offer(value, prefix)}")
+            if isinstance(page, Characters):
+                return "\n".join(characters_page(value, page.first, page.last, prefix))
+            return "\n".join(text_page(value, page.first, page.last, prefix))
+        case Slice(start, end):
+            if isinstance(value, str) or not isinstance(value, Sequence):
+                raise ToolError(f"slice: needs an array, and {name} is {offer(value, prefix)}")
+            return "\n".join(entries_page(value, start, end, prefix))
+        case _:
+            assert_never(page)
+
+
+def _beginning(value: JsonValue, prefix: str) -> list[str]:
+    """All of a JSON value where it is short; else what it is made of and how it begins."""
+    whole, is_whole = opening(value, MOST_BYTES // 4, indent=2)
+    match value:
+        case _ if is_whole:
+            return [whole]
+        case str():
+            return text_page(value, 1, None, prefix)
+        case Mapping():
+            return keys_page(value, prefix)
+        case Sequence():
+            return array_beginning(value, prefix)
+        case _:
+            return [whole + "…"]

@@ -1,0 +1,82 @@
+"""list_directory: what is in a folder."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from domain.calls.access import Access
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.text.json_value import JsonObject
+from infrastructure.blocking import Stop, in_thread
+from infrastructure.files.workspace import Workspace, explained, shown
+from infrastructure.tools.builtin.arguments import text
+
+_MOST_ENTRIES = 1000
+
+
+class ListDirectory:
+    """Names, kinds and sizes of a folder's entries."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._definition = ToolDefinition(
+            name="list_directory",
+            description=(
+                "List a folder, hidden entries included: folders first, with a slash; then files with their "
+                "size in bytes and symbolic links with their target. "
+                f"At most {_MOST_ENTRIES} entries. To find files further down use glob_search."
+            ),
+            parameters=(
+                ToolParameter(
+                    name="path",
+                    type="path",
+                    description='The folder, absolute or from the working directory. Default ".".',
+                ),
+            ),
+            risk=RiskLevel.LOW,
+            inline_bytes=20_000,
+            access=lambda arguments: Access.of(reads=workspace.locate(text(arguments, "path", ".")).resources),
+        )
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """What the tool is."""
+        return self._definition
+
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+        """One entry a line. Raises ToolError."""
+        path = text(arguments, "path", ".")
+        return await in_thread(lambda stop: self._list(path, stop), context.controls)
+
+    def _list(self, path: str, stop: Stop) -> str:
+        location = self._workspace.locate(path)
+        name = self._workspace.relative(location.path)
+        with self._workspace.folder(location) as folder, explained(name):
+            with os.scandir(folder) as found:
+                entries = sorted(found, key=lambda e: (not e.is_dir(follow_symlinks=False), e.name))
+            lines = []
+            for entry in entries[:_MOST_ENTRIES]:
+                stop.check()
+                lines.append(_line(entry, folder))
+        if not entries:
+            return f"{name} is an empty folder"
+        if len(entries) > _MOST_ENTRIES:
+            lines.append(f"[… and {len(entries) - _MOST_ENTRIES} more entries; use glob_search to narrow them]")
+        return "\n".join(lines)
+
+
+def _line(entry: os.DirEntry[str], folder: int) -> str:
+    name = shown(entry.name)
+    try:
+        status = os.stat(entry.name, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
+            return f"{name} -> {shown(os.readlink(entry.name, dir_fd=folder))}"
+    except FileNotFoundError:
+        return f"{name}  (gone meanwhile)"
+    if stat.S_ISDIR(status.st_mode):
+        return f"{name}/"
+    if stat.S_ISREG(status.st_mode):
+        return f"{name}  {status.st_size}"
+    return f"{name}  (neither file nor folder)"

@@ -1,0 +1,112 @@
+"""write_file: a file's whole new content."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from domain.calls.access import Access
+from domain.calls.execution import CallControls, ToolExecutionContext
+from domain.calls.seal import Seal
+from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.errors import ToolError
+from domain.text.json_value import JsonObject
+from infrastructure.blocking import Stop, in_thread
+from infrastructure.files.workspace import Location, Workspace
+from infrastructure.tools.builtin.arguments import flag, text
+from infrastructure.tools.builtin.drafting import (
+    Draft,
+    carry_out,
+    content_at,
+    projected_or,
+    require_seal,
+    seal_of,
+)
+from infrastructure.tools.builtin.seen import SeenFiles
+
+
+class WriteFile:
+    """Creates a file or replaces all of it. Its calls are sealed by the former content's hash."""
+
+    def __init__(self, workspace: Workspace, seen: SeenFiles) -> None:
+        self._workspace = workspace
+        self._seen = seen
+        self._definition = ToolDefinition(
+            name="write_file",
+            description=(
+                "Create a file, or replace its whole content, as UTF-8 text exactly as given. "
+                "To change a part of an existing file use edit_file. The file is replaced in one step: "
+                "nobody ever sees a half-written one."
+            ),
+            parameters=(
+                ToolParameter(
+                    name="path",
+                    type="path",
+                    description="The file, absolute or from the working directory.",
+                    required=True,
+                ),
+                ToolParameter(
+                    name="content", type="string", description="The complete new content.", required=True
+                ),
+                ToolParameter(
+                    name="create_dirs",
+                    type="boolean",
+                    description="Create missing parent folders. Default false: a missing parent is an error.",
+                ),
+            ),
+            risk=RiskLevel.HIGH,
+            access=self._access,
+        )
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """What the tool is."""
+        return self._definition
+
+    async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
+        """The diff against what the file holds or will hold. Raises ToolError if it cannot be written."""
+
+        def work(_stop: Stop) -> Seal:
+            location = self._workspace.locate(text(arguments, "path"))
+            before = projected_or(projected, self._workspace, location)
+            return seal_of(self._workspace, self._draft(arguments, location, before, frozenset(projected)))
+
+        return await in_thread(work)
+
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+        """Write the file. Raises StaleSeal if it is not as it was approved, and ToolError."""
+        return await in_thread(lambda stop: self._write(arguments, context.controls, stop), context.controls)
+
+    def _access(self, arguments: JsonObject) -> Access:
+        return Access.of(writes=self._workspace.locate(text(arguments, "path")).resources)
+
+    def _write(self, arguments: JsonObject, controls: CallControls, stop: Stop) -> str:
+        location = self._workspace.locate(text(arguments, "path"))
+        before = content_at(self._workspace, location)
+        require_seal(self._workspace, controls.seal, location, before)
+        draft = self._draft(arguments, location, before, frozenset())
+        written = carry_out(self._workspace, self._seen, draft, sealed=controls.seal is not None, stop=stop)
+        done = "created" if before is None else "replaced"
+        return f"{done} {self._workspace.relative(location.path)}: {len(draft.after)} bytes, {written}"
+
+    def _draft(
+        self, arguments: JsonObject, location: Location, before: bytes | None, coming: frozenset[str]
+    ) -> Draft:
+        create = flag(arguments, "create_dirs")
+        if before is None and not create:
+            self._require_folder(location, coming)
+        try:
+            content = text(arguments, "content").encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ToolError("content holds half of a surrogate pair, which no file can hold as text") from error
+        return Draft(location=location, before=before, after=content, create_folders=create)
+
+    def _require_folder(self, location: Location, coming: frozenset[str]) -> None:
+        """Raises ToolError where the parent does not exist, nor will through a `coming` file of the batch."""
+        folder = os.path.dirname(location.path)
+        if os.path.isdir(folder) or any(path.startswith(folder + "/") for path in coming):
+            return
+        shown_folder = self._workspace.relative(folder)
+        if os.path.lexists(folder):
+            raise ToolError(f"{shown_folder} is not a folder, so nothing can be written in it")
+        raise ToolError(f"the folder {shown_folder} does not exist: set create_dirs to true to create it")

@@ -1,0 +1,102 @@
+"""`quorum config`: what the settings are, where they come from, and whether they hold."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+from domain.sessions.trust import Standing
+from domain.text.printable import printable
+from infrastructure.config.loading import LoadedSettings
+from infrastructure.config.paths import ConfigLocations, locate, standing_place, user_file
+from infrastructure.config.reference import write_reference
+from infrastructure.config.report import check, config_path, show
+from infrastructure.trust.trust_file import trust_file
+from quorum.cli.config_keys import key_listing
+from quorum.cli.errors import UsageError
+from quorum.cli.key_checks import check_keys
+from quorum.cli.settings import load, load_trusting, remember
+from quorum.cli.settings_service import PROJECT, FileSettings
+from quorum.options import Options
+
+
+def print_config(options: Options, root: Path) -> int:
+    """Do what is asked about the settings; always 0. Raises ConfigError, and UsageError where it cannot be."""
+    match options.action:
+        case "path":
+            print(config_path(locate(cwd=root, environ=os.environ, config_file=options.config_file)))
+        case "init":
+            target = options.config_file or user_file(os.environ)
+            if target is None:
+                raise UsageError("there is no home folder; name the file to write with --config")
+            print(f"wrote {write_reference(target)}")
+        case "trust":
+            _trust(options, root)
+        case "untrust":
+            _untrust(options, root)
+        case "set" | "unset":
+            _write(options, root)
+        case "keys":
+            print(key_listing(_sound(options, root)))
+        case "check":
+            print(check(_sound(options, root), os.environ))
+        case _:
+            print(show(_sound(options, root)))
+    return 0
+
+
+def _sound(options: Options, root: Path) -> LoadedSettings:
+    loaded = load(options, root)
+    check_keys(loaded)
+    return loaded
+
+
+def _write(options: Options, root: Path) -> None:
+    """Set one key of a file, or take it out."""
+    desk = FileSettings(options, root)
+    named = [target for target in desk.targets if (target.name == PROJECT) is options.project]
+    if not named:
+        raise UsageError("there is no such file here; see: quorum config path")
+    text = options.value if options.action == "set" else None
+    print(printable(desk.write(options.setting, text, named[0]).told))
+
+
+def _trust(options: Options, root: Path) -> None:
+    """Show what the project's file wants, and trust it as it is now."""
+    file = _shown_project_file(_locations(options, root))
+    loaded = load(options, root)
+    if loaded.standing is Standing.TRUSTED:
+        print(f"{file} is trusted already")
+        return
+    if (question := loaded.question) is None:
+        print(f"{file} wants nothing for which it would have to be trusted")
+        return
+    print("\n".join((f"{file} wants:", *(f"  {printable(want)}" for want in question.wants))))
+    if load_trusting(options, root, question).standing is not Standing.TRUSTED:
+        raise UsageError(f"{file} was changed meanwhile; nothing is trusted, look at it again")
+    asyncio.run(remember(question))
+    print("trusted as it is now; after any change it is asked about again (quorum config untrust ends it)")
+
+
+def _untrust(options: Options, root: Path) -> None:
+    """Trust none of the files any more that would be read in this folder."""
+    places = [standing_place(file) for file in _locations(options, root).project_search]
+    file = trust_file(os.environ)
+    forgotten = asyncio.run(file.forget(places)) if file is not None else ()
+    for place in forgotten:
+        print(f"{printable(str(place))} is not trusted any more")
+    if not forgotten:
+        print("no project's file was trusted here")
+
+
+def _shown_project_file(locations: ConfigLocations) -> str:
+    if locations.named is not None:
+        raise UsageError(f"{locations.named_by} replaces the project's file; leave it out to trust that")
+    if locations.project is None:
+        raise UsageError("there is no project's file here, and so nothing to trust; see: quorum config path")
+    return printable(str(locations.project))
+
+
+def _locations(options: Options, root: Path) -> ConfigLocations:
+    return locate(cwd=root, environ=os.environ, config_file=options.config_file)

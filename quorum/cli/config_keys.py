@@ -1,0 +1,33 @@
+"""`quorum config keys`: what the keys of the app do, by name, with the keys they have and had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from domain.text.printable import printable
+from infrastructure.config.loading import LoadedSettings
+from tui.keys.keymap import by_room, keymap_of
+from tui.keys.names import shown_key
+
+_NAME_CELLS, _KEY_CELLS = 24, 30
+
+
+def key_listing(loaded: LoadedSettings) -> str:
+    """All of them, room by room; a key that the settings changed is told with the usual one."""
+    return "\n".join(_lines(loaded))
+
+
+def _lines(loaded: LoadedSettings) -> Iterator[str]:
+    yield 'Each name can be given other keys under [tui.keys], such as redraw = "f5" (docs/keys.md).'
+    for title, rows in by_room(keymap_of(loaded.settings.tui.keys)):
+        yield ""
+        yield title
+        for deed, keys in rows:
+            usual, present = _joined(deed.keys), _joined(keys)
+            changed = f"  (usually {usual})" if present != usual else ""
+            name = f"  {deed.name:<{_NAME_CELLS}}"
+            yield f"{name}{present:<{_KEY_CELLS}} {printable(deed.does)}{changed}"
+
+
+def _joined(keys: tuple[str, ...]) -> str:
+    return ", ".join(map(shown_key, keys))

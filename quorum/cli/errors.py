@@ -1,0 +1,33 @@
+"""What is wrong with a command line or with what it names, told on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+
+from domain.text.printable import printable
+
+
+class UsageError(Exception):
+    """The command line asks for something that cannot be; the text says what, and the remedy.
+
+    It is no error of the domain's, because it may be raised before the domain is loaded.
+    """
+
+
+_hide: Callable[[str], str] = str
+
+
+def mask_complaints(hide: Callable[[str], str]) -> None:
+    """From now on print no complaint but through `hide`, which takes its secrets out.
+
+    For the process: complaints are made where nothing of a session is at hand, before it and after.
+    """
+    global _hide
+    _hide = hide
+
+
+def complain(sentences: Iterable[str]) -> None:
+    """Print each sentence on a line of its own, with nothing in it that could act on the terminal."""
+    for sentence in sentences:
+        print(f"quorum: {printable(_hide(sentence))}", file=sys.stderr)

@@ -1,0 +1,309 @@
+"""`quorum`: the full-screen app, painted first and given its agent afterwards.
+
+Nothing heavy is imported with this module: what the first frame needs comes in `_show`, settings, tools and
+SDKs in a thread once that frame is painted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import sys
+import threading
+from codecs import lookup
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from quorum.cli.errors import UsageError
+from quorum.cli.starting import starting
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from application.ports import Observer, Person, SessionArchive
+    from application.session.agent_session import AgentSession
+    from application.session.session_record import SessionRecord
+    from domain.events.masking import SecretMask
+    from domain.sessions.past_session import SessionChoice
+    from domain.sessions.trust import TrustQuestion
+    from infrastructure.config.loading import LoadedSettings
+    from infrastructure.container import Container
+    from infrastructure.store.ledger.database import Database
+    from quorum.cli.listening import Listening
+    from quorum.options import Options
+    from tui.agent.settings_service import SettingsDesk
+    from tui.app.app import QuorumApp
+    from tui.terminal.shutdown import Shutdown
+
+
+def run_app(options: Options, root: Path) -> int:
+    """Show the app until it is left; its exit code.
+
+    Raises UsageError where there is no terminal for it, and StartFailure where it cannot be shown.
+    """
+    needs_terminal = not options.listen.headless and not os.environ.get("TEXTUAL_DRIVER")
+    if needs_terminal and (problem := _terminal_problem()):
+        raise UsageError(problem)
+    with starting():
+        _tune_textual()
+        if not needs_terminal and not options.listen.headless:
+            _check_driver()
+    gc.disable()  # imports make much that lives on; it collects again once the session is warm
+    return asyncio.run(_show(options, root))
+
+
+def _tune_textual() -> None:
+    """Have Textual read its constants, which it takes from the environment when they are imported.
+
+    A lone escape is one after 25 ms; a letter typed while an answer streams is painted within 1/120 s. The
+    environment is the person's afterwards: their commands get it.
+    """
+    wanted = {"ESCDELAY": "25", "TEXTUAL_FPS": "120"}
+    ours = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(ours)
+    try:
+        import_module("textual.constants")
+    finally:
+        for name in ours:
+            del os.environ[name]
+
+
+def _terminal_problem() -> str | None:
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
+        return "the full-screen app needs a terminal; without one use: quorum run PROMPT"
+    if not (sys.stderr and sys.stderr.isatty()):
+        return "the full-screen app draws on stderr, which is no terminal here; do not redirect it"
+    if os.environ.get("TERM", "") in {"", "dumb"}:
+        return "this terminal is a dumb one (TERM); use another, or: quorum run PROMPT"
+    if (encoding := lookup(sys.stderr.encoding).name) != "utf-8":
+        return f"the screen needs UTF-8, and here is {encoding}; try: LC_ALL=C.UTF-8 quorum"
+    return None
+
+
+def _check_driver() -> None:
+    """Raises UsageError where TEXTUAL_DRIVER names no driver, or Textual's own for terminals without one."""
+    from textual.app import App
+    from textual.drivers.linux_driver import LinuxDriver
+
+    try:
+        driver = App[None]().get_driver_class()
+    except (ImportError, AttributeError, ValueError, RuntimeError) as error:
+        raise UsageError(f"TEXTUAL_DRIVER names no driver: {error}") from error
+    if issubclass(driver, LinuxDriver) and (problem := _terminal_problem()):
+        raise UsageError(problem)
+
+
+def _wants_reader(options: Options) -> bool:
+    """Whether that is known before the settings are read: a reader should not be told of any other screen."""
+    in_environment = os.environ.get("QUORUM_TUI__SCREEN_READER") == "true"
+    return bool(options.overrides.get("tui.screen_reader", in_environment))
+
+
+def _kind_of_app(options: Options, listening: Listening | None) -> Callable[..., QuorumApp]:
+    if listening is not None:
+        return listening.app
+    if options.demo:
+        from tui.demo.app import DemoApp
+
+        return DemoApp
+    from tui.app.app import QuorumApp
+
+    return QuorumApp
+
+
+async def _show(options: Options, root: Path) -> int:
+    with starting():
+        from domain.text.printable import printable
+
+        listening = _listening(options, root)
+    headless = options.listen.headless
+    sessions = _Sessions(options, root, listening)
+    try:
+        with starting():
+            app, shutdown = _made_app(options, root, sessions, listening)
+        try:
+            await app.run_async(headless=headless, size=options.listen.size if headless else None)
+        finally:
+            shutdown.begin(1 if app.return_code is None else app.return_code)
+    finally:
+        await sessions.close()
+        if listening is not None:
+            listening.close()
+    if not options.quiet:
+        with suppress(OSError):  # the terminal is gone
+            for words in app.parting_words:
+                print(printable(words), file=sys.stderr)
+    shutdown.conclude()
+    return 1 if app.return_code is None else app.return_code
+
+
+def _listening(options: Options, root: Path) -> Listening | None:
+    if options.listen.socket is None:
+        return None
+    from quorum.cli.listening import Listening
+
+    return Listening(options, root)
+
+
+def _made_app(
+    options: Options, root: Path, sessions: _Sessions, listening: Listening | None
+) -> tuple[QuorumApp, Shutdown]:
+    from tui.terminal.shutdown import Shutdown
+
+    app = _kind_of_app(options, listening)(
+        sessions.compose,
+        cwd=root,
+        choose=lambda: options.session,
+        open_archive=sessions.open_archive,
+        initial_prompt=options.prompt,
+        screen_reader=_wants_reader(options),
+    )
+    sessions.adopt, sessions.rebind = app.adopt, app.rebind
+    shutdown = app.shutdown = Shutdown(restore_terminal=app.restore_terminal, hurry=app.hurry)
+    app.open_settings = sessions.open_settings
+    return app, shutdown
+
+
+class _Sessions:
+    """Composes what the app shows, one session after the other. `adopt` hears of the app's own settings."""
+
+    def __init__(self, options: Options, root: Path, listening: Listening | None = None) -> None:
+        self.adopt: Callable[..., None] = lambda **_settings: None
+        self.rebind: Callable[[Mapping[str, str | Sequence[str]]], None] = lambda _wishes: None
+        self._options, self._root, self._listening = options, root, listening
+        self._checks: set[asyncio.Task[None]] = set()
+        self._trusted: dict[TrustQuestion, bool] = {}
+        self._listed: Database | None = None
+        self._is_first = True
+        self._mask: SecretMask | None = None
+        self._making_mask = threading.Lock()
+
+    async def compose(self, person: Person, observer: Observer, choice: SessionChoice) -> AgentSession:
+        """A session with its agent, announced; what the project wants to be trusted with is asked before."""
+        await asyncio.to_thread(import_module, "quorum.cli.settings")
+        from quorum.cli.key_checks import check_keys
+        from quorum.cli.settings import load_with_trust
+
+        async def ask(question: TrustQuestion) -> bool:
+            """Once for the same content: who said "not now" is not asked again at each new session."""
+            if question not in self._trusted:
+                self._trusted[question] = await person.trust(question)
+            return self._trusted[question]
+
+        loaded = await load_with_trust(self._options, self._root, ask)
+        await asyncio.to_thread(check_keys, loaded)
+        record = await asyncio.to_thread(self._opened, loaded, choice)
+        try:
+            container = await asyncio.to_thread(self._composed, loaded, person, observer, record)
+            notices = self._adopted(loaded) if self._is_first else ()
+            agent: AgentSession = container.agent()
+            await agent.open()
+        except BaseException:
+            await record.release()
+            raise
+        self._is_first = False
+        check = asyncio.create_task(_tell_sandbox(container, agent))
+        self._checks.add(check)
+        check.add_done_callback(self._checks.discard)
+        told = container.record().told
+        _tell((*told, *loaded.warnings, *notices, *container.saved_rules().warnings), observer)
+        return agent
+
+    def _adopted(self, loaded: LoadedSettings) -> tuple[str, ...]:
+        """Have the app take over its settings; returns a sentence about what of an untrusted file is ignored.
+
+        It is for the first session: later on they are what the person has made of them.
+        """
+        from domain.errors import ConfigError
+
+        tui = loaded.settings.tui
+        notices: tuple[str, ...] = ()
+        adopt = partial(
+            self.adopt,
+            notifications=tui.notifications,
+            notify_by=tui.notify_by,
+            layout=tui.layout,
+            screen_reader=tui.screen_reader,
+        )
+        try:
+            adopt(theme=tui.theme)
+        except ConfigError as error:
+            if "tui.theme" not in loaded.covered:
+                raise
+            notices = (
+                f"{loaded.place(('tui', 'theme'))}: {error}; the file is not trusted, so this is ignored",
+            )
+            adopt(theme=loaded.covered["tui.theme"])
+        self.rebind(tui.keys)
+        return notices
+
+    def _opened(self, loaded: LoadedSettings, choice: SessionChoice) -> SessionRecord:
+        """Runs in a thread, as all that is imported late or waits for a disk."""
+        from infrastructure import bootstrap as composition
+
+        fork = self._options.fork and self._is_first
+        return composition.open_session(loaded, self._root, choice, fork=fork)
+
+    def _composed(
+        self, loaded: LoadedSettings, person: Person, observer: Observer, record: SessionRecord
+    ) -> Container:
+        """Runs in a thread while the screen is already up: most of what is imported is imported here."""
+        from domain.events.masking import SecretMask
+        from infrastructure import bootstrap as composition
+
+        with self._making_mask:  # two tabs may be composed at once
+            self._mask = self._mask or SecretMask()
+        own: tuple[Path, ...] = ()
+        if self._listening is not None:
+            self._listening.teach(self._mask)
+            own = (self._listening.path,)
+        return composition.compose(loaded, self._root, person, observer, record, self._mask, own)
+
+    def open_settings(self) -> SettingsDesk:
+        """The settings and their files."""
+        from quorum.cli.settings_service import FileSettings
+
+        return FileSettings(self._options, self._root)
+
+    async def open_archive(self) -> SessionArchive:
+        """The list of sessions, for a choice before there is any."""
+        return await asyncio.to_thread(self._opened_archive)
+
+    def _opened_archive(self) -> SessionArchive:
+        from infrastructure.store.ledger.opening import open_database
+        from quorum.cli.settings import load
+
+        if self._listed is None:
+            self._listed = open_database(load(self._options, self._root).settings.storage.url, os.environ)
+        return self._listed.archive
+
+    async def close(self) -> None:
+        """Let go of what the sessions left behind; the app has closed the sessions themselves."""
+        for check in tuple(self._checks):
+            check.cancel()
+        if self._listed is not None:
+            await asyncio.to_thread(self._listed.close)
+
+
+async def _tell_sandbox(container: Container, agent: AgentSession) -> None:
+    """Found out beside everything else: trying the sandbox takes a moment, and nothing waits for it."""
+    from domain.errors import LedgerError
+    from domain.events.event import SandboxChecked
+    from domain.shell.sandbox import SandboxOn
+
+    state = await container.sandbox().state()
+    if agent.in_use:
+        return
+    with suppress(LedgerError):  # the next turn will not get far without a record either, and says so
+        await container.events().record(SandboxChecked(on=isinstance(state, SandboxOn), told=state.told))
+
+
+def _tell(warnings: Sequence[str], observer: Observer) -> None:
+    from domain.events.event import ErrorOccurred
+
+    for warning in warnings:
+        observer.notify(ErrorOccurred(message=warning))

@@ -1,0 +1,270 @@
+"""A run without a screen: the answer on stdout, everything else on stderr, the ending in the exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import os
+import re
+import select
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import assert_never
+
+from application.ports import ReviewDesk
+from application.session.agent_session import AgentSession
+from domain.events.event import (
+    CallFinished,
+    CallStarted,
+    ErrorOccurred,
+    Event,
+    HookRan,
+    RetryScheduled,
+    SessionFinished,
+    SessionResumed,
+    SessionStarted,
+)
+from domain.events.json_form import event_to_json, report_to_json
+from domain.events.report import RunReport, RunStatus
+from domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
+from domain.sessions.trust import TrustQuestion
+from domain.text.json_value import JsonObject
+from domain.text.printable import printable
+from quorum.options import OutputFormat
+from quorum.standard_streams import OutputLost
+
+# Characters that JSON may carry raw but a terminal would act on: C1 controls, format and bidi characters,
+# line separators. Written as escapes they are the same JSON.
+_UNSAFE = re.compile("[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
+
+
+class Nobody:
+    """The person of a run that nobody watches."""
+
+    is_there = False
+
+    async def review(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
+        """Withhold every call that would have to be asked about."""
+        return NobodyThere()
+
+    async def trust(self, question: TrustQuestion) -> bool:
+        """Trust nothing."""
+        return False
+
+
+class HeadlessPrinter:
+    """Observes a run and prints what the chosen output asks for."""
+
+    def __init__(self, output: OutputFormat, *, quiet: bool, verbose: bool) -> None:
+        self._output = output
+        self._quiet = quiet
+        self._verbose = verbose
+        self._report: RunReport | None = None
+        self._on_lost: Callable[[], object] = lambda: None
+        self.lost: OutputLost | None = None
+
+    def listen(self, on_lost: Callable[[], object]) -> None:
+        """Call this once standard output takes no more."""
+        self._on_lost = on_lost
+        if self.lost is not None:
+            on_lost()
+
+    def lose(self, lost: OutputLost) -> None:
+        """Standard output takes no more."""
+        if self.lost is None:
+            self.lost = lost
+            self._on_lost()
+
+    def notify(self, event: Event) -> None:
+        """Print the event as a line of JSON, or what of it belongs on stderr."""
+        if isinstance(event, SessionFinished):
+            self._report = event.report
+        if self._output == "stream-json":
+            self._print(_json_line(_as_printed(event)))
+        self._say(event)
+
+    def _say(self, event: Event) -> None:
+        match event:
+            case ErrorOccurred(message=message):
+                _tell(f"quorum: {printable(message)}")
+            case HookRan(answer="error", hook=hook, point=point, reason=reason) if not self._quiet:
+                _tell(f"quorum: the hook {printable(hook)} failed at {point}: {printable(reason or '')}")
+            case RetryScheduled(reason=reason, delay_secs=delay) if not self._quiet:
+                _tell(f"quorum: {printable(reason)}; trying again in {delay:.0f} s")
+            case CallStarted() if self._verbose:
+                arguments = printable(json.dumps(event.arguments, ensure_ascii=False))
+                _tell(f"· {printable(event.tool)} {arguments}")
+            case CallFinished() if not self._quiet:
+                _tell(
+                    f"· {printable(event.tool)} {event.outcome.value} ({event.duration_secs:.2f} s)"
+                    + _detail(event)
+                )
+            case SessionResumed(told=told) if not self._quiet:
+                for sentence in told:
+                    _tell(f"quorum: {printable(sentence)}")
+            case SessionStarted(model=model, mode=mode) if self._verbose:
+                _tell(f"quorum: {printable(model)}, mode {mode.value}")
+            case _:
+                return
+
+    def tell_unsent(self, count: int) -> None:
+        """Say that prompts wait in the session. They are not sent without the person looking at them."""
+        if count and not self._quiet:
+            wait = (
+                "1 prompt that was not sent waits" if count == 1 else f"{count} prompts that were not sent wait"
+            )
+            _tell(f"quorum: {wait} in this session; quorum --continue shows them to edit")
+
+    def _print(self, line: str) -> None:
+        if self.lost is None:
+            try:
+                sys.stdout.write(line + "\n")
+                sys.stdout.flush()
+            except OutputLost as lost:
+                self.lose(lost)
+
+    def conclude(self) -> None:
+        """Print the ending as it was told, for an event has lost its secrets. `stream-json` has done so."""
+        report = self._report
+        assert report is not None
+        if self.lost is not None:  # why it ended is told in its place
+            return
+        match self._output:
+            case "text":
+                if report.text:
+                    self._print(_answer(report.text))
+                if (ending := _ending(report)) and not self._quiet:
+                    _tell(f"quorum: {ending}")
+                if self._verbose:
+                    _tell(f"quorum: {_spent(report)}")
+            case "json":
+                self._print(_json_line(report_to_json(report)))
+            case "stream-json":
+                return
+            case _:
+                assert_never(self._output)
+
+
+async def run_headless(
+    agent: AgentSession,
+    prompt: str,
+    printer: HeadlessPrinter,
+    listen: Callable[[Callable[[], object]], object],
+) -> int:
+    """Answer one prompt. Returns the exit code of its ending.
+
+    `listen` is given what a signal calls: it interrupts the run. Raises LedgerError where the session cannot be
+    put on record, and OutputLost, with all that ran ended, once standard output takes no more.
+    """
+    may_begin = asyncio.Event()
+
+    async def execute() -> RunReport:
+        await may_begin.wait()
+        return await agent.run.execute(prompt)
+
+    task = asyncio.create_task(execute())
+    loop = asyncio.get_running_loop()
+    listen(lambda: loop.call_soon_threadsafe(task.cancel))
+    printer.listen(task.cancel)
+    with _watched(printer):
+        await agent.open()
+        printer.tell_unsent(len(agent.run.unsent))
+        may_begin.set()
+        report = await _report(task, agent)
+        await agent.close(report)
+    printer.conclude()
+    if printer.lost is not None:
+        raise printer.lost
+    return report.exit_code
+
+
+@contextmanager
+def _watched(printer: HeadlessPrinter) -> Iterator[None]:
+    """Find out at once that the reader of a pipe is gone, and not with the next line, which may be far off."""
+    loop, number = asyncio.get_running_loop(), 1
+    if printer.lost is not None or not stat.S_ISFIFO(os.fstat(number).st_mode):
+        yield
+        return
+    poll = select.poll()
+    poll.register(number, 0)
+
+    def look() -> None:
+        if poll.poll(0):
+            loop.remove_reader(number)
+            printer.lose(OutputLost(OSError(errno.EPIPE, os.strerror(errno.EPIPE))))
+
+    loop.add_reader(number, look)  # a pipe that is written to is never readable: only its end is told
+    try:
+        yield
+    finally:
+        loop.remove_reader(number)
+
+
+async def _report(task: asyncio.Task[RunReport], agent: AgentSession) -> RunReport:
+    try:
+        return await task
+    except asyncio.CancelledError:  # the signal came before the agent had taken its first step
+        return RunReport(
+            session_id=agent.session_id, status=RunStatus.INTERRUPTED, stop_reason=None, text="", turns=0
+        )
+
+
+def _as_printed(event: Event) -> JsonObject:
+    """The last line is the object of `--output json` with a type in front."""
+    if isinstance(event, SessionFinished):
+        shown = event_to_json(event)
+        return {"type": shown["type"], "v": shown["v"], **report_to_json(event.report)}
+    return event_to_json(event)
+
+
+def _json_line(value: JsonObject) -> str:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if not text.isascii():
+        text = _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return text
+
+
+def _answer(text: str) -> str:
+    """The answer without anything a terminal would act on. Tabs stay: they may be part of code."""
+    return "\t".join(printable(part) for part in text.split("\t"))
+
+
+def _detail(event: CallFinished) -> str:
+    if event.outcome.is_error or event.outcome.is_rejected:
+        first = event.output.strip().split("\n", 1)[0][:200]
+        return f": {printable(first)}"
+    return ""
+
+
+def _ending(report: RunReport) -> str:
+    match report.status:
+        case RunStatus.INTERRUPTED:
+            return "interrupted"
+        case RunStatus.LIMIT:
+            return f"stopped at a limit ({report.stop_reason})"
+        case RunStatus.NEEDS_APPROVAL:
+            return "some calls needed approval and nobody was there to give it; see --mode"
+        case RunStatus.REFUSED:
+            return "the model refused"
+        case RunStatus.FAILED:
+            return "" if report.provider_failed else f"failed: {printable(report.error or '')}"
+        case RunStatus.COMPLETED:
+            return ""
+
+
+def _spent(report: RunReport) -> str:
+    """The tokens of the run, and what they cost where that is known."""
+    usage = report.usage
+    cached = f" ({usage.cache_read:,} from the cache)" if usage.cache_read else ""
+    money = "" if report.cost_usd is None else f", ${report.cost_usd:,.4f}"
+    prompt = usage.input + usage.cache_read + usage.cache_write
+    return f"{prompt:,} tokens in{cached}, {usage.output:,} out{money}"
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()

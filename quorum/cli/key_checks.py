@@ -1,0 +1,22 @@
+"""The keys in the settings, held against what the app has."""
+
+from __future__ import annotations
+
+from domain.errors import ConfigError
+from infrastructure.config.loading import LoadedSettings
+
+
+def check_keys(loaded: LoadedSettings) -> None:
+    """Raise ConfigError for each key of `[tui.keys]` that cannot be, with its place.
+
+    Loads all rooms of the app where there are such keys; what has no screen need not know.
+    """
+    if not (wishes := loaded.settings.tui.keys):
+        return
+    from tui.keys.keymap import problems
+
+    if wrong := [
+        f"{loaded.place(('tui', 'keys', name))}: tui.keys.{name}: {sentence}"
+        for name, sentence in problems(wishes)
+    ]:
+        raise ConfigError("\n".join(wrong))

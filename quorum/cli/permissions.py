@@ -1,0 +1,55 @@
+"""`quorum permissions`: what would be answered about a call, the rules, and the removal of a saved one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+from domain.errors import ConfigError
+from infrastructure.bootstrap import compose_unused
+from infrastructure.container import Container
+from infrastructure.permissions.in_force import rule_file
+from infrastructure.permissions.trial import listing, numbered, try_call
+from quorum.cli.errors import complain
+from quorum.cli.settings import load
+from quorum.options import Options
+
+CHECK_CODES = {"allow": 0, "deny": 1, "ask": 3}
+"""The exit code of `quorum permissions check` for each answer."""
+
+
+def print_permissions(options: Options, root: Path) -> int:
+    """Do what is asked about the rules; the exit code. Raises ConfigError."""
+    loaded = load(options, root)
+    complain(loaded.warnings)
+    container = compose_unused(loaded, root)
+    complain(container.saved_rules().warnings)
+    file = rule_file(os.environ)
+    saved = file.rules() if file is not None else ()
+    match options.action:
+        case "check":
+            return asyncio.run(_check_call(options, container))
+        case "list":
+            print(listing(container.rules().rules, saved))
+        case _:
+            if file is None:
+                raise ConfigError("there is no home folder, and so there are no saved rules")
+            chosen = numbered(options.number, saved)
+            asyncio.run(file.remove(chosen.saved))
+            print(f"removed {chosen.saved.rule.id}")
+    return 0
+
+
+async def _check_call(options: Options, container: Container) -> int:
+    answer, account = await try_call(
+        options.tool,
+        options.arguments,
+        tools=container.tools(),
+        schema=container.schema(),
+        review=container.review(),
+        rules=container.rules().rules,
+        roots=container.paths().roots,
+    )
+    print(account)
+    return CHECK_CODES[answer.value]

@@ -1,0 +1,83 @@
+"""The options of the remote control: of the app that listens, and of `quorum rpc` that asks it."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from quorum.options import USUAL_SIZE, ListenOptions, RpcOptions
+
+_SIZE = re.compile(r"([0-9]{1,4})[x×]([0-9]{1,4})")
+_LEAST, _MOST = (10, 5), (500, 300)
+
+
+def add_listening(parser: argparse.ArgumentParser) -> None:
+    """Add the options of an app that listens."""
+    group = parser.add_argument_group("remote control", "see docs/remote-control.md")
+    group.add_argument(
+        "--listen", metavar="SOCKET", type=Path, help="take JSON-RPC requests at this Unix socket, yours alone"
+    )
+    group.add_argument("--headless", action="store_true", help="with --listen: without a terminal")
+    group.add_argument(
+        "--size", metavar="COLSxLINES", type=_size, help="with --headless: of the screen; 80x24 is usual"
+    )
+    group.add_argument(
+        "--listen-approve",
+        metavar="FD",
+        type=_descriptor,
+        help="with --listen: let whoever has the token approve, which is written to this open pipe or socket",
+    )
+
+
+def listen_options(parser: argparse.ArgumentParser, given: argparse.Namespace) -> ListenOptions:
+    """What they come to; options that need another one are refused without it."""
+    if given.listen is None and (given.headless or given.listen_approve is not None):
+        parser.error("--headless and --listen-approve go with --listen SOCKET")
+    if given.size is not None and not given.headless:
+        parser.error("--size goes with --headless; with a terminal its size counts")
+    return ListenOptions(
+        socket=given.listen,
+        headless=given.headless,
+        size=given.size or USUAL_SIZE,
+        approve=given.listen_approve,
+    )
+
+
+def rpc_parser() -> argparse.ArgumentParser:
+    """Of `quorum rpc`."""
+    parser = argparse.ArgumentParser(
+        prog="quorum rpc",
+        description="Ask one thing of a quorum that listens, and print the result as JSON. Exit code 1: it "
+        "answered with an error; 2: nobody could be asked. rpc.discover lists the methods.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--socket", metavar="SOCKET", type=Path, required=True, help="where it listens")
+    parser.add_argument(
+        "--token-fd", metavar="FD", type=_descriptor, help="read the token of --listen-approve from here"
+    )
+    parser.add_argument("method", metavar="METHOD", help="for example state.get")
+    parser.add_argument(
+        "params", metavar="JSON", nargs="?", default="{}", help="its parameters, an object; - reads stdin"
+    )
+    return parser
+
+
+def rpc_options(words: list[str]) -> RpcOptions:
+    """What `quorum rpc` was asked."""
+    given = rpc_parser().parse_args(words)
+    return RpcOptions(socket=given.socket, method=given.method, params=given.params, token=given.token_fd)
+
+
+def _size(text: str) -> tuple[int, int]:
+    found = _SIZE.fullmatch(text)
+    size = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not all(least <= each <= most for each, least, most in zip(size, _LEAST, _MOST, strict=True)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no size from 10x5 to 500x300, such as 120x40")
+    return size
+
+
+def _descriptor(text: str) -> int:
+    if not text.isdecimal() or len(text) > 6:
+        raise argparse.ArgumentTypeError(f"{text!r} is not the number of an open descriptor")
+    return int(text)

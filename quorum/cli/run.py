@@ -1,0 +1,98 @@
+"""`quorum run`: one prompt without a screen."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from application.session.agent_session import AgentSession
+from domain.errors import ImageError, LedgerError
+from infrastructure.config.loading import LoadedSettings
+from quorum.cli.errors import UsageError, complain
+from quorum.cli.settings import load
+from quorum.cli.starting import starting
+from quorum.options import Options
+from quorum.run_signals import RunSignals
+
+if TYPE_CHECKING:
+    from quorum.cli.headless import HeadlessPrinter
+
+
+def run_prompt(options: Options, root: Path, signals: RunSignals) -> int:
+    """Carry the prompt to its end and print the answer; the exit code that tells how it ended.
+
+    Raises UsageError for an empty prompt, an image that cannot be shown and a session in use, ConfigError,
+    LedgerError and ProviderError; StartFailure for any other error before the prompt is sent; OutputLost once
+    standard output takes no more.
+    """
+    prompt = _prompt(options)
+    with starting():
+        loaded = load(options, root)
+    complain(loaded.warnings)
+    return asyncio.run(_answer(options, root, loaded, prompt, signals))
+
+
+def _prompt(options: Options) -> str:
+    prompt = options.prompt or ""
+    if prompt == "-":
+        prompt = sys.stdin.read() if sys.stdin else ""  # None where it is closed
+    if not prompt.strip():
+        raise UsageError("the prompt is empty; say what to do, or - to read it from stdin")
+    return prompt
+
+
+async def _with_images(agent: AgentSession, prompt: str, files: Sequence[Path]) -> str:
+    """The prompt with the labels of these images below it. Raises UsageError where one cannot be shown."""
+    from tui.images.mentions import with_labels
+
+    try:
+        labels = [await agent.attach_image(str(file.absolute())) for file in files]
+    except ImageError as error:
+        raise UsageError(str(error)) from error
+    return with_labels(prompt, labels)
+
+
+async def _answer(
+    options: Options, root: Path, loaded: LoadedSettings, prompt: str, signals: RunSignals
+) -> int:
+    with starting():
+        agent, printer = await _composed(options, root, loaded)
+        from quorum.cli.headless import run_headless
+    try:
+        prompt = await _with_images(agent, prompt, options.images)
+        code = await run_headless(agent, prompt, printer, signals.listen)
+    except BaseException:
+        with suppress(LedgerError):  # what came before tells more
+            await agent.aclose()
+        raise
+    finally:
+        signals.ignore()
+    try:
+        await agent.aclose()
+    except LedgerError as lost:  # the answer is out, and how the run ended does not change any more
+        complain([str(lost)])
+    return code
+
+
+async def _composed(
+    options: Options, root: Path, loaded: LoadedSettings
+) -> tuple[AgentSession, HeadlessPrinter]:
+    from infrastructure.bootstrap import compose, open_session
+    from quorum.cli.headless import HeadlessPrinter, Nobody
+
+    printer = HeadlessPrinter(options.output, quiet=options.quiet, verbose=options.verbose)
+    record = await asyncio.to_thread(open_session, loaded, root, options.session, fork=options.fork)
+    try:
+        if record.in_use:
+            remedy = f"quorum run --resume {record.session_id} --fork PROMPT"
+            raise UsageError(f"{record.in_use}; to go on in a copy: {remedy}")
+        container = compose(loaded, root, Nobody(), printer, record)
+        complain((*container.record().told, *container.saved_rules().warnings))
+        return container.agent(), printer
+    except BaseException:
+        await record.release()
+        raise

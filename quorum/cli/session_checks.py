@@ -1,0 +1,41 @@
+"""The check of what is on record: whether anything was changed, moved or taken out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quorum.cli.errors import complain
+from quorum.cli.session_store import SessionShelf
+from quorum.options import SessionsOptions
+
+if TYPE_CHECKING:
+    from domain.sessions.past_session import Verification
+
+_ANCHOR = (
+    "That the last records of a session were cut off cannot be seen from what is left: note its head down "
+    "elsewhere, and compare."
+)
+
+
+async def verify(wish: SessionsOptions, shelf: SessionShelf) -> bool:
+    """Whether every record of these sessions fits; what was found is printed."""
+    sessions = await shelf.chosen(everywhere=True) if wish.all else [await shelf.named(wish.session)]
+    holds = True
+    for session in sessions:
+        checked = await shelf.archive.verify(session.id)
+        print("\n".join(_told(checked)))
+        holds = holds and checked.holds
+    complain([_ANCHOR if sessions else shelf.nothing(everywhere=True)])
+    return holds
+
+
+def _told(checked: Verification) -> list[str]:
+    count = f"{checked.records:,} record{'' if checked.records == 1 else 's'}"
+    if not checked.holds:
+        found = f"{checked.session_id}: BROKEN at record {checked.broken_at} of {count}: {checked.reason}"
+    elif checked.records:
+        found = f"{checked.session_id}: {count}, every one fits; head {checked.head}"
+    else:
+        found = f"{checked.session_id}: {count}"
+    taken_out = ", ".join(map(str, checked.redacted))
+    return [found, f"  something was taken out on purpose of: {taken_out}"] if taken_out else [found]

@@ -1,0 +1,46 @@
+"""The recorded sessions as a command sees them: from a folder, and under the names that a person gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quorum.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from domain.sessions.past_session import SessionSummary
+    from infrastructure.config.schema import Settings
+    from infrastructure.store.ledger.archive import SqlArchive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionShelf:
+    """All sessions, looked at from the folder `root`; `cwd` is how their records spell it."""
+
+    archive: SqlArchive
+    settings: Settings
+    root: Path
+    cwd: str
+
+    async def chosen(self, *, everywhere: bool) -> list[SessionSummary]:
+        """The sessions of this folder, or of every folder, the one used last first."""
+        return [each for each in await self.archive.sessions() if everywhere or each.cwd == self.cwd]
+
+    async def named(self, name: str) -> SessionSummary:
+        """The session of this id; for "latest" and without a name, that of this folder which was used last.
+
+        Raises LedgerError, and UsageError where there is none here.
+        """
+        if name and name != "latest":
+            return await self.archive.find(name)
+        here = [each for each in await self.chosen(everywhere=False) if each.turns]
+        if not here:
+            raise UsageError(f"{self.nothing(everywhere=False)}; name one by its id")
+        return here[0]
+
+    def nothing(self, *, everywhere: bool) -> str:
+        """That there is no session, and where others would be."""
+        if everywhere:
+            return "no session is on record"
+        return f"no session of {self.cwd} is on record; quorum sessions list --all shows those of other folders"

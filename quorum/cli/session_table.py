@@ -1,0 +1,104 @@
+"""Sessions as lines of a table that fits the width of the terminal."""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+from collections.abc import Sequence
+from decimal import Decimal
+from itertools import pairwise
+
+from domain.sessions.past_session import SessionSummary
+from domain.text.printable import printable
+
+_SHORTEST_ID = 8
+_NARROWEST_TITLE = 10
+_GAP = "  "
+_AGES = ((86_400, "d"), (3_600, "h"), (60, "min"))
+
+
+def table(
+    sessions: Sequence[SessionSummary],
+    *,
+    among: Sequence[SessionSummary],
+    now_ms: int,
+    width: int | None,
+    folders: bool = False,
+) -> list[str]:
+    """One line for each session under a line of headings. `width` in cells; None: nothing is cut.
+
+    Ids are as long as it takes to tell them apart from all sessions there are (`among`).
+    """
+    length = id_length([each.id for each in among])
+    rows = [("ID", "LAST USED", "TURNS", "COST", "TITLE")]
+    rows += [_row(each, length, now_ms, folders=folders) for each in sessions]
+    widths = [max(cells(row[column]) for row in rows) for column in range(4)]
+    taken = sum(widths) + 4 * len(_GAP)
+    room = None if width is None else max(width - taken, _NARROWEST_TITLE)
+    lines = []
+    for name, age, turns, cost, title in rows:
+        front = (name.ljust(widths[0]), age.rjust(widths[1]), turns.rjust(widths[2]), cost.rjust(widths[3]))
+        lines.append(_GAP.join((*front, title if room is None else fitted(title, room))).rstrip())
+    return lines
+
+
+def print_table(
+    sessions: Sequence[SessionSummary], among: Sequence[SessionSummary], *, width: int | None, folders: bool
+) -> None:
+    """Print such a table as of now."""
+    now_ms = time.time_ns() // 1_000_000
+    print("\n".join(table(sessions, among=among, now_ms=now_ms, width=width, folders=folders)))
+
+
+def id_length(ids: Sequence[str]) -> int:
+    """How many letters of these ids tell each from every other."""
+    shared = (_shared(one, other) for one, other in pairwise(sorted(set(ids))))
+    return max(_SHORTEST_ID, 1 + max(shared, default=0))
+
+
+def _shared(one: str, other: str) -> int:
+    """How many letters two texts begin with alike."""
+    pairs = zip(one, other, strict=False)
+    return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+def age(then_ms: int, now_ms: int) -> str:
+    """How long ago that was, in one unit. What lies ahead, as after a clock was set back, is now."""
+    secs = max(now_ms - then_ms, 0) // 1000
+    return next((f"{secs // unit} {name} ago" for unit, name in _AGES if secs >= unit), "now")
+
+
+def fitted(text: str, width: int) -> str:
+    """The text, or as much of it as fits into `width` cells with an ellipsis at its end."""
+    if cells(text) <= width:
+        return text
+    kept, room = "", width - 1
+    for char in text:
+        room -= _cells_of(char)
+        if room < 0:
+            break
+        kept += char
+    return kept.rstrip() + "…"
+
+
+def cells(text: str) -> int:
+    """How many cells of a terminal a text without controls takes."""
+    return len(text) if text.isascii() else sum(map(_cells_of, text))
+
+
+def _cells_of(char: str) -> int:
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+def _row(session: SessionSummary, length: int, now_ms: int, *, folders: bool) -> tuple[str, str, str, str, str]:
+    cost = "" if session.cost_usd is None else _money(session.cost_usd)
+    in_use = "" if session.open_in is None else f"[in use by process {session.open_in}] "
+    folder = f"{session.cwd} · " if folders else ""
+    title = printable(f"{in_use}{folder}{session.title or '(no prompt yet)'}", newlines=False)
+    return session.id[:length], age(session.updated_ms, now_ms), f"{session.turns:,}", cost, title
+
+
+def _money(cost: Decimal) -> str:
+    return "<$0.01" if 0 < cost < Decimal("0.005") else f"${cost:,.2f}"

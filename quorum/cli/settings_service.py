@@ -1,0 +1,141 @@
+"""The settings of this run and their files, as the app and `quorum config set` change them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from domain.errors import ConfigError
+from domain.sessions.trust import Standing
+from infrastructure.config.account import (
+    SettingAccount,
+    accounts,
+    path_of,
+    refusal_for_project,
+    shown_value,
+    typed_value,
+    writable_files,
+)
+from infrastructure.config.config_file import ConfigFile
+from infrastructure.config.keys import key_at
+from infrastructure.config.loading import LoadedSettings, setting_values
+from infrastructure.config.paths import locate
+from infrastructure.config.toml_file import TomlFile, shown
+from infrastructure.config.toml_text import KeyPath, dotted, literal
+from quorum.cli.key_checks import check_keys
+from quorum.cli.settings import load
+from quorum.options import Options
+from tui.agent.settings_service import Setting, Target, Written
+
+PROJECT = "the project's file"
+_KEYS = ("tui", "keys")
+
+
+class FileSettings:
+    """Implements `SettingsDesk` for the settings that a command line asks for. Files are read at each call."""
+
+    def __init__(self, options: Options, root: Path) -> None:
+        self._options, self._root = options, root
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """The files that can be written, the person's own first."""
+        locations = locate(cwd=self._root, environ=os.environ, config_file=self._options.config_file)
+        return tuple(Target(name, path) for name, path in writable_files(locations).items())
+
+    async def settings(self) -> Sequence[Setting]:
+        """All of them as they are now, those of keys with every action that has some."""
+        return await asyncio.to_thread(self._settings)
+
+    async def change(self, key: str, text: str | None, target: Target) -> Written:
+        """Write one to a file, or take it out of it."""
+        return await asyncio.to_thread(self.write, key, text, target)
+
+    async def keys(self) -> Mapping[str, str | Sequence[str]]:
+        """The keys that the person wants for actions."""
+        return (await asyncio.to_thread(self._load)).settings.tui.keys
+
+    def write(self, key: str, text: str | None, target: Target) -> Written:
+        """What `change` does, in the thread it is called in. Raises ConfigError."""
+        path = path_of(key)
+        is_project = target.name == PROJECT
+        if text is not None and is_project and (refusal := refusal_for_project(path)):
+            raise ConfigError(refusal)
+        file = ConfigFile(Path(target.path), self._load, follows_links=not is_project)
+        value = typed_value(path, text) if text is not None else None
+        loaded = file.set(path, value) if text is not None else file.unset(path)
+        return _written(loaded, path, value if text is not None else None, target)
+
+    def _settings(self) -> Sequence[Setting]:
+        loaded = self._load()
+        found = [_setting(account) for account in accounts(loaded)]
+        return [*(each for each in found if each.table != dotted(_KEYS)), *_keys(found)]
+
+    def _load(self, instead: TomlFile | None = None) -> LoadedSettings:
+        loaded = load(self._options, self._root, instead)
+        check_keys(loaded)
+        return loaded
+
+
+def _written(loaded: LoadedSettings, path: KeyPath, value: object, target: Target) -> Written:
+    """What is to be said of a change that has been made."""
+    now = dict(setting_values(loaded.settings)).get(path)
+    wanted = tuple(value) if isinstance(value, list) else value
+    place = loaded.place(path)
+    name = dotted(path)
+    if value is None:
+        told = f"{name} is not set in {shown(Path(target.path))} any more"
+        if now is not None:
+            told += f"; it is {shown_value(key_at(path), now)} ({place})"
+        return Written(told=told, value=now, counts=True)
+    if now == wanted:
+        return Written(told=f"{name} = {shown_value(key_at(path), value)} ({place})", value=now, counts=True)
+    why = f"{place} counts more"
+    if target.name == PROJECT and loaded.standing is not Standing.TRUSTED:
+        why = "it counts once you trust that file as it is now, which the next session asks about"
+    elif target.name == PROJECT and place.startswith(target.path):
+        why = f"together with what else counts it is {literal(now)}"
+    return Written(told=f"{name} is written to {shown(Path(target.path))}; {why}", value=now, counts=False)
+
+
+def _setting(account: SettingAccount) -> Setting:
+    return Setting(
+        key=dotted(account.path),
+        table=dotted(account.path[:-1]),
+        value=account.value,
+        default=account.default,
+        origin=account.origin,
+        description=account.description,
+        about_table=account.about_table,
+        expected=account.expected,
+        choices=account.choices,
+        fixed=account.fixed,
+    )
+
+
+def _keys(found: Sequence[Setting]) -> Iterator[Setting]:
+    """A setting for each action that has keys, whether or not the person has others for it."""
+    from tui.keys.keymap import deeds, is_remappable
+    from tui.keys.names import shown_key
+
+    present = {each.name: each for each in found if each.table == dotted(_KEYS)}
+    told: set[str] = set()
+    for deed in deeds():
+        if deed.name in told or not is_remappable(deed.name):
+            continue
+        told.add(deed.name)
+        usual = [shown_key(key) for key in deed.keys]
+        default = literal(usual[0] if len(usual) == 1 else usual)
+        own = present.get(deed.name)
+        yield Setting(
+            key=dotted((*_KEYS, deed.name)),
+            table=dotted(_KEYS),
+            value=own.value if own is not None else default,
+            default=default,
+            origin=own.origin if own is not None else "default",
+            description=f"{deed.room.title}: {deed.does}",
+            about_table="Keys, by the names of what they do.",
+            expected='a key, such as "ctrl+g", or a list of keys',
+        )

@@ -1,0 +1,120 @@
+"""What can be asked for on the command line, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from domain.sessions.past_session import SessionChoice
+
+Command: TypeAlias = Literal[
+    "app", "run", "config", "doctor", "hooks", "permissions", "sessions", "keys", "rpc"
+]
+OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
+ExportFormat: TypeAlias = Literal["md", "json", "html", "canonical"]
+
+USUAL_SIZE = (80, 24)
+"""Columns and lines of a screen without a terminal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenOptions:
+    """Where the app listens, None: nowhere; whether it has a terminal; and where the token goes that approving
+    over the socket takes, None: nobody approves over it. `size` is in columns and lines.
+    """
+
+    socket: Path | None = None
+    headless: bool = False
+    size: tuple[int, int] = USUAL_SIZE
+    approve: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RpcOptions:
+    """What `quorum rpc` asks of which app. `params` is JSON, or "-" for standard input; `token` is the
+    descriptor from which the token is read.
+    """
+
+    socket: Path = Path()
+    method: str = ""
+    params: str = "{}"
+    token: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionsOptions:
+    """What `quorum sessions` was asked for; which of it counts depends on the action.
+
+    `session` is an id, the beginning of one, "latest", or empty where none was given. `before` counts turns
+    from 1, `older_than` is in days.
+    """
+
+    session: str = ""
+    all: bool = False
+    json: bool = False
+    limit: int | None = None
+    format: ExportFormat = "md"
+    file: Path | None = None
+    before: int | None = None
+    older_than: int | None = None
+    keep: int | None = None
+    dry_run: bool = False
+    yes: bool = False
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line asked for.
+
+    `models` are the values of -m in order; `overrides` are other settings by dotted key, as flags gave them.
+    `continues` and `resume` say which session to go on with, see `session`; an empty `resume` leaves the
+    choice to the person. `fork`: go on in a copy of it. `images` are the files shown with the prompt;
+    `demo` is the guided tour.
+    """
+
+    command: Command
+    prompt: str | None = None
+    config_file: Path | None = None
+    workdir: Path = field(default_factory=Path)
+    models: tuple[str, ...] = ()
+    overrides: dict[str, object] = field(default_factory=dict)
+    output: OutputFormat = "text"
+    quiet: bool = False
+    verbose: bool = False
+    continues: bool = False
+    resume: str | None = None
+    fork: bool = False
+    images: tuple[Path, ...] = ()
+    action: str = ""
+    sessions: SessionsOptions = field(default_factory=SessionsOptions)
+    provider: str = ""
+    probe: bool = False
+    hook: str = ""
+    call_file: Path | None = None
+    tool: str = ""
+    arguments: str = ""
+    number: int = 0
+    setting: str = ""
+    value: str = ""
+    project: bool = False
+    demo: bool = False
+    listen: ListenOptions = field(default_factory=ListenOptions)
+    rpc: RpcOptions = field(default_factory=RpcOptions)
+
+    @property
+    def session(self) -> SessionChoice:
+        """The session to begin or to go on with. The domain is loaded here and not before the first paint."""
+        from domain.sessions.past_session import LatestSession, NamedSession, NewSession, PickedSession
+
+        match self.resume:
+            case None if not self.continues:
+                return NewSession()
+            case None | "latest":
+                return LatestSession()
+            case "":
+                return PickedSession()
+            case name:
+                return NamedSession(name)

@@ -1,0 +1,187 @@
+"""The app as the remote control drives it: what clients ask is done where a key or a typed line would do it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from quorum.rpc.approval import Hand
+from quorum.rpc.json_rpc import refused, unfit
+from quorum.rpc.panes import pane, tab_called
+from quorum.rpc.questions import open_question
+from quorum.rpc.wording import takes_approval
+from quorum.version import __version__
+from tui.chat.chat_screen import ChatScreen
+from tui.keys.commands import NotACommand, action_for, is_command, prompt_in
+from tui.prompt_box.prompt import Prompt
+from tui.prompt_box.prompt_text import REFUSAL, is_prompt
+
+if TYPE_CHECKING:
+    from tui.app.app import QuorumApp
+
+MOST_TABS = 16
+MOST_WAITING = 16
+_PATIENCE_SECS = 10.0
+_LEAVING = "app.quit"
+
+
+class AppPort:
+    """The app's tabs, prompts and commands. All of it runs in the app's own loop."""
+
+    def __init__(self, app: QuorumApp) -> None:
+        self._app = app
+
+    # -- what there is ------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, object]:
+        """What the app is doing, as its header and status bar tell it, and what is asked."""
+        chat = self._app.chat
+        session = chat.session
+        told: dict[str, object] = {
+            "version": __version__,
+            "headless": self._app.is_headless,
+            "tab": self._app.tabs.front.mode,
+            "size": list(self._app.size),
+            "screen": type(self._app.screen).__name__,
+            "ready": session is not None,
+            "running": chat.turns.running,
+            "does": chat.turns.does if chat.turns.running else "",
+            "elapsed_secs": round(chat.turns.elapsed, 1),
+            "waiting": chat.turns.waiting,
+            "can_go_on": chat.turns.can_go_on,
+            "draft": chat.prompt.whole_text,
+            "notice": chat.notice,
+            "question": open_question(self._app),
+        }
+        if session is not None:
+            facts = session.facts
+            used, window = session.context
+            told |= {
+                "session_id": session.agent.session_id,
+                "form": session.agent.form.value,
+                "model": facts.model,
+                "mode": facts.mode,
+                "sandbox": facts.sandbox,
+                "used": facts.used,
+                "context": {"used_tokens": used, "window_tokens": window},
+                "retry": facts.retry,
+                "read_only": bool(session.agent.in_use),
+            }
+        return told
+
+    def panes(self) -> list[dict[str, object]]:
+        """All tabs."""
+        return [pane(tab, self._app.tabs) for tab in self._app.tabs.all]
+
+    def keymaps(self) -> list[dict[str, object]]:
+        """Every key, where it acts, and what it does. Loads all rooms of the app."""
+        from tui.keys.keymap import deeds, present_keys
+
+        return [
+            {
+                "name": deed.name,
+                "where": deed.room.title,
+                "keys": list(present_keys(deed, self._app.keymap)),
+                "does": deed.does,
+            }
+            for deed in deeds()
+        ]
+
+    # -- what is done -------------------------------------------------------------------------------------
+
+    async def send(self, text: str, tab: str, hand: Hand) -> dict[str, object]:
+        """Send a text as if it were typed into a tab's prompt. Raises RpcError where it would not be taken."""
+        chat = tab_called(self._app.tabs, tab).chat
+        if not text.strip():
+            raise unfit("the text is empty")
+        if is_command(text.strip()):
+            return await self.execute(text, tab, hand)
+        if what := takes_approval(text):
+            hand.demand(what)
+        self._ready_for_more(chat)
+        chat.say("")
+        chat.post_message(Prompt.Submitted(text))
+        await self._in(chat, _nothing)
+        return {"tab": tab_called(self._app.tabs, tab).mode, "waiting": chat.turns.waiting, "said": chat.notice}
+
+    async def execute(self, command: str, tab: str, hand: Hand) -> dict[str, object]:
+        """Carry out a command as if it were typed, slash and all. Raises RpcError where there is none such."""
+        chat = tab_called(self._app.tabs, tab).chat
+        if not command.strip().startswith("/"):
+            command = f"/{command.strip()}"
+        if not is_command(command.strip()):
+            raise unfit("a command is one line: its name, and what it takes")
+        if what := takes_approval(command):
+            hand.demand(what)
+        try:
+            action = action_for(command)
+        except NotACommand as problem:
+            raise unfit(str(problem)) from None
+        if (words := prompt_in(command)) and not is_prompt(words):
+            raise unfit(REFUSAL)
+        if chat is not self._app.chat:
+            raise refused(
+                "commands are for the tab in front; interaction.activate shows another", "not_in_front"
+            )
+        if self._app.screen is not chat and action != _LEAVING:
+            raise refused(
+                f"{type(self._app.screen).__name__} is open over the chat; keys.feed closes it", "covered"
+            )
+        chat.say("")
+        await self._in(chat, lambda: chat.run_action(action))
+        return {
+            "said": chat.notice,
+            "screen": type(self._app.screen).__name__ if self._app.screen_stack else "",
+        }
+
+    async def spawn(self, form: str, query: str) -> dict[str, object]:
+        """Open a tab, with a prompt for it where one is given. Raises RpcError."""
+        if query.strip() and not is_prompt(query):
+            raise unfit("a query is a prompt, and no command")
+        if len(self._app.tabs.all) >= MOST_TABS:
+            raise refused(f"{MOST_TABS} tabs are open; close one first", "full")
+        if form == "ask":
+            await self._in(self._app.chat, lambda: self._app.action_ask(query))
+        else:
+            await self._in(self._app.chat, self._app.action_new_tab)
+            if query.strip():
+                self._app.chat.submit(query)
+        return {"interaction_id": self._app.tabs.front.mode}
+
+    async def activate(self, interaction_id: str) -> dict[str, object]:
+        """Bring a tab to the front. Raises RpcError where there is none of that id."""
+        tab = tab_called(self._app.tabs, interaction_id)
+        await self._in(self._app.chat, lambda: self._app.tabs.go_to(tab))
+        return {"interaction_id": self._app.tabs.front.mode}
+
+    # -- how ----------------------------------------------------------------------------------------------
+
+    def _ready_for_more(self, chat: ChatScreen) -> None:
+        if chat.session is not None and chat.session.refusal:
+            raise refused(chat.session.refusal, "read_only")
+        if chat.turns.waiting >= MOST_WAITING:
+            raise refused(f"{MOST_WAITING} prompts are waiting already", "full")
+
+    async def _in(self, chat: ChatScreen, work: Callable[[], Awaitable[object]]) -> None:
+        """Do something after all that the chat has to do already, where its own commands are carried out."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        async def perform() -> None:
+            try:
+                await work()
+            finally:
+                if not done.done():
+                    done.set_result(None)
+
+        if not chat.call_later(perform):
+            raise refused("the app is about to end", "closing")
+        try:
+            async with asyncio.timeout(_PATIENCE_SECS):
+                await done
+        except TimeoutError:
+            raise refused("the app did not come to it in time", "busy") from None
+
+
+async def _nothing() -> None:
+    pass

@@ -1,0 +1,171 @@
+"""Keys that come over the socket: each is looked at where it would act, and pressed only if it may."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary, WeakSet
+
+from textual import events
+from textual.message_pump import MessagePump
+
+from quorum.rpc.approval import Hand
+from quorum.rpc.json_rpc import refused
+from quorum.rpc.keys import NamedKey
+from quorum.rpc.power import power_of
+from quorum.rpc.wording import takes_approval
+from tui.prompt_box.prompt import Prompt
+
+if TYPE_CHECKING:
+    from tui.app.app import QuorumApp
+
+_PATIENCE_SECS = 10.0
+_LOOK_SECS = 0.05
+FREE_ROOMS = frozenset(
+    {
+        "tui.screens.accounts.context_screen",
+        "tui.screens.accounts.cost_screen",
+        "tui.screens.accounts.sheet",
+        "tui.screens.help",
+        "tui.screens.model_picker.screen",
+        "tui.screens.pager.screen",
+        "tui.screens.rewind.turn_list",
+        "tui.screens.session_picker.screen",
+        "tui.themes.picker",
+        "tui.screens.timeline.screen",
+    }
+)
+"""Rooms of screens over the chat in which no key loosens anything."""
+
+_SENDING = frozenset({"submit", "complete"})
+"""What the prompt's keys do that may send, whichever keys the person has for it."""
+
+
+@dataclass(slots=True)
+class _Fed:
+    hand: Hand
+    refusal: str = ""
+    never: bool = False
+
+
+class KeyFeed:
+    """Presses keys for clients, one after the other, and keeps back what the client may not press."""
+
+    def __init__(self, app: QuorumApp) -> None:
+        self._app = app
+        self._one_at_a_time = asyncio.Lock()
+        self._fed: WeakKeyDictionary[events.Key, _Fed] = WeakKeyDictionary()
+        self._typed_into: WeakSet[Prompt] = WeakSet()
+
+    async def press(self, keys: list[NamedKey], hand: Hand) -> None:
+        """Press them all. Raises RpcError at the first that is kept back; those before it were pressed."""
+        async with self._one_at_a_time:
+            for place, key in enumerate(keys, 1):
+                event = events.Key(key.name, key.character)
+                fed = self._fed[event] = _Fed(hand)
+                self._app.post_message(event)
+                await self._settled()
+                if fed.refusal:
+                    reason = "suppressed" if fed.never else "needs_approval"
+                    told = f"key {place} of {len(keys)}, {key.name}, was not pressed: {fed.refusal}"
+                    raise refused(told, reason)
+
+    def keeps_back(self, event: events.Key) -> bool:
+        """Whether a key must not act on what is in front now; the app asks each time one comes by it."""
+        if (fed := self._fed.get(event)) is None:
+            return False
+        try:
+            self._look_at(event, fed)
+        except _KeptBack as reason:
+            fed.refusal, fed.never = str(reason), reason.never
+        return bool(fed.refusal)
+
+    def withholds(self, event: events.Key) -> str:
+        """Why a key that the person presses now must not send what stands in the prompt: a sentence, said once.
+
+        A program without the token typed into it, and it is what such a program may not send: the person may
+        have pressed Enter for what they had written there themselves.
+        """
+        prompt = self._app.screen.focused
+        if event in self._fed or not isinstance(prompt, Prompt) or prompt not in self._typed_into:
+            return ""
+        text = prompt.whole_text.strip()
+        if not text:
+            self._typed_into.discard(prompt)
+            prompt.is_typed_by_person = True
+        if not text.startswith(("!", "/")) or event.key == "tab" or not self._sends(event):
+            return ""
+        self._typed_into.discard(prompt)
+        return "a program typed into this prompt: read it; enter again sends it"
+
+    def _sends(self, event: events.Key) -> bool:
+        """Whether a key that is pressed in the prompt may send what stands there."""
+        bound = (
+            binding.action
+            for _, bindings in self._app.screen._binding_chain
+            for binding in bindings.key_to_bindings.get(event.key, ())
+        )
+        return _may_send(event.key) or any(action in _SENDING for action in bound)
+
+    def _look_at(self, event: events.Key, fed: _Fed) -> None:
+        app, screen = self._app, self._app.screen
+        powers = [
+            (power_of(binding.action), namespace)
+            for namespace, bindings in screen._binding_chain
+            for binding in bindings.key_to_bindings.get(event.key, ())
+        ]
+        if any(power == "never" for power, _ in powers):
+            raise _KeptBack("it would hand the terminal to another program", never=True)
+        if fed.hand.may_approve:
+            return
+        on_chat = screen is app.chat
+        if not on_chat and type(screen).__module__ not in FREE_ROOMS:
+            raise _KeptBack(f"an answer may be given here, and that takes approval: {fed.hand.lacks}")
+        guarded = [namespace for power, namespace in powers if power == "approval"]
+        if any(on_chat or namespace is app for namespace in guarded):
+            raise _KeptBack(f"it takes approval: {fed.hand.lacks}")
+        focused = screen.focused
+        if isinstance(focused, Prompt) and focused.holds_keys:
+            raise _KeptBack("the prompt is being written in an editor")
+        if on_chat:  # a bar over the transcript may hand what is typed there on to the prompt
+            self._typed_into.add(app.chat.prompt)
+            app.chat.prompt.is_typed_by_person = False
+        sends = isinstance(focused, Prompt) and self._sends(event)
+        if sends and (what := takes_approval(app.chat.prompt.whole_text, typed=True)):
+            raise _KeptBack(f"{what} takes approval: {fed.hand.lacks}; command.exec takes the free ones")
+
+    async def _settled(self) -> None:
+        """Wait until a key has been by everyone who may take it: the app, what has the focus, its screen."""
+        try:
+            async with asyncio.timeout(_PATIENCE_SECS):
+                await _passed(self._app)
+                if not self._app.screen_stack:  # it was the key that ends the app
+                    return
+                screen = self._app.screen
+                for pump in (screen.focused, screen, self._app):
+                    if pump is not None:
+                        await _passed(pump)
+        except TimeoutError:
+            raise refused("the app did not come to it in time", "busy") from None
+
+
+class _KeptBack(Exception):
+    def __init__(self, why: str, *, never: bool = False) -> None:
+        super().__init__(why)
+        self.never = never
+
+
+def _may_send(key: str) -> bool:
+    """Whether a key may send what is typed, or have a menu make a command of it and send that."""
+    return "enter" in key or key in {"ctrl+j", "ctrl+m", "tab"}
+
+
+async def _passed(pump: MessagePump) -> None:
+    """Wait until all that a pump had to do so far is done, or it has ended."""
+    reached = asyncio.Event()
+    if pump.call_later(reached.set):
+        while pump.is_running and not reached.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(reached.wait(), _LOOK_SECS)

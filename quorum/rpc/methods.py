@@ -1,0 +1,273 @@
+"""The methods of the remote control: what each is called, what it takes, and what it comes to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from quorum.rpc.app_port import AppPort
+from quorum.rpc.approval import Approval, Hand
+from quorum.rpc.capture import Camera
+from quorum.rpc.json_rpc import Code, JsonParams, RpcError, refused, unfit
+from quorum.rpc.key_feed import KeyFeed
+from quorum.rpc.keys import read_keys
+from quorum.rpc.panes import read_pane, tab_called
+from quorum.rpc.parameters import TOKEN_PARAM, Param, fitted
+from quorum.rpc.power import power_of
+from quorum.rpc.questions import respond
+from quorum.rpc.settings import LiveSettings, LoadSettings, Setting
+from tui.keys.commands import COMMANDS
+from tui.widgets.layout import LAYOUTS
+
+if TYPE_CHECKING:
+    from tui.app.app import QuorumApp
+
+API_VERSION = 1
+
+_TAB = Param("tab", "string", "the id of a tab, of panes.list; empty: the one in front", default="")
+
+
+class Method(NamedTuple):
+    """One method. `approval` says which of what it does takes the token; empty: nothing."""
+
+    name: str
+    does: str
+    run: Callable[[JsonParams, Hand], Awaitable[object]]
+    params: tuple[Param, ...] = ()
+    approval: str = ""
+
+    def described(self) -> dict[str, object]:
+        """What a client is told of it."""
+        params = (*self.params, TOKEN_PARAM) if self.approval else self.params
+        return {
+            "name": self.name,
+            "does": self.does,
+            "params": [param.described() for param in params],
+            "approval": self.approval,
+        }
+
+
+class Methods:
+    """All methods of an app. `feed` presses its keys, `load_settings` reads its settings."""
+
+    def __init__(self, app: QuorumApp, feed: KeyFeed, approval: Approval, load_settings: LoadSettings) -> None:
+        self._app, self._feed, self._approval, self._load = app, feed, approval, load_settings
+        self._port, self._camera, self._live = AppPort(app), Camera(app), LiveSettings(app)
+        self._all = {method.name: method for method in (*self._looking(), *self._doing(), *self._settings())}
+
+    async def invoke(self, name: str, params: JsonParams) -> object:
+        """Carry a method out. Raises RpcError."""
+        if (method := self._all.get(name)) is None:
+            raise RpcError(Code.METHOD_NOT_FOUND, f"there is no method {name!r}; rpc.discover lists them")
+        hand = self._approval.hand(params)
+        return await method.run(fitted(params, method.params), hand)
+
+    def _looking(self) -> tuple[Method, ...]:
+        return (
+            Method("rpc.discover", "The version of this interface, and every method", self._discover),
+            Method("state.get", "What the app is doing, and what is asked", self._state),
+            Method("panes.list", "All tabs", self._panes),
+            Method(
+                "pane.read",
+                "The last entries of a tab's transcript",
+                self._read,
+                (_TAB, Param("last", "integer", "how many of them", default=20, bounds=(1, 200))),
+            ),
+            Method(
+                "screen.capture",
+                "The screen as lines of text; another size only without a terminal",
+                self._capture,
+                (
+                    Param("width", "integer", "columns", default=None, bounds=(10, 500)),
+                    Param("height", "integer", "lines", default=None, bounds=(5, 300)),
+                    Param("styles", "boolean", "keep colours, as SGR sequences", default=False),
+                ),
+            ),
+            Method("commands.list", "Every command that command.exec takes", self._commands),
+            Method("keymaps.list", "Every key, where it acts and what it does", self._keymaps),
+            Method("layout.get", "The layout asked for", self._layout),
+        )
+
+    def _doing(self) -> tuple[Method, ...]:
+        beyond = "commands of your own (!), and commands that loosen reviews"
+        return (
+            Method(
+                "input.send",
+                "Send a prompt or a command as if it were typed",
+                self._send,
+                (Param("text", "string", "the prompt"), _TAB),
+                beyond,
+            ),
+            Method(
+                "command.exec",
+                "Carry out a command of commands.list",
+                self._execute,
+                (Param("command", "string", "as it is typed, with or without the slash"), _TAB),
+                "commands that loosen reviews",
+            ),
+            Method(
+                "interaction.spawn",
+                "Open a tab, and send its first prompt",
+                self._spawn,
+                (
+                    Param("form", "string", "what for", choices=("agent", "ask")),
+                    Param("query", "string", "the first prompt; empty: none", default=""),
+                ),
+            ),
+            Method(
+                "interaction.activate",
+                "Bring a tab to the front",
+                self._activate,
+                (Param("interaction_id", "string", "the id of the tab"),),
+            ),
+            Method(
+                "hil.respond",
+                "Answer the question that is open in the tab in front",
+                self._respond,
+                (
+                    Param("decision", "string", "the answer", choices=("approve", "reject")),
+                    Param("digest", "string", "what the question is about, of state.get"),
+                    Param("reason", "string", "of a rejection, for the model", default=""),
+                ),
+                "approving",
+            ),
+            Method(
+                "keys.feed",
+                "Press keys, all of which are read before the first is pressed",
+                self._feed_keys,
+                (Param("keys", "strings", "characters, and names such as enter, ctrl+o, shift+tab"),),
+                "keys of dialogs and of all that loosens reviews, and sending commands key by key",
+            ),
+            Method(
+                "layout.set",
+                "Arrange the screen",
+                self._set_layout,
+                (Param("preset", "string", "the layout", choices=LAYOUTS),),
+            ),
+            Method(
+                "route.set",
+                "Where a part of the screen is shown",
+                self._set_route,
+                (
+                    Param("content", "string", "the part", choices=("panel",)),
+                    Param("surface", "string", "beside the transcript, or nowhere", choices=("side", "none")),
+                ),
+            ),
+        )
+
+    def _settings(self) -> tuple[Method, ...]:
+        key = Param("key", "string", "the setting, as in a quorum.toml: SECTION.KEY")
+        return (
+            Method("config.keys", "The keys of all settings, and which can be set at once", self._keys),
+            Method("config.get", "A setting, and where it came from; secrets are hidden", self._get, (key,)),
+            Method(
+                "config.set",
+                "Have another value count until the app ends; no file is written",
+                self._set,
+                (key, Param("value", "value", "the value")),
+                "modes in which risky calls may run unasked",
+            ),
+        )
+
+    # -- looking --------------------------------------------------------------------------------------------
+
+    async def _discover(self, _params: JsonParams, _hand: Hand) -> object:
+        return {
+            "api_version": API_VERSION,
+            "approval": self._approval.is_on,
+            "methods": [method.described() for method in self._all.values()],
+        }
+
+    async def _state(self, _params: JsonParams, _hand: Hand) -> object:
+        return self._port.state()
+
+    async def _panes(self, _params: JsonParams, _hand: Hand) -> object:
+        return self._port.panes()
+
+    async def _read(self, params: JsonParams, _hand: Hand) -> object:
+        tab = tab_called(self._app.tabs, params["tab"])
+        return {"tab": tab.mode, **read_pane(tab.chat, params["last"])}
+
+    async def _capture(self, params: JsonParams, _hand: Hand) -> object:
+        return await self._camera.take(params["width"], params["height"], styles=params["styles"])
+
+    async def _commands(self, _params: JsonParams, _hand: Hand) -> object:
+        return [
+            {
+                "name": command.name,
+                "usage": command.usage,
+                "does": command.does,
+                "power": "approval" if command.action == "set_mode" else power_of(command.action),
+            }
+            for command in COMMANDS
+        ]
+
+    async def _keymaps(self, _params: JsonParams, _hand: Hand) -> object:
+        return self._port.keymaps()
+
+    async def _layout(self, _params: JsonParams, _hand: Hand) -> object:
+        return {"preset": self._app.layout_wish, "presets": list(LAYOUTS)}
+
+    # -- doing ----------------------------------------------------------------------------------------------
+
+    async def _send(self, params: JsonParams, hand: Hand) -> object:
+        return await self._port.send(params["text"], params["tab"], hand)
+
+    async def _execute(self, params: JsonParams, hand: Hand) -> object:
+        return await self._port.execute(params["command"], params["tab"], hand)
+
+    async def _spawn(self, params: JsonParams, _hand: Hand) -> object:
+        return await self._port.spawn(params["form"], params["query"])
+
+    async def _activate(self, params: JsonParams, _hand: Hand) -> object:
+        return await self._port.activate(params["interaction_id"])
+
+    async def _respond(self, params: JsonParams, hand: Hand) -> object:
+        return respond(self._app, params["decision"], params["digest"], params["reason"], hand)
+
+    async def _feed_keys(self, params: JsonParams, hand: Hand) -> object:
+        keys = read_keys(params["keys"])
+        await self._feed.press(keys, hand)
+        return {"pressed": len(keys)}
+
+    async def _set_layout(self, params: JsonParams, _hand: Hand) -> object:
+        self._app.action_set_layout(params["preset"])
+        return {"preset": self._app.layout_wish}
+
+    async def _set_route(self, params: JsonParams, _hand: Hand) -> object:
+        panel = self._app.chat.panel
+        if panel.is_wanted != (params["surface"] == "side"):
+            self._app.chat.action_toggle_panel()
+        surface = "side" if panel.is_wanted else "none"
+        return {"content": params["content"], "surface": surface, "seen": panel.display}
+
+    # -- settings -------------------------------------------------------------------------------------------
+
+    async def _keys(self, _params: JsonParams, _hand: Hand) -> object:
+        return [{"key": each.key, "at_once": each.key in LiveSettings.KEYS} for each in await self._loaded()]
+
+    async def _get(self, params: JsonParams, _hand: Hand) -> object:
+        setting = await self._known(params["key"])
+        told = {"key": setting.key, "value": setting.value, "origin": setting.origin}
+        present = self._live.present(setting.key)
+        return told if present is None else {**told, "present": present}
+
+    async def _set(self, params: JsonParams, hand: Hand) -> object:
+        await self._known(params["key"])
+        await self._live.change(params["key"], params["value"], hand)
+        return {"key": params["key"], "present": self._live.present(params["key"])}
+
+    async def _known(self, key: str) -> Setting:
+        for setting in await self._loaded():
+            if setting.key == key:
+                return setting
+        raise unfit(f"there is no setting {key!r}; config.keys lists them")
+
+    async def _loaded(self) -> tuple[Setting, ...]:
+        from domain.errors import QuorumError
+
+        try:
+            return tuple(await asyncio.to_thread(self._load))
+        except QuorumError as problem:
+            raise refused(f"the settings cannot be read: {problem}", "settings") from problem

@@ -1,0 +1,92 @@
+"""What the tabs show, as data: each as a pane with its entries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from quorum.rpc.json_rpc import unfit
+
+if TYPE_CHECKING:
+    from tui.chat.chat_screen import ChatScreen
+    from tui.tabs.tab import Tab
+    from tui.tabs.tabs import Tabs
+    from tui.transcript.model.entries import Call, Entry
+
+_LONGEST_TEXT = 100_000
+
+
+def tab_called(tabs: Tabs, name: str) -> Tab:
+    """The tab of this id; an empty one is the tab in front. Raises RpcError where there is none."""
+    if not name:
+        return tabs.front
+    for tab in tabs.all:
+        if tab.mode == name:
+            return tab
+    raise unfit(f"there is no tab {name!r}; there are: {', '.join(tab.mode for tab in tabs.all)}")
+
+
+def pane(tab: Tab, tabs: Tabs) -> dict[str, object]:
+    """What is to be known of a tab."""
+    session = tab.chat.session
+    return {
+        "tab": tab.mode,
+        "number": tabs.all.index(tab) + 1,
+        "title": tab.title,
+        "session_id": tab.session_id,
+        "form": session.agent.form.value if session is not None else "",
+        "in_front": tab is tabs.front,
+        "running": tab.chat.turns.running,
+        "waiting": tab.chat.turns.waiting,
+        "answer_needed": tab.chat.asking,
+    }
+
+
+def read_pane(chat: ChatScreen, last: int) -> dict[str, object]:
+    """The last entries of a transcript, oldest first, and how many there are in all."""
+    entries: Sequence[Entry] = chat.transcript.entries
+    return {"entries": [_told(entry) for entry in entries[-last:]], "of": len(entries)}
+
+
+def _told(entry: Entry) -> dict[str, object]:
+    from tui.transcript.model.entries import Answer, Batch, Notice, Prompt, Restoration
+
+    told: dict[str, object]
+    match entry:
+        case Prompt():
+            told = {"kind": "prompt", "text": _cut(entry.text)}
+        case Answer():
+            told = {"kind": "answer", "text": _cut(entry.text), "finished": entry.finished}
+        case Batch():
+            told = {"kind": "calls", "calls": [_call(call) for call in entry.calls]}
+        case Notice():
+            told = {"kind": entry.kind.value, "text": _cut(entry.text)}
+        case Restoration():
+            told = {"kind": "restoration", "paths": [change.path for change in entry.changes]}
+        case _:  # what is added to transcripts later is named, so that nothing seems to be missing
+            told = {"kind": type(entry).__name__.lower()}
+            if isinstance(text := getattr(entry, "text", None), str):
+                told["text"] = _cut(text)
+    return {**told, "undone": True} if entry.undone else told
+
+
+def _call(call: Call) -> dict[str, object]:
+    kept = call.output
+    output = None
+    if kept is not None:
+        gap = f"\n… {kept.left_out_lines} lines left out …\n" if kept.tail else ""
+        output = _cut(kept.head + gap + kept.tail)
+    return {
+        "index": call.index,
+        "tool": call.tool,
+        "arguments": call.arguments,
+        "phase": call.phase.value,
+        "outcome": call.outcome.value if call.outcome is not None else None,
+        "decision": call.decision.value,
+        "diff": _cut(call.diff) if call.diff is not None else None,
+        "output": output,
+    }
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}\n… cut here"

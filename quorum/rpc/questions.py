@@ -1,0 +1,73 @@
+"""The question that is open on the screen, told and answered by the digest of what it is about."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, TypeAlias
+
+from domain.review.questions import Approve, Reject
+from quorum.rpc.approval import Hand
+from quorum.rpc.json_rpc import refused
+from tui.screens.review.dialog import ReviewDialog
+from tui.screens.trust.dialog import TrustDialog
+
+if TYPE_CHECKING:
+    from tui.app.app import QuorumApp
+
+_Question: TypeAlias = ReviewDialog | TrustDialog
+
+
+def open_question(app: QuorumApp) -> dict[str, object] | None:
+    """What the person is asked in the tab in front, complete, secrets masked; None where nothing is asked."""
+    dialog = _open(app)
+    if isinstance(dialog, ReviewDialog):
+        request = dialog.request
+        return {
+            "kind": "review",
+            "digest": request.packet.digest,
+            "packet": json.loads(request.packet.canonical()),
+            "reasons": list(request.reasons),
+            "stale": request.stale,
+            "following": [packet.digest for packet in request.following],
+        }
+    if isinstance(dialog, TrustDialog):
+        question = dialog.question
+        return {
+            "kind": "trust",
+            "digest": question.digest,
+            "file": question.file,
+            "wants": list(question.wants),
+            "changed": question.changed,
+        }
+    return None
+
+
+def respond(app: QuorumApp, decision: str, digest: str, reason: str, hand: Hand) -> dict[str, object]:
+    """Answer the question about this digest, and no other. Raises RpcError where that cannot be."""
+    if decision == "approve":
+        hand.demand("approving")
+    dialog = _open(app)
+    if dialog is None:
+        raise refused(
+            "nothing is asked in the tab in front; interaction.activate shows another", "nothing_asked"
+        )
+    asked = dialog.request.packet.digest if isinstance(dialog, ReviewDialog) else dialog.question.digest
+    if digest != asked:
+        raise refused(f"the open question is about {asked}; nothing was answered", "stale")
+    while app.screen is not dialog:  # what was opened over it goes first, as when it is taken back
+        app.pop_screen()
+    if isinstance(dialog, ReviewDialog):
+        dialog.dismiss(Approve(digest) if decision == "approve" else Reject(reason or None))
+    else:
+        dialog.dismiss(decision == "approve")
+    return {"answered": decision, "digest": digest}
+
+
+def _open(app: QuorumApp) -> _Question | None:
+    """The question in the tab in front, once it has been drawn: before, it cannot be answered at the keyboard
+    either.
+    """
+    for screen in reversed(app.screen_stack):
+        if isinstance(screen, ReviewDialog | TrustDialog):
+            return screen if screen.is_awake else None
+    return None

@@ -1,0 +1,30 @@
+"""What a text would do if it were sent: a prompt is free, a command may take approval."""
+
+from __future__ import annotations
+
+from quorum.rpc.json_rpc import refused, unfit
+from quorum.rpc.power import power_of
+from tui.keys.commands import NotACommand, action_for, is_command
+
+_OWN_COMMAND = "!"
+
+
+def takes_approval(text: str, *, typed: bool = False) -> str:
+    """What of a text takes approval, as the subject of a sentence; empty where nothing does.
+
+    `typed`: it was typed key by key, and a menu may make another command of it than it says.
+    """
+    text = text.strip()
+    if text.startswith(_OWN_COMMAND):
+        return "a command of your own, after a !,"
+    if not is_command(text):
+        return ""
+    if typed:
+        return "a command that is typed key by key"
+    try:
+        power = power_of(action_for(text))
+    except NotACommand as problem:
+        raise unfit(str(problem)) from None
+    if power == "never":
+        raise refused("it would hand the terminal to another program", "suppressed")
+    return text.partition(" ")[0] if power == "approval" else ""

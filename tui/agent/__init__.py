@@ -1,0 +1,1 @@
+"""What the app needs of an agent, and the turns it runs."""

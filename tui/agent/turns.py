@@ -1,0 +1,279 @@
+"""The prompts of a session: one turn runs, the others wait, and any of it can be stopped or taken back."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, NamedTuple
+
+from tui.agent.user_commands import OwnCommands
+
+if TYPE_CHECKING:
+    from domain.events.report import RunReport
+    from tui.agent.port import Agent
+
+_WORKING = "working"
+_TAKEN_UP_AGAIN = frozenset({"failed", "interrupted"})
+
+
+class Errand(NamedTuple):
+    """Something else that an agent is asked to do in a turn's place; `does` says it in a word or two.
+
+    It answers with the report of a turn, or with None where it was none.
+    """
+
+    does: str
+    run: Callable[[Agent], Coroutine[object, object, RunReport | None]]
+
+
+class Turns:
+    """Runs what is submitted, one turn after the other. `on_change` is called whenever that state changes,
+    `on_end` with a turn's seconds, `on_failure` with why one could not even be told of, `give_back` with what
+    waited when a turn was interrupted.
+    """
+
+    def __init__(
+        self,
+        *,
+        on_change: Callable[[], object],
+        on_end: Callable[[float], object],
+        on_failure: Callable[[str], object],
+        give_back: Callable[[str], object],
+    ) -> None:
+        self.interrupting = False
+        self.does = ""
+        self.own = OwnCommands(on_change=on_change, on_failure=on_failure)
+        self._waiting: deque[str | Errand] = deque()
+        self._returned: tuple[str, ...] = ()
+        self._ending = ""
+        self._agent: Agent | None = None
+        self._task: asyncio.Task[RunReport | None] | None = None
+        self._started = 0.0
+        self._arrived = asyncio.Event()
+        self._held = False
+        self._on_change = on_change
+        self._on_end = on_end
+        self._on_failure = on_failure
+        self._give_back = give_back
+
+    @property
+    def running(self) -> bool:
+        """Whether a turn runs."""
+        return self._task is not None
+
+    @property
+    def waiting(self) -> int:
+        """How many prompts wait for their turn."""
+        return len(self._waiting)
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """Those prompts, the next one first."""
+        return tuple(work for work in self._waiting if isinstance(work, str))
+
+    @property
+    def unsaid(self) -> tuple[str, ...]:
+        """What goes into the running turn with its next request, oldest first."""
+        return self._agent.run.unsaid if self._agent is not None and self.running else ()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the running turn began."""
+        return time.monotonic() - self._started if self.running else 0.0
+
+    def submit(self, work: str | Errand) -> None:
+        """Put a prompt or an errand in line."""
+        self._waiting.append(work)
+        if isinstance(work, str):  # what had come back to be edited is in it, or is given up
+            had_returned, self._returned = bool(self._returned), ()
+            if self.running or had_returned or len(self.prompts) > 1:  # else its turn begins at once
+                self._keep()
+        self._arrived.set()
+        self._on_change()
+
+    @property
+    def busy(self) -> str:
+        """Why nothing else can be done with the session just now; empty where it can."""
+        if self.running or self._waiting:
+            return "a turn is running; esc stops it"
+        return "a command of yours is running; esc ends it" if self.own.running else ""
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether the last turn stopped before its end, so that it can be taken up again."""
+        return not self.running and self._ending in _TAKEN_UP_AGAIN
+
+    def go_on(self) -> str:
+        """Take up the last turn where it stopped; else answer why that cannot be."""
+        if self.running or self._waiting:
+            return self.busy
+        if not self.can_go_on:
+            return "the last turn came to its end" if self._ending else "there is no turn to take up yet"
+        self.submit(Errand(_WORKING, lambda agent: agent.run.go_on()))
+        return ""
+
+    def take_back(self) -> str | None:
+        """Remove and return what was said into the turn last, or else the prompt that came last; None where
+        nothing waits."""
+        if self._agent is not None and self.unsaid:
+            if (unsaid := self._agent.run.take_back()) is not None:
+                self.note_returned(unsaid)
+            self._on_change()
+            return unsaid
+        if not self._waiting or isinstance(prompt := self._waiting[-1], Errand):
+            return None
+        self._waiting.pop()
+        self.note_returned(prompt)
+        self._on_change()
+        return prompt
+
+    def note_returned(self, prompt: str) -> None:
+        """This came back to be edited, and comes back again after a resume if nothing else was sent before."""
+        self._returned = (prompt, *self._returned)
+
+    def _keep(self) -> None:
+        """Have what waits on record."""
+        if self._agent is not None and not self._agent.in_use:
+            self._agent.run.queue([*self.prompts, *self._returned])
+
+    def steer(self, text: str = "") -> str:
+        """Have the running turn's next request carry this, or else the prompt that waits last; else answer why
+        that cannot be."""
+        if self._agent is None or self._task is None or self.does != _WORKING or self.interrupting:
+            return "no turn is running that this could go into"
+        if not text:
+            if not self._waiting or isinstance(last := self._waiting[-1], Errand):
+                return "no prompt is waiting that could go in now"
+            self._waiting.pop()
+            text = last
+        else:
+            self._returned = ()
+        self._agent.run.steer(text)
+        self._keep()
+        self._on_change()
+        return ""
+
+    def interrupt(self) -> bool:
+        """End the person's own command that was begun last, or else stop the running turn; False where neither
+        runs. A turn ends when the agent has put its things away."""
+        return self.own.interrupt() or self._interrupt_turn()
+
+    def _interrupt_turn(self) -> bool:
+        if self._task is None:
+            return False
+        self.mark_interrupting()
+        self._task.cancel()
+        return True
+
+    def mark_interrupting(self) -> None:
+        """The running turn has been told to stop, here or by an answer of the person."""
+        self.interrupting = self.running
+        self._on_change()
+
+    async def serve(self, agent: Agent) -> None:
+        """Run what is submitted, for ever; first of all what the agent has pending.
+
+        What a process before this one had not sent yet comes back to be edited.
+        """
+        self._held, last, self._agent = False, self._agent, agent
+        if agent is not last:
+            self._returned = ()
+            self._return_unsent(agent)
+        if agent.run.has_pending:
+            self._waiting.appendleft(Errand(_WORKING, lambda agent: agent.run.take_up()))
+        while True:
+            while self._held or not self._waiting:
+                self._arrived.clear()
+                await self._arrived.wait()
+            cut = await self._is_cut_short(agent, self._waiting.popleft())
+            self._ask_what_was_unsaid(agent)
+            if cut:
+                self.return_waiting()
+
+    def _return_unsent(self, agent: Agent) -> None:
+        if not agent.in_use and (unsent := agent.run.unsent):
+            self._returned = unsent
+            self._give_back("\n".join(unsent))
+        if self._returned and self.prompts:
+            self._keep()
+
+    def _ask_what_was_unsaid(self, agent: Agent) -> None:
+        """What no request of the turn could carry any more is the next prompt."""
+        unsaid: list[str] = []
+        while (word := agent.run.take_back()) is not None:
+            unsaid.insert(0, word)
+        if unsaid:
+            self._waiting.appendleft("\n\n".join(unsaid))
+            self._keep()
+            self._on_change()
+
+    def hold(self) -> None:
+        """Begin nothing more for this agent; what is submitted waits for the next to be served."""
+        self._held = True
+
+    def begin_after(self, ending: str) -> None:
+        """Another conversation stands, whose last turn ended so; empty: it has none to take up."""
+        self._ending = ending
+
+    async def perform(self, errand: Errand) -> None:
+        """Put an errand in line and wait for its end."""
+        over = asyncio.Event()
+
+        async def run(agent: Agent) -> RunReport | None:
+            try:
+                return await errand.run(agent)
+            finally:
+                over.set()
+
+        self.submit(Errand(errand.does, run))
+        await over.wait()
+
+    async def close(self, patience: float) -> None:
+        """Stop the running turn and wait for its end, at most `patience` seconds. Nothing runs after it."""
+        self._waiting.clear()
+        await self.own.close(patience)
+        if (task := self._task) is not None:
+            self._interrupt_turn()
+            await asyncio.wait({task}, timeout=patience)
+
+    async def _is_cut_short(self, agent: Agent, work: str | Errand) -> bool:
+        """Carry one piece of work to its end; whether that was before its time."""
+        self.does = _WORKING if isinstance(work, str) else work.does
+        turn = agent.run.execute(work) if isinstance(work, str) else work.run(agent)
+        task = self._task = asyncio.create_task(turn, name="turn")
+        self._started = time.monotonic()
+        self._on_change()
+        try:
+            await asyncio.wait({task})
+            return self._is_cut(task)
+        finally:
+            task.cancel()  # a no-op after the end; otherwise this very worker is being cancelled
+            self._task, self.interrupting = None, False
+            self._on_change()
+            self._on_end(time.monotonic() - self._started)
+
+    def _is_cut(self, task: asyncio.Task[RunReport | None]) -> bool:
+        from domain.errors import QuorumError
+
+        if task.cancelled():  # before the agent took it up, or in an errand that is no turn
+            return True
+        if isinstance(error := task.exception(), QuorumError):
+            self._ending = "failed"
+            self._on_failure(str(error))
+            return True
+        if (report := task.result()) is None:
+            return False
+        self._ending = report.status.value
+        return self._ending == "interrupted"
+
+    def return_waiting(self) -> None:
+        """Nothing runs unasked after an interruption: what waits goes back to where it can be edited."""
+        if self._waiting:
+            prompts = "\n".join(self.prompts)
+            self._returned = (*self.prompts, *self._returned)
+            self._waiting.clear()
+            self._on_change()
+            if prompts:
+                self._give_back(prompts)

@@ -1,0 +1,73 @@
+"""The person's own commands that run beside the turns."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tui.agent.port import Agent
+
+MARK = "!"
+"""What a prompt begins with that is a command; twice, the model is not told of it."""
+
+
+class OwnCommand(NamedTuple):
+    """What was typed. `told`: the model learns of it."""
+
+    command: str
+    told: bool
+
+
+def own_command(text: str) -> OwnCommand | None:
+    """The command that a prompt is meant as, or None. It may be empty: nothing stands after the mark."""
+    if not text.startswith(MARK):
+        return None
+    told = not text.startswith(2 * MARK)
+    return OwnCommand(text[1 if told else 2 :].strip(), told)
+
+
+class OwnCommands:
+    """Runs them, each at once. `on_change` is called when one begins or ends, `on_failure` with why one could
+    not even be told of."""
+
+    def __init__(self, *, on_change: Callable[[], object], on_failure: Callable[[str], object]) -> None:
+        self._on_change, self._on_failure = on_change, on_failure
+        self._tasks: dict[asyncio.Task[None], float] = {}
+
+    @property
+    def running(self) -> int:
+        """How many run."""
+        return len(self._tasks)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the one began that was begun last."""
+        return time.monotonic() - max(self._tasks.values()) if self._tasks else 0.0
+
+    def run(self, agent: Agent, own: OwnCommand) -> None:
+        """Run a command of the person's."""
+        task = asyncio.create_task(agent.run_command(own.command, told=own.told), name="own command")
+        self._tasks[task] = time.monotonic()
+        task.add_done_callback(self._ended)
+        self._on_change()
+
+    def interrupt(self) -> bool:
+        """End the one that was begun last and has not been told to end yet; False where there is none."""
+        task = next((task for task in reversed(self._tasks) if not task.cancelling()), None)
+        return task is not None and task.cancel()
+
+    async def close(self, patience: float) -> None:
+        """End all of them, waiting at most so many seconds."""
+        if tasks := set(self._tasks):
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks, timeout=patience)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        del self._tasks[task]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._on_failure(str(error))
+        self._on_change()

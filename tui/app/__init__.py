@@ -1,0 +1,1 @@
+"""The full-screen app: its life, its tabs and its command palette."""

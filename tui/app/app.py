@@ -1,0 +1,306 @@
+"""The full-screen app: its keys, and the life of the agents behind its tabs.
+
+Nothing but Textual's core is imported before the first frame is painted; the rest follows while the person
+may already type.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from textual import events, on
+from textual.app import SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.widget import AwaitMount
+from textual.widgets import Input, TextArea
+
+from domain.text.printable import printable
+from tui.agent.start_failure import StartFailure
+from tui.app.gated_app import GatedApp
+from tui.app.palette import Palette, all_commands
+from tui.chat.chat_screen import ChatScreen
+from tui.keys.keyboard_guard import Guarded
+from tui.keys.keyed_app import KeyedApp
+from tui.keys.second_press import SecondPress
+from tui.tabs.session_host import SessionHost
+from tui.tabs.tab import Tab
+from tui.tabs.tabbed_app import PATIENCE_SECS
+from tui.tabs.tabs import Tabs
+from tui.terminal.shutdown import Shutdown
+from tui.themes.looks import Looks
+
+if TYPE_CHECKING:
+    from domain.sessions.past_session import SessionChoice
+    from tui.agent.port import ComposeAgent, OpenArchive
+
+_LONG_TURN_SECS = 20.0
+_HUNG_UP = 128 + signal.SIGHUP
+_ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+_BEHIND_A_QUESTION_TOO = frozenset({"scroll_transcript", "toggle_fold"})
+
+
+class QuorumApp(Looks, GatedApp, KeyedApp):
+    """The app. `compose_agent` is awaited after the first frame, for the session that `choose` names then, and
+    again for each further session, in the same tab or in another; prompts sent before that wait. `open_archive`
+    opens the list of sessions where the person is to pick the first one.
+
+    If the first one raises any error the app ends with return code 4 for a ProviderError and 2 for any
+    other, and Textual prints the error's text to stderr when the screen is restored. An unknown `theme` raises
+    ConfigError here. `clock` measures the dead time of dialogs and must be the one that stamps keys.
+    """
+
+    TITLE = "quorum"
+    CSS_PATH = Path(__file__).with_name("quorum.tcss")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *GatedApp.BINDINGS,
+        Binding(
+            "ctrl+c", "copy_or_stop", "Copy, interrupt or clear; twice: quit", priority=True, id="copy_or_stop"
+        ),
+        Binding("ctrl+o", "toggle_fold", "Open or close all details", priority=True, id="toggle_fold"),
+        Binding(
+            "pageup", "scroll_transcript('page_up')", "Scroll the transcript up", priority=True, id="scroll_up"
+        ),
+        Binding(
+            "pagedown",
+            "scroll_transcript('page_down')",
+            "Scroll the transcript down",
+            priority=True,
+            id="scroll_down",
+        ),
+        Binding(
+            "ctrl+home",
+            "scroll_transcript('home')",
+            "To the transcript's beginning",
+            priority=True,
+            id="scroll_to_start",
+        ),
+        Binding(
+            "ctrl+end", "scroll_transcript('end')", "To the transcript's end", priority=True, id="scroll_to_end"
+        ),
+        Binding("ctrl+p", "command_palette", "All commands", priority=True, id="palette"),
+        Binding("f1", "show_help", "This help; also ? in an empty prompt", priority=True, id="help"),
+        Binding("ctrl+l", "redraw", "Draw the screen again", id="redraw"),
+        Binding("ctrl+z", "suspend_process", "Suspend", id="suspend"),
+        Binding("ctrl+q", "quit", "Quit", priority=True, id="quit"),
+    ]
+
+    def __init__(
+        self,
+        compose_agent: ComposeAgent,
+        *,
+        cwd: Path,
+        choose: Callable[[], SessionChoice] | None = None,
+        open_archive: OpenArchive | None = None,
+        initial_prompt: str | None = None,
+        theme: str | None = None,
+        notifications: bool = True,
+        screen_reader: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(cwd)
+
+        def made(mode: str, opener: Tab | None) -> Tab:
+            chat = ChatScreen(cwd, clock=clock)
+            host = SessionHost(self, chat, compose_agent, open_archive, cwd=cwd, clock=clock)
+            return Tab(mode=mode, chat=chat, host=host, opener=opener)
+
+        self.tabs = Tabs(self, made)
+        self._choose, self._initial_prompt = choose or _a_new_session, initial_prompt
+        self._leaving = False
+        self._presses = SecondPress(clock)
+        self._key_clock = clock
+        self.adopt(theme=theme or self.theme, notifications=notifications, screen_reader=screen_reader)
+
+    shutdown: Shutdown | None = None
+    """Ends the process where the app does not; None where the app is not all of a process."""
+
+    # -- life -------------------------------------------------------------------------------------------------
+
+    @on(events.Mount)
+    async def _paint_first(self) -> None:
+        """Everything else begins after that, and what was typed until then waits for the prompt."""
+        self.tabs.begin()
+        await AwaitMount(self.chat, [self.chat])
+        if self.shutdown is not None and not self.is_headless:
+            codes = {number: 128 + number for number in _ENDING_SIGNALS}
+            self.shutdown.take_signals(codes, self._leave_soon)
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        if self._initial_prompt:
+            self.chat.submit(self._initial_prompt)
+        self.begin_tab(self.tabs.front, self._choose)
+
+    def fail(self, error: StartFailure) -> None:
+        """End, because the first session of all could not be opened."""
+        from rich.text import Text
+
+        self.exit(return_code=error.exit_code, message=Text(f"quorum: {printable(str(error))}"))
+
+    def lose_terminal(self) -> None:
+        """Leave, as after the signal for it: the terminal is gone."""
+        self._leave_soon(_HUNG_UP)
+
+    def _leave_soon(self, return_code: int = 0) -> None:
+        if not self._leaving:
+            self._leaving = True
+            self._begin_shutdown(return_code)
+            for tab in self.tabs.all:
+                tab.chat.tell_closing()
+            self.run_worker(self._leave(return_code), name="leave")
+
+    async def _leave(self, return_code: int) -> None:
+        """Stop what runs while the screen still works, so that nothing is left behind."""
+        await self.tabs.close_turns(PATIENCE_SECS)
+        self.exit(return_code=return_code)
+
+    def _begin_shutdown(self, return_code: int) -> None:
+        if self.shutdown is not None:
+            self.shutdown.begin(return_code)
+
+    async def on_unmount(self) -> None:
+        """However the app ends, no turn outlives it, and no session stays open."""
+        await self.tabs.close_turns(PATIENCE_SECS)
+        await self.tabs.close_sessions()
+
+    def _fatal_error(self) -> None:
+        """End on an error that nobody caught, with an account of it that holds neither values nor secrets."""
+        self._begin_shutdown(1)
+        try:
+            from tui.app.crash import account_of_crash
+        except ImportError as error:  # an app that cannot account for an error must not stay and do nothing
+            self.fail(StartFailure(error))
+            return
+        self._exit_renderables.append(account_of_crash(self.chat.last_session))
+        self._close_messages_no_wait()
+
+    @property
+    def parting_words(self) -> list[str]:
+        """What to say where the screen was, once it is restored: what went wrong last, how to go on."""
+        words = [tab.host.trouble for tab in self.tabs.all if tab.host.trouble]
+        sessions = [session for tab in self.tabs.all if (session := tab.chat.last_session) is not None]
+        return words + [
+            f"resume with: quorum --resume {session.agent.session_id}"
+            for session in sessions
+            if session.facts.book.turn and session.agent.outlives and not session.agent.in_use
+        ]
+
+    # -- what arrives -----------------------------------------------------------------------------------------
+
+    @on(ChatScreen.AskingChanged)
+    def _call_for_attention(self, message: ChatScreen.AskingChanged) -> None:
+        if message.answer_needed:
+            self.notifier.answer_needed(message.tool)
+
+    @on(ChatScreen.MarkChanged)
+    def _mark_title(self) -> None:
+        marks = {tab.mark for tab in self.tabs.all}
+        self.title_line.show("!" if "!" in marks else "●" if "●" in marks else "")
+
+    @on(ChatScreen.TurnEnded)
+    def _call_after_long_turn(self, message: ChatScreen.TurnEnded) -> None:
+        if message.secs >= _LONG_TURN_SECS:
+            self.notifier.turn_ended()
+
+    # -- keys and commands ------------------------------------------------------------------------------------
+
+    def rebind(self, wishes: Mapping[str, str | Sequence[str]]) -> None:
+        """Have these keys; what is shown names them."""
+        super().rebind(wishes)
+        for tab in self.tabs.all:
+            tab.chat.state_changed()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Some keys belong to the chat alone, some work behind a question too."""
+        on_chat = self.screen is self.chat
+        if action == "command_palette":
+            return on_chat
+        if action in _BEHIND_A_QUESTION_TOO:
+            return on_chat or isinstance(self.screen, Guarded)
+        return super().check_action(action, parameters)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Every command and every key, for the palette."""
+        return all_commands(self, self.chat)
+
+    def action_command_palette(self) -> None:
+        """Show all commands and keys."""
+        self.push_screen(Palette())
+
+    def arrange(self) -> None:
+        """Arrange every chat as it is wished for now."""
+        for tab in self.tabs.all:
+            tab.chat.fit_again()
+
+    def tell_of_looks(self, notice: str) -> None:
+        """Say it in the chat."""
+        self.chat.say(notice)
+
+    def action_copy_or_stop(self) -> None:
+        """Copy what is selected; else stop the turn, clear the prompt or arm quitting. Twice quits."""
+        if text := self._selected_text():
+            self.chat.copy_selected(text)
+        elif self._presses.is_second("ctrl+c"):
+            self._leave_soon()
+        elif not self.chat.turns.interrupt():
+            if self.chat.prompt.text and self.screen is self.chat:
+                self.chat.prompt.put("")
+            self.chat.say("ctrl+c again quits")
+
+    def action_end_of_input(self) -> None:
+        """Quit; while a turn runs only at the second time."""
+        if not self.chat.turns.running or self._presses.is_second("ctrl+d"):
+            self._leave_soon()
+        else:
+            self.chat.say("a turn is running; ctrl+d again stops it and quits")
+
+    async def action_quit(self) -> None:
+        """Quit at once."""
+        self._leave_soon()
+
+    def _selected_text(self) -> str:
+        focused = self.screen.focused
+        if isinstance(focused, TextArea | Input) and focused.selected_text:
+            return focused.selected_text
+        return self.screen.get_selected_text() or ""
+
+    def action_scroll_transcript(self, how: Literal["page_up", "page_down", "home", "end"]) -> None:
+        """Scroll the transcript, also behind a dialog."""
+        view = self.chat.transcript
+        match how:
+            case "page_up":
+                view.action_page_up()
+            case "page_down":
+                view.action_page_down()
+            case "home":
+                view.action_scroll_home()
+            case "end":
+                view.action_scroll_end()
+
+    def action_toggle_fold(self) -> None:
+        """Open or close all details of the transcript."""
+        self.chat.transcript.toggle_fold_all()
+
+    def action_redraw(self) -> None:
+        """Draw everything again, for a terminal that something else has written to."""
+        self.screen.refresh(layout=True)
+
+    async def action_show_help(self, command: str = "") -> None:
+        """Show keys and commands; of a command that is named, how it is typed."""
+        from tui.screens.help import HelpScreen
+
+        if isinstance(self.screen, HelpScreen):
+            self.screen.dismiss()
+        else:
+            await self.push_screen(HelpScreen(f"/{command.removeprefix('/')}" if command else ""))
+
+
+def _a_new_session() -> SessionChoice:
+    from domain.sessions.past_session import NewSession
+
+    return NewSession()

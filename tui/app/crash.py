@@ -1,0 +1,21 @@
+"""What is said when the app ends on an error that nobody caught."""
+
+from __future__ import annotations
+
+import traceback
+from typing import TYPE_CHECKING
+
+from rich.segment import Segment, Segments
+
+from domain.events.masking import SecretMask
+from domain.text.printable import printable
+
+if TYPE_CHECKING:
+    from tui.session.session import Session
+
+
+def account_of_crash(session: Session | None) -> Segments:
+    """The traceback of the present error, without the values of variables and without secrets."""
+    hide = session.agent.hide if session is not None else SecretMask().text
+    lines = hide(traceback.format_exc()).splitlines()
+    return Segments([Segment(f"{printable(line)}\n") for line in lines])

@@ -1,0 +1,49 @@
+"""The palette: every command and every key, to be found by typing a part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from textual.app import SystemCommand
+from textual.command import CommandPalette
+from textual.screen import Screen
+from textual.worker import Worker
+
+from tui.keys.bindings import own_bindings
+from tui.keys.commands import all_actions
+from tui.keys.keyed_app import KeyedApp
+from tui.keys.names import shown_key
+from tui.widgets.closing import ClosesItself
+
+_LEFT_OUT = ("command_palette", "quit", "show_help", "toggle_fold")
+
+
+class Palette(ClosesItself, CommandPalette):
+    """Textual's palette, but for what it makes of keys that come at once."""
+
+    def _action_command_list(self, action: str) -> None:
+        try:
+            super()._action_command_list(action)
+        except KeyError:  # Textual's list knows the places of its lines only once it has been drawn
+            self.app.bell()
+
+    def run_worker(self, *args: Any, **options: Any) -> Worker[Any]:
+        """A search that outlives the palette finds its list no more, which is no reason to end the app."""
+        return super().run_worker(*args, **{**options, "exit_on_error": False})
+
+
+def all_commands(app: KeyedApp, chat: Screen[None]) -> Iterable[SystemCommand]:
+    """Every command and every key of the app and of its chat."""
+    for title, does, action in all_actions():
+        yield SystemCommand(title, does, partial(chat.run_action, action))
+    for node in (chat, app):
+        keys: dict[tuple[str, str], list[str]] = {}
+        for binding in own_bindings(type(node)):
+            if binding.action not in _LEFT_OUT:
+                present = app.keymap.get(binding.id or "", binding.key)
+                keys.setdefault((binding.description, binding.action), []).extend(present.split(","))
+        for (does, action), bound in keys.items():
+            shown = ", ".join(map(shown_key, dict.fromkeys(bound)))
+            yield SystemCommand(does, shown, partial(node.run_action, action))

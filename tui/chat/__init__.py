@@ -1,0 +1,1 @@
+"""The chat screen of one session."""

@@ -1,0 +1,146 @@
+"""The header: where we are on the left, who answers and how carefully on the right."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from rich.cells import cell_len
+from textual.content import Content
+from textual.widget import Widget
+
+from domain.text.printable import printable
+from tui.transcript.cells.lines import fitted
+
+_STYLES = {"quorum": "bold $text-accent"}
+_NAME = " quorum "
+_READ_ONLY, _READ_ONLY_SHORT = " read-only · open elsewhere ", " read-only "
+_AUTO, _AUTO_SHORT = " AUTO: nothing is asked ", " AUTO "
+_ROOM_FOR_WORDS = 60
+
+# The fewest cells in which a part still tells something; where even these are too many, it is left out.
+_LEAST_PLACE, _LEAST_BRANCH, _LEAST_MODEL = 10, 8, 14
+_READ_BYTES = 4096
+
+
+class Header(Widget):
+    """One line: program, directory, branch; mode, sandbox, model. The mode `auto` is loud."""
+
+    def __init__(self, cwd: Path, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._cwd = cwd
+        self._place = place_of(cwd)
+        self._branch = branch_of(cwd)
+        self._model = ""
+        self._mode = ""
+        self._sandbox = ""
+        self._read_only = False
+
+    def show(self, *, model: str, mode: str, sandbox: str = "", read_only: bool = False) -> None:
+        """Show another model, mode or sandbox, and the branch as it is now.
+
+        `read_only`: another process writes the session, so that no mode is in force here.
+        """
+        self._model, self._mode, self._sandbox = printable(model, newlines=False), mode, sandbox
+        self._read_only = read_only
+        self._branch = branch_of(self._cwd)
+        self.refresh()
+
+    def render(self) -> Content:
+        """The line. What matters least gives way first: sandbox, branch, name, model, place; never the mode."""
+        badge = self._badge()
+        gone: set[str] = set()
+        for part in ("sandbox", "branch", "name", "model", "place"):
+            if self._least(badge, gone) <= self.size.width:
+                break
+            if part != "sandbox" or not self._is_unsafe:
+                gone.add(part)
+        if self._least(badge, gone) > self.size.width:
+            gone.add("sandbox")
+        name = "" if "name" in gone else _NAME
+        sandbox = "" if "sandbox" in gone or not self._sandbox else f" {self._sandbox}"
+        room = self.size.width - len(name) - badge.cell_length - len(sandbox) - 1
+        model = "" if "model" in gone or not self._model else f"  {self._model} "
+        model = fitted(model, max(_LEAST_MODEL, room // 2))
+        room -= cell_len(model)
+        branch = "" if "branch" in gone or not self._branch else f"  {self._branch}"
+        branch = fitted(branch, max(_LEAST_BRANCH, room // 3))
+        place = "" if "place" in gone else f" {cut_left(self._place, room - cell_len(branch) - 1)}"
+        warns = "$text-warning" if self._is_unsafe else "$text-muted"
+        left = Content.assemble((name, "bold $text-primary"), place, (branch, "$text-accent"))
+        right = Content.assemble(badge, (sandbox, warns), (model, "$text-muted"))
+        gap = max(0, self.size.width - left.cell_length - right.cell_length)
+        return (left + Content(" " * gap) + right).truncate(self.size.width, ellipsis=True)
+
+    @property
+    def _is_unsafe(self) -> bool:
+        return self._sandbox.endswith("off")
+
+    def _least(self, badge: Content, gone: set[str]) -> int:
+        """The cells that all but these parts need at least."""
+        parts = {
+            "name": len(_NAME),
+            "place": min(cell_len(self._place) + 1, _LEAST_PLACE),
+            "branch": min(cell_len(self._branch) + 2, _LEAST_BRANCH) if self._branch else 0,
+            "sandbox": len(self._sandbox) + 1 if self._sandbox else 0,
+            "model": min(cell_len(self._model) + 3, _LEAST_MODEL) if self._model else 0,
+        }
+        return badge.cell_length + 1 + sum(cells for part, cells in parts.items() if part not in gone)
+
+    def _badge(self) -> Content:
+        if not self._mode:
+            return Content("")
+        in_words = self.size.width >= _ROOM_FOR_WORDS
+        if self._read_only:
+            return Content(_READ_ONLY if in_words else _READ_ONLY_SHORT).stylize("bold reverse $warning")
+        if self._mode == "auto":
+            return Content(_AUTO if in_words else _AUTO_SHORT).stylize("bold reverse $warning")
+        return Content(f" {self._mode} ").stylize(_STYLES.get(self._mode, "bold"))
+
+
+def branch_of(cwd: Path) -> str:
+    """The branch (or the commit's first letters) checked out at `cwd`, or "".
+
+    Read from `.git/HEAD`: running git could run what a repository's own settings name.
+    """
+    for folder in (cwd, *cwd.parents):
+        git = folder / ".git"
+        try:
+            if git.is_file():
+                _, _, pointed = _beginning(git).partition("gitdir:")
+                git = folder / pointed.strip()
+            elif not git.is_dir():
+                continue
+            head = _beginning(git / "HEAD").partition("\n")[0].strip()
+        except (OSError, ValueError):  # ValueError: a path with a NUL in it
+            return ""
+        name = head.removeprefix("ref:").strip().removeprefix("refs/heads/") if ":" in head else head[:9]
+        return printable(name, newlines=False)
+    return ""
+
+
+def _beginning(path: Path) -> str:
+    """The first bytes of a file as text; of a named pipe, which must not hang the screen, nothing."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        return os.read(descriptor, _READ_BYTES).decode("utf-8", "replace") if regular else ""
+    finally:
+        os.close(descriptor)
+
+
+def place_of(path: Path) -> str:
+    """A folder as it is shown: from the home on where it is below it, and printable."""
+    text, home = str(path), str(Path.home())
+    inside = text == home or text.startswith(home + "/")
+    return printable("~" + text[len(home) :] if inside else text, newlines=False)
+
+
+def cut_left(text: str, room: int) -> str:
+    """The text, or as much of its end as fits into so many cells with an ellipsis before it."""
+    if cell_len(text) <= room:
+        return text
+    while text and cell_len(text) > max(0, room - 1):
+        text = text[1:]
+    return "…" + text if room > 0 else ""

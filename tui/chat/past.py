@@ -1,0 +1,70 @@
+"""What happened before a session was opened, told to the screen in pieces: keys are heard in between."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from domain.events.event import Event
+    from tui.panel.side_panel import SidePanel
+    from tui.session.facts import SessionFacts
+    from tui.transcript.layout.view import TranscriptView
+
+_PIECE_SECS = 0.008
+_LOOK_AT_THE_TIME_AFTER = 16
+
+
+async def relive(
+    past: Sequence[Event],
+    transcript: TranscriptView,
+    panel: SidePanel,
+    facts: SessionFacts,
+    *,
+    in_use: bool,
+    past_at: Sequence[int] = (),
+) -> None:
+    """Apply the events of a record, oldest first. Nothing is drawn before the end, and nothing stays alive.
+
+    `in_use`: another process may be at work on the last turn. `past_at` are the times of the events in
+    milliseconds since 1970; without them no times are made up.
+    """
+    if not past:
+        return
+    await asyncio.to_thread(transcript.warm_up)
+    from tui.transcript.model.endings import PROCESS_ENDED, RECORD_ENDS
+
+    transcript.begin_past()
+    panel.begin_past()
+    began = time.perf_counter()
+    # What happened before goes by the clock that goes on now, so that waiting across processes has a length.
+    ahead = time.monotonic() - time.time()
+    moments = [at_ms / 1000 + ahead for at_ms in past_at] if len(past_at) == len(past) else [None] * len(past)
+    for number, (event, at) in enumerate(zip(past, moments, strict=True)):
+        transcript.apply(event, at)
+        panel.apply(event, at)
+        facts.apply(event)
+        if number % _LOOK_AT_THE_TIME_AFTER == 0 and time.perf_counter() - began > _PIECE_SECS:
+            await asyncio.sleep(0)
+            began = time.perf_counter()
+    transcript.end_past(RECORD_ENDS if in_use else PROCESS_ENDED)
+    panel.end_past()
+
+
+def last_ending(past: Sequence[Event]) -> str:
+    """How the last turn of a record ended, in a word; empty where there is none that counts."""
+    from domain.events.event import SessionRewound, TurnFinished, TurnStarted
+
+    for event in reversed(past):
+        match event:
+            case TurnFinished(report=report):
+                return report.status.value
+            case TurnStarted():
+                return "interrupted"  # the process ended before it did
+            case SessionRewound(conversation=True):
+                return ""
+            case _:
+                continue
+    return ""

@@ -1,0 +1,179 @@
+"""The status bar: what happens now and what can be done about it, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from textual.content import Content
+from textual.timer import Timer
+from textual.widget import Widget
+
+from domain.text.printable import printable
+from tui.keys.hints import with_keys
+from tui.transcript.cells.palette import READER
+
+_BAR_CELLS, _ROOM_FOR_BAR = 8, 100
+_FILLED, _FREE = "▆", "░"
+
+_LEVELS = ((0.85, "bold $text-error"), (0.6, "$text-warning"), (0.0, ""))
+"""From which share of the window on it is told in which style."""
+
+_AUTO = Content(" AUTO ").stylize("bold reverse $warning")
+"""What the header says, where there is none."""
+
+
+class Status(NamedTuple):
+    """What the bar tells. `elapsed` is in seconds; `notice` is a remark that stands until the next key.
+
+    `retry` says what is waited for before a request is sent again; `can_go_on`: the last turn stopped before
+    its end; `does` is what runs, in a word; `context` holds the tokens used of the model's window and those
+    there are, 0 where that is not known. `own` counts the commands of the person's that run, the last one begun
+    `own_secs` ago.
+    """
+
+    ready: bool = False
+    running: bool = False
+    does: str = "working"
+    interrupting: bool = False
+    answer_needed: bool = False
+    closing: bool = False
+    elapsed: float = 0.0
+    waiting: int = 0
+    retry: str = ""
+    can_go_on: bool = False
+    used: str = ""
+    context: tuple[int, int] = (0, 0)
+    mode: str = ""
+    below: str = ""
+    notice: str = ""
+    own: int = 0
+    own_secs: float = 0.0
+
+
+class StatusBar(Widget):
+    """Draws a status, and once a second again while a turn runs; otherwise it rests."""
+
+    def __init__(self, status: Callable[[], Status], *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._status = status
+        self._ticking: Timer | None = None
+        self._counts_down = False
+
+    def update(self) -> None:
+        """Draw the status of this moment."""
+        status = self._status()
+        plain = self.app.has_class(READER)  # a reader would be told of each second
+        running = bool(status.running or status.own) and not plain
+        begins = bool(status.retry) and not self._counts_down
+        self._counts_down = bool(status.retry)
+        if self._ticking is not None and (begins or not running):
+            self._ticking.stop()
+            self._ticking = None
+        if running and self._ticking is None:  # a countdown goes by seconds of its own
+            self._ticking = self.set_interval(1.0, self.refresh)
+        self.refresh()
+
+    def render(self) -> Content:
+        """Left what happens, right what has been used; hints that do not fit between are left out.
+
+        How full the context is goes last.
+        """
+        status = self._status()
+        plain = self.app.has_class(READER)
+        badge = _AUTO if status.mode == "auto" and self.screen.has_class("-minimal") else Content("")
+        left = Content.assemble(badge, " ", self._happening(status, plain=plain))
+        context = context_level(*status.context)
+        if self.size.width >= _ROOM_FOR_BAR and not plain:
+            context += context_bar(*status.context)
+        used = Content(" · ").join([part for part in (Content(status.used), context) if part]) + " "
+        if left.cell_length + used.cell_length + 1 > self.size.width:
+            used = context + " "
+        for hint in _hints(status):
+            longer = left + Content(f" · {with_keys(hint, self.app)}")
+            if longer.cell_length + used.cell_length + 2 > self.size.width:
+                break
+            left = longer
+        gap = self.size.width - left.cell_length - used.cell_length
+        return left + Content(" " * gap) + used if gap > 1 else left.truncate(self.size.width, ellipsis=True)
+
+    def _happening(self, status: Status, *, plain: bool) -> Content:
+        loud = "bold $text-accent"
+        if status.notice:
+            text = Content(printable(status.notice, newlines=False))
+            return text.stylize("bold $text-warning")
+        if status.closing:
+            return Content("closing…").stylize(loud)
+        if not status.ready:
+            return Content("starting…")
+        if status.answer_needed:
+            return Content("answer needed").stylize(loud)
+        if status.interrupting:
+            return Content("interrupting…").stylize(loud)
+        if status.retry:
+            return Content(status.retry).stylize("bold $text-warning")
+        if status.running:
+            return Content(status.does if plain else f"{status.does} {_duration(status.elapsed)}").stylize(loud)
+        if status.own:
+            since = "" if plain else f" {_duration(status.own_secs)}"
+            return Content(f"your command{since}").stylize(loud)
+        return Content(status.mode)
+
+
+def context_level(tokens: int, window: int) -> Content:
+    """How full the model's window is, the louder the fuller; where its size is not known, how many tokens."""
+    if not tokens:
+        return Content("")
+    if not window:
+        return Content(f"{in_thousands(tokens)} tokens")
+    share = tokens / window
+    style = next(style for least, style in _LEVELS if share >= least)
+    return Content(f"context {max(1, round(100 * share))} %").stylize(style)
+
+
+def context_bar(tokens: int, window: int) -> Content:
+    """The same as a bar; nothing where the window's size is not known."""
+    if not tokens or not window:
+        return Content("")
+    filled = max(1, min(round(_BAR_CELLS * tokens / window), _BAR_CELLS))
+    return Content.assemble(
+        " ", (_FILLED * filled, "$text-primary"), (_FREE * (_BAR_CELLS - filled), "$text-muted")
+    )
+
+
+def in_thousands(count: int) -> str:
+    """A number of tokens, in short: `950`, `12k`."""
+    return str(count) if count < 1_000 else f"{round(count / 1_000)}k"
+
+
+def _hints(status: Status) -> list[str]:
+    """What can be done now, the most useful first."""
+    if status.notice or status.closing:
+        return []
+    waiting = [f"{status.waiting} waiting (↑ takes back)"] if status.waiting else []
+    below = [status.below] if status.below else []
+    if status.answer_needed:
+        return ["{scroll_up=pgup} and {scroll_down=pgdn} scroll the transcript", *waiting]
+    if status.interrupting:
+        return waiting
+    if status.retry:
+        return ["esc stops", "/model switches", *waiting, *below]
+    if status.own:
+        return ["esc ends your command", *waiting, *below]
+    if status.running:
+        enter = "enter again: into this turn" if status.waiting else "enter queues"
+        return ["esc interrupts", *waiting, *below, enter, "{toggle_fold=ctrl+o} details"]
+    again = ["/retry goes on"] if status.can_go_on else []
+    keys = [
+        "enter sends",
+        "{prompt_new_line=ctrl+j} new line",
+        "{cycle_mode=shift+tab} mode",
+        "{palette=ctrl+p} commands",
+        "? help",
+    ]
+    return [*waiting, *below, *again, *keys]
+
+
+def _duration(seconds: float) -> str:
+    whole = int(seconds)
+    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60:02} s"

@@ -1,0 +1,1 @@
+"""Keys: their names, their bindings, and the guard against keys pressed too early."""

@@ -1,0 +1,146 @@
+"""What can be typed after a slash. Each command is an action, so that keys and palette share it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tui.widgets.layout import LAYOUTS
+
+CYCLED_MODES = ("ask", "accept-edits", "quorum", "read-only")
+"""The review modes that Shift+Tab goes through."""
+
+MODES = (*CYCLED_MODES, "auto")
+"""All review modes. In `auto` nothing is asked, so that it takes a command."""
+
+
+class Command(NamedTuple):
+    """One command. `takes` names its argument and the words it may be; `counts`: it may take a number;
+    `names`: it may take whatever is called so; `free`: any words, called so.
+    """
+
+    name: str
+    does: str
+    action: str
+    takes: tuple[str, tuple[str, ...]] | None = None
+    counts: bool = False
+    names: str = ""
+    free: str = ""
+
+    @property
+    def usage(self) -> str:
+        """How it is typed."""
+        if self.takes:
+            return f"/{self.name} {self.takes[0]}"
+        named = "N" if self.counts else self.names or self.free
+        argument = f"[{named}]" if named else ""
+        return f"/{self.name} {argument}".strip()
+
+    @property
+    def example(self) -> str:
+        """How it may be typed."""
+        named = self.takes[1][-1] if self.takes else "2" if self.counts else self.names or self.free
+        return f"/{self.name} {_EXAMPLES.get(self.name, named)}".strip()
+
+
+_EXAMPLES = {
+    "help": "/mode",
+    "model": "anthropic/claude-sonnet-5-5",
+    "image": "screenshot.png",
+    "compact": "the failing test",
+    "export": "session.md",
+    "ask": "where is the retry limit set?",
+    "theme": "nord",
+    "config": "theme",
+}
+
+_SENDING = frozenset({"ask", "steer"})
+
+COMMANDS = (
+    Command("help", "Show keys and commands, or one command", "app.show_help", names="COMMAND"),
+    Command("mode", "ask, accept-edits, quorum, read-only or auto", "set_mode", ("MODE", MODES)),
+    Command("model", "Choose the model, or name it", "choose_model", names="PROVIDER/MODEL"),
+    Command("retry", "Go on where a failed or interrupted turn stopped", "go_on"),
+    Command("steer", "Say it into the running turn, or the prompt that waits", "steer", free="WORDS"),
+    Command("new", "Begin another session", "new_session"),
+    Command("resume", "Choose a session to go on with", "resume_session"),
+    Command("fork", "Go on in a copy of this session", "fork_session"),
+    Command("undo", "Take back the last turn: see what would change first", "undo"),
+    Command("rewind", "Go back to before a turn: conversation, files or both", "rewind"),
+    Command("image", "Attach an image: a file, or what is in the clipboard", "attach_image", free="FILE"),
+    Command("compact", "Let a summary take the place of the conversation", "compact", free="FOCUS"),
+    Command("export", "Write the session to a file: .md, .html or .json", "export", free="FILE"),
+    Command("cost", "Tokens and cost of this session", "show_cost"),
+    Command("context", "What fills the model's window, and what compacting would free", "show_context"),
+    Command("permissions", "The rules about calls: look, add, remove, try", "show_permissions"),
+    Command("config", "The settings: look at them, change them", "show_config", names="KEY"),
+    Command("ask", "Ask in a tab of its own, with tools that only look", "app.ask", free="QUESTION"),
+    Command("tab", "Open a tab with a session of its own", "app.new_tab"),
+    Command("close", "Close this tab; its session can be resumed", "app.close_tab"),
+    Command("find", "Find text in the transcript", "find", free="TEXT"),
+    Command("copy", "Copy the latest or Nth latest of these", "copy", free="answer|code|output|prompt N"),
+    Command("clear", "Clear the screen; the conversation goes on", "clear_transcript"),
+    Command("fold", "Open or close all details", "app.toggle_fold"),
+    Command("timeline", "When everything happened: turns, answers, calls", "show_timeline"),
+    Command("output", "Read the latest stored output, or the Nth latest", "open_output", counts=True),
+    Command("theme", "Choose the colours, or name them", "app.change_theme", names="NAME"),
+    Command("layout", "Where the parts of the screen stand", "app.set_layout", ("LAYOUT", LAYOUTS)),
+    Command("quit", "Leave", "app.quit"),
+)
+
+
+_MOST_DIGITS = 9
+
+
+class NotACommand(ValueError):
+    """What was typed is no command; the text says so and names the nearest one."""
+
+
+def all_actions() -> list[tuple[str, str, str]]:
+    """Title, meaning and action of every command, once for each word it takes."""
+    return [
+        (f"/{c.name} {word}".strip(), c.does, f"{c.action}({word!r})" if word else c.action)
+        for c in COMMANDS
+        for word in (c.takes[1] if c.takes else ("",))
+    ]
+
+
+def is_command(text: str) -> bool:
+    """Whether a prompt is meant as a command: one line, and its first word no path."""
+    word = text.rstrip().partition(" ")[0]
+    return word.startswith("/") and "/" not in word[1:] and "\n" not in text.rstrip()
+
+
+def prompt_in(text: str) -> str:
+    """The prompt that a command sends, as `/steer PROMPT` does; empty where it sends none."""
+    word, _, argument = text.strip()[1:].partition(" ")
+    return argument.strip() if word in _SENDING else ""
+
+
+def action_for(text: str) -> str:
+    """The action that a typed command stands for. Raises NotACommand."""
+    word, _, argument = text.strip()[1:].partition(" ")
+    argument = argument.strip()
+    command = next((c for c in COMMANDS if c.name == word), None)
+    if command is None:
+        raise NotACommand(f"there is no command /{word}; {_nearest(word, [c.name for c in COMMANDS], '/')}")
+    if command.counts and argument:
+        if not argument.isdecimal() or len(argument) > _MOST_DIGITS or int(argument) < 1:
+            raise NotACommand(f"/{word} takes a number from 1 on, 1 being the latest")
+        return f"{command.action}({int(argument)})"
+    if (command.names or command.free) and argument:
+        return f"{command.action}({argument!r})"
+    if command.takes is None:
+        if argument:
+            raise NotACommand(f"/{word} takes nothing after it")
+        return command.action
+    if argument not in command.takes[1]:
+        raise NotACommand(f"/{word} needs one of {', '.join(command.takes[1])}")
+    return f"{command.action}({argument!r})"
+
+
+def _nearest(word: str, known: list[str], prefix: str) -> str:
+    from difflib import get_close_matches
+
+    if near := get_close_matches(word, known, n=1, cutoff=0.5):
+        return f"the nearest is {prefix}{near[0]}"
+    return "there are " + ", ".join(prefix + name for name in known)

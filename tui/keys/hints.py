@@ -1,0 +1,26 @@
+"""Hints that name keys, with those that the person has."""
+
+from __future__ import annotations
+
+import re
+
+from textual.app import App
+
+from tui.keys.keyed_app import KeyedApp
+
+_KEY = re.compile(r"\{(\w+)=([^}]+)\}")
+
+
+def with_keys(hint: str, app: App[object]) -> str:
+    """A hint such as `{palette=ctrl+p} commands`: what does it by its name, and the key it usually has."""
+    keymap = app.keymap if isinstance(app, KeyedApp) else {}
+    if not keymap:
+        return with_usual_keys(hint)
+    from tui.keys.names import shown_key
+
+    return _KEY.sub(lambda key: shown_key(keymap[key[1]].split(",")[0]) if key[1] in keymap else key[2], hint)
+
+
+def with_usual_keys(hint: str) -> str:
+    """The same with the keys that everybody has at first."""
+    return _KEY.sub(r"\2", hint)

@@ -1,0 +1,29 @@
+"""An app whose settings and keys a person may change while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from textual.app import App
+
+if TYPE_CHECKING:
+    from tui.agent.settings_service import OpenSettings
+
+
+class KeyedApp(App[None]):
+    """Every key has a name in its binding; `keymap` has those with others than usual, as Textual takes them.
+
+    `open_settings` opens the settings and their files, where there are some.
+    """
+
+    keymap: Mapping[str, str] = {}
+    open_settings: OpenSettings | None = None
+
+    def rebind(self, wishes: Mapping[str, str | Sequence[str]]) -> None:
+        """Have these keys, by the names of what they do, all others as usual. What cannot be is left out."""
+        if wishes or self.keymap:
+            from tui.keys.keymap import keymap_of
+
+            self.keymap = keymap_of(wishes)
+            self.set_keymap(self.keymap)

@@ -1,0 +1,209 @@
+"""All keys of the app by the names of what they do, and what a person may put in their place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from typing import NamedTuple, TypeAlias
+
+from textual.dom import DOMNode
+
+from tui.keys.bindings import own_bindings
+from tui.keys.names import is_printable, key_named, shown_key
+
+Wishes: TypeAlias = "Mapping[str, str | Sequence[str]]"
+"""The keys a person wants, by the names of what they do."""
+
+KEPT = frozenset({"escape", "ctrl+c", "enter", "up", "down", "left", "right"})
+"""Keys that always do what they do: other keys come to them, and they go to nothing else."""
+
+_LETS_RUN = frozenset({"review_approve", "review_rule", "review_list_rest", "trust_accept"})
+_BY_ACCIDENT = frozenset({"space", "tab", "shift+tab", "backspace", "delete"})
+
+
+class Room(NamedTuple):
+    """What the keys of some classes, "module:Class" each, work in. Rooms of one `group` are open together."""
+
+    title: str
+    classes: tuple[str, ...]
+    group: str
+
+
+EVERYWHERE = "everywhere"
+ROOMS = (
+    Room("Everywhere", ("tui.app.app:QuorumApp",), EVERYWHERE),
+    Room("In the chat", ("tui.chat.chat_screen:ChatScreen",), "chat"),
+    Room("In the prompt", ("tui.prompt_box.prompt:Prompt",), "chat"),
+    Room("While finding", ("tui.finding.bar:FindBar",), "chat"),
+    Room("While a part is marked", ("tui.copying.stop_bar:StopBar",), "marked"),
+    Room(
+        "In a review", ("tui.screens.review.dialog:ReviewDialog", "tui.screens.review.widgets:Choice"), "review"
+    ),
+    Room("When a folder asks for trust", ("tui.screens.trust.dialog:TrustDialog",), "trust"),
+    Room("In the pager", ("tui.screens.pager.screen:PagerScreen",), "pager"),
+    Room("In the timeline", ("tui.screens.timeline.screen:TimelineScreen",), "timeline"),
+    Room("In the list of turns", ("tui.screens.rewind.turn_list:TurnList",), "turns"),
+    Room("When a turn is taken back", ("tui.screens.rewind.restore_screen:RestoreScreen",), "restore"),
+    Room("In the list of sessions", ("tui.screens.session_picker.screen:SessionPicker",), "sessions"),
+    Room("In the list of models", ("tui.screens.model_picker.screen:ModelPicker",), "models"),
+    Room("In the settings", ("tui.settings.screen:SettingsScreen",), "settings"),
+    Room("In the permissions", ("tui.screens.permissions.screen:PermissionsScreen",), "permissions"),
+    Room("In costs and context", ("tui.screens.accounts.sheet:AccountSheet",), "accounts"),
+    Room("In the themes", ("tui.themes.picker:ThemePicker",), "themes"),
+    Room("In the tour", ("tui.demo.app:DemoApp",), EVERYWHERE),
+    Room("In this help", ("tui.screens.help:HelpScreen",), "help"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deed:
+    """Something that keys do: its name, what it is, its usual keys, and the room they work in."""
+
+    name: str
+    does: str
+    keys: tuple[str, ...]
+    room: Room
+    action: str
+
+    def with_wish(self, wish: str | Sequence[str]) -> tuple[str, ...]:
+        """The keys it has with those that a person wants; what is no key is left out."""
+        wanted = [wish] if isinstance(wish, str) else wish
+        named = [key for each in wanted if (key := key_named(each)) is not None]
+        return tuple(dict.fromkeys((*named, *(key for key in self.keys if key in KEPT))))
+
+
+@cache
+def deeds() -> tuple[Deed, ...]:
+    """Everything that keys do, room by room. Loads all rooms."""
+    found: dict[tuple[str, Room], Deed] = {}
+    for room in ROOMS:
+        for binding in (each for node in nodes_of(room) for each in own_bindings(node)):
+            if not binding.id or _is_elsewhere(binding.id, room, found):
+                continue
+            keys = found[binding.id, room].keys if (binding.id, room) in found else ()
+            found[binding.id, room] = Deed(
+                name=binding.id,
+                does=binding.description,
+                keys=tuple(dict.fromkeys((*keys, binding.key))),
+                room=room,
+                action=binding.action,
+            )
+    return tuple(found.values())
+
+
+def _is_elsewhere(name: str, room: Room, found: Mapping[tuple[str, Room], Deed]) -> bool:
+    """Whether it is the app's already: the tour is the app with a few keys more."""
+    return room.group == EVERYWHERE and any((name, other) in found for other in ROOMS[: ROOMS.index(room)])
+
+
+def nodes_of(room: Room) -> list[type[DOMNode]]:
+    """The classes whose keys work in a room."""
+    places = (each.partition(":") for each in room.classes)
+    return [getattr(import_module(module), name) for module, _, name in places]
+
+
+def keymap_of(wishes: Wishes) -> dict[str, str]:
+    """The keys of what has others than usual, as Textual takes them. What no wish may be is left out."""
+    if not wishes:
+        return {}
+    wrong = {name for name, _ in problems(wishes)}
+    known = {deed.name: deed for deed in deeds()}
+    return {name: ",".join(known[name].with_wish(wish)) for name, wish in wishes.items() if name not in wrong}
+
+
+def present_keys(deed: Deed, keymap: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys it has now."""
+    return tuple(keymap[deed.name].split(",")) if deed.name in keymap else deed.keys
+
+
+def is_remappable(name: str) -> bool:
+    """Whether it takes other keys: not where it shares its usual one with something else of its room."""
+    return name not in _bound_in_pairs()
+
+
+def problems(wishes: Wishes) -> Iterator[tuple[str, str]]:
+    """What is wrong with the keys a person wants: the name it is about, and a sentence."""
+    if not wishes:
+        return
+    by_name: dict[str, list[Deed]] = {}
+    for deed in deeds():
+        by_name.setdefault(deed.name, []).append(deed)
+    sound: dict[str, str | Sequence[str]] = {}
+    for name, wish in wishes.items():
+        if (same := by_name.get(name)) is None:
+            yield name, _unknown(name, list(by_name))
+        elif found := list(_unfit(same, wish)):
+            yield from ((name, sentence) for sentence in found)
+        else:
+            sound[name] = wish
+    yield from _clashes(sound)
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else "`quorum config keys` lists the names"
+    return f"nothing is called {name!r}; {hint}"
+
+
+def _unfit(same: Sequence[Deed], wish: str | Sequence[str]) -> Iterator[str]:
+    name = same[0].name
+    if not is_remappable(name):
+        yield f"{name} shares its key with something else of that room and keeps it"
+    if not wish:
+        yield f"{name} needs a key at least"
+    for text in [wish] if isinstance(wish, str) else wish:
+        key = key_named(text)
+        if key is None:
+            yield f'{text!r} is no key; write one such as "ctrl+g", "f6", "alt+left" or "?"'
+        elif key in KEPT and not any(key in deed.keys for deed in same):
+            yield f"{shown_key(key)} always does what it does and cannot be put on anything else"
+        elif name in _LETS_RUN and key in _BY_ACCIDENT:
+            yield f"{shown_key(key)} is pressed too easily for something that lets calls run"
+        elif is_printable(key) and not any(map(is_printable, same[0].keys)):
+            yield f"{shown_key(key)} writes a character there; take one with ctrl or alt, or a function key"
+
+
+def _clashes(wishes: Wishes) -> Iterator[tuple[str, str]]:
+    """The keys that would do two things in one room, at least one of them wanted so."""
+    everything = [
+        (deed, deed.with_wish(wishes[deed.name]) if deed.name in wishes else deed.keys) for deed in deeds()
+    ]
+    told: set[frozenset[str]] = set()
+    for deed, keys in everything:
+        for key in keys if deed.name in wishes else ():
+            for other, theirs in everything:
+                pair = frozenset({deed.name, other.name})
+                if len(pair) == 1 or pair in told or key not in theirs or not _meet(deed, other):
+                    continue
+                if key in deed.keys and key in other.keys:
+                    continue  # that is so without any wish: which of them counts depends on what is open
+                told.add(pair)
+                where = other.room.title[0].lower() + other.room.title[1:]
+                yield deed.name, f"{shown_key(key)} is the key of {other.name} {where}: {other.does}"
+
+
+def _meet(one: Deed, other: Deed) -> bool:
+    groups = {one.room.group, other.room.group}
+    return len(groups) == 1 or EVERYWHERE in groups
+
+
+@cache
+def _bound_in_pairs() -> frozenset[str]:
+    """What shares a key within its class: which of both counts depends on what the person is about there."""
+    found: set[str] = set()
+    for room in ROOMS:
+        for node in nodes_of(room):
+            bound = {(binding.key, binding.id or "") for binding in own_bindings(node)}
+            often = Counter(key for key, _ in bound)
+            found |= {name for key, name in bound if often[key] > 1}
+    return frozenset(found)
+
+
+def by_room(keymap: Mapping[str, str]) -> Iterator[tuple[str, list[tuple[Deed, tuple[str, ...]]]]]:
+    """The title of each room with everything that keys do there, and the keys it has."""
+    for room in ROOMS:
+        yield room.title, [(deed, present_keys(deed, keymap)) for deed in deeds() if deed.room is room]

@@ -1,0 +1,113 @@
+"""The screen of `/context`: what fills the model's window, what is large in it, and what could be freed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from textual.content import Content
+
+from domain.conversation.context_account import ContextAccount, ContextEntry, ContextKind, ContextShare
+from domain.text.printable import printable
+from tui.screens.accounts.sheet import CELLS, AccountSheet
+from tui.transcript.cells.lines import tokens
+
+_NAME_CELLS, _NUMBER_CELLS, _BAR_CELLS = 26, 8, 30
+_MOST_AROUND = CELLS - _BAR_CELLS
+_QUIET = "$foreground 60%"
+_FULL, _EMPTY, _LIMIT = "█", "░", "┃"
+_CALLED = {
+    ContextKind.INSTRUCTIONS: "instructions",
+    ContextKind.TOOLS: "tools: what they are",
+    ContextKind.SUMMARY: "summary of the past",
+    ContextKind.PROMPTS: "your prompts",
+    ContextKind.IMAGES: "images",
+    ContextKind.ANSWERS: "answers",
+    ContextKind.REASONING: "reasoning",
+    ContextKind.CALLS: "calls of tools",
+    ContextKind.OUTPUTS: "outputs of",
+}
+
+
+class ContextScreen(AccountSheet):
+    """Shows an account of the window as it was when this was opened. `hide` takes secrets out of a text."""
+
+    HEADING = "Context"
+
+    def __init__(self, account: ContextAccount, model: str, hide: Callable[[str], str]) -> None:
+        super().__init__()
+        self._account, self._model, self._hide = account, model, hide
+
+    def lines(self, width: int) -> Iterator[Content]:
+        """How full, what with, what is large, what is to be done."""
+        account = self._account
+        yield Content(f"{printable(self._model, newlines=False)}  ·  {_how_full(account)}").stylize("bold")
+        if account.window:
+            yield _bar(account, width - 1)
+        yield Content("")
+        most = max((share.tokens for share in account.shares), default=1)
+        yield from (
+            _share(share, most, max(1, width - _MOST_AROUND)) for share in account.shares if share.tokens
+        )
+        if account.window:
+            free = max(0, account.window - account.tokens)
+            yield _row("free", free, Content(f" {_percent(free, account.window)}").stylize(_QUIET))
+        if account.largest:
+            yield Content("")
+            yield Content("Largest entries").stylize("bold $text-accent")
+            yield from (_entry(entry, self._hide, width - 1) for entry in account.largest)
+        yield Content("")
+        yield from (Content(line).stylize(_QUIET) for line in _advice(account))
+
+
+def _how_full(account: ContextAccount) -> str:
+    used = f"about {tokens(account.tokens)}"
+    if not account.window:
+        return f"{used} tokens; how many fit is not known"
+    return f"{used} of {tokens(account.window)} tokens, {_percent(account.tokens, account.window)}"
+
+
+def _bar(account: ContextAccount, width: int) -> Content:
+    """The window; what is used is filled, and a line stands where room is made."""
+    used = min(width, round(width * account.tokens / account.window))
+    cells = [_FULL] * used + [_EMPTY] * (width - used)
+    if account.limit:
+        cells[min(width - 1, round(width * account.limit / account.window))] = _LIMIT
+    level = account.tokens / account.window
+    style = "$text-error" if level > 0.85 else "$text-warning" if level > 0.6 else "$text-success"
+    return Content("".join(cells)).stylize(style)
+
+
+def _share(share: ContextShare, most: int, bar: int) -> Content:
+    name = _CALLED[share.kind] + (f" {printable(share.name, newlines=False)}" if share.name else "")
+    cells = max(1, round(bar * share.tokens / most))
+    return _row(name, share.tokens, Content(_FULL * cells).stylize("$primary"))
+
+
+def _row(name: str, count: int, right: Content) -> Content:
+    left = Content(name).truncate(_NAME_CELLS - 1, ellipsis=True)
+    number = f"{tokens(count):>{_NUMBER_CELLS}}"
+    return left + Content(" " * (_NAME_CELLS - left.cell_length) + number + "  ") + right
+
+
+def _entry(entry: ContextEntry, hide: Callable[[str], str], width: int) -> Content:
+    kind = _CALLED[entry.kind].removesuffix(" of").removeprefix("your ")
+    text = f"{kind}: {printable(hide(entry.label), newlines=False)}" if entry.label else kind
+    said = Content(text).truncate(width - _NUMBER_CELLS - 2, ellipsis=True)
+    return Content(f"{tokens(entry.tokens):>{_NUMBER_CELLS}}  ") + said
+
+
+def _advice(account: ContextAccount) -> Iterator[str]:
+    yield "All of it is estimated, and set right by each count that the provider gives."
+    if account.limit:
+        share = f" ({_percent(account.limit, account.window)})" if account.window else ""
+        yield f"At {tokens(account.limit)}{share} room is made by itself: old outputs first, then a summary."
+    else:
+        yield "No room is made by itself (context_budget.compact_at = 0)."
+    if account.freed:
+        yield f"/compact would free about {tokens(account.freed)} or more."
+    else:
+        yield "/compact would free nothing worth it now."
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f} %"

@@ -1,0 +1,91 @@
+"""The screen of `/cost`: what each turn and the whole session used and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from textual.content import Content
+
+from domain.conversation.cost import Spending
+from domain.text.printable import printable
+from tui.screens.accounts.book import Book, cost_of
+from tui.screens.accounts.sheet import AccountSheet
+from tui.transcript.cells.lines import tokens
+
+_COLUMNS = ("in", "out", "cache read", "cache write", "reasoning", "cost")
+_WIDTHS = (7, 7, 7, 7, 10, 11)
+_FIRST_TO_GO = (4, 3, 2)
+"""The columns that a narrow window does without, in this order."""
+_TURN_CELLS, _MODEL_CELLS = 4, 20
+
+
+class CostScreen(AccountSheet):
+    """Shows what a book holds at this moment."""
+
+    HEADING = "Tokens and cost"
+
+    def __init__(self, book: Book) -> None:
+        super().__init__()
+        self._book = book
+
+    def lines(self, width: int) -> Iterator[Content]:
+        """The session first, then its turns."""
+        models = self._book.by_model()
+        if not models:
+            yield Content("Nothing was used yet.")
+            return
+        columns = _columns(width)
+        yield _headings(columns)
+        yield Content("Session").stylize("bold $text-accent")
+        yield from (_row(columns, "", model, spending) for model, spending in models.items())
+        if len(models) > 1:
+            yield _row(columns, "", "all", self._book.total).stylize("bold")
+        yield Content("")
+        yield Content("Turns").stylize("bold $text-accent")
+        yield from (_row(columns, str(turn), model, spending) for turn, model, spending in self._book.by_turn())
+        if unpriced := [model for model, spending in models.items() if spending.has_unpriced]:
+            names = ", ".join(printable(model, newlines=False) for model in unpriced)
+            yield Content("")
+            advice = f"No price is known for {names}: set one under [prices] in quorum.toml."
+            yield Content(advice).stylize("dim")
+
+
+def _columns(width: int) -> list[int]:
+    """Those that fit beside the turn and the model, by their places."""
+    shown = list(range(len(_COLUMNS)))
+    for place in _FIRST_TO_GO:
+        if _TURN_CELLS + _MODEL_CELLS + sum(_WIDTHS[n] for n in shown) > width:
+            shown.remove(place)
+    return shown
+
+
+def _headings(columns: list[int]) -> Content:
+    above = [first if second else "" for first, _, second in (name.partition(" ") for name in _COLUMNS)]
+    below = [name.rpartition(" ")[2] for name in _COLUMNS]
+    return (
+        Content("\n")
+        .join([_line(columns, "", "", cells) for cells in (above, below) if any(cells[n] for n in columns)])
+        .stylize("dim")
+    )
+
+
+def _row(columns: list[int], turn: str, model: str, spending: Spending) -> Content:
+    usage = spending.usage
+    counts = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning)
+    cost = cost_of(spending) or ("no price" if spending.has_unpriced else "")
+    return _line(
+        columns, turn, printable(model, newlines=False), [*(tokens(n) if n else "·" for n in counts), cost]
+    )
+
+
+def _line(columns: list[int], turn: str, model: str, cells: list[str]) -> Content:
+    name = Content(model)
+    if name.cell_length > _MODEL_CELLS and "/" in model:  # the model's own name tells more than its provider's
+        name = Content(model.partition("/")[2])
+    name = name.truncate(_MODEL_CELLS, ellipsis=True)
+    numbers = "".join(f"{cells[n]:>{_WIDTHS[n]}}" for n in columns)
+    return (
+        Content(f"{turn:>{_TURN_CELLS - 1}} ")
+        + name
+        + Content(" " * (_MODEL_CELLS - name.cell_length) + numbers)
+    )

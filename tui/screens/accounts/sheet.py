@@ -1,0 +1,63 @@
+"""A screen of lines about what a session uses, which only scroll."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from tui.widgets.closing import ClosesItself
+
+CELLS = 73
+"""The widest a line may be: that of a window of 80 columns."""
+_FRAME_CELLS = 5  # the border, a blank on each side, a scroll bar
+
+
+class AccountSheet(ClosesItself, ModalScreen[None]):
+    """Shows what there is to say at this moment; Esc or q closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "Close", id="account_close")]
+    DEFAULT_CSS = """
+    AccountSheet {
+        align: center middle;
+        VerticalScroll {
+            width: 78;
+            max-width: 100%;
+            height: auto;
+            max-height: 90%;
+            padding: 0 1;
+            border: round $primary;
+            border-title-style: bold;
+            background: $surface;
+            scrollbar-size-vertical: 1;
+            scrollbar-background: $surface;
+        }
+        Static { width: 100%; }
+    }
+    """
+
+    HEADING: ClassVar[str]
+
+    def compose(self) -> ComposeResult:
+        """All lines, in one column."""
+        with VerticalScroll() as scroll:
+            scroll.border_title = Content(self.HEADING)
+            scroll.border_subtitle = Content("esc closes · ↑↓ scroll")
+            yield Static()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Say it in the width there is now."""
+        width = min(CELLS, event.size.width - _FRAME_CELLS)
+        self.query_one(Static).update(Content("\n").join(self.lines(width)))
+
+    @abstractmethod
+    def lines(self, width: int) -> Iterable[Content]:
+        """What there is to say. What stands in columns is at most `width` cells wide."""

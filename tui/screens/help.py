@@ -1,0 +1,252 @@
+"""The help: commands and keys as they really are bound, to be searched by typing."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from tui.keys.commands import COMMANDS, Command
+from tui.keys.keyed_app import KeyedApp
+from tui.keys.keymap import Deed, by_room
+from tui.keys.names import shown_key
+from tui.widgets.closing import ClosesItself
+
+_KEY_CELLS = 24
+_WIDEST, _AROUND = 84, 7  # of which border, padding and the scroll bar take some
+_NUMBER = re.compile(r"\d+")
+_HINT = "type to search commands and keys"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the help: what is typed or pressed, what it does, and words by which it is found besides."""
+
+    left: str
+    right: str
+    found_by: str = ""
+
+    def fits(self, words: Sequence[str]) -> bool:
+        """Whether all the words are in it."""
+        text = f"{self.left} {self.right} {self.found_by}".lower()
+        return all(word in text for word in words)
+
+
+class HelpScreen(ClosesItself, ModalScreen[None]):
+    """Shows what can be typed and pressed, at first what fits `query`. Esc closes it, and so does what
+    opened it: its key, and `?` where nothing is typed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "Close", id="help_close"),
+        Binding("up", "scroll('up')", "A line up", id="help_up"),
+        Binding("down", "scroll('down')", "A line down", id="help_down"),
+        Binding("pageup", "scroll('page_up')", "A page up", id="help_page_up"),
+        Binding("pagedown", "scroll('page_down')", "A page down", id="help_page_down"),
+    ]
+    DEFAULT_CSS = """
+    HelpScreen {
+        align: center middle;
+        #help {
+            width: 84;
+            max-width: 100%;
+            height: 94%;
+            padding: 0 1;
+            border: round $primary;
+            border-title-style: bold;
+            background: $surface;
+        }
+        Input {
+            border: none;
+            height: 1;
+            padding: 0 1;
+            margin-bottom: 1;
+            background: $surface;
+        }
+        VerticalScroll {
+            height: 1fr;
+            scrollbar-size-vertical: 1;
+            scrollbar-background: $surface;
+        }
+        Static { width: 100%; padding: 0 1; }
+    }
+    """
+
+    def __init__(self, query: str = "") -> None:
+        super().__init__()
+        self._query = query
+        self._rooms: list[tuple[str, list[Entry]]] = []
+
+    def compose(self) -> ComposeResult:
+        """What is typed, and below it one column of commands and keys, under headings."""
+        with Vertical(id="help") as box:
+            box.border_title = Content("Help")
+            box.border_subtitle = Content("esc closes · ↑↓ scroll")
+            typed = Input(self._query, placeholder=_HINT, compact=True, select_on_focus=False)
+            typed.cursor_blink = False  # a blinking cursor would wake an idle program twice a second
+            yield typed
+            with VerticalScroll(can_focus=False):
+                yield Static(id="lines")
+
+    def on_mount(self) -> None:
+        """All of it, or what fits."""
+        self._rooms = list(self._gathered())
+        self._show(self._query)
+        self.query_one(Input).focus()
+
+    def _gathered(self) -> Iterator[tuple[str, list[Entry]]]:
+        keymap = self.app.keymap if isinstance(self.app, KeyedApp) else {}
+        by_action = _keys_by_action(keymap)
+        yield "Commands", [_of_command(each, by_action.get(each.action, "")) for each in COMMANDS]
+        for title, rows in by_room(keymap):
+            yield title, list(_without_runs(_of_keys(rows)))
+
+    @property
+    def _width(self) -> int:
+        return min(_WIDEST, self.app.size.width) - _AROUND
+
+    def on_resize(self) -> None:
+        """Fold everything to the new width."""
+        self._show(self.query_one(Input).value)
+
+    def _show(self, query: str) -> None:
+        words = query.lower().split()
+        lines: list[Content] = []
+        if (named := _named(query)) is not None:
+            lines += [line for entry in _account(named) for line in _lines(entry, self._width)]
+            lines.append(Content(""))
+        for title, entries in self._rooms:
+            if fitting := [entry for entry in entries if entry.fits(words)]:
+                lines.append(Content.assemble((title, "bold $text-accent")))
+                lines += [line for entry in fitting for line in _lines(entry, self._width)]
+                lines.append(Content(""))
+        shown = lines[:-1] or [Content(f"nothing is called {query.strip()!r}")]
+        self.query_one("#lines", Static).update(Content("\n").join(shown))
+        self.query_one(VerticalScroll).scroll_home(animate=False)
+
+    @on(Input.Changed)
+    def _typed(self, message: Input.Changed) -> None:
+        message.stop()
+        if message.value == "?":  # as it opened the help, so it closes it
+            self.dismiss()
+        else:
+            self._show(message.value)
+
+    def action_scroll(self, how: str) -> None:
+        """Scroll; the keys are for what is typed otherwise."""
+        scroll = self.query_one(VerticalScroll)
+        match how:
+            case "up":
+                scroll.scroll_up(animate=False)
+            case "down":
+                scroll.scroll_down(animate=False)
+            case "page_up":
+                scroll.scroll_page_up(animate=False)
+            case _:
+                scroll.scroll_page_down(animate=False)
+
+
+def _named(query: str) -> Command | None:
+    """The command that the query is the whole name of."""
+    name = query.strip()
+    return next((each for each in COMMANDS if name == f"/{each.name}"), None)
+
+
+def _account(command: Command) -> Iterator[Entry]:
+    """One command with all there is to say."""
+    yield Entry(command.usage, command.does)
+    if command.takes:
+        name, words = command.takes
+        yield Entry("", f"{name} is one of {', '.join(words)}")
+    yield Entry("for example", command.example)
+
+
+def _lines(entry: Entry, width: int) -> Iterator[Content]:
+    """What does not fit beside the first column goes on below its end."""
+    left, room = entry.left, max(12, width - _KEY_CELLS - 2)
+    if len(left) >= _KEY_CELLS and entry.right:
+        yield Content(f"  {left}").stylize("bold")
+        left = ""
+    for row in textwrap.wrap(entry.right, room, break_on_hyphens=False) or [""]:
+        yield Content.assemble((f"  {left:<{_KEY_CELLS}}", "bold"), row)
+        left = ""
+
+
+def _of_command(command: Command, keys: str) -> Entry:
+    return Entry(command.usage, f"{command.does} ({keys})" if keys else command.does)
+
+
+def _keys_by_action(keymap: Mapping[str, str]) -> dict[str, str]:
+    """The keys of what commands do as well."""
+    found: dict[str, str] = {}
+    for title, rows in by_room(keymap):
+        for deed, keys in rows if title in ("Everywhere", "In the chat") else ():
+            prefix = "app." if title == "Everywhere" else ""
+            found.setdefault(f"{prefix}{deed.action}", ", ".join(map(shown_key, keys)))
+    return found
+
+
+def _of_keys(rows: Iterable[tuple[Deed, tuple[str, ...]]]) -> Iterator[Entry]:
+    """Keys and what they do; several keys of one meaning together, on as many lines as they need."""
+    merged: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
+    for deed, keys in rows:
+        merged.setdefault(deed.does, []).extend(map(shown_key, keys))
+        names.setdefault(deed.does, []).append(deed.name)
+    for does, shown in merged.items():
+        first, *more = _joined(list(dict.fromkeys(shown)))
+        found_by = " ".join((*names[does], *more))
+        yield Entry(first, does, found_by)
+        yield from (Entry(row, "", f"{first} {does} {found_by}") for row in more)
+
+
+def _without_runs(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Three or more lines that differ in a number alone become one."""
+    run: list[Entry] = []
+    for entry in entries:
+        if run and _shape(entry) != _shape(run[-1]):
+            yield from _shortened(run)
+            run = []
+        run.append(entry)
+    yield from _shortened(run)
+
+
+def _shape(entry: Entry) -> tuple[str, str]:
+    return _NUMBER.sub("#", entry.left), _NUMBER.sub("#", entry.right)
+
+
+def _shortened(run: list[Entry]) -> list[Entry]:
+    if len(run) < 3 or not _NUMBER.search(run[0].right):
+        return run
+    found_by = " ".join(entry.found_by for entry in run)
+    return [Entry(_up_to(run[0].left, run[-1].left), _up_to(run[0].right, run[-1].right), found_by)]
+
+
+def _up_to(first: str, last: str) -> str:
+    """The first of several texts, with the number that differs going up to that of the last."""
+    upper = iter(_NUMBER.findall(last))
+    return _NUMBER.sub(lambda own: _range(own[0], next(upper, own[0])), first)
+
+
+def _range(lower: str, upper: str) -> str:
+    return lower if lower == upper else f"{lower}…{upper}"
+
+
+def _joined(names: Sequence[str]) -> list[str]:
+    """The names separated by commas, as many to a row as its column holds."""
+    rows = [names[0]]
+    for name in names[1:]:
+        if len(rows[-1]) + len(name) + 4 > _KEY_CELLS:
+            rows.append(name)
+        else:
+            rows[-1] += f", {name}"
+    return rows

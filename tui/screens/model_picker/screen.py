@@ -1,0 +1,204 @@
+"""The screen on which a model is picked."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from domain.errors import ProviderError
+from domain.text.printable import printable
+from tui.agent.port import Agent
+from tui.screens.model_picker.catalogue import Catalogue, Heading, Offer, Remark, Row, best_row
+from tui.widgets.closing import ClosesItself
+
+_QUIET = "$foreground 60%"
+_HINT = "type to filter, or a whole provider/model"
+
+
+class ModelPicker(ClosesItself, ModalScreen[None]):
+    """Lists the models of all providers as they answer, and sets the one chosen. A model that cannot be had is
+    told below the list, which stays.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move('cursor_up')", "Up", show=False, id="models_up"),
+        Binding("down", "move('cursor_down')", "Down", show=False, id="models_down"),
+        Binding("pageup", "move('page_up')", "A page up", show=False, id="models_page_up"),
+        Binding("pagedown", "move('page_down')", "A page down", show=False, id="models_page_down"),
+        Binding("escape", "dismiss", "Leave the model as it is", id="models_leave"),
+    ]
+    DEFAULT_CSS = """
+    ModelPicker {
+        align: center middle;
+        #models {
+            width: 76;
+            max-width: 96%;
+            height: 90%;
+            max-height: 30;
+            padding: 0 1;
+            border: round $primary;
+            border-title-style: bold;
+            background: $surface;
+        }
+        Input {
+            border: none;
+            height: 1;
+            padding: 0;
+            margin-bottom: 1;
+            background: $surface;
+        }
+        OptionList {
+            height: 1fr;
+            border: none;
+            padding: 0;
+            background: $surface;
+            text-wrap: nowrap;
+            text-overflow: ellipsis;
+            scrollbar-size-vertical: 1;
+            scrollbar-background: $surface;
+        }
+        #told {
+            height: auto;
+            max-height: 4;
+            color: $text-muted;
+        }
+    }
+    """
+
+    def __init__(self, agent: Agent) -> None:
+        super().__init__()
+        self._agent = agent
+        self._catalogue = Catalogue(agent.providers, agent.model)
+        self._rows: list[Row] = []
+        self._query = ""
+        self._has_moved = self._is_chosen = False
+
+    def compose(self) -> ComposeResult:
+        """What is typed, what fits it, and what there is to say."""
+        with Vertical(id="models") as box:
+            box.border_title = Content("Model")
+            box.border_subtitle = Content("enter chooses · esc leaves")
+            typed = Input(placeholder=_HINT, compact=True)
+            typed.cursor_blink = False  # a blinking cursor would wake an idle program twice a second
+            yield typed
+            choices = OptionList(markup=False, compact=True)
+            choices.can_focus = False  # the keys are for what is typed
+            yield choices
+            yield Static(id="told", markup=False)
+
+    def on_mount(self) -> None:
+        """Ask all providers at once."""
+        self._show()
+        for provider in self._catalogue.providers:
+            self.run_worker(self._ask(provider), group="asking")
+
+    async def _ask(self, provider: str) -> None:
+        try:
+            self._catalogue.arrived(provider, await self._agent.list_models(provider))
+        except ProviderError as error:
+            self._catalogue.failed(provider, str(error))
+        self._show()
+
+    # -- the rows -----------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        """Draw the rows anew. What the person moved to stays marked, if it is still there."""
+        choices = self.query_one(OptionList)
+        kept = self._marked() if self._has_moved else None
+        self._rows = self._catalogue.rows(self._query)
+        choices.set_options(Option(self._drawn(row), disabled=not isinstance(row, Offer)) for row in self._rows)
+        places = {row.model: place for place, row in enumerate(self._rows) if isinstance(row, Offer)}
+        best = best_row(self._rows, self._query, self._catalogue.current)
+        choices.highlighted = places.get(kept, best) if kept is not None else best
+
+    def _drawn(self, row: Row) -> Content:
+        match row:
+            case Heading(provider):
+                return Content(printable(provider, newlines=False)).stylize("bold $text-accent")
+            case Remark(text):
+                return Content(f"    {printable(text, newlines=False)}").stylize(_QUIET)
+            case Offer(model, as_typed=True):
+                return Content.assemble("  ", printable(model, newlines=False), ("  as typed", _QUIET))
+            case Offer(model, hits):
+                sign = "● " if model == self._catalogue.current else "  "
+                return Content(f"  {sign}") + _own_name(model, hits)
+
+    def _marked(self) -> str | None:
+        place = self.query_one(OptionList).highlighted
+        row = self._rows[place] if place is not None and place < len(self._rows) else None
+        return row.model if isinstance(row, Offer) else None
+
+    # -- keys ---------------------------------------------------------------------------------------------
+
+    @on(Input.Changed)
+    def _typed(self, message: Input.Changed) -> None:
+        message.stop()
+        self._query, self._has_moved = message.value, False
+        self._tell("")
+        self._show()
+
+    def action_move(self, how: str) -> None:
+        """Mark another model."""
+        self._has_moved = True
+        choices = self.query_one(OptionList)
+        getattr(choices, f"action_{how}")()
+
+    @on(Input.Submitted)
+    def _entered(self, message: Input.Submitted) -> None:
+        message.stop()
+        if (model := self._marked()) is not None:
+            self._choose(model)
+        else:
+            self._tell("no model fits; write it whole, as provider/model")
+
+    @on(OptionList.OptionSelected)
+    def _clicked(self, message: OptionList.OptionSelected) -> None:
+        message.stop()
+        row = self._rows[message.option_index]
+        if isinstance(row, Offer):
+            self._choose(row.model)
+
+    def _choose(self, model: str) -> None:
+        self._tell(f"opening {model}…")
+        self.run_worker(self._set(model), group="choosing", exclusive=True)
+
+    async def _set(self, model: str) -> None:
+        try:
+            await self._agent.set_model(model)
+        except ProviderError as error:
+            self._tell(str(error))
+            return
+        self._is_chosen = True
+        self._leave()
+
+    def on_screen_resume(self) -> None:
+        """A question may have come up meanwhile, and a screen is only left from the top."""
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._is_chosen and self.app.screen is self:
+            self.dismiss()
+
+    def _tell(self, text: str) -> None:
+        self.query_one("#told", Static).update(Content(printable(text, newlines=False)))
+
+
+def _own_name(model: str, hits: tuple[int, ...]) -> Content:
+    """The model's name without its provider's, with what was hit standing out."""
+    start = model.index("/") + 1 if "/" in model else 0
+    own = model[start:]
+    shown = printable(own, newlines=False)
+    name = Content(shown)
+    if shown == own:  # else the places do not fit what is shown
+        for hit in hits:
+            if start <= hit < len(model):
+                name = name.stylize("bold $text-warning", hit - start, hit - start + 1)
+    return name

@@ -1,0 +1,117 @@
+"""The lines in sight of a pager, with their numbers."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from domain.text.printable import printable
+
+_LEAST_DIGITS = 4
+
+
+class Sheet(Widget, can_focus=False):
+    """Shows lines it is given, from the one numbered `first` (counted from 0) on. Posts `Resized`."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"sheet--number", "sheet--hit", "sheet--found"}
+    DEFAULT_CSS = """
+    Sheet {
+        height: 1fr;
+        background: $background;
+        color: $text;
+        & > .sheet--number { text-style: dim; }
+        & > .sheet--hit { color: $text-accent; text-style: bold; }
+        & > .sheet--found { background: $accent; color: $background; text-style: bold; }
+    }
+    """
+
+    class Resized(Message):
+        """Another number of lines fits now."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = 0
+        self.lines: list[str] = []
+        self.needle = ""
+        self.hit: int | None = None
+        self._left = 0
+        self._shown: list[Strip] | None = None
+
+    def show(self, first: int, lines: list[str], *, needle: str, hit: int | None) -> None:
+        """Show these lines. Where `needle` stands is marked, and so is the line numbered `hit`."""
+        self.first, self.lines, self.needle, self.hit = first, lines, needle, hit
+        self._left = min(self._left, self._furthest())
+        self._redraw()
+
+    def shift(self, cells: int) -> None:
+        """Move the lines in sight sideways, but not past their longest."""
+        self._left = max(0, min(self._left + cells, self._furthest()))
+        self._redraw()
+
+    @property
+    def left(self) -> int:
+        """How many cells of the lines are out of sight on the left."""
+        return self._left
+
+    def _furthest(self) -> int:
+        longest = max((cell_len(_shown(line)) for line in self.lines), default=0)
+        return max(0, longest - self.size.width // 2)
+
+    def _redraw(self) -> None:
+        self._shown = None
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """More or fewer lines fit."""
+        self._shown = None
+        self.post_message(self.Resized())
+
+    def notify_style_update(self) -> None:
+        """Another theme: other styles."""
+        super().notify_style_update()
+        self._shown = None
+
+    def render_line(self, y: int) -> Strip:
+        """One line with its number, cut at both edges where it is longer."""
+        if self._shown is None:
+            self._shown = self._drawn()
+        strip = self._shown[y] if y < len(self._shown) else Strip([])
+        return strip.adjust_cell_length(self.size.width).apply_style(self.rich_style)
+
+    def _drawn(self) -> list[Strip]:
+        digits = max(len(f"{self.first + len(self.lines):,}"), _LEAST_DIGITS)
+        number_style = self.get_component_rich_style("sheet--number", partial=True)
+        hit_style = self.get_component_rich_style("sheet--hit", partial=True)
+        found = self.get_component_rich_style("sheet--found", partial=True)
+        room = max(self.size.width - digits - 5, 1)
+        strips: list[Strip] = []
+        for place, line in enumerate(self.lines, self.first):
+            is_hit = place == self.hit
+            style = hit_style if is_hit else number_style
+            number = Segment(f"{'› ' if is_hit else '  '}{place + 1:>{digits},}  ", style)
+            text = Strip(_segments(_shown(line), _shown(self.needle), found))
+            cut = text.crop(self._left, self._left + room)
+            more = [Segment("›", number_style)] if text.cell_length > self._left + room else []
+            strips.append(Strip([number, *cut, *more]))
+        return strips
+
+
+def _shown(text: str) -> str:
+    return printable(text, newlines=False, strip_ansi=True)
+
+
+def _segments(text: str, needle: str, found: Style) -> list[Segment]:
+    """The text, with every place of the needle in the style of what was found."""
+    if not needle:
+        return [Segment(text)]
+    parts = text.split(needle)
+    segments = [Segment(parts[0])]
+    for part in parts[1:]:
+        segments += [Segment(needle, found), Segment(part)]
+    return [segment for segment in segments if segment.text]

@@ -1,0 +1,96 @@
+"""The form of a new rule: what it answers, its text, how far it holds, and what it would change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import VerticalGroup
+from textual.widgets import Input
+
+from domain.review.permissions import Answer
+from domain.review.questions import RulePreview, RuleScope
+from tui.screens.review.rule_form import SCOPES, covered_rows
+from tui.screens.review.text.rows import Kind, Line, Part, Row, fold, shown
+from tui.screens.review.widgets import Rows, TypedLine
+
+_ANSWERS = (Answer.ALLOW, Answer.ASK, Answer.DENY)
+_PREVIEW_LINES = 6
+_HEADS = {
+    Answer.ALLOW: ("  would let run  ", "  no call of this session would run by it"),
+    Answer.ASK: ("  would ask about  ", "  it would hold up no call of this session"),
+    Answer.DENY: ("  would deny  ", "  it would deny no call of this session"),
+}
+
+
+class RuleEntry(VerticalGroup):
+    """Takes a rule; `outlook` says what it would change."""
+
+    DEFAULT_CSS: ClassVar[str] = """
+    RuleEntry {
+        margin-top: 1;
+        & > #rule { background: $panel; padding: 0 1; border: none; height: 1; }
+    }
+    """
+
+    def __init__(self, outlook: Callable[[str, Answer], RulePreview]) -> None:
+        super().__init__()
+        self._outlook = outlook
+        self.answer, self.scope = _ANSWERS[0], RuleScope.SESSION
+
+    def compose(self) -> ComposeResult:
+        """Answer, rule, scope and preview."""
+        yield Rows(id="answers")
+        yield TypedLine(id="rule", compact=True, select_on_focus=False, placeholder="TOOL or TOOL(PATTERN)")
+        yield Rows(id="scopes")
+        yield Rows(id="preview")
+
+    def open(self) -> None:
+        """Begin with an empty rule, and take the focus."""
+        typed = self.query_one("#rule", Input)
+        typed.cursor_blink = False
+        typed.value = ""
+        self._tell()
+        typed.focus()
+
+    @property
+    def text(self) -> str:
+        """The rule as it stands."""
+        return self.query_one("#rule", Input).value.strip()
+
+    def turn_answer(self, step: int) -> None:
+        """Another answer."""
+        self.answer = _ANSWERS[(_ANSWERS.index(self.answer) + step) % len(_ANSWERS)]
+        self._tell()
+
+    def turn_scope(self, step: int) -> None:
+        """Another scope."""
+        scopes = list(SCOPES)
+        self.scope = scopes[(scopes.index(self.scope) + step) % len(scopes)]
+        self._tell()
+
+    @on(Input.Changed)
+    def _typed(self, message: Input.Changed) -> None:
+        message.stop()
+        self._tell()
+
+    def _tell(self) -> None:
+        answers = "  ".join(f"({'•' if each is self.answer else ' '}) {each}" for each in _ANSWERS)
+        scopes = "  ".join(f"({'•' if each is self.scope else ' '}) {word}" for each, word in SCOPES.items())
+        for name, text, keys in (("#answers", answers, "↑ ↓"), ("#scopes", scopes, "tab")):
+            row = (Part(text, Kind.PLAIN), Part(f"  {keys}", Kind.QUIET))
+            self.query_one(name, Rows).show([row], height=1)
+        self.query_one("#preview", Rows).show(self._preview(), height=_PREVIEW_LINES)
+
+    def _preview(self) -> list[Row]:
+        width = max(20, self.size.width or self.app.size.width - 4)
+        if not self.text:
+            examples = "such as write_file(src/**), run_command(npm test *) or web_fetch"
+            return fold([Line("  ", examples, Kind.QUIET)], width)
+        preview = self._outlook(self.text, self.answer)
+        if preview.problem:
+            return fold([Line("✗ ", shown(preview.problem), Kind.BAD, Kind.BAD)], width)[:_PREVIEW_LINES]
+        head, nothing = _HEADS[self.answer]
+        return covered_rows(preview.covers, width, _PREVIEW_LINES, head=head, nothing=nothing)

@@ -1,0 +1,339 @@
+"""The card of a review: everything that is seen of it, at whatever size the screen has."""
+
+from __future__ import annotations
+
+from typing import ClassVar, assert_never
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import HorizontalGroup, VerticalGroup
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Static
+
+from application.ports import ReviewDesk
+from domain.review.questions import ReviewRequest
+from tui.keys.hints import with_keys
+from tui.screens.review.cramped import is_cramped
+from tui.screens.review.earlier import NOTHING, Earlier
+from tui.screens.review.keys import Stage, choices_in
+from tui.screens.review.rule_form import RuleForm, offered
+from tui.screens.review.seen_rows import SeenRows, first_approved, last_approved
+from tui.screens.review.text.facts import facts, listed
+from tui.screens.review.text.objections import Quotes, quotes_of
+from tui.screens.review.text.rows import Row, digest_in_short, fold, in_home, shown
+from tui.screens.review.text.substance import first_objected, substance
+from tui.screens.review.text.votes import votes_in_full, votes_in_short, wanted_height
+from tui.screens.review.widgets import CallEditor, Choice, Reading, ReasonLine, Rows
+from tui.transcript.cells.lines import amount
+
+_BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
+_BORDER_AND_CHOICES = 4
+_EDITOR_LINES = 8
+_WITH_VOTES = ("choosing", "reasoning")
+_OVER_THE_CALL = ("choosing", "reasoning", "editing")
+_ROOMY, _NOT_TINY = 20, 18
+_LEAST_READ, _LEAST_TO_PIN_ALL = 3, 12
+
+
+def _lines_behind(height: int) -> int:
+    """How many lines of the transcript stay in sight above the card on a screen of that height."""
+    return height // 4 if height >= 30 else 3 if height >= 20 else 0
+
+
+class ReviewCard(VerticalGroup):
+    """Shows one request. What does not fit scrolls, and the number of lines out of sight is always told."""
+
+    DEFAULT_CSS: ClassVar[str] = """
+    ReviewCard {
+        padding: 0 1;
+        border: round $warning;
+        border-title-style: bold;
+        border-title-color: $text;
+        border-subtitle-color: $text-muted;
+        background: $surface;
+        & > #more { height: 1; color: $text-warning; text-align: right; }
+        & > #votes { background: $panel; }
+        & > #reason, & > #editor { margin-top: 1; background: $panel; padding: 0 1; }
+        & > #editor { height: auto; max-height: 8; scrollbar-size-vertical: 1; }
+        & > #problem { color: $text-error; }
+        & > #choices { margin-top: 1; &.-dead { text-style: dim; } }
+    }
+    """
+
+    class Covered(Message):
+        """The card takes that many lines of the screen."""
+
+        def __init__(self, lines: int) -> None:
+            super().__init__()
+            self.lines = lines
+
+    def __init__(self, request: ReviewRequest, desk: ReviewDesk, earlier: Earlier = NOTHING) -> None:
+        super().__init__(id="card")
+        self._request, self._desk, self._earlier = request, desk, earlier
+        self._digest = request.packet.digest
+        self._full_digest = False
+        self._objected: int | None = None
+        self._quotes: Quotes = ()
+        self._read_to = 0
+        self._seen: dict[bool, SeenRows] = {False: SeenRows(), True: SeenRows()}  # True: of the whole list
+        self._unseen_told_for = ""
+        self._approved: list[Row] = []
+        self._forms: dict[Stage, Widget] = {}
+        self.stage: Stage = "choosing"
+        self.rule_form = RuleForm(request.proposals, desk.preview)
+
+    def compose(self) -> ComposeResult:
+        """All but what is typed into: most reviews end without, and making it takes longer than all else."""
+        yield Rows(id="votes")
+        yield Reading(id="reading")
+        yield Static(id="more", markup=False)
+        yield Rows(id="facts")
+        yield Static(id="problem", markup=False)
+        yield HorizontalGroup(id="choices")
+
+    def on_mount(self) -> None:
+        """Title; follow the scrolling."""
+        packet = self._request.packet
+        what = "Review again" if self._request.stale else "Review"
+        what = "Review of your edit" if self._earlier.is_edited else what
+        place = f"call {packet.context.call_index + 1} of {self._request.batch_size}"
+        file = f" {in_home(packet.seal.files[0].path)}" if packet.seal.diff and packet.seal.files else ""
+        self.border_title = Content(f"{what} · {place} · {shown(packet.call.tool_name + file)}")
+        self.watch(self._reading, "scroll_y", self._tell_more, init=False)
+
+    @property
+    def _reading(self) -> Reading:
+        return self.query_one("#reading", Reading)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Tell how much of the screen is covered now."""
+        self.post_message(self.Covered(self.outer_size.height))
+
+    # -- stages -------------------------------------------------------------------------------------------
+
+    async def enter(self, stage: Stage) -> None:
+        """Show what belongs to a stage, with the focus on its most careful choice or its text."""
+        if self.stage == "choosing":
+            self._read_to = self._reading.scroll_offset.y
+        form = await self._form(stage)
+        self.stage = stage
+        self._unseen_told_for = ""
+        for other in self._forms.values():
+            other.display = other is form
+        self.say("")
+        choices = self.query_one("#choices", HorizontalGroup)
+        await choices.remove_children()
+        offered = choices_in(stage, following=len(self._request.following), can_rule=self.can_rule)
+        await choices.mount(*(Choice(*offer._replace(key=with_keys(offer.key, self.app))) for offer in offered))
+        self.lay_out()
+        self._reading.scroll_to(y=self._read_to if stage in _OVER_THE_CALL else 0, animate=False)
+        if form is self.rule_form:
+            self.rule_form.open()
+        else:
+            (form or choices.query(Choice).first()).focus()
+
+    async def _form(self, stage: Stage) -> Widget | None:
+        """What is typed into in a stage, made when it is first wanted."""
+        if (form := self._forms.get(stage)) is None and (form := self._new_form(stage)) is not None:
+            self._forms[stage] = form
+            await self.mount(form, before="#problem")
+        return form
+
+    def _new_form(self, stage: Stage) -> Widget | None:
+        match stage:
+            case "reasoning":
+                return ReasonLine()
+            case "editing":
+                return CallEditor()
+            case "ruling":
+                return self.rule_form
+            case "choosing" | "listing" | "polling":
+                return None
+            case _:
+                assert_never(stage)
+
+    @property
+    def can_rule(self) -> bool:
+        """Whether there is a rule to propose."""
+        return bool(offered(self._request.proposals))
+
+    # -- what is seen -------------------------------------------------------------------------------------
+
+    def lay_out(self) -> None:
+        """Give each part its lines: the facts are pinned where they are few, and all else scrolls."""
+        width, height = self.app.size
+        inner, room = width - _BESIDE_TEXT, max(8, height - 2 - _lines_behind(height))
+        self.rule_form.lay_out(roomy=room >= _ROOMY)
+        typing = {"reasoning": 2, "editing": 1 + _EDITOR_LINES, "ruling": self.rule_form.lines}
+        left = room - self._lay_out_votes(inner, room) - _BORDER_AND_CHOICES - typing.get(self.stage, 0)
+        rows, pinned, approved = self._text(inner, left)
+        if self._seen_rows.show(rows[:approved]):
+            self._unseen_told_for = ""
+        lines = max(2, left - (1 + len(pinned) if pinned else 0))
+        tight = len(rows) > lines  # then the line that tells how much is out of sight parts text and facts
+        shown_lines = len(rows) if not tight else lines if pinned else lines - 1
+        self._objected = first_objected(rows)
+        self._approved = rows[:approved]
+        self._reading.show(rows, height=lines - 1 if self.stage == "polling" else shown_lines)
+        known = self.query_one("#facts", Rows)
+        known.show(pinned, height=len(pinned))
+        known.styles.margin = (0 if tight else 1, 0, 0, 0)
+        self._lay_out_edges()
+        self._tell_more()
+
+    def _lay_out_votes(self, width: int, room: int) -> int:
+        """Show the votes in lines that do not depend on what has arrived; how many these are."""
+        wanted = wanted_height(self._desk) if self.stage in _WITH_VOTES else 0
+        height = min(wanted, max(2, room // (3 if room >= _NOT_TINY else 4)))
+        gap = int(room >= _ROOMY)
+        votes = self.query_one("#votes", Rows)
+        votes.show(votes_in_short(self._desk, width, height) if height else [], height=height)
+        votes.styles.margin = (0, 0, gap, 0)
+        return height + gap if height else 0
+
+    def _lay_out_edges(self) -> None:
+        keys = ["esc rejects and interrupts"] if self.stage == "choosing" else []
+        keys += ["{review_votes=v} votes"] if self.stage == "choosing" and self._desk.reviewers else []
+        keys.append(f"{{review_digest=d}} packet {digest_in_short(self._digest)}")
+        self.border_subtitle = Content(with_keys(" · ".join(keys), self.app))
+        for choice in self.query(Choice):
+            choice.refresh(layout=True)
+
+    def _text(self, width: int, room: int) -> tuple[list[Row], list[Row], int]:
+        """What scrolls, what is pinned below it (all facts, or those that press, or none), and how many of the
+        rows that scroll are what is approved: these come first.
+        """
+        if self.stage == "listing":
+            rows = listed(self._request, width)
+            return rows, [], len(rows)
+        if self.stage == "polling":
+            return votes_in_full(self._desk, width), [], 0
+        self._quotes = quotes_of(self._desk.ballots)
+        rows = substance(self._request.packet, width, self._quotes)
+        known = facts(self._request, self._earlier, full_digest=self._full_digest, quotes=self._quotes)
+        pressing, others = fold(known.pressing, width), fold(known.others, width)
+        arguments = fold(known.arguments, width)
+        rows += [(), *arguments] if arguments else []
+        least = min(len(rows), max(_LEAST_READ, room // 2))
+        pinned_lines = room - 1 - least
+        if self.stage == "ruling" or len(pressing) > pinned_lines:
+            return [*rows, (), *pressing, *others], [], len(rows)
+        all_pinned = len(pressing) + len(others)
+        if all_pinned <= room - 1 - len(rows) or (room >= _LEAST_TO_PIN_ALL and all_pinned <= room // 3):
+            return rows, [*pressing, *others], len(rows)
+        return [*rows, (), *others], pressing, len(rows)
+
+    def show_votes(self) -> None:
+        """Show a vote that has arrived. Nothing moves: not the focus, not the scrolling, not the height."""
+        if self.stage == "polling" or quotes_of(self._desk.ballots) != self._quotes:
+            self.lay_out()
+        elif self.stage in _WITH_VOTES:
+            votes = self.query_one("#votes", Rows)
+            width, height = self.app.size.width - _BESIDE_TEXT, votes.lines_shown
+            votes.show(votes_in_short(self._desk, width, height), height=height)
+
+    @property
+    def hides_objection(self) -> bool:
+        """Whether what is objected to is out of sight."""
+        reading, place = self._reading, self._objected
+        return place is not None and not 0 <= place - reading.above < reading.lines_shown
+
+    def go_to_objection(self) -> None:
+        """Scroll to the first thing that is objected to."""
+        if self._objected is not None:
+            self._reading.scroll_to(y=max(0, self._objected - 1), animate=False)
+
+    def go_to_first(self) -> None:
+        """Have the beginning of what is approved in sight, and the first thing that is objected to.
+
+        Where there is no room for both, it is the latter.
+        """
+        shown_lines, first = self._reading.lines_shown, first_approved(self._approved)
+        objected = (
+            self._objected if self._objected is not None and self._objected < len(self._approved) else first
+        )
+        last = last_approved(self._approved)
+        fits_only_from_first = shown_lines <= last < shown_lines + max(0, first - 1)
+        if max(first, objected) < shown_lines and not fits_only_from_first:
+            return
+        lead = first if objected - first + 1 < shown_lines else objected
+        self._reading.scroll_to(y=max(0, lead - 1), animate=False)
+
+    # -- what has been seen -------------------------------------------------------------------------------
+
+    @property
+    def _seen_rows(self) -> SeenRows:
+        return self._seen[self.stage == "listing"]
+
+    @property
+    def unseen(self) -> int:
+        """How many lines of what would be approved have not been on the screen yet."""
+        return self._seen_rows.unseen
+
+    @property
+    def tells_unseen(self) -> bool:
+        """Whether it says that not everything was seen, and that the key approves it all the same."""
+        return bool(self._unseen_told_for)
+
+    def tell_unseen(self, key: str) -> None:
+        """Say how much was not seen, and that this key, pressed again, approves it all the same."""
+        self._unseen_told_for = with_keys(key, self.app)
+        self._tell_more()
+
+    def note_seen_once_drawn(self) -> None:
+        """Count as seen what is in sight as soon as that has been drawn."""
+        self.call_after_refresh(self.note_seen)
+
+    def note_seen(self) -> None:
+        """Count as seen what is in sight, which has been drawn."""
+        reading, screen = self._reading, self.screen
+        if not screen.is_current or is_cramped(screen) or self.stage == "polling":
+            return
+        in_sight = reading.region.intersection(screen.region)
+        start = reading.above + in_sight.y - reading.region.y
+        self._seen_rows.note(range(start, start + in_sight.height))
+        if self.tells_unseen:
+            self._tell_more()
+
+    def _tell_more(self) -> None:
+        self.note_seen_once_drawn()
+        reading, more = self._reading, self.query_one("#more", Static)
+        if self.tells_unseen and self.unseen:
+            reads_on = "esc" if self.stage == "ruling" else with_keys("{review_read_on=space}", self.app)
+            told = f"{amount(self.unseen, 'line')} unseen: {reads_on} reads on, "
+            told += f"{self._unseen_told_for} again approves all"
+            more.display = True
+            more.update(told)
+            return
+        parts = [f"↑ {reading.above} above"] if reading.above else []
+        parts += (
+            [f"↓ {reading.below} more {'line' if reading.below == 1 else 'lines'}"] if reading.below else []
+        )
+        if self.stage == "choosing" and self._objected is not None and self.hides_objection:
+            where = "above" if self._objected < reading.above else "below"
+            parts.append(f"objection {where}: o goes there")
+        more.display = bool(parts)
+        more.update(" · ".join(parts))
+
+    def show_choices(self, *, alive: bool) -> None:
+        """Draw the choices as ones that can be taken, or dim, as ones that cannot be yet."""
+        self.query_one("#choices").set_class(not alive, "-dead")
+        if alive:
+            self._lay_out_edges()
+
+    def say_dropped(self) -> None:
+        """Say that a key did nothing, until keys act again."""
+        self.border_subtitle = Content("asleep: that key came too early and did nothing")
+
+    def toggle_digest(self) -> None:
+        """Show the packet's whole digest, or its ends."""
+        self._full_digest = not self._full_digest
+        self.lay_out()
+
+    def say(self, problem: str) -> None:
+        """Show what is wrong with what was typed; an empty text takes it away."""
+        label = self.query_one("#problem", Static)
+        label.display = bool(problem)
+        label.update(problem)

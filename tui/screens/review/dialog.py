@@ -1,0 +1,312 @@
+"""The review dialog: what would run, why it is asked, and the person's answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.timer import Timer
+from textual.widgets import Input, TextArea
+
+from application.ports import ReviewDesk
+from domain.review.questions import (
+    Approve,
+    ApproveAlways,
+    ApproveRest,
+    Edit,
+    Reject,
+    RejectAndInterrupt,
+    ReviewAnswer,
+    ReviewRequest,
+)
+from tui.keys.keyboard_guard import Guarded, KeyboardGuard
+from tui.screens.review.card import ReviewCard
+from tui.screens.review.cramped import Cramped, fit, is_cramped
+from tui.screens.review.earlier import NOTHING, Earlier
+from tui.screens.review.edit import NotEditable, editable, edited
+from tui.screens.review.keys import ACTIONS, KEYS, STAGED
+from tui.screens.review.rule_form import RuleForm
+from tui.screens.review.widgets import Choice, Rows
+from tui.widgets.closing import ClosesItself
+
+_QUIET_SECS = 0.4
+_ALWAYS = frozenset({"escape", "ctrl+c"})
+_TYPING = ("reasoning", "editing")
+
+
+class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
+    """Puts one request to the person. Every key but Esc and Ctrl+C is dead at first (see KeyboardGuard).
+
+    Votes that arrive meanwhile are shown where there is room kept for them, and change nothing else.
+    `clock` is the one that stamps keys; `on_height` hears how many lines of the screen the dialog covers.
+    """
+
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = KEYS
+    DEFAULT_CSS: ClassVar[str] = """
+    ReviewDialog {
+        background: transparent;
+        align: center bottom;
+        & > #card { margin-bottom: 1; }
+    }
+    """
+
+    class Voted(Message):
+        """A vote has arrived."""
+
+    def __init__(
+        self,
+        request: ReviewRequest,
+        desk: ReviewDesk,
+        *,
+        earlier: Earlier = NOTHING,
+        clock: Callable[[], float] = time.monotonic,
+        on_height: Callable[[int], None] = lambda _height: None,
+    ) -> None:
+        super().__init__()
+        self._request, self._desk = request, desk
+        self._stop_watching: Callable[[], None] = lambda: None
+        self._clock, self._on_height = clock, on_height
+        self._guard = KeyboardGuard(_QUIET_SECS)
+        self._waking: Timer | None = None
+        self._pressed_at = float("-inf")
+        self._edits_command = False
+        self._card = ReviewCard(request, desk, earlier)
+
+    @property
+    def request(self) -> ReviewRequest:
+        """What is asked."""
+        return self._request
+
+    def compose(self) -> ComposeResult:
+        """The card, at the bottom."""
+        yield self._card
+        yield Cramped()
+
+    async def on_mount(self) -> None:
+        """Show the choices; keys come alive a while after all of it is on the screen."""
+        await self._card.enter("choosing")
+        self._stop_watching = self._desk.watch(self._tell_of_vote)
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        self._card.go_to_first()
+        self.call_after_refresh(self._begin_taking_keys)
+
+    def _begin_taking_keys(self) -> None:
+        self._card.note_seen()
+        self.arm()
+
+    def on_unmount(self) -> None:
+        """Votes that come later are not for it."""
+        self._stop_watching()
+
+    def on_resize(self) -> None:
+        """Fold everything to the new size; what has only now come into sight has to be read first."""
+        self._card.lay_out()
+        if fit(self):
+            self.arm()
+
+    @on(ReviewCard.Covered)
+    def _tell_height(self, message: ReviewCard.Covered) -> None:
+        self._on_height(message.lines + 1)
+
+    def _tell_of_vote(self) -> None:
+        """Have it shown in the dialog's own time: whoever counts votes is not to depend on the screen."""
+        self.post_message(self.Voted())
+
+    @on(Voted)
+    def _show_votes(self) -> None:
+        self._card.show_votes()
+
+    # -- keys ---------------------------------------------------------------------------------------------
+
+    def admits(self, event: events.Key) -> bool:
+        """Whether a key may act now; the app asks before anything else sees it."""
+        if event.key in _ALWAYS or (self._card.stage in _TYPING and not is_cramped(self)):
+            return True
+        if is_cramped(self):
+            return False
+        if self._card.stage == "ruling" and event.key != "enter":
+            self._guard.restart(event.time)  # what Enter would save is another rule now, and has to be read
+            self._show_dead()
+            return True
+        alive = self._guard.admits_key(event)
+        if alive:
+            self._pressed_at = event.time
+        else:
+            self._show_dead()
+            self._card.say_dropped()
+        return alive
+
+    def _is_meant(self) -> bool:
+        """Whether what is about to let something run was pressed at what is asked now.
+
+        A key is admitted before the one in front of it was acted upon, and that may have changed the question.
+        """
+        is_meant = self._guard.admits(self._pressed_at)
+        if not is_meant:
+            self._show_dead()
+        return is_meant
+
+    def _is_read(self, key: str) -> bool:
+        """Whether all that would be approved has been on the screen, or how much has not been has been said.
+
+        Saying it changes what is asked: keys are dead for a while, and the key has to be pressed again.
+        """
+        if not self._card.unseen or self._card.tells_unseen:
+            return True
+        self._card.tell_unseen(key)
+        self.arm()
+        return False
+
+    @property
+    def is_awake(self) -> bool:
+        """Whether the dialog has been painted and counts down to taking keys, or takes them."""
+        return self._guard.is_started
+
+    def arm(self) -> None:
+        """Have the dead time begin anew: the choices are seen from now on."""
+        self._guard.restart(self._clock())
+        self._card.note_seen_once_drawn()
+        self._show_dead()
+
+    def _show_dead(self) -> None:
+        self._card.show_choices(alive=False)
+        if self._waking is not None:
+            self._waking.stop()
+        self._waking = self.set_timer(_QUIET_SECS, self.show_awake)
+
+    def show_awake(self) -> None:
+        """Draw the choices as ones that can be taken; dim ones cannot yet."""
+        self._card.show_choices(alive=True)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Letters are answers only where answers are offered."""
+        if action == "list_rest" and not self._request.following:
+            return False
+        if (action == "rule" and not self._card.can_rule) or (action == "poll" and not self._desk.reviewers):
+            return False
+        return action not in STAGED or action in ACTIONS[self._card.stage]
+
+    # -- answers ------------------------------------------------------------------------------------------
+
+    def action_approve(self) -> None:
+        """Let exactly this packet run."""
+        if self._is_meant() and self._is_read("{review_approve=y}"):
+            self.dismiss(Approve(self._request.packet.digest))
+
+    def action_reject(self) -> None:
+        """Do not let it run."""
+        self.dismiss(Reject())
+
+    async def action_reason(self) -> None:
+        """Ask for the reason of a rejection."""
+        await self._card.enter("reasoning")
+
+    @on(Input.Submitted, "#reason")
+    def action_send_reason(self) -> None:
+        """Reject with what was typed; with nothing typed, without a reason."""
+        self.dismiss(Reject(self.query_one("#reason", Input).value.strip() or None))
+
+    async def action_edit(self) -> None:
+        """Let the person change what would run."""
+        text, self._edits_command = editable(self._request.packet)
+        await self._card.enter("editing")
+        self.query_one("#editor", TextArea).load_text(text)
+
+    def action_submit_edit(self) -> None:
+        """Send the edited arguments, or say what is wrong with them."""
+        text = self.query_one("#editor", TextArea).text
+        try:
+            arguments = edited(self._request.packet, text, is_command=self._edits_command)
+        except NotEditable as problem:
+            self._card.say(str(problem))
+        else:
+            self.dismiss(Edit(arguments))
+
+    async def action_list_rest(self) -> None:
+        """Show all that would be approved; chosen there, approve it."""
+        if self._card.stage == "listing":
+            if self._is_meant() and self._is_read("{review_list_rest=A}"):
+                digests = (self._request.packet.digest, *(p.digest for p in self._request.following))
+                self.dismiss(ApproveRest(digests))
+            return
+        await self._card.enter("listing")
+        self.arm()
+
+    async def action_rule(self) -> None:
+        """Propose a rule that lets this call and its like run."""
+        await self._card.enter("ruling")
+        self.arm()
+
+    def action_turn_rule(self, step: int) -> None:
+        """Offer another proposal."""
+        self._card.rule_form.turn(step)
+
+    def action_widen_rule(self, step: int) -> None:
+        """Choose how far the rule holds."""
+        self._card.rule_form.widen(step)
+
+    @on(RuleForm.Changed)
+    def _rule_changed(self) -> None:
+        self._card.say("")
+
+    @on(Input.Submitted, "#rule")
+    def action_save_rule(self) -> None:
+        """Save the rule and approve, or say why it cannot be."""
+        form = self._card.rule_form
+        if problem := form.problem():
+            self._card.say(f"not saved: {problem}")
+        elif self._is_meant() and self._is_read("enter"):
+            self.dismiss(ApproveAlways(self._request.packet.digest, form.text, form.scope))
+
+    async def action_poll(self) -> None:
+        """Show every vote in full."""
+        await self._card.enter("polling")
+
+    def action_go_to_objection(self) -> None:
+        """Scroll to what is objected to."""
+        self._card.go_to_objection()
+
+    async def action_back(self) -> None:
+        """Leave what was begun; where nothing was, reject and stop the turn."""
+        if self._card.stage == "choosing":
+            self.dismiss(RejectAndInterrupt())
+            return
+        await self._card.enter("choosing")
+        self.arm()
+
+    def action_digest(self) -> None:
+        """Show the whole digest, or hide it again."""
+        self._card.toggle_digest()
+
+    def action_scroll(self, lines: int) -> None:
+        """Scroll what would run."""
+        self.query_one("#reading", Rows).scroll_relative(y=lines, animate=False)
+
+    def action_read_on(self) -> None:
+        """Scroll what would run by as many lines as are in sight, but for one."""
+        reading = self.query_one("#reading", Rows)
+        reading.scroll_relative(y=max(1, reading.lines_shown - 1), animate=False)
+
+    def action_mark(self, step: int) -> None:
+        """Mark the next choice or the one before."""
+        choices = list(self.query(Choice))
+        place = next((i for i, choice in enumerate(choices) if choice.has_focus), 0)
+        choices[(place + step) % len(choices)].focus()
+
+    @on(Choice.Chosen)
+    async def _choose(self, message: Choice.Chosen) -> None:
+        message.stop()
+        if message.clicked_at is not None:
+            if not self._guard.admits(message.clicked_at):
+                return
+            self._pressed_at = message.clicked_at
+        await self.run_action(message.action)

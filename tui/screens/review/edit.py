@@ -1,0 +1,50 @@
+"""A call's arguments as text that can be edited, and back."""
+
+from __future__ import annotations
+
+import json
+
+from domain.calls.packet import ReviewPacket
+from domain.text.json_value import JsonObject
+from domain.text.printable import printable
+from tui.screens.review.text.substance import command_of
+
+
+class NotEditable(ValueError):
+    """What was typed cannot be the arguments of a call; the text says where and why."""
+
+
+def editable(packet: ReviewPacket) -> tuple[str, bool]:
+    """The text to edit, and whether it is the bare command rather than all arguments as JSON.
+
+    A command that holds characters an editor cannot show is offered as JSON, with those escaped.
+    """
+    command = command_of(packet)
+    if command is not None and printable(bare := command.replace("\t", " ")) == bare:
+        return command, True
+    text = json.dumps(packet.call.arguments, ensure_ascii=False, indent=2)
+    return "".join(char if char == "\n" or printable(char) == char else _escape(char) for char in text), False
+
+
+def _escape(char: str) -> str:
+    return json.dumps(char)[1:-1]
+
+
+def edited(packet: ReviewPacket, text: str, *, is_command: bool) -> JsonObject:
+    """The call's arguments after editing. Raises NotEditable."""
+    if is_command:
+        if not text.strip():
+            raise NotEditable("the command is empty; esc goes back without changing it")
+        return {**packet.call.arguments, "command": text}
+    try:
+        arguments = json.loads(text, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise NotEditable(f"not JSON at {place}: {error.msg.lower()}") from error
+    if not isinstance(arguments, dict):
+        raise NotEditable("the arguments must be one JSON object: {…}")
+    return arguments
+
+
+def _refuse(name: str) -> float:
+    raise NotEditable(f"{name} is not JSON; use a number, or null")

@@ -1,0 +1,162 @@
+"""The form of a rule: its text, how far it holds, and what it would do besides letting this call run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import VerticalGroup
+from textual.message import Message
+from textual.widgets import Input
+
+from domain.review.questions import RulePreview, RuleScope
+from tui.screens.review.text.rows import Kind, Line, Part, Row, fold, shown
+from tui.screens.review.widgets import Rows, TypedLine
+from tui.transcript.cells.lines import amount, fitted
+
+SCOPES = {
+    RuleScope.SESSION: "this session",
+    RuleScope.PROJECT: "this project",
+    RuleScope.USER: "everywhere",
+}
+_NOT_THIS = "it does not cover this call; change it, or esc goes back"
+_ABOVE_PREVIEW = 3
+
+
+def offered(proposals: Sequence[str]) -> tuple[str, ...]:
+    """The proposals that can be edited: what holds hidden characters cannot be read, and so is not offered."""
+    return tuple(proposal for proposal in proposals if shown(proposal) == proposal)
+
+
+class RuleForm(VerticalGroup):
+    """Offers proposals, the narrowest first. What is typed into one of them stays with it."""
+
+    DEFAULT_CSS: ClassVar[str] = """
+    RuleForm {
+        margin-top: 1;
+        & > #rule { background: $panel; padding: 0 1; }
+    }
+    """
+
+    class Changed(Message):
+        """Another rule or scope is in the form."""
+
+    def __init__(self, proposals: Sequence[str], preview: Callable[[str], RulePreview]) -> None:
+        super().__init__(id="rule_form")
+        self._texts = list(offered(proposals))
+        self._preview_of = preview
+        self._place = 0
+        self._lines = 4
+        self.scope = RuleScope.SESSION
+
+    def compose(self) -> ComposeResult:
+        """Heading, rule, scope and preview."""
+        yield Rows(id="rule_head")
+        yield TypedLine(id="rule", compact=True, select_on_focus=False)
+        yield Rows(id="scopes")
+        yield Rows(id="preview")
+
+    def on_mount(self) -> None:
+        """A cursor that keeps still."""
+        self._input.cursor_blink = False
+
+    @property
+    def _input(self) -> Input:
+        return self.query_one("#rule", Input)
+
+    @property
+    def text(self) -> str:
+        """The rule as it stands."""
+        return self._input.value.strip()
+
+    def problem(self) -> str:
+        """Why the rule cannot be saved for this call; empty where it can."""
+        preview = self._preview_of(self.text)
+        return shown(preview.problem) if preview.problem else "" if preview.covers_this else _NOT_THIS
+
+    def open(self) -> None:
+        """Offer the present proposal, and take the focus."""
+        self._offer()
+        self._input.focus()
+
+    def turn(self, step: int) -> None:
+        """Offer the next proposal, or the one before."""
+        self._texts[self._place] = self._input.value
+        self._place = (self._place + step) % len(self._texts)
+        self._offer()
+
+    def widen(self, step: int) -> None:
+        """Choose the next scope, or the one before."""
+        scopes = list(SCOPES)
+        self.scope = scopes[(scopes.index(self.scope) + step) % len(scopes)]
+        self._tell()
+
+    def _offer(self) -> None:
+        self._input.value = self._texts[self._place]
+        self._input.cursor_position = len(self._input.value)
+        self._tell()
+
+    @on(Input.Changed)
+    def _typed(self, message: Input.Changed) -> None:
+        message.stop()
+        self._tell()
+
+    @property
+    def lines(self) -> int:
+        """How many lines of the screen it takes, its margin included."""
+        return 1 + _ABOVE_PREVIEW + self._lines
+
+    def lay_out(self, *, roomy: bool) -> None:
+        """Take the lines that belong to the room there is."""
+        self._lines = 6 if roomy else 4
+        if self.is_mounted and self.display:
+            self._tell()
+
+    def _tell(self) -> None:
+        width = self.app.size.width - 4
+        several = f" · {self._place + 1} of {len(self._texts)}, ↑ and ↓ choose" if len(self._texts) > 1 else ""
+        head = (Part("always let run", Kind.STRONG), Part(several, Kind.QUIET))
+        self.query_one("#rule_head", Rows).show([head], height=1)
+        scopes = "  ".join(f"({'•' if scope is self.scope else ' '}) {word}" for scope, word in SCOPES.items())
+        self.query_one("#scopes", Rows).show([(Part(scopes, Kind.PLAIN), Part("  tab", Kind.QUIET))], height=1)
+        rows = _preview_rows(self._preview_of(self.text), width, self._lines)
+        self.query_one("#preview", Rows).show(rows, height=self._lines)
+        self.post_message(self.Changed())
+
+
+def _preview_rows(preview: RulePreview, width: int, height: int) -> list[Row]:
+    """What a rule would do, in exactly so many rows; what does not fit is counted."""
+    if preview.problem:
+        rows = fold([Line("✗ ", shown(preview.problem), Kind.BAD, Kind.BAD)], width)
+    elif not preview.covers_this:
+        rows = fold([Line("✗ ", _NOT_THIS, Kind.BAD, Kind.BAD)], width)
+    else:
+        kept = len(preview.must_match) + len(preview.must_not_match)
+        checked = f" · {amount(kept, 'example')} checked whenever it is loaded" if kept else ""
+        rows = [(Part("✓ covers this call", Kind.GOOD), Part(fitted(checked, width - 18), Kind.QUIET))]
+        rows += covered_rows(preview.covers, width, height - 1)
+    rows = rows[:height]
+    return rows + [()] * (height - len(rows))
+
+
+def covered_rows(
+    covers: Sequence[str],
+    width: int,
+    room: int,
+    *,
+    head: str = "  would also let run  ",
+    nothing: str = "  nothing else that is known of would run by it",
+) -> list[Row]:
+    """What a rule covers, in at most so many rows, `head` before the first; what does not fit is counted."""
+    if not covers:
+        return [(Part(nothing, Kind.QUIET),)]
+    fitting = len(covers) if len(covers) <= room else room - 1
+    rows: list[Row] = []
+    for call in covers[:fitting]:
+        rows.append((Part(head, Kind.QUIET), Part(fitted(shown(call), width - len(head)), Kind.PLAIN)))
+        head = " " * len(head)
+    if fitting < len(covers):
+        rows.append((Part(f"{' ' * len(head)}… and {len(covers) - fitting} more", Kind.WARNING),))
+    return rows

@@ -1,0 +1,127 @@
+"""What else there is to know of a call: why it is asked, where it would run, what it touches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from domain.calls.packet import ReviewPacket
+from domain.events.masking import MaskedPacket
+from domain.review.questions import ReviewRequest
+from tui.screens.review.earlier import Earlier
+from tui.screens.review.text.changes import changes
+from tui.screens.review.text.objections import Quotes, in_lines
+from tui.screens.review.text.rows import (
+    Kind,
+    Line,
+    Part,
+    Row,
+    Span,
+    digest_in_short,
+    fold,
+    in_home,
+    placed,
+    shown,
+)
+from tui.screens.review.text.substance import command_of, substance
+
+_SAID_BY_DIFF = frozenset({"path", "content", "old_text", "new_text"})
+_LABEL_CELLS = 14
+_HIDDEN = "secrets are drawn as [secret:NAME]; what runs, and its digest, hold them as they are"
+
+
+class Facts(NamedTuple):
+    """Lines with their labels. `arguments` are part of what is approved; the `pressing` ones are to be seen
+    even where there is little room.
+    """
+
+    pressing: list[Line]
+    others: list[Line]
+    arguments: list[Line]
+
+
+class _Fact(NamedTuple):
+    label: str
+    text: str
+    kind: Kind = Kind.PLAIN
+    spans: tuple[Span, ...] = ()
+
+
+def facts(request: ReviewRequest, earlier: Earlier, *, full_digest: bool = False, quotes: Quotes = ()) -> Facts:
+    """Everything about a call that what would run does not show."""
+    packet, seal = request.packet, request.packet.seal
+    pressing = [*_asked_again(request, earlier)]
+    pressing += [_Fact("asks because", reason) for reason in request.reasons]
+    if isinstance(packet, MaskedPacket):
+        pressing.append(_Fact("hidden", _HIDDEN, Kind.WARNING))
+    if seal.unsealed:
+        pressing.append(_Fact("not sealed", seal.unsealed, Kind.WARNING))
+    arguments = [_Fact("with", text, spans=in_lines(quotes, [text])[0]) for text in _other_arguments(packet)]
+    others = [_Fact("touches", f"{in_home(f.path)}  {_hash(f.sha256)}") for f in seal.files]
+    others += [_Fact("runs", program) for program in seal.executables]
+    others.append(_Fact("in", in_home(seal.cwd)))
+    others += [
+        _Fact("environment", f"{name} removed" if value is None else f"{name}={value}")
+        for name, value in seal.environment.items()
+    ]
+    if seal.sandbox is not None:
+        others.append(_Fact("sandbox", seal.sandbox))
+    if full_digest:
+        others.append(_Fact("packet", packet.digest))
+    return Facts(list(_with_labels(pressing)), list(_with_labels(others)), list(_with_labels(arguments)))
+
+
+def _hash(sha256: str | None) -> str:
+    return "new file" if sha256 is None else f"sha {digest_in_short(sha256)}"
+
+
+def _asked_again(request: ReviewRequest, earlier: Earlier) -> Iterator[_Fact]:
+    if request.stale:
+        changed = changes(earlier.approved, request.packet) if earlier.approved is not None else ()
+        for change in changed:
+            yield _Fact("asked again", f"changed since you approved: {change}", Kind.WARNING)
+        if not changed:
+            text = "what was approved is no longer what would run; this is how it stands now"
+            yield _Fact("asked again", text, Kind.WARNING)
+    if earlier.is_edited:
+        yield _Fact("your edit", "these are other bytes than those voted on: your word alone decides")
+
+
+def _with_labels(labelled: Iterable[_Fact]) -> Iterator[Line]:
+    before = ""
+    for label, text, kind, spans in labelled:
+        head = f"{'' if label == before else label:<{_LABEL_CELLS}}"
+        yield Line(head, shown(text), kind, spans=placed(spans, text, shown))
+        before = label
+
+
+def _other_arguments(packet: ReviewPacket) -> Iterator[str]:
+    """Arguments that neither diff nor command shows."""
+    said: frozenset[str]
+    if packet.seal.diff:
+        said = _SAID_BY_DIFF
+    elif command_of(packet) is not None:
+        said = frozenset({"command"})
+    elif packet.seal.diff is None:
+        return
+    else:
+        said = frozenset()
+    for name, value in packet.call.arguments.items():
+        if name not in said:
+            yield f"{name} = {json.dumps(value, ensure_ascii=False)}"
+
+
+def listed(request: ReviewRequest, width: int) -> list[Row]:
+    """This call and the following ones, each with its digest and in full."""
+    count = 1 + len(request.following)
+    intro = (
+        f"These {count} run as they are sealed now, each at its turn; one that differs by then is asked again."
+    )
+    rows = fold([Line("", intro, Kind.PLAIN)], width)
+    for packet in (request.packet, *request.following):
+        place = f"call {packet.context.call_index + 1} of {request.batch_size}"
+        title = f"{place} · {shown(packet.call.tool_name)} · packet {digest_in_short(packet.digest)}"
+        rows += [(), *fold([Line("", title, Kind.STRONG)], width)]
+        rows += [(Part("  ", Kind.PLAIN), *row) for row in substance(packet, width - 2)]
+    return rows

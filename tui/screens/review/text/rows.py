@@ -1,0 +1,155 @@
+"""Rows of styled text of a given width. All of it is data: drawn as it is, folded, never cut."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from rich.cells import cell_len, chop_cells
+
+from domain.text.printable import printable
+
+
+class Kind(StrEnum):
+    """What a piece of text is; the dialog gives each a look."""
+
+    PLAIN = "plain"
+    STRONG = "strong"
+    QUIET = "quiet"
+    ADDED = "added"
+    REMOVED = "removed"
+    CONTEXT = "context"
+    HUNK = "hunk"
+    WARNING = "warning"
+    GOOD = "good"
+    BAD = "bad"
+
+
+class Tone(StrEnum):
+    """What a span within a piece is: a kind of code, or what a reviewer objects to."""
+
+    CODE = "code"
+    KEYWORD = "keyword"
+    NAME = "name"
+    STRING = "string"
+    NUMBER = "number"
+    COMMENT = "comment"
+    OBJECTED = "objected"
+
+
+class Span(NamedTuple):
+    """Characters from `start` to before `end`."""
+
+    start: int
+    end: int
+    tone: Tone
+
+
+class Part(NamedTuple):
+    """A piece of a row that is drawn alike."""
+
+    text: str
+    kind: Kind
+    tone: Tone | None = None
+
+
+Row: TypeAlias = tuple[Part, ...]
+
+
+class Line(NamedTuple):
+    """Text under a heading of fixed width; rows it is folded into stand under one another.
+
+    Where spans overlap, the last one counts.
+    """
+
+    head: str
+    text: str
+    kind: Kind = Kind.PLAIN
+    head_kind: Kind = Kind.QUIET
+    spans: Sequence[Span] = ()
+
+
+def fold(lines: Iterable[Line], width: int) -> list[Row]:
+    """The lines as rows no wider than `width` cells."""
+    return [row for line in lines for row in _folded(line, width)]
+
+
+def _folded(line: Line, width: int) -> Iterator[Row]:
+    head = line.head
+    tones = _tones(line)
+    start = 0
+    for piece in chopped(line.text, max(4, width - cell_len(head))):
+        lead = (Part(head, line.head_kind),) if head else ()
+        if tones is None:
+            yield (*lead, Part(piece, line.kind))
+        else:
+            yield (*lead, *_toned(piece, tones[start : start + len(piece)], line.kind))
+        start += len(piece)
+        head = " " * cell_len(head)
+
+
+def _tones(line: Line) -> list[Tone | None] | None:
+    if not line.spans:
+        return None
+    tones: list[Tone | None] = [None] * len(line.text)
+    for start, end, tone in line.spans:
+        tones[start:end] = [tone] * len(tones[start:end])
+    return tones
+
+
+def _toned(piece: str, tones: Sequence[Tone | None], kind: Kind) -> Iterator[Part]:
+    start = 0
+    for tone, run in groupby(tones):
+        end = start + sum(1 for _ in run)
+        yield Part(piece[start:end], kind, tone)
+        start = end
+    if not piece:
+        yield Part("", kind)
+
+
+def chopped(text: str, width: int) -> list[str]:
+    """The text in pieces of at most `width` cells; never empty."""
+    if text.isascii():
+        return [text[start : start + width] for start in range(0, len(text), width)] or [""]
+    return chop_cells(text, width) or [""]
+
+
+_MOST_BLANKS = 80
+_BLANKS = re.compile(rf"[^\S\n]{{{_MOST_BLANKS + 1},}}")
+
+
+def shown(text: str) -> str:
+    """One line of any text, safe to draw. A run of blanks that would push the rest out of sight is counted."""
+    return with_blanks_counted(printable(text, newlines=False))
+
+
+def with_blanks_counted(text: str) -> str:
+    """The text with every long run of blanks replaced by how many they are."""
+    return _BLANKS.sub(lambda run: f"⟨{len(run[0]):,} blanks⟩", text)
+
+
+def in_home(path: str) -> str:
+    """A path, with a tilde for the person's own folder."""
+    home = str(Path.home())
+    return "~" + path[len(home) :] if path == home or path.startswith(home + "/") else path
+
+
+def digest_in_short(digest: str) -> str:
+    """A digest as far as it is compared by eye."""
+    return f"{digest[:4]}…{digest[-3:]}"
+
+
+def placed(spans: Iterable[Span], text: str, draw: Callable[[str], str]) -> tuple[Span, ...]:
+    """Spans of a text as spans of what is drawn for it, which may be longer."""
+    drawn = draw(text)
+    if drawn == text:
+        return tuple(spans)
+
+    def at(place: int) -> int:
+        return min(len(draw(text[:place])), len(drawn)) if place < len(text) else len(drawn)
+
+    return tuple(Span(at(start), at(end), tone) for start, end, tone in spans)

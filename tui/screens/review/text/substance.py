@@ -1,0 +1,181 @@
+"""What would run: the full command, the full diff, or all arguments of a call, as rows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
+from hashlib import sha256
+
+from rich.cells import cell_len
+
+from domain.calls.packet import ReviewPacket
+from tui.screens.review.text.colours import MOST_CHARACTERS, coloured
+from tui.screens.review.text.diff import DiffLine, paired, parse_diff
+from tui.screens.review.text.objections import Quotes, in_diff, in_lines
+from tui.screens.review.text.rows import (
+    Kind,
+    Line,
+    Part,
+    Row,
+    Span,
+    Tone,
+    fold,
+    placed,
+    shown,
+    with_blanks_counted,
+)
+
+SIDE_BY_SIDE_FROM = 140
+"""The width, in cells, from which a diff is drawn in two columns."""
+
+_TEXTS = ("content", "old_text", "new_text")
+_BINARY = re.compile(r"binary: ([0-9]+) → ([0-9]+) bytes\n?")
+
+
+def substance(packet: ReviewPacket, width: int, quotes: Quotes = ()) -> list[Row]:
+    """What would run, in full; what the quotes say word for word is marked as objected to."""
+    if (diff := packet.seal.diff) is not None:
+        if not diff:
+            return fold([Line("", "the file's text stays as it is", Kind.QUIET)], width)
+        if sizes := _BINARY.fullmatch(diff):
+            return fold(_binary(packet, int(sizes[1]), int(sizes[2])), width)
+        lines = _marked(_coloured(diff, next((file.path for file in packet.seal.files), "")), quotes)
+        return _side_by_side(lines, width) if width >= SIDE_BY_SIDE_FROM else fold(_unified(lines), width)
+    if (command := command_of(packet)) is not None:
+        lines_of_command = command.split("\n")
+        marks = in_lines(quotes, lines_of_command)
+        heads = ["$ ", *["  "] * (len(lines_of_command) - 1)]
+        return fold(map(_command_line, heads, lines_of_command, marks), width)
+    text = json.dumps(packet.call.arguments, ensure_ascii=False, indent=2).split("\n")
+    return fold(map(partial(_plain_line, ""), text, in_lines(quotes, text)), width)
+
+
+def first_objected(rows: list[Row]) -> int | None:
+    """The first row in which something is objected to."""
+    return next((n for n, row in enumerate(rows) if any(p.tone is Tone.OBJECTED for p in row)), None)
+
+
+def command_of(packet: ReviewPacket) -> str | None:
+    """The command a packet would run, or None where it is no command."""
+    command = packet.call.arguments.get("command")
+    return command if packet.call.tool_name == "run_command" and isinstance(command, str) else None
+
+
+def _command_line(head: str, text: str, marks: tuple[Span, ...]) -> Line:
+    return Line(head, shown(text), Kind.STRONG, spans=placed(marks, text, shown))
+
+
+def _plain_line(head: str, text: str, marks: tuple[Span, ...]) -> Line:
+    return Line(head, shown(text), spans=placed(marks, text, shown))
+
+
+# -- files that are no text -----------------------------------------------------------------------------------
+
+
+def _binary(packet: ReviewPacket, before: int, after: int) -> Iterator[Line]:
+    yield Line("", "not text: only sizes and hashes can be shown", Kind.WARNING)
+    for file in packet.seal.files[:1]:
+        yield Line("", "")
+        known = "no file" if file.sha256 is None else f"{before:,} bytes  SHA-256 {file.sha256}"
+        yield Line("before  ", known)
+        content = packet.seal.projected.get(file.path)
+        hashed = "" if content is None else f"  SHA-256 {sha256(content).hexdigest()}"
+        yield Line("after   ", f"{after:,} bytes{hashed}")
+    for name in _TEXTS:
+        if isinstance(text := packet.call.arguments.get(name), str):
+            yield Line("", "")
+            yield Line("", f"{name}:", Kind.STRONG)
+            yield from (Line("  ", shown(line)) for line in text.split("\n"))
+
+
+# -- diffs ----------------------------------------------------------------------------------------------------
+
+_KINDS = {"+": Kind.ADDED, "-": Kind.REMOVED, "@": Kind.HUNK, " ": Kind.CONTEXT, "": Kind.QUIET}
+_TELLING = ("binary before:", "binary after:", "encoding:")
+_TRAILING = re.compile(r" +$")
+
+
+def _marked(lines: Sequence[DiffLine], quotes: Quotes) -> list[DiffLine]:
+    """The lines, and over their colours what is objected to."""
+    marks = in_diff(quotes, lines)
+    return [line._replace(spans=line.spans + marks[n]) for n, line in enumerate(lines)]
+
+
+@lru_cache(maxsize=8)
+def _coloured(diff: str, path: str) -> tuple[DiffLine, ...]:
+    """The lines of a diff, coloured unless there are too many. Kept, for they are drawn again and again."""
+    lines = parse_diff(diff)
+    colours = _colours(lines, path) if len(diff) <= MOST_CHARACTERS else [()] * len(lines)
+    return tuple(line._replace(spans=colours[n]) for n, line in enumerate(lines))
+
+
+def _colours(lines: Sequence[DiffLine], path: str) -> list[tuple[Span, ...]]:
+    """Both sides are read as the code they are, hunk by hunk; unchanged lines are coloured as the new side."""
+    spans: list[tuple[Span, ...]] = [()] * len(lines)
+    begins = [n for n, line in enumerate(lines) if line.sign == "@"]
+    for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True):
+        for signs in ("- ", "+ "):
+            side = [n for n in range(begin + 1, end) if lines[n].sign and lines[n].sign in signs]
+            found = coloured([lines[n].text for n in side], path)
+            if found is None:
+                return [()] * len(lines)
+            for n, own in zip(side, found, strict=True):
+                spans[n] = own
+    return spans
+
+
+def _drawn(line: DiffLine, head: str) -> Line:
+    kind = _KINDS[line.sign]
+    if line.text.startswith(_TELLING) and not line.sign:
+        return Line("", shown(line.text), Kind.WARNING)
+    if line.sign in ("@", ""):
+        return Line("", shown(line.text), kind, spans=placed(line.spans, line.text, shown))
+    draw = shown if line.sign == " " else _changed
+    head_kind = Kind.QUIET if line.sign == " " else kind
+    return Line(head, draw(line.text), kind, head_kind, placed(line.spans, line.text, draw))
+
+
+def _changed(text: str) -> str:
+    """The text of a changed line: tabs and spaces at its end are seen, for they may be the change."""
+    text = with_blanks_counted(text)
+    return shown(_TRAILING.sub(lambda match: "·" * len(match[0]), text.replace("\t", "→   ")))
+
+
+def _unified(lines: list[DiffLine]) -> Iterator[Line]:
+    digits = _digits(lines)
+    for line in lines:
+        number = line.old if line.sign == "-" else line.new
+        yield _drawn(line, f"{number:>{digits}} {line.sign} " if number is not None else "")
+
+
+def _side_by_side(lines: list[DiffLine], width: int) -> list[Row]:
+    digits, half = _digits(lines), (width - 3) // 2
+    rows: list[Row] = []
+    for left, right in paired(lines):
+        if left is right and left is not None and left.sign in ("@", ""):
+            rows += fold([_drawn(left, "")], width)
+            continue
+        lefts = _half(left, left and left.old, digits, half)
+        rights = _half(right, right and right.new, digits, half)
+        for place in range(max(len(lefts), len(rights))):
+            one = lefts[place] if place < len(lefts) else (Part(" " * half, Kind.PLAIN),)
+            other = rights[place] if place < len(rights) else (Part(" " * half, Kind.PLAIN),)
+            rows.append((*one, Part(" │ ", Kind.QUIET), *other))
+    return rows
+
+
+def _half(line: DiffLine | None, number: int | None, digits: int, width: int) -> list[Row]:
+    if line is None:
+        return []
+    rows = fold([_drawn(line, f"{number:>{digits}} {line.sign} ")], width)
+    return [(*row, Part(" " * (width - _cells(row)), row[-1].kind)) for row in rows]
+
+
+def _cells(row: Row) -> int:
+    return sum(cell_len(part.text) for part in row)
+
+
+def _digits(lines: list[DiffLine]) -> int:
+    return len(str(max((line.old or line.new or 0 for line in lines), default=0)))

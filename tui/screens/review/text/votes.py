@@ -1,0 +1,145 @@
+"""The votes on a call as rows: who objects stands first, and nothing in them can pass for a row of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from rich.cells import cell_len
+
+from application.ports import ReviewDesk
+from domain.review.ballot import Ballot, Vote, dissent_first
+from tui.screens.review.text.rows import Kind, Line, Part, Row, fold, shown
+from tui.transcript.cells.lines import fitted, padded, words
+from tui.transcript.draw.ballots import AWAITED, SIGNS, said
+
+_KINDS = {
+    Vote.APPROVE: Kind.GOOD,
+    Vote.REJECT: Kind.BAD,
+    Vote.ABSTAIN: Kind.QUIET,
+    Vote.ERROR: Kind.WARNING,
+}
+_WHAT_CELLS = max(len(said(word, 0.0)) for _, word in SIGNS.values())
+_NAME_CELLS = 26
+_LEAST_REASON = 8
+_TIGHT_BELOW = 90
+_SPARE = 2
+_ALL = "v shows all of it"
+
+
+def wanted_height(desk: ReviewDesk) -> int:
+    """How many rows show the votes well, with some to spare for long reasons. Known before any arrives."""
+    count = len(desk.reviewers)
+    return 1 + count + min(count, _SPARE) if count else 0
+
+
+def votes_in_short(desk: ReviewDesk, width: int, height: int) -> list[Row]:
+    """The votes in exactly `height` rows (at least two) of at most `width` cells, the count first.
+
+    Reasons that do not fit are cut and votes that do not fit are counted, and both is said.
+    """
+    ballots, awaited = dissent_first(desk.ballots), _awaited(desk)
+    names = _names(desk, width)
+    room = height - 1
+    count = len(ballots) + len(awaited)
+    left_out = count - (room - 1) if count > room else 0
+    ballots, awaited = ballots[: count - left_out], awaited[: max(count - left_out - len(ballots), 0)]
+    spare = room - len(ballots) - len(awaited) - bool(left_out)
+    rows: list[Row] = []
+    is_cut = bool(left_out)
+    for ballot in ballots:
+        own, was_cut = _ballot_rows(ballot, names.get(ballot.reviewer, ""), width, 1 + spare)
+        spare -= len(own) - 1
+        is_cut |= was_cut
+        rows += own
+    rows += [_awaited_row(names[reviewer], width) for reviewer in awaited]
+    if left_out:
+        rows.append((Part(f"  … {left_out} more", Kind.QUIET),))
+    rows += [()] * (room - len(rows))
+    return [_count_row(desk, width, _ALL if is_cut else ""), *rows]
+
+
+def votes_in_full(desk: ReviewDesk, width: int) -> list[Row]:
+    """Every vote with its whole reason, and what it objects to."""
+    rows = [_count_row(desk, width, "")]
+    for ballot in dissent_first(desk.ballots):
+        (sign, word), kind = SIGNS[ballot.vote], _KINDS[ballot.vote]
+        rows += [
+            (),
+            *fold(
+                [Line(f"{sign} ", f"{said(word, ballot.confidence)} · {shown(ballot.reviewer)}", kind, kind)],
+                width,
+            ),
+        ]
+        rows += [(Part(f"  {line}", Kind.PLAIN),) for line in words(shown(ballot.reason), width - 2)]
+        if ballot.objection:
+            rows += fold([Line("  objects to  ", shown(ballot.objection), Kind.STRONG)], width)
+    for reviewer in _awaited(desk):
+        rows += [(), _awaited_row(shown(reviewer), width)]
+    return rows
+
+
+def _awaited(desk: ReviewDesk) -> tuple[str, ...]:
+    answered = {ballot.reviewer for ballot in desk.ballots}
+    return tuple(reviewer for reviewer in desk.reviewers if reviewer not in answered)
+
+
+def _count_row(desk: ReviewDesk, width: int, hint: str) -> Row:
+    asked, arrived = len(desk.reviewers), len(desk.ballots)
+    counted = desk.tally.in_words() if not _awaited(desk) else f"{arrived} of {asked} voted{_so_far(desk)}"
+    parts = [Part("votes  ", Kind.QUIET), Part(counted, Kind.STRONG)]
+    if not desk.independent and asked > 1:
+        parts.append(Part(" · not independent: one family of models", Kind.WARNING))
+    if hint:
+        parts.append(Part(f" · {hint}", Kind.QUIET))
+    return _cut(tuple(parts), width)
+
+
+def _so_far(desk: ReviewDesk) -> str:
+    counts = Counter[str](ballot.vote for ballot in desk.ballots)
+    told = [f"{counts[vote]} {word}" for vote, (_, word) in SIGNS.items() if counts[vote]]
+    return f": {', '.join(told)}" if told else ""
+
+
+def _ballot_rows(ballot: Ballot, name: str, width: int, most: int) -> tuple[list[Row], bool]:
+    """A vote on at most so many rows; whether some of its reason is left out."""
+    (sign, word), kind = SIGNS[ballot.vote], _KINDS[ballot.vote]
+    head = f"{sign} {padded(said(word, ballot.confidence), _WHAT_CELLS)}  {name}  "
+    lines = words(shown(ballot.reason), max(width - cell_len(head), 4))
+    is_cut = len(lines) > most
+    if is_cut:
+        last = fitted(f"{lines[most - 1]} {lines[most]}", width - cell_len(head))
+        lines = [*lines[: most - 1], last if last.endswith("…") else f"{last[:-1]}…"]
+    rows: list[Row] = [(Part(head, kind), Part(lines[0], Kind.PLAIN))]
+    rows += [(Part(" " * cell_len(head), Kind.PLAIN), Part(line, Kind.PLAIN)) for line in lines[1:]]
+    return rows, is_cut
+
+
+def _awaited_row(name: str, width: int) -> Row:
+    sign, word = AWAITED
+    return (Part(fitted(f"{sign} {padded(word, _WHAT_CELLS)}  {name}", width), Kind.QUIET),)
+
+
+def _names(desk: ReviewDesk, width: int) -> dict[str, str]:
+    """What the reviewers are called, in one width; without their providers where there is little room."""
+    names = {reviewer: shown(reviewer) for reviewer in desk.reviewers}
+    own = {reviewer: shown(reviewer.partition("/")[2] or reviewer) for reviewer in desk.reviewers}
+    if width < _TIGHT_BELOW and len(set(own.values())) == len(own):
+        names = own
+    most = min(_NAME_CELLS, max(4, width - _WHAT_CELLS - 6 - _LEAST_REASON))
+    room = min(max(map(cell_len, names.values()), default=0), most)
+    return {reviewer: padded(fitted(name, room), room) for reviewer, name in names.items()}
+
+
+def _cut(row: Row, width: int) -> Row:
+    """As much of a row as fits."""
+    return tuple(_cut_parts(row, width))
+
+
+def _cut_parts(row: Row, width: int) -> Iterator[Part]:
+    for part in row:
+        if width <= 0:
+            return
+        text = fitted(part.text, width)
+        width -= cell_len(text)
+        yield part._replace(text=text)

@@ -1,0 +1,211 @@
+"""The parts of the review dialog: text that scrolls, a line to type into, and the choices below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Input, TextArea
+
+from domain.text.printable import printable
+from tui.screens.review.text.rows import Kind, Part, Row, Tone
+
+_KINDS_OF_WORDS = (Kind.STRONG, Kind.QUIET, Kind.WARNING, Kind.GOOD, Kind.BAD)
+_KINDS_OF_CHANGES = (Kind.ADDED, Kind.REMOVED, Kind.HUNK)
+_CHANGED = (Kind.ADDED, Kind.REMOVED)
+_TIGHT_BELOW = 92
+"""The width of the screen, in cells, below which choices are called by their short names."""
+
+
+def _component_classes(looks: Iterable[Kind | Tone]) -> set[str]:
+    """Each of them is styled again whenever its widget is, so that a widget has those it draws, and no more."""
+    return {f"rows--{look.value}" for look in looks}
+
+
+class Rows(ScrollView, can_focus=False):
+    """Rows of text, of which it draws those in sight. They have the kinds that text in words has."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = _component_classes(_KINDS_OF_WORDS)
+    DEFAULT_CSS = """
+    Rows {
+        height: auto;
+        scrollbar-size-vertical: 1;
+        scrollbar-background: $surface;
+        & > .rows--strong { text-style: bold; }
+        & > .rows--quiet { color: $text-muted; }
+        & > .rows--warning { color: $text-warning; }
+        & > .rows--good { color: $text-success; }
+        & > .rows--bad { color: $text-error; text-style: bold; }
+    }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._rows: list[Row] = []
+        self._styles: dict[str, Style] = {}
+
+    def show(self, rows: list[Row], *, height: int) -> None:
+        """Show these rows in that many lines of the screen."""
+        self._rows = rows
+        self.styles.height = height
+        self.display = bool(rows)
+        self.virtual_size = Size(0, len(rows))
+        self.refresh()
+
+    @property
+    def above(self) -> int:
+        """How many rows are out of sight above."""
+        return min(self.scroll_offset.y, len(self._rows))
+
+    @property
+    def below(self) -> int:
+        """How many rows are out of sight below."""
+        return max(0, len(self._rows) - self.above - self.lines_shown)
+
+    @property
+    def lines_shown(self) -> int:
+        """How many lines of the screen it was given."""
+        return int(self.styles.height.value) if self.styles.height else 0
+
+    def notify_style_update(self) -> None:
+        """Another theme: other styles."""
+        super().notify_style_update()
+        self._styles.clear()
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the screen; the tint of a changed line reaches to the right edge."""
+        place = y + self.scroll_offset.y
+        if place >= len(self._rows):
+            return Strip.blank(self.size.width, self.rich_style)
+        row = self._rows[place]
+        strip = Strip([Segment(part.text, self._style(part)) for part in row])
+        last = row[-1] if row else Part("", Kind.PLAIN)
+        tinted = last.kind in _CHANGED
+        edge = self._look(last.kind, partial=False) if tinted else self.rich_style
+        return strip.extend_cell_length(self.size.width, edge).crop(0, self.size.width)
+
+    def _style(self, part: Part) -> Style:
+        style = self._look(part.kind, partial=False)
+        if part.tone is None or (part.tone is not Tone.OBJECTED and self._is_told_by_text(part.kind, style)):
+            return style
+        return style + self._look(part.tone, partial=True)
+
+    def _is_told_by_text(self, kind: Kind, style: Style) -> bool:
+        """Whether only the text of a changed line has a colour, as in the ansi themes."""
+        return kind in _CHANGED and (style.bgcolor is None or style.bgcolor.is_default)
+
+    def _look(self, look: Kind | Tone, *, partial: bool) -> Style:
+        if look in (Kind.PLAIN, Kind.CONTEXT):
+            return self.rich_style
+        if (style := self._styles.get(look)) is None:
+            style = self.get_component_rich_style(f"rows--{look.value}", partial=partial)
+            self._styles[look] = style
+        return style
+
+
+class Reading(Rows):
+    """Rows that may be code and changes of it."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = _component_classes((*_KINDS_OF_CHANGES, *Tone))
+    DEFAULT_CSS = """
+    Reading {
+        & > .rows--added { color: $text-success; background: $success-muted; }
+        & > .rows--removed { color: $text-error; background: $error-muted; }
+        & > .rows--hunk { color: $text-accent; }
+        & > .rows--code { color: $foreground; }
+        & > .rows--keyword { color: $text-primary; }
+        & > .rows--name { color: $text-accent; }
+        & > .rows--string { color: $text-success; }
+        & > .rows--number { color: $text-warning; }
+        & > .rows--comment { color: $code-comment; text-style: italic; }
+        & > .rows--objected { color: $text-error; text-style: bold underline reverse; }
+    }
+    """
+
+
+class TypedLine(Input):
+    """One line that is typed or pasted; what could act on the terminal is pasted as its visible stand-in."""
+
+    def replace(self, text: str, start: int, end: int) -> None:
+        """Put text in the place of what is there."""
+        super().replace(printable(text, newlines=False), start, end)
+
+
+class ReasonLine(TypedLine):
+    """Where the reason of a rejection is typed."""
+
+    def __init__(self) -> None:
+        super().__init__(placeholder="why not? the model reads it", id="reason", compact=True)
+        self.cursor_blink = False
+
+
+class CallEditor(TextArea):
+    """Where what would run is edited."""
+
+    def __init__(self) -> None:
+        super().__init__(id="editor", compact=True, highlight_cursor_line=False)
+        self.cursor_blink = False
+
+
+class Choice(Widget, can_focus=True):
+    """One answer: its key, what it does, and the dialog's action behind it. The focused one is in brackets."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "choose", "Take the marked choice", show=False, id="review_choose")
+    ]
+    DEFAULT_CSS = """
+    Choice {
+        width: auto;
+        height: 1;
+        &:focus { text-style: bold; background: $primary-muted; color: $text-primary; }
+    }
+    """
+
+    class Chosen(Message):
+        """The choice was taken, by Enter or by the mouse."""
+
+        def __init__(self, action: str, time: float | None) -> None:
+            super().__init__()
+            self.action = action
+            self.clicked_at = time
+
+    def __init__(self, key: str, label: str, action: str, short: str = "", named_from: int = 0) -> None:
+        super().__init__()
+        self._key, self._label, self._action = key, label, action
+        self._short, self._named_from = short or label, named_from
+
+    def render(self) -> Content:
+        """`[n reject]` where the focus is, the same without brackets elsewhere."""
+        opening, closing = "[]" if self.has_focus else "  "
+        width = self.app.size.width
+        label = self._short if width < _TIGHT_BELOW else self._label
+        named = self.has_focus or width >= self._named_from
+        return Content.assemble(
+            opening, (self._key, "bold $text-accent"), f" {label}" if named else "", closing
+        )
+
+    def on_focus(self) -> None:
+        """It may be called by its name now."""
+        self.refresh(layout=True)
+
+    def on_blur(self) -> None:
+        """It may be its key alone again."""
+        self.refresh(layout=True)
+
+    def action_choose(self) -> None:
+        """Take this choice."""
+        self.post_message(self.Chosen(self._action, None))
+
+    async def _on_click(self, event: events.Click) -> None:
+        event.stop()
+        self.post_message(self.Chosen(self._action, event.time))

@@ -1,0 +1,64 @@
+"""What would change in one file, to be scrolled."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from domain.text.printable import printable
+from tui.transcript.cells.lines import strip_of, words
+from tui.transcript.cells.palette import Palette, component_class, palette_of, role_styles
+from tui.transcript.kinds.changes import diff_lines
+
+
+class DiffSheet(ScrollView, can_focus=False):
+    """Draws a unified diff, or words where there is none."""
+
+    DEFAULT_CSS = """
+    DiffSheet {
+        height: 1fr;
+        background: $background;
+        scrollbar-size-vertical: 1;
+        overflow-x: hidden;
+    }
+    """ + role_styles("DiffSheet")
+    COMPONENT_CLASSES: ClassVar[set[str]] = {component_class(role) for role in Palette.roles()}
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._text = ""
+        self._strips: list[Strip] = []
+
+    def show(self, text: str) -> None:
+        """Show this from its beginning."""
+        self._text = text
+        self._draw()
+        self.scroll_to(y=0, animate=False)
+
+    def _draw(self) -> None:
+        width, palette = max(self.size.width - 1, 20), palette_of(self)
+        self._strips = diff_lines(self._text, width, palette)
+        if not any(line.startswith("@@") for line in self._text.split("\n")):
+            lines = words(printable(self._text), width) if self._text else []
+            self._strips = [strip_of((line, palette.muted)) for line in lines]
+        self.virtual_size = Size(self.size.width, len(self._strips))
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """Lines are broken for the new width."""
+        self._draw()
+
+    def notify_style_update(self) -> None:
+        """Another theme: other styles."""
+        super().notify_style_update()
+        if self.is_mounted:
+            self._draw()
+
+    def render_line(self, y: int) -> Strip:
+        """One line of those in sight."""
+        place = y + self.scroll_offset.y
+        strip = self._strips[place] if place < len(self._strips) else Strip([])
+        return strip.apply_style(self.rich_style).adjust_cell_length(self.size.width, self.rich_style)

@@ -1,0 +1,124 @@
+"""The screen that lists the turns of a session, to go back to before one of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from domain.sessions.state import PastTurn
+from domain.text.ages import age
+from domain.text.printable import printable
+from tui.agent.port import Agent
+from tui.screens.rewind.restore_screen import RestoreScreen, TakeBack
+from tui.transcript.cells.lines import amount
+from tui.widgets.closing import ClosesItself
+from tui.widgets.line_list import LineList, Move
+
+_QUIET = "$foreground 60%"
+_FILES, _AGE = 12, 10
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class TurnList(ClosesItself, ModalScreen[None]):
+    """The turns that were not taken back, newest first; Enter shows what going back to before one would change.
+
+    `now_ms` is the clock that stamps turns.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move('up')", "The turn after", id="turns_up"),
+        Binding("down,j", "move('down')", "The turn before", id="turns_down"),
+        Binding("pageup", "move('page_up')", "A page up", show=False, id="turns_page_up"),
+        Binding("pagedown", "move('page_down')", "A page down", show=False, id="turns_page_down"),
+        Binding("home", "move('first')", "The last turn", show=False, id="turns_first"),
+        Binding("end", "move('last')", "The first turn", show=False, id="turns_last"),
+        Binding("enter", "choose", "See what going back would change", id="turns_choose"),
+        Binding("escape,q", "dismiss", "Leave all as it is", id="turns_leave"),
+    ]
+    DEFAULT_CSS = """
+    TurnList {
+        align: center middle;
+        #turns {
+            width: 100;
+            max-width: 100%;
+            height: auto;
+            max-height: 90%;
+            padding: 0 1;
+            border: round $primary;
+            border-title-style: bold;
+            background: $surface;
+        }
+        LineList { height: auto; }
+    }
+    """
+
+    def __init__(
+        self, agent: Agent, take_back: TakeBack, *, cwd: str, now_ms: Callable[[], int] = _now_ms
+    ) -> None:
+        super().__init__()
+        self._agent, self._take_back, self._cwd, self._now_ms = agent, take_back, cwd, now_ms
+        self._turns = [turn for turn in reversed(agent.turns) if not turn.undone]
+        self._is_over = False
+
+    def compose(self) -> ComposeResult:
+        """One line for each turn."""
+        with Vertical(id="turns") as box:
+            box.border_title = Content("Go back to before…")
+            box.border_subtitle = Content("enter shows what would change · esc leaves")
+            yield LineList()
+
+    def on_mount(self) -> None:
+        """The newest turn is marked."""
+        turns = self.query_one(LineList)
+        turns.styles.height = min(len(self._turns), 30)
+        turns.show(len(self._turns), self._drawn)
+
+    def _drawn(self, place: int, width: int) -> Content:
+        turn = self._turns[place]
+        room = max(0, width - _FILES - _AGE)
+        said = printable(turn.prompt, newlines=False) or "(went on with the turn before)"
+        prompt = Content(said).truncate(room, ellipsis=True)
+        count = len({change.path for change in turn.changes})
+        files = amount(count, "file") if count else ""
+        right = f"{files:>{_FILES}}{age(turn.at_ms, self._now_ms()):>{_AGE}}"
+        return prompt + " " * (room - prompt.cell_length) + Content(right).stylize(_QUIET)
+
+    def action_move(self, how: Move) -> None:
+        """Mark another turn."""
+        self.query_one(LineList).move(how)
+
+    def action_choose(self) -> None:
+        """Show what going back to before the marked turn would change."""
+        if (place := self.query_one(LineList).marked) is not None:
+            self._show(self._turns[place])
+
+    @on(LineList.Chosen)
+    def _clicked(self, message: LineList.Chosen) -> None:
+        self._show(self._turns[message.place])
+
+    def _show(self, turn: PastTurn) -> None:
+        screen = RestoreScreen(self._agent, turn, self._take_back, cwd=self._cwd)
+        self.app.push_screen(screen, self._taken_back)
+
+    def _taken_back(self, is_done: bool | None) -> None:
+        self._is_over = bool(is_done)
+        self._close_when_over()
+
+    def on_screen_resume(self) -> None:
+        """A screen is only left from the top."""
+        self._close_when_over()
+
+    def _close_when_over(self) -> None:
+        if self._is_over:
+            self.dismiss()

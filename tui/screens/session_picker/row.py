@@ -1,0 +1,60 @@
+"""A session on one line, and what else there is to say about it."""
+
+from __future__ import annotations
+
+from textual.content import Content
+
+from domain.sessions.past_session import SessionSummary
+from domain.text.ages import age, with_tilde
+from domain.text.printable import printable
+from tui.screens.accounts.book import dollars
+from tui.transcript.cells.lines import amount
+
+_QUIET = "$foreground 60%"
+# Each with two blanks before the longest: "1,234 turns", "$0.00041", "59 min ago".
+_TURNS, _COST, _AGE = 13, 10, 12
+_FOLDER_SHARE = 0.24
+
+
+def drawn(session: SessionSummary, width: int, now_ms: int, *, is_here: bool, everywhere: bool) -> Content:
+    """Title, folder where all are shown, turns, cost, and when it was used last; `•`: one of this folder."""
+    folder_room = int(width * _FOLDER_SHARE) if everywhere else 0
+    title_room = max(0, width - folder_room - _TURNS - _COST - _AGE - 2)
+    sign = "• " if everywhere and is_here else "  "
+    title = _fitted(printable(session.title, newlines=False) or "(no prompt yet)", title_room)
+    place = _fitted_right(printable(with_tilde(session.cwd), newlines=False), folder_room)
+    cost = dollars(session.cost_usd) if session.cost_usd is not None else ""
+    counts = f"{amount(session.turns, 'turn'):>{_TURNS}}{cost:>{_COST}}"
+    if session.open_in is not None:
+        when = Content(f"{'open now':>{_AGE}}").stylize("bold $text-warning")
+    else:
+        when = Content(f"{age(session.updated_ms, now_ms):>{_AGE}}").stylize(_QUIET)
+    return Content.assemble((sign, "$text-accent"), title, place.stylize(_QUIET), (counts, _QUIET), when)
+
+
+def about(session: SessionSummary, now_ms: int, *, is_here: bool, present: str) -> str:
+    """Model, beginning, id and folder, and what opening it comes to where that is not plain."""
+    facts = [session.model, f"begun {age(session.started_ms, now_ms)}", session.id, with_tilde(session.cwd)]
+    return "\n".join((" · ".join(facts), _consequence(session, is_here=is_here, present=present)))
+
+
+def _consequence(session: SessionSummary, *, is_here: bool, present: str) -> str:
+    if session.id == present:
+        return "this is the session you are in"
+    if session.open_in is not None:
+        return f"open in process {session.open_in}: here it can be read and forked"
+    return "" if is_here else "of another folder: it goes on in this one"
+
+
+def _fitted(text: str, room: int) -> Content:
+    content = Content(text).truncate(room, ellipsis=True)
+    return content + " " * (room - content.cell_length)
+
+
+def _fitted_right(text: str, room: int) -> Content:
+    """What names a folder best is its end."""
+    content = Content(text)
+    while text and content.cell_length > room - 2:
+        text = text[1:]
+        content = Content("…" + text)
+    return Content(" " * (room - content.cell_length)) + content if room else Content("")

@@ -1,0 +1,104 @@
+"""What is told below a timeline: of the row that is marked, and of the session as a whole."""
+
+from __future__ import annotations
+
+import time
+
+from rich.style import Style
+from textual.strip import Strip
+
+from domain.text.printable import printable
+from tui.screens.timeline.rows import Row
+from tui.transcript.cells.lines import amount, duration, fitted, strip_of
+from tui.transcript.cells.palette import Palette
+from tui.transcript.draw.ballots import decided
+from tui.transcript.draw.lanes import course, span_of
+from tui.transcript.draw.status import arguments_in_short, batch_in_short, state_of
+from tui.transcript.model.entries import Batch, Call, NoticeKind
+from tui.transcript.model.turn_timings import Request, Totals, Turn
+
+DETAIL_LINES = 4
+_WORTH_TELLING = 1.05
+
+
+def totals_line(totals: Totals, turns: int, width: int, palette: Palette) -> Strip:
+    """What the session took, by whom it was taken."""
+    told = [
+        amount(turns, "turn"),
+        f"waiting for you {duration(totals.waited)}",
+        f"model {duration(totals.model)}",
+    ]
+    if totals.attempts:
+        noun = "retry" if totals.attempts == 1 else "retries"
+        told.append(f"{totals.attempts} {noun} {duration(totals.paused)}")
+    told.append(f"tools {duration(totals.calls)}")
+    if totals.ran and totals.calls / totals.ran >= _WORTH_TELLING:
+        gain = totals.calls / totals.ran
+        told[-1] += f" in {duration(totals.ran)}, {gain:.1f}× by running side by side"
+    return strip_of((fitted(" · ".join(told), width), palette.accent))
+
+
+def details(row: Row, width: int, palette: Palette, now: float) -> list[Strip]:
+    """At most four lines about a row."""
+    match row:
+        case Row(event=None):
+            lines = _turn(row.turn, now)
+        case Row(event=Request() as request):
+            lines = _request(request, row.turn, now)
+        case Row(event=Batch() as batch, call=None):
+            lines = [(f"batch {row.number} of turn {row.turn.number}", Style(bold=True))]
+            lines += [(batch_in_short(batch, span_of(batch, now)), Style())]
+        case Row(call=Call() as call):
+            lines = _call(call, row, palette, now)
+    return [strip_of((fitted(printable(text, newlines=False), width), style)) for text, style in lines if text][
+        :DETAIL_LINES
+    ]
+
+
+_Lines = list[tuple[str, Style]]
+
+
+def _turn(turn: Turn, now: float) -> _Lines:
+    begin, end = turn.span(now)
+    clock = (
+        time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() - (now - begin))) if turn.timed else ""
+    )
+    took = duration(end - begin) if turn.timed else ""
+    counts = [amount(len(turn.requests), "answer"), amount(len(turn.calls), "call")]
+    told = filter(None, (clock, took, turn.ending or "under way", *counts, "taken back" if turn.undone else ""))
+    prompt = turn.prompt.text.strip() if turn.prompt is not None else "going on where the turn before stopped"
+    return [(f"turn {turn.number}", Style(bold=True)), (" · ".join(told), Style()), (prompt, Style())]
+
+
+def _request(request: Request, turn: Turn, now: float) -> _Lines:
+    took = (now if request.end is None else request.end) - request.begin
+    told = [f"{duration(took)} in all"] if turn.timed else []
+    if request.first is not None:
+        told.append(f"first words after {duration(request.first - request.begin)}")
+    if request.calls:
+        told.append(f"asked for {amount(request.calls, 'call')}")
+    retries = ""
+    if request.retries:
+        paused = duration(sum(end - begin for begin, end in request.retries))
+        retries = f"tried again {amount(len(request.retries), 'time')}, paused for {paused}: {request.why}"
+    head = f"answer of the model in turn {turn.number}"
+    return [(head, Style(bold=True)), (" · ".join(told), Style()), (retries, Style()), (request.words, Style())]
+
+
+def _call(call: Call, row: Row, palette: Palette, now: float) -> _Lines:
+    telling, others = arguments_in_short(call)
+    head = (
+        f"call {call.number} of batch {row.number} in turn {row.turn.number} · {call.tool} {telling} {others}"
+    )
+    state = "".join(text for text, _ in state_of(call, palette))
+    spent = course(call, now) or (f"ran {duration(call.duration)}" if call.duration is not None else "")
+    decision = decided(call) or (call.reason or "") or call.decision.value.replace("_", " ").replace("none", "")
+    votes = ", ".join(f"{ballot.reviewer} {ballot.vote.value}" for ballot in call.votes)
+    told = " · ".join(filter(None, (f"decision: {decision}" if decision else "", votes)))
+    remark = next((remark.text for remark in call.remarks if remark.kind is not NoticeKind.INFO), "")
+    return [
+        (" ".join(head.split()), Style(bold=True)),
+        (" · ".join(filter(None, (state, spent))), Style()),
+        (told, Style()),
+        (remark, palette.warning),
+    ]

@@ -1,0 +1,163 @@
+"""One row of a timeline as a line: what it is, its lane, how it went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.style import Style
+from textual.strip import Strip
+
+from domain.text.printable import printable
+from tui.screens.timeline.axis import Axis
+from tui.screens.timeline.rows import Row
+from tui.transcript.cells.lines import amount, duration, fitted, padded, strip_of
+from tui.transcript.cells.palette import Palette
+from tui.transcript.draw.lanes import lane, span_of
+from tui.transcript.draw.status import arguments_in_short, batch_in_short, state_of, time_of
+from tui.transcript.model.entries import Batch, Call
+from tui.transcript.model.turn_timings import Request, Stretch, Turn
+
+_MODEL = "━"
+_PAUSE = "┄"
+_BATCH = "─"
+_STATE_CELLS = 25
+_TIME_CELLS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """How wide the columns are: what it is, its lane, its state, its time. Narrow screens leave some out."""
+
+    name: int
+    lane: int
+    state: int
+    time: int
+
+    @classmethod
+    def of(cls, width: int) -> Columns:
+        """The columns of a line of so many cells, two of which are for the mark and one for the edge."""
+        time = _TIME_CELLS if width >= 40 else 0
+        state = _STATE_CELLS if width >= 96 else 12 if width >= 64 else 0
+        room = max(width - 3 - state - time, 5)
+        name = min(max(room * 2 // 5, 16), 44, room - 1)
+        return cls(name, room - name, state, time)
+
+
+def draw_row(row: Row, columns: Columns, axis: Axis, palette: Palette, now: float) -> Strip:
+    """The line of a row."""
+    name, bar, state, time = _cells(row, columns, axis, palette, now)
+    parts = [*_filled(name, columns.name - 1), (" ", Style()), *_filled(bar, columns.lane)]
+    if columns.state:
+        parts += [
+            ("  ", Style()),
+            *_filled(state[:1] if columns.state < _STATE_CELLS else state, columns.state - 2),
+        ]
+    if columns.time:
+        parts.append((f"{fitted(time, columns.time - 1):>{columns.time}}", palette.muted))
+    return strip_of(*parts)
+
+
+_Runs = list[tuple[str, Style]]
+
+
+def _cells(
+    row: Row, columns: Columns, axis: Axis, palette: Palette, now: float
+) -> tuple[_Runs, _Runs, _Runs, str]:
+    span = row.turn.span(now)
+    window = axis.window(span, columns.lane)
+    timed = row.turn.timed
+    match row:
+        case Row(turn=turn, event=None):
+            return _turn(turn, span, columns, axis, palette)
+        case Row(event=Request() as request):
+            bar = _request(request, window, columns.lane, palette, now) if timed else []
+            return *_answer(request, bar, palette), _took(request.begin, request.end, now, timed=timed)
+        case Row(event=Batch() as batch, call=Call() as call):
+            bar = lane(call, window, now, columns.lane, palette, others=batch.calls) if timed else []
+            return _call(call, palette), bar, state_of(call, palette), time_of(call, now)
+        case Row(event=Batch() as batch):
+            begin, end = span_of(batch, now)
+            cells = _bar(((begin, end, _BATCH),), window, columns.lane)
+            told = batch_in_short(batch, (begin, end)).split(" · ")
+            name: _Runs = [("  ", Style()), (f"batch {row.number}", palette.muted)]
+            state: _Runs = [(" · ".join(told[:2]), palette.muted)]
+            return name, [(cells, palette.muted)] if timed else [], state, _took(begin, end, now, timed=timed)
+    raise AssertionError(f"a row of no known kind: {row}")
+
+
+def _turn(
+    turn: Turn, span: Stretch, columns: Columns, axis: Axis, palette: Palette
+) -> tuple[_Runs, _Runs, _Runs, str]:
+    prompt = (
+        printable(turn.prompt.text.strip().partition("\n")[0], newlines=False) if turn.prompt else "going on"
+    )
+    style = palette.heading if not turn.undone else palette.muted
+    name: _Runs = [(f"{turn.number} ", palette.accent), (prompt, style)]
+    ticks = axis.ticks(span, columns.lane) if turn.timed else ""
+    ending = "under way" if turn.end is None else turn.ending
+    loud = palette.muted if ending in ("completed", "under way") else palette.warning
+    state: _Runs = [("taken back" if turn.undone else ending, loud)]
+    return name, [(ticks, palette.muted)], state, duration(span[1] - span[0]) if turn.timed else ""
+
+
+def _answer(request: Request, bar: _Runs, palette: Palette) -> tuple[_Runs, _Runs, _Runs]:
+    words = printable(request.words, newlines=False)
+    name: _Runs = [("  model ", Style()), (words, palette.muted)]
+    if request.end is None:
+        state: _Runs = [("thinks" if request.first is None else "answers", palette.accent)]
+    else:
+        state = [(amount(request.calls, "call") if request.calls else "answered", palette.muted)]
+    if request.retries:
+        state.append(
+            (f" · {amount(len(request.retries), 'retry').replace('retrys', 'retries')}", palette.warning)
+        )
+    return name, bar, state
+
+
+def _call(call: Call, palette: Palette) -> _Runs:
+    telling, others = arguments_in_short(call)
+    tool = printable(call.tool or "…", newlines=False)
+    return [
+        ("  ", Style()),
+        (f"{call.number} ", palette.muted),
+        (tool, Style(bold=True)),
+        (f" {telling or others}".rstrip(), palette.muted if not telling else Style()),
+    ]
+
+
+def _request(request: Request, window: Stretch, cells: int, palette: Palette, now: float) -> _Runs:
+    pauses = ((begin, min(end, request.end or now), _PAUSE) for begin, end in request.retries)
+    text = _bar(((request.begin, request.end or now, _MODEL), *pauses), window, cells)
+    return [(char, palette.warning if char == _PAUSE else palette.heading) for char in text]
+
+
+def _bar(stretches: tuple[tuple[float, float, str], ...], window: Stretch, cells: int) -> str:
+    """Stretches of time as cells of a window; a later one covers those before."""
+    begin, end = window
+    scale = cells / (end - begin)
+    line = [" "] * cells
+    for start, stop, glyph in stretches:
+        if stop < begin or start > end:
+            continue
+        first = max(min(int((start - begin) * scale), cells - 1), 0)
+        last = max(first, min(int((stop - begin) * scale - 1e-9), cells - 1))
+        line[first : last + 1] = glyph * (last + 1 - first)
+    return "".join(line)
+
+
+def _took(begin: float, end: float | None, now: float, *, timed: bool) -> str:
+    return duration(max((now if end is None else end) - begin, 0.0)) if timed else ""
+
+
+def _filled(runs: _Runs, width: int) -> _Runs:
+    """The runs in exactly so many cells."""
+    left = width
+    result: _Runs = []
+    for text, style in runs:
+        piece = fitted(text, left)
+        result.append((piece, style))
+        left -= cell_len(piece)
+        if piece != text:
+            break
+    return [*result, (padded("", max(left, 0)), Style())]

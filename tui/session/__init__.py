@@ -1,0 +1,1 @@
+"""The session behind a chat: its agent, its facts, its approver."""

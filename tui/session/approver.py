@@ -1,0 +1,108 @@
+"""The person in front of the screen, as the application asks them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from textual.app import App
+
+from application.ports import ReviewDesk
+from domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
+from domain.sessions.trust import TrustQuestion
+from tui.screens.review.dialog import ReviewDialog
+from tui.screens.review.earlier import EarlierAnswers
+from tui.screens.trust.dialog import TrustDialog
+
+_Answer = TypeVar("_Answer")
+
+
+class Room(Protocol):
+    """The screen behind the dialog."""
+
+    def asking_begins(self, tool: str = "") -> None:
+        """There is a question, about a call of this tool if it names one; call for attention."""
+        ...
+
+    async def until_in_front(self) -> None:
+        """Wait until it can be seen: a question does not appear over another session."""
+        ...
+
+    def make_room(self, lines: int) -> None:
+        """The dialog covers that many lines from below; 0: none any more."""
+        ...
+
+    def asking_ends(self, *, interrupts: bool) -> None:
+        """The question is gone; `interrupts`: its answer was to stop the turn."""
+        ...
+
+
+class ScreenPerson:
+    """Shows one question at a time, in the order they are asked."""
+
+    is_there = True
+
+    def __init__(self, app: App[None], room: Room, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._app, self._room, self._clock = app, room, clock
+        self._one_at_a_time = asyncio.Lock()
+        self._earlier = EarlierAnswers()
+
+    async def review(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
+        """Ask about one sealed call. Cancelled, it takes its dialog off the screen."""
+        async with self._one_at_a_time:
+            answered: asyncio.Future[ReviewAnswer] = asyncio.get_running_loop().create_future()
+            dialog = ReviewDialog(
+                request,
+                desk,
+                earlier=self._earlier.about(request),
+                clock=self._clock,
+                on_height=self._room.make_room,
+            )
+            answer: ReviewAnswer | None = None
+            self._room.asking_begins(request.packet.call.tool_name)
+            try:
+                await self._room.until_in_front()
+                self._app.push_screen(dialog, lambda given: _resolve(answered, given))
+                answer = await answered
+                self._earlier.note(request, answer)
+                return answer
+            except asyncio.CancelledError:
+                self._take_down(dialog)
+                raise
+            finally:
+                self._room.make_room(0)
+                self._room.asking_ends(interrupts=isinstance(answer, RejectAndInterrupt))
+
+    async def trust(self, question: TrustQuestion) -> bool:
+        """Ask about a project's file. Cancelled, it takes its dialog off the screen."""
+        async with self._one_at_a_time:
+            answered: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+            dialog = TrustDialog(question, clock=self._clock)
+            self._room.asking_begins()
+            try:
+                await self._room.until_in_front()
+                self._app.push_screen(dialog, lambda given: _resolve(answered, given))
+                return await answered
+            except asyncio.CancelledError:
+                self._take_down(dialog)
+                raise
+            finally:
+                self._room.asking_ends(interrupts=False)
+
+    def _take_down(self, dialog: ReviewDialog | TrustDialog) -> None:
+        """A screen is only dismissed from the top: what the person opened above it goes first."""
+        stacks = self._app._screen_stacks.values()  # those of other tabs too, of which Textual does not tell
+        stack = next((stack for stack in stacks if dialog in stack), None)
+        if stack is None:
+            return
+        if stack[-1] is self._app.screen:
+            while self._app.screen is not dialog:
+                self._app.pop_screen()
+        dialog.dismiss()
+
+
+def _resolve(answered: asyncio.Future[_Answer], given: _Answer | None) -> None:
+    if given is not None and not answered.done():
+        answered.set_result(given)

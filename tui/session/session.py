@@ -1,0 +1,143 @@
+"""The session behind the screen: its agent, what is known of it, and what the person may see and change of it.
+
+Loaded when the agent is there; the screens that open over the chat are loaded when they are first wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from domain.conversation.session_kind import Form
+from domain.errors import QuorumError
+from domain.review.mode import Mode
+from tui.agent.port import Agent
+from tui.keys.commands import CYCLED_MODES
+from tui.session.facts import SessionFacts
+
+if TYPE_CHECKING:
+    from application.ports import SessionArchive
+    from domain.events.event import Event
+    from domain.sessions.state import PastTurn
+    from tui.screens.accounts.context_screen import ContextScreen
+    from tui.screens.accounts.cost_screen import CostScreen
+    from tui.screens.model_picker.screen import ModelPicker
+    from tui.screens.pager.screen import PagerScreen
+    from tui.screens.permissions.screen import PermissionsScreen
+    from tui.screens.rewind.restore_screen import RestoreScreen, TakeBack
+    from tui.screens.rewind.turn_list import TurnList
+    from tui.screens.session_picker.screen import SessionPicker
+    from tui.transcript.model.entries import Call
+
+
+class Session:
+    """One agent, at work in the folder `cwd`, and the facts about its session. `clock` is in seconds."""
+
+    def __init__(self, agent: Agent, *, cwd: str, clock: Callable[[], float]) -> None:
+        self.agent = agent
+        self._cwd = cwd
+        self.facts = SessionFacts(model=agent.model, mode=agent.mode.value, clock=clock)
+        self.context = agent.context
+
+    def hear(self, event: Event) -> bool:
+        """Take an event in; whether anything that is told of the session has changed."""
+        changed = self.facts.apply(event)
+        if changed:
+            self.context = self.agent.context  # reckoned from the whole conversation: not at each frame
+        return changed
+
+    @property
+    def refusal(self) -> str:
+        """Why nothing can be added to the session, with the remedy; empty where it can."""
+        return f"read-only: /fork goes on in a copy · {self.agent.in_use}" if self.agent.in_use else ""
+
+    @property
+    def manner(self) -> str:
+        """How it goes about risky calls: its review mode; where it only asks there are none."""
+        return "looks only" if self.agent.form is Form.ASK else self.facts.mode
+
+    @property
+    def last_turn(self) -> PastTurn | None:
+        """The last turn that was not taken back."""
+        return next((turn for turn in reversed(self.agent.turns) if not turn.undone), None)
+
+    async def set_mode(self, name: str) -> str:
+        """Change the review mode; why that cannot be, empty where it can."""
+        try:
+            await self.agent.set_mode(Mode(name))
+        except QuorumError as error:
+            return str(error)
+        self.facts.mode = self.agent.mode.value
+        return ""
+
+    async def cycle_mode(self) -> str:
+        """The next of the modes that keep asking; never auto. Answers as `set_mode` does."""
+        mode = self.facts.mode
+        place = CYCLED_MODES.index(mode) if mode in CYCLED_MODES else -1
+        return await self.set_mode(CYCLED_MODES[(place + 1) % len(CYCLED_MODES)])
+
+    async def set_model(self, name: str) -> str:
+        """Choose another model; why it cannot be had, empty where it can."""
+        try:
+            await self.agent.set_model(name)
+        except QuorumError as error:
+            return str(error)
+        return ""
+
+    async def export(self, file: str) -> str:
+        """Write the session into this file, or one named after it; its path. Raises QuorumError and OSError."""
+        from application.export.file import export_to
+
+        return str(await export_to(file, self.agent, Path(self._cwd)))
+
+    def model_picker(self) -> ModelPicker:
+        """All models to choose from."""
+        from tui.screens.model_picker.screen import ModelPicker
+
+        return ModelPicker(self.agent)
+
+    def session_picker(self) -> SessionPicker:
+        """All sessions to choose from."""
+        from tui.screens.session_picker.screen import SessionPicker
+
+        async def archive() -> SessionArchive:
+            return self.agent.archive
+
+        return SessionPicker(archive, cwd=self._cwd, present=self.agent.session_id)
+
+    def turn_list(self, take_back: TakeBack) -> TurnList:
+        """The turns that can be taken back."""
+        from tui.screens.rewind.turn_list import TurnList
+
+        return TurnList(self.agent, take_back, cwd=self._cwd)
+
+    def restore_screen(self, turn: PastTurn, take_back: TakeBack) -> RestoreScreen:
+        """What taking back this turn, and all after it, would change."""
+        from tui.screens.rewind.restore_screen import RestoreScreen
+
+        return RestoreScreen(self.agent, turn, take_back, cwd=self._cwd)
+
+    def costs(self) -> CostScreen:
+        """What was used so far, and what it cost."""
+        from tui.screens.accounts.cost_screen import CostScreen
+
+        return CostScreen(self.facts.book)
+
+    def context_screen(self) -> ContextScreen:
+        """What fills the model's window."""
+        from tui.screens.accounts.context_screen import ContextScreen
+
+        return ContextScreen(self.agent.context_account, self.agent.model, self.agent.hide)
+
+    def permissions(self) -> PermissionsScreen:
+        """The rules about calls."""
+        from tui.screens.permissions.screen import PermissionsScreen
+
+        return PermissionsScreen(self.agent.rules)
+
+    def pager(self, call: Call) -> PagerScreen:
+        """The whole output of a call. Raises BlobError where it is gone."""
+        from tui.screens.pager.opening import pager_for
+
+        return pager_for(call, self.agent)

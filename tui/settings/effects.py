@@ -1,0 +1,53 @@
+"""What a setting changes as soon as it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from textual.app import App
+
+from tui.keys.keyed_app import KeyedApp
+from tui.themes.looks import Looks
+
+if TYPE_CHECKING:
+    from tui.session.session import Session
+    from tui.terminal.notifications import NotifyBy
+
+_AT_ONCE = frozenset(
+    {"review.mode", *(f"tui.{n}" for n in ("theme", "layout", "notifications", "notify_by", "screen_reader"))}
+)
+
+
+def holds_at_once(key: str) -> bool:
+    """Whether the app goes by it from now on; all else begins with the next session."""
+    return key in _AT_ONCE or key.startswith("tui.keys.")
+
+
+async def take_effect(
+    key: str,
+    value: object,
+    *,
+    app: App[Any],
+    session: Session | None,
+    keys: Mapping[str, str | Sequence[str]],
+) -> str:
+    """Go by a setting that holds at once; why it cannot be, empty where it can. `keys` are those wished for."""
+    assert isinstance(app, Looks)
+    assert isinstance(app, KeyedApp)
+    match key:
+        case "tui.theme":
+            app.action_change_theme(str(value))
+        case "tui.layout":
+            app.layout_wish = str(value)
+        case "tui.notifications":
+            app.notifier.wanted = bool(value)
+        case "tui.notify_by":
+            app.notifier.by = cast("NotifyBy", value)
+        case "tui.screen_reader":
+            app.screen_reader = bool(value)
+        case "review.mode" if session is not None:
+            return await session.set_mode(str(value))
+        case _ if key.startswith("tui.keys."):
+            app.rebind(keys)
+    return ""

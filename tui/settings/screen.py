@@ -1,0 +1,279 @@
+"""The screen of `/config`: every setting with its value and where it comes from, to be searched and changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from domain.errors import QuorumError
+from domain.text.printable import printable
+from tui.agent.settings_service import Setting, SettingsDesk
+from tui.keys.hints import with_keys
+from tui.settings.effects import holds_at_once, take_effect
+from tui.settings.rows import Row, best_place, drawn, rows_of, told
+from tui.settings.value_entry import ValueEntry
+from tui.widgets.closing import ClosesItself
+
+if TYPE_CHECKING:
+    from tui.session.session import Session
+
+_HINT = "type to search names, values and meanings"
+
+
+class SettingsScreen(ClosesItself, ModalScreen[None]):
+    """Lists all settings; one is changed below the list, and nothing is written before it is known to fit.
+
+    `session` is the one whose mode a change of it sets, `query` what is searched for at first.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move('up')", "Up; while a value is edited: the choice before", id="settings_up"),
+        Binding("down", "move('down')", "Down; while a value is edited: the next choice", id="settings_down"),
+        Binding("pageup", "move('page_up')", "A page up", id="settings_page_up"),
+        Binding("pagedown", "move('page_down')", "A page down", id="settings_page_down"),
+        Binding("tab", "turn_target", "Your own file, or the project's", priority=True, id="settings_file"),
+        Binding("ctrl+d", "take_out", "Take it out of the file", priority=True, id="settings_take_out"),
+        Binding("escape", "back", "Leave the value as it is, or close", id="settings_back"),
+    ]
+    DEFAULT_CSS = """
+    SettingsScreen {
+        align: center middle;
+        #settings {
+            width: 120;
+            max-width: 100%;
+            height: 94%;
+            padding: 0 1;
+            border: round $primary;
+            border-title-style: bold;
+            background: $surface;
+        }
+        Input {
+            border: none;
+            height: 1;
+            padding: 0;
+            background: $surface;
+        }
+        #query { margin-bottom: 1; }
+        OptionList {
+            height: 1fr;
+            border: none;
+            padding: 0;
+            background: $surface;
+            text-wrap: nowrap;
+            text-overflow: ellipsis;
+            scrollbar-size-vertical: 1;
+            scrollbar-background: $surface;
+        }
+        #about { height: auto; max-height: 8; margin-top: 1; }
+        ValueEntry { display: none; }
+        #told { height: auto; max-height: 4; text-style: bold; color: $text-warning; }
+        &.-editing ValueEntry { display: block; }
+    }
+    """
+
+    def __init__(self, desk: SettingsDesk, session: Session | None, query: str = "") -> None:
+        super().__init__()
+        self._desk, self._session, self._first_query = desk, session, query
+        self._targets = desk.targets
+        self._target = 0
+        self._settings: Sequence[Setting] = ()
+        self._rows: list[Row] = []
+        self._edited: Setting | None = None
+        self._writing = asyncio.Lock()
+
+    def compose(self) -> ComposeResult:
+        """What is searched, what fits it, what to say of the marked one, and its value while it is edited."""
+        with Vertical(id="settings"):
+            typed = Input(self._first_query, placeholder=_HINT, compact=True, select_on_focus=False, id="query")
+            choices = OptionList(markup=False, compact=True)
+            choices.can_focus = False  # the keys are for what is typed
+            typed.cursor_blink = False  # a blinking cursor would wake an idle program twice a second
+            yield typed
+            yield choices
+            yield Static(id="about", markup=False)
+            yield ValueEntry()
+            yield Static(id="told", markup=False)
+
+    def on_mount(self) -> None:
+        """Read them while the person may already type."""
+        self._name_keys()
+        self.query_one("#query", Input).focus()
+        self.run_worker(self._read(), group="reading")
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Draw the lines anew for another width."""
+        if self._rows:
+            self.call_after_refresh(self._show, self._marked)
+
+    async def _read(self, marked: Setting | None = None) -> None:
+        try:
+            self._settings = await self._desk.settings()
+        except QuorumError as error:
+            self._tell(str(error))
+            return
+        self._show(marked)
+
+    # -- the list -----------------------------------------------------------------------------------------
+
+    @property
+    def _choices(self) -> OptionList:
+        return self.query_one(OptionList)
+
+    @property
+    def _marked(self) -> Setting | None:
+        place = self._choices.highlighted
+        row = self._rows[place] if place is not None and place < len(self._rows) else None
+        return row if isinstance(row, Setting) else None
+
+    def _show(self, marked: Setting | None = None) -> None:
+        """Draw what fits; what was marked stays so, if it is still there."""
+        query = self.query_one("#query", Input).value
+        self._rows = rows_of(self._settings, query)
+        width = max(20, self._choices.size.width - 1)
+        self._choices.set_options(
+            Option(drawn(row, width), disabled=not isinstance(row, Setting)) for row in self._rows
+        )
+        keys = [row.key if isinstance(row, Setting) else "" for row in self._rows]
+        place = keys.index(marked.key) if marked is not None and marked.key in keys else None
+        self._choices.highlighted = best_place(self._rows, query) if place is None else place
+        self._tell_about_marked()
+
+    @on(OptionList.OptionHighlighted)
+    def _tell_about_marked(self) -> None:
+        about = self.query_one("#about", Static)
+        if (setting := self._marked) is not None:
+            name = Content(f"{printable(setting.key, newlines=False)}\n").stylize("bold")
+            about.update(name + told(setting))
+            self.call_after_refresh(self._choices.scroll_to_highlight)  # what is told may need more lines
+        else:
+            about.update(Content("no setting fits" if self._settings else "reading the settings…"))
+
+    def _name_keys(self) -> None:
+        box = self.query_one("#settings", Vertical)
+        box.border_title = Content("Settings")
+        keys = "enter saves · esc leaves it as it is"
+        if self._edited is None:
+            keys = "enter changes · esc closes · {settings_take_out=ctrl+d} takes out"
+        if len(self._targets) > 1:
+            keys = f"{keys} · {{settings_file=tab}}: {self._targets[self._target].name}"
+        box.border_subtitle = Content(with_keys(keys, self.app))
+
+    # -- keys ---------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While a value is edited, Ctrl+D is for what is typed."""
+        return super().check_action(action, parameters) and not (action == "take_out" and self._edited)
+
+    @on(Input.Changed, "#query")
+    def _searched(self, message: Input.Changed) -> None:
+        message.stop()
+        self._show()
+
+    def action_move(self, how: str) -> None:
+        """Mark another setting; while one of a few values is edited, take another."""
+        if self._edited is not None:
+            if how in ("up", "down"):
+                self.query_one(ValueEntry).turn(1 if how == "down" else -1)
+            return
+        move = {"up": "cursor_up", "down": "cursor_down"}.get(how, how)
+        getattr(self._choices, f"action_{move}")()
+
+    def action_turn_target(self) -> None:
+        """Write to another file from now on."""
+        self._target = (self._target + 1) % len(self._targets) if self._targets else 0
+        self._name_keys()
+        if self._edited is not None:
+            self.query_one(ValueEntry).name_file(self._edited, self._targets[self._target].path)
+
+    def action_back(self) -> None:
+        """Leave the value as it is; with none edited, close."""
+        if self._edited is not None:
+            self._end_edit()
+            self._tell("")
+        else:
+            self.dismiss()
+
+    @on(Input.Submitted, "#query")
+    def _entered(self, message: Input.Submitted) -> None:
+        message.stop()
+        self._edit()
+
+    @on(OptionList.OptionSelected)
+    def _clicked(self, message: OptionList.OptionSelected) -> None:
+        message.stop()
+        self._choices.highlighted = message.option_index
+        self._edit()
+
+    # -- one value ----------------------------------------------------------------------------------------
+
+    def _choices_of(self, setting: Setting) -> tuple[str, ...]:
+        return tuple(sorted(self.app.available_themes)) if setting.key == "tui.theme" else setting.choices
+
+    def _edit(self) -> None:
+        setting = self._marked
+        if setting is None:
+            return
+        if setting.fixed or not self._targets:
+            self._tell(f"{setting.key} {setting.fixed or 'has no file to go to: there is no home folder'}")
+            return
+        self._edited = setting
+        self._tell("")
+        self.add_class("-editing")
+        self._name_keys()
+        path = self._targets[self._target].path
+        self.query_one(ValueEntry).open(setting, self._choices_of(setting), path)
+
+    def _end_edit(self) -> None:
+        self._edited = None
+        self.remove_class("-editing")
+        self._name_keys()
+        self.query_one("#query", Input).focus()
+
+    @on(Input.Submitted, "#value")
+    def _saved(self, message: Input.Submitted) -> None:
+        message.stop()
+        if (setting := self._edited) is not None:
+            text = message.value
+            if setting.key == "tui.theme" and text not in (*self._choices_of(setting), "auto"):
+                self._tell(f"there is no theme {text!r}; ↑ and ↓ go through those there are")
+            else:
+                self.run_worker(self._change(setting, text), group="writing")
+
+    def action_take_out(self) -> None:
+        """Take the marked setting out of the file, so that what counts less than it counts again."""
+        if (setting := self._marked) is not None:
+            self.run_worker(self._change(setting, None), group="writing")
+
+    async def _change(self, setting: Setting, text: str | None) -> None:
+        """Write it, go by it if it holds at once, and show all of them anew."""
+        async with self._writing:
+            try:
+                written = await self._desk.change(setting.key, text, self._targets[self._target])
+                keys: Mapping[str, str | Sequence[str]] = {}
+                if setting.key.startswith("tui.keys."):
+                    keys = await self._desk.keys()
+            except QuorumError as error:
+                self._tell(str(error))
+                return
+            self._end_edit()
+            when = "" if holds_at_once(setting.key) else "; it counts with the next session"
+            problem = ""
+            if holds_at_once(setting.key):
+                problem = await take_effect(
+                    setting.key, written.value, app=self.app, session=self._session, keys=keys
+                )
+            self._tell(f"{written.told}{when}{f'; {problem}' if problem else ''}")
+            await self._read(setting)
+
+    def _tell(self, text: str) -> None:
+        self.query_one("#told", Static).update(Content(printable(text)))

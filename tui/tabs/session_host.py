@@ -1,0 +1,158 @@
+"""Opens the sessions of a tab, one after the other: the next one first, so that the present one stays if that
+fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from textual.app import App
+
+from tui.agent.observer import ScreenObserver
+from tui.agent.start_failure import StartFailure
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from domain.sessions.past_session import SessionChoice
+    from tui.agent.port import Agent, ComposeAgent, OpenArchive, Wanted
+    from tui.chat.chat_screen import ChatScreen
+    from tui.session.approver import ScreenPerson
+
+_PATIENCE_SECS = 3.0
+
+
+class SessionHost:
+    """Composes an agent for each session that is wanted and has the chat serve it. `clock` is in seconds."""
+
+    def __init__(
+        self,
+        app: App[None],
+        chat: ChatScreen,
+        compose_agent: ComposeAgent,
+        open_archive: OpenArchive | None,
+        *,
+        cwd: Path,
+        clock: Callable[[], float],
+    ) -> None:
+        self.trouble = ""
+        self._app, self._chat, self._cwd, self._clock = app, chat, cwd, clock
+        self._compose_agent, self._open_archive = compose_agent, open_archive
+        self._agent: Agent | None = None
+        self._wanted: Wanted | None = None
+        self._wish = asyncio.Event()
+
+    def want(self, wanted: Wanted) -> None:
+        """Have another session opened, unless a turn runs or one is being opened."""
+        if self._wanted is not None:
+            return
+        if busy := self._chat.turns.busy:
+            self._chat.say(busy)
+            return
+        self._chat.begin_opening()
+        self._wanted = wanted
+        self._wish.set()
+
+    async def run(self, choose: Callable[[], SessionChoice]) -> None:
+        """Open the session chosen and those wanted later, for ever. Raises StartFailure if the first fails."""
+        try:
+            person = await self._made_person()
+            choice = await self._picked(choose())
+        except Exception as error:
+            raise StartFailure(error) from error
+        agent = self._agent = await self._open(choice, person)
+        while True:
+            wanted = await self._serve_until_another_is_wanted(agent)
+            agent = self._agent = await self._exchanged(agent, wanted, person)
+            self._wanted = None
+            self._wish.clear()
+
+    async def close(self) -> None:
+        """Let go of the present session. What goes wrong with that is kept in `trouble`, as a sentence."""
+        agent, self._agent = self._agent, None
+        if agent is None:
+            return
+        from domain.errors import QuorumError
+
+        try:
+            async with asyncio.timeout(_PATIENCE_SECS):
+                await agent.aclose()
+        except QuorumError as error:
+            self.trouble = str(error)
+        except TimeoutError:
+            self.trouble = "the session could not be closed in time"
+
+    async def _made_person(self) -> ScreenPerson:
+        await asyncio.to_thread(import_module, "tui.session.approver")  # heavy, and typing goes on meanwhile
+        from tui.session.approver import ScreenPerson
+
+        return ScreenPerson(self._app, self._chat, clock=self._clock)
+
+    async def _picked(self, choice: SessionChoice) -> SessionChoice:
+        """What the person picks, where that was asked for; a new session where they leave the list."""
+        from domain.sessions.past_session import NamedSession, NewSession, PickedSession
+
+        if not isinstance(choice, PickedSession):
+            return choice
+        if self._open_archive is None:
+            return NewSession()
+        from tui.screens.session_picker.screen import SessionPicker
+
+        picked: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        picker = SessionPicker(self._open_archive, cwd=str(self._cwd), leaving="esc begins a new one")
+        self._app.push_screen(picker, lambda name: None if picked.done() else picked.set_result(name))
+        name = await picked
+        return NamedSession(name) if name else NewSession()
+
+    async def _serve_until_another_is_wanted(self, agent: Agent) -> Wanted:
+        serving = asyncio.create_task(self._chat.turns.serve(agent), name="serve")
+        wish = asyncio.create_task(self._wish.wait(), name="wish")
+        try:
+            await asyncio.wait({serving, wish}, return_when=asyncio.FIRST_COMPLETED)
+            if serving.done():
+                serving.result()
+            assert self._wanted is not None
+            return self._wanted
+        finally:
+            for task in (serving, wish):
+                task.cancel()
+            await asyncio.wait({serving, wish})
+
+    async def _exchanged(self, old: Agent, wanted: Wanted, person: ScreenPerson) -> Agent:
+        """The agent of the session that is wanted; the old one where that cannot be had."""
+        from domain.errors import QuorumError
+        from domain.sessions.past_session import NamedSession
+
+        try:
+            choice = NamedSession(await old.fork()) if wanted == "fork" else wanted
+            agent = await self._open(choice, person)
+        except (QuorumError, StartFailure) as error:
+            self._chat.stay(str(error))
+            return old
+        try:
+            await old.aclose()
+        except QuorumError as error:
+            self._chat.tell(str(error))
+        return agent
+
+    async def _open(self, choice: SessionChoice, person: ScreenPerson) -> Agent:
+        """Compose the agent of a session and show what it holds.
+
+        Each is heard by an observer of its own: what a closed session still tells is nobody's. Raises
+        StartFailure.
+        """
+        observer = ScreenObserver(self._chat.post_message)
+        try:
+            agent = await self._compose_agent(person, observer, choice)
+        except Exception as error:
+            raise StartFailure(error) from error
+        try:
+            await self._chat.begin(agent, observer)
+        except Exception as error:
+            self._agent, present = agent, self._agent
+            await self.close()
+            self._agent = present
+            raise StartFailure(error) from error
+        return agent

@@ -1,0 +1,1 @@
+"""The terminal: its driver, its input, its title, notifications."""

@@ -1,0 +1,156 @@
+"""The terminal as Textual drives it on Unix, mended where it is taken away or a stopped program is woken."""
+
+from __future__ import annotations
+
+import os
+import select
+import termios
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any, Protocol, cast
+
+from textual.drivers import linux_driver
+from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
+
+from tui.terminal.input import TerminalKeys, decoders
+from tui.terminal.key_bursts import QUIET_SECS
+from tui.terminal.writer import TerminalWriter
+
+_LOOK_SECS = 0.1
+_MOST_BYTES = 65_536
+# No marks for pastes, no mouse, no reports of the focus, the usual keys, the usual screen, the cursor.
+_RESTORING = (
+    b"\x1b[?2004l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1004l\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h"
+)
+# Textual has no setting for its writer; the driver asks this name for one each time it takes the terminal.
+linux_driver.WriterThread = TerminalWriter  # type: ignore[attr-defined,assignment]
+
+
+class TerminalClient(Protocol):
+    """The app in the terminal."""
+
+    def enter_terminal(self) -> None:
+        """The screen is ours from now on."""
+        ...
+
+    def leave_terminal(self) -> None:
+        """The screen is given back now: at the end, after a crash, while suspended."""
+        ...
+
+    def lose_terminal(self) -> None:
+        """The terminal is gone: nobody can see or type anything from now on."""
+        ...
+
+
+class TerminalDriver(LinuxDriver):
+    """Tells the app when it gains, leaves or loses the screen.
+
+    A parent may keep the signal for a lost terminal to itself. Then the end of what can be read, or an error
+    while writing, tells the same.
+
+    Also after a stop that gave it no chance to leave the screen (SIGSTOP) it takes the screen anew; Textual
+    would read the keys with two threads from then on, and would not know any more how the terminal had been.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._is_on = self._is_lost = False
+        self._decoders = decoders()
+
+    def start_application_mode(self) -> None:
+        """Take the screen."""
+        self._writer_thread = None
+        if self._terminal_is_gone():
+            self._lose()
+            return
+        super().start_application_mode()  # type: ignore[no-untyped-call]
+        if (writer := self._writer()) is None:  # stopped again at once, in the background
+            if self._terminal_is_gone():
+                self._lose()
+            return
+        writer.tell_when_gone(self._lose)
+        self._is_on = True
+        cast("TerminalClient", self._app).enter_terminal()
+
+    def stop_application_mode(self) -> None:
+        """Give the screen back."""
+        if self._is_on:
+            cast("TerminalClient", self._app).leave_terminal()
+        self._is_on = False
+        super().stop_application_mode()
+
+    def write(self, data: str) -> None:
+        """Have this written; where there is no terminal, or none any more, it is dropped."""
+        if (writer := self._writer()) is not None:
+            writer.write(data)
+
+    def hurry(self) -> None:
+        """Have nothing wait for a terminal that takes no more. May be called by a signal's handler."""
+        if (writer := self._writer()) is not None:
+            writer.hurry()
+
+    def restore_terminal(self) -> None:
+        """Give the terminal back in any thread, as far as it is possible without waiting for it."""
+        if not self._is_on or self._is_lost or self._file is None:
+            return
+        with suppress(OSError, termios.error, ValueError):
+            if self.attrs_before is not None:
+                termios.tcsetattr(self.fileno, termios.TCSANOW, self.attrs_before)
+            output = self._file.fileno()
+            if select.select((), (output,), (), 0)[1]:
+                os.write(output, _RESTORING)
+
+    def run_input_thread(self) -> None:
+        """Read what is typed, until the app wants no more or the terminal is gone."""
+        keys, decoder = TerminalKeys(self._debug), next(self._decoders)
+        while not self.exit_event.is_set():
+            readable, _, _ = select.select(
+                (self.fileno,), (), (), QUIET_SECS if keys.is_waiting else _LOOK_SECS
+            )
+            if readable:
+                data = self._read()
+                if data is None:
+                    self._lose()
+                    return
+                if text := decoder.decode(data):
+                    self._process(keys.feed(text))
+            self._process(keys.tick())
+
+    def _process(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            self.process_message(message)
+
+    def _read(self) -> bytes | None:
+        """What was typed; None where the terminal is gone."""
+        try:
+            data = os.read(self.fileno, _MOST_BYTES)
+        except BlockingIOError:
+            return b""
+        except OSError:
+            return None
+        return None if not data and self._terminal_is_gone() else data
+
+    def _terminal_is_gone(self) -> bool:
+        try:
+            termios.tcgetattr(self.fileno)
+        except (termios.error, ValueError):
+            return True
+        return False
+
+    def _lose(self) -> None:
+        """Tell the app, once, in any thread."""
+        if self._is_lost:
+            return
+        self._is_lost = True
+        with suppress(RuntimeError):  # the loop has ended, and the app with it
+            self._loop.call_soon_threadsafe(cast("TerminalClient", self._app).lose_terminal)
+
+    def _writer(self) -> TerminalWriter | None:
+        return cast("TerminalWriter | None", self._writer_thread)
+
+    def _sigcont_application(self, *_: object) -> None:
+        if self._auto_restart and self._is_on:
+            self.suspend_application_mode()
+            self._must_signal_resume = True
+        super()._sigcont_application()

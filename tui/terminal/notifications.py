@@ -1,0 +1,108 @@
+"""How the app calls for attention when nobody looks at it: the bell, and notifications of the desktop.
+
+What is told names the tool and the folder, never anything a model has said.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from textual.app import App
+
+from tui.terminal.title import in_a_title
+
+NotifyBy: TypeAlias = Literal["auto", "bell", "desktop"]
+"""`auto`: of the desktop where the terminal is known to show them and to report its focus, else the bell."""
+
+_Form: TypeAlias = Literal["9", "777", "99", ""]
+
+# What terminals put into the environment of what runs in them, and which sequence each understands.
+_BY_PROGRAM: Mapping[str, _Form] = {"iTerm.app": "9", "ghostty": "777", "WezTerm": "777", "rio": "777"}
+_BY_TERM: Mapping[str, _Form] = {
+    "xterm-kitty": "99",
+    "foot": "777",
+    "foot-extra": "777",
+    "xterm-ghostty": "777",
+}
+_BY_VARIABLE: Mapping[str, _Form] = {
+    "KITTY_WINDOW_ID": "99",
+    "GHOSTTY_RESOURCES_DIR": "777",
+    "WEZTERM_PANE": "777",
+    "ITERM_SESSION_ID": "9",
+    "VTE_VERSION": "777",
+}
+
+
+class Notifier:
+    """Calls for attention unless the person is known to look at the terminal.
+
+    `wanted` and `by` are settings. Which terminal it is, is read from `environ`.
+    """
+
+    def __init__(self, app: App[None], cwd: Path, environ: Mapping[str, str] | None = None) -> None:
+        self.wanted = True
+        self.by: NotifyBy = "auto"
+        self._app = app
+        self._folder = in_a_title(cwd.name or str(cwd))
+        self._environ = os.environ if environ is None else environ
+        self._focus_is_known = False
+
+    def focus_reported(self) -> None:
+        """The terminal tells when it gains and loses the focus: from now on what it said last is believed."""
+        self._focus_is_known = True
+
+    def answer_needed(self, tool: str) -> None:
+        """A question waits for the person; `tool` is the name of the one it is about, or empty."""
+        self._call(f"{in_a_title(tool)} needs your answer" if tool else "your answer is needed")
+
+    def turn_ended(self) -> None:
+        """A long turn is over."""
+        self._call("the turn has ended")
+
+    def _call(self, what: str) -> None:
+        if not self.wanted or (self._focus_is_known and self._app.app_focus):
+            return
+        text = f"{what} · {self._folder}"
+        sequence = "" if self.by == "bell" else notification(text, self._environ)
+        # Where nobody knows whether the person looks, a message over what they do would be too much by itself.
+        if sequence and (self._focus_is_known or self.by == "desktop"):
+            self._write(sequence)
+            if "TMUX" not in self._environ:  # its own mark at the window comes from the bell
+                return
+        self._app.bell()
+
+    def _write(self, sequence: str) -> None:
+        driver = self._app._driver  # Textual has no call of its own for this
+        if driver is not None and not self._app.is_headless:
+            driver.write(sequence)
+
+
+def notification(text: str, environ: Mapping[str, str]) -> str:
+    """The sequence that has this terminal show a notification; empty where none is known to do so."""
+    safe = text.replace(";", ",")
+    match _form(environ):
+        case "9":
+            sequence = f"\x1b]9;{safe}\x07"
+        case "777":
+            sequence = f"\x1b]777;notify;quorum;{safe}\x07"
+        case "99":  # the terminal itself leaves it out while it has the focus
+            sequence = f"\x1b]99;i=quorum:o=unfocused;quorum: {safe}\x1b\\"
+        case _:
+            return ""
+    if "TMUX" in environ:  # it passes on what is wrapped like this, if its option allow-passthrough is on
+        return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\"
+    return sequence
+
+
+def _form(environ: Mapping[str, str]) -> _Form:
+    if "STY" in environ:  # GNU screen shows what it does not know as text
+        return ""
+    for known, name in ((_BY_PROGRAM, "TERM_PROGRAM"), (_BY_PROGRAM, "LC_TERMINAL"), (_BY_TERM, "TERM")):
+        if form := known.get(environ.get(name, "")):
+            return form
+    if environ.get("LC_TERMINAL") == "iTerm2":
+        return "9"
+    return next((form for name, form in _BY_VARIABLE.items() if environ.get(name)), "")

@@ -1,0 +1,59 @@
+"""The terminal's title: which folder is worked on, and from afar whether it is at work or wants an answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from textual.app import App
+
+from domain.text.printable import printable
+
+Mark: TypeAlias = Literal["", "●", "!"]
+"""`●`: a turn runs; `!`: an answer is needed."""
+
+_LONGEST = 60
+
+
+class TerminalTitle:
+    """Names the folder in the title, with a mark in front, from `begin` to `end`."""
+
+    def __init__(self, app: App[None], cwd: Path) -> None:
+        self._app = app
+        self._name = in_a_title(cwd.name or str(cwd))
+        self._mark: Mark = ""
+        self._is_ours = False
+
+    def begin(self) -> None:
+        """Have the terminal remember its present title, and set ours; once, until `end`."""
+        if not self._is_ours:
+            self._is_ours = True
+            self._write("\x1b[22;2t")
+            self._write(self._sequence())
+
+    def show(self, mark: Mark) -> None:
+        """Put this mark in front of the folder's name."""
+        if mark != self._mark:
+            self._mark = mark
+            if self._is_ours:
+                self._write(self._sequence())
+
+    def end(self) -> None:
+        """Bring back the title from before."""
+        if self._is_ours:
+            self._is_ours = False
+            self._write("\x1b[23;2t")
+
+    def _sequence(self) -> str:
+        return f"\x1b]2;{self._mark}{' ' if self._mark else ''}{self._name} · quorum\x07"
+
+    def _write(self, sequence: str) -> None:
+        driver = self._app._driver  # Textual has no call of its own for the title
+        if driver is not None and not self._app.is_headless:
+            driver.write(sequence)
+
+
+def in_a_title(text: str) -> str:
+    """A name as it may stand in a title or a notification: printable, on one line, and not long."""
+    safe = printable(text, newlines=False)
+    return safe if len(safe) <= _LONGEST else safe[: _LONGEST - 1] + "…"

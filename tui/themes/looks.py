@@ -1,0 +1,225 @@
+"""How the app looks and sounds: themes, layout, no colours, a screen reader, the title, calls for attention."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from textual import events
+from textual.app import App
+from textual.driver import Driver
+from textual.filter import Monochrome, NoColor
+from textual.reactive import var
+from textual.widgets import Input, TextArea
+
+from tui.keys.keyboard_guard import Guarded
+from tui.terminal.notifications import Notifier, NotifyBy
+from tui.terminal.title import TerminalTitle
+from tui.themes.colourless import Colourless, wants_no_colour
+from tui.themes.contrast import readable
+from tui.themes.own import ANSI, AUTO, COLOURLESS_STYLES, THEMES, theme_for
+from tui.themes.terminal_colours import terminal_colours
+from tui.transcript.cells.palette import READER
+
+
+class Looks(App[None]):
+    """What all of the app's screens have in common to the eye. `cwd` is named in the title."""
+
+    layout_wish: var[str] = var("auto", init=False)
+    screen_reader: var[bool] = var(False, init=False)
+
+    def __init__(self, cwd: Path, environ: Mapping[str, str] | None = None) -> None:
+        self._environ: Mapping[str, str] = os.environ if environ is None else environ
+        colourless = wants_no_colour(self._environ)
+        super().__init__(ansi_color=True if colourless else None)
+        self.no_color = colourless  # Textual goes by the variable's being there, and keeps greys
+        self._filters = [each for each in self._filters if not isinstance(each, Monochrome | NoColor)]
+        if colourless:
+            self._filters.insert(0, Colourless())
+        self.title_line = TerminalTitle(self, cwd)
+        self.notifier = Notifier(self, cwd, self._environ)
+        for own in THEMES:
+            self.register_theme(own)
+        first = THEMES[0]
+        self.set_reactive(Looks.theme, first.name)  # nothing is styled yet that would have to be styled anew
+        self.set_reactive(Looks.ansi_theme_dark, terminal_colours(first))
+        self.set_class(True, f"-theme-{first.name}", update=False)
+        self._refresh_truecolor_filter(self.ansi_theme)
+        self.stylesheet.set_variables(self.get_css_variables())
+
+    def on_mount(self) -> None:
+        """Hear of a return from being suspended."""
+        self.app_resume_signal.subscribe(self, self._come_back)
+
+    def adopt(
+        self,
+        *,
+        theme: str,
+        notifications: bool,
+        notify_by: NotifyBy = "auto",
+        layout: str = "auto",
+        screen_reader: bool = False,
+    ) -> None:
+        """Take over settings, which may become known only after the first frame.
+
+        Raises ConfigError for a theme that there is not.
+        """
+        self.theme = self._known_theme(theme)
+        self.layout_wish, self.screen_reader = layout, screen_reader
+        self.notifier.wanted, self.notifier.by = notifications, notify_by
+
+    def _known_theme(self, name: str) -> str:
+        found = theme_for(name, self._environ)
+        if found not in self.available_themes:
+            from domain.errors import ConfigError
+
+            known = ", ".join(sorted({AUTO, *self.available_themes}))
+            raise ConfigError(f"tui.theme: there is no theme {name!r}; choose one of {known}")
+        return found
+
+    # -- themes -----------------------------------------------------------------------------------------------
+
+    def validate_theme(self, name: str) -> str:
+        """On a terminal of 16 colours the only theme made of those: nearest colours would make others alike."""
+        return ANSI.name if self._has_16_colours and not self.available_themes[name].ansi else name
+
+    @property
+    def _has_16_colours(self) -> bool:
+        if self.no_color or self._driver is None or self.is_headless:
+            return False
+        return self.console.color_system == "standard"
+
+    def watch_theme(self) -> None:
+        """Code and the output of programs take colours that can be read on this theme's ground."""
+        theme = self.current_theme
+        if theme.dark:
+            self.ansi_theme_dark = terminal_colours(theme)
+        else:
+            self.ansi_theme_light = terminal_colours(theme)
+        self._refresh_truecolor_filter(self.ansi_theme)
+
+    def get_css_variables(self) -> dict[str, str]:
+        """Those of the theme, made readable; where no colour may, a style marks cursors."""
+        variables = self.theme_variables = readable(self.current_theme, super().get_css_variables())
+        return {**variables, **COLOURLESS_STYLES} if self.no_color else variables
+
+    def action_change_theme(self, name: str = "") -> None:
+        """Use this theme, say which there are where there is none of that name; without a name, let choose."""
+        if not name:
+            self.search_themes()
+            return
+        from domain.errors import ConfigError
+
+        try:
+            self.theme = wanted = self._known_theme(name)
+        except ConfigError as problem:
+            self.tell_of_looks(str(problem))
+            return
+        if self.theme != wanted:
+            self.tell_of_looks(f"this terminal has 16 colours: {self.theme} is used in place of {wanted}")
+
+    def search_themes(self) -> None:
+        """Show all themes to choose from, each as soon as it is marked."""
+        from tui.themes.picker import ThemePicker
+
+        self.push_screen(ThemePicker())
+
+    def tell_of_looks(self, notice: str) -> None:
+        """Say something in passing."""
+        raise NotImplementedError
+
+    # -- layout -----------------------------------------------------------------------------------------------
+
+    def action_set_layout(self, name: str) -> None:
+        """Arrange the screen like this from now on; `auto` goes by its size."""
+        self.layout_wish = name
+
+    def watch_layout_wish(self) -> None:
+        """What is there goes by it."""
+        self.arrange()
+
+    def arrange(self) -> None:
+        """Arrange what is there as it is wished for now."""
+        raise NotImplementedError
+
+    # -- a screen reader --------------------------------------------------------------------------------------
+
+    def watch_screen_reader(self, wanted: bool) -> None:
+        """All screens go by the class."""
+        self.set_class(wanted, READER)
+        if self._driver is not None and not self.is_headless:
+            self._driver.write("\x1b[?25h" if wanted else "\x1b[?25l")
+        self.arrange()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """The terminal's cursor goes where the focus is: what is typed into places it by itself."""
+        if self.screen_reader:
+            self.call_after_refresh(self._place_cursor)
+
+    def _place_cursor(self) -> None:
+        focused = self.screen.focused if self.screen_stack else None
+        if focused is not None and not isinstance(focused, Input | TextArea):
+            self.cursor_position = focused.region.offset
+            focused.refresh()
+
+    # -- the terminal -----------------------------------------------------------------------------------------
+
+    def get_driver_class(self) -> type[Driver]:
+        """The one that the environment names, else the terminal's; Textual's own ones are mended."""
+        found = super().get_driver_class()
+        match found.__name__:
+            case "LinuxDriver":
+                from tui.terminal.driver import TerminalDriver
+
+                return TerminalDriver
+            case "WebDriver":
+                from tui.terminal.web_driver import BrowserDriver
+
+                return BrowserDriver
+            case _:
+                return found
+
+    def enter_terminal(self) -> None:
+        """The screen is ours."""
+        self.title_line.begin()
+        if self.screen_reader and self._driver is not None:
+            self._driver.write("\x1b[?25h")
+
+    def leave_terminal(self) -> None:
+        """The screen is given back."""
+        self.title_line.end()
+
+    def lose_terminal(self) -> None:
+        """The terminal is gone."""
+        raise NotImplementedError
+
+    def restore_terminal(self) -> None:
+        """Give the terminal back at once, from any thread: the process is cut off."""
+        from tui.terminal.driver import TerminalDriver
+
+        if isinstance(self._driver, TerminalDriver):
+            self._driver.restore_terminal()
+
+    def hurry(self) -> None:
+        """Wait for the terminal no more, however slow it is."""
+        from tui.terminal.driver import TerminalDriver
+        from tui.terminal.web_driver import BrowserDriver
+
+        if isinstance(self._driver, TerminalDriver | BrowserDriver):
+            self._driver.hurry()
+
+    def _come_back(self, _app: object) -> None:
+        """Woken again: everything is drawn anew, and a question has just come into sight."""
+        for screen in self.screen_stack:
+            screen.refresh(layout=True)
+            if isinstance(screen, Guarded) and screen.is_awake:
+                screen.arm()
+
+    def on_app_focus(self) -> None:
+        """The terminal has the focus, and tells when it has."""
+        self.notifier.focus_reported()
+
+    def on_app_blur(self) -> None:
+        """The terminal has lost the focus, and tells when it does."""
+        self.notifier.focus_reported()

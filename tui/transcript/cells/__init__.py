@@ -1,0 +1,1 @@
+"""Lines of terminal cells: widths, wrapping, marks, links and styles."""

@@ -1,0 +1,133 @@
+"""Lines of terminal cells: cutting and wrapping plain text by the width it takes on the screen."""
+
+from __future__ import annotations
+
+import re
+
+from rich.cells import cell_len, chop_cells, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from domain.text.printable import printable
+from tui.transcript.cells.marks import Continued, going_on
+
+_WORD = re.compile(r"\s*\S+\s*")
+
+
+def fitted(text: str, width: int) -> str:
+    """The text, or as much of it as fits into `width` cells with an ellipsis at its end."""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text[:width], width - 1).rstrip() + "…" if width > 0 else ""
+
+
+def padded(text: str, width: int) -> str:
+    """The text filled up with spaces to `width` cells."""
+    filled = text + " " * (width - cell_len(text))
+    return Continued.of(filled, text.joint) if isinstance(text, Continued) else filled
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """The lines of a text, broken hard wherever they are wider than `width` cells; never empty.
+
+    A line that goes on with the one before it is `Continued`.
+    """
+    lines: list[str] = []
+    for line in text.split("\n"):
+        first, *rest = _chopped(line, width)
+        lines.append(first)
+        for part in rest:
+            lines.append(Continued.of(part, _trailing(first)))
+            first = part
+    return lines
+
+
+def _chopped(line: str, width: int) -> list[str]:
+    width = max(width, 2)
+    if line.isascii():
+        return [line[at : at + width] for at in range(0, len(line), width)] or [""]
+    return [line] if cell_len(line) <= width else chop_cells(line, width)
+
+
+def _trailing(text: str) -> str:
+    """The spaces at the end, which a line's end hides."""
+    return text[len(text.rstrip()) :]
+
+
+def words(text: str, width: int) -> list[str]:
+    """The lines of a text, broken between words where that is possible; never empty.
+
+    A line that goes on with the one before it is `Continued`.
+    """
+    width = max(width, 2)
+    lines: list[str] = []
+    for line in text.split("\n"):
+        first, *rest = _between_words(line, width)
+        lines.append(first.rstrip())
+        for part in rest:
+            lines.append(Continued.of(part.rstrip(), _trailing(first)))
+            first = part
+    return lines
+
+
+def _between_words(line: str, width: int) -> list[str]:
+    parts: list[str] = []
+    whole = ""
+    for word in _WORD.findall(line):
+        if whole and cell_len(whole + word.rstrip()) > width:
+            parts.append(whole)
+            whole = ""
+        whole += word
+        if cell_len(whole.rstrip()) > width:
+            *broken, whole = _chopped(whole, width)
+            parts += broken
+    return [*parts, whole]
+
+
+def strip_of(*parts: tuple[str, Style]) -> Strip:
+    """One line of styled parts; empty parts are left out. A `Continued` part marks the line as such."""
+    return Strip([Segment(text, _marked(text, style)) for text, style in parts if text])
+
+
+def _marked(text: str, style: Style) -> Style:
+    return style + going_on(text.joint) if isinstance(text, Continued) else style
+
+
+def amount(count: int, noun: str) -> str:
+    """A count with its noun, as in `1 line` and `3,200 lines`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def size(count: int) -> str:
+    """A number of bytes in the unit that suits it: `1 byte`, `1.2 kB`, `340 MB`."""
+    if count < 1_000:
+        return amount(count, "byte")
+    number, units = count / 1_000, ["kB", "MB", "GB"]
+    while number >= 999.5 and len(units) > 1:
+        number /= 1_000
+        units.pop(0)
+    return f"{number:.1f} {units[0]}" if number < 9.95 else f"{number:,.0f} {units[0]}"
+
+
+def tokens(count: int) -> str:
+    """A number of tokens: `950`, `12.3k`, `1.25M`."""
+    if count < 1_000:
+        return str(count)
+    if count < 999_500:
+        return f"{count / 1_000:.1f}k" if count < 99_950 else f"{count / 1_000:.0f}k"
+    return f"{count / 1_000_000:.2f}M"
+
+
+def duration(seconds: float) -> str:
+    """A span of time in the unit that suits it: `12 ms`, `3.2 s`, `2 min 05 s`."""
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 99.95:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
+
+
+def program_text(text: str) -> str:
+    """Output of a program, safe to draw: terminal sequences removed, other controls shown."""
+    return printable(text, strip_ansi=True)

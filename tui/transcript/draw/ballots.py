@@ -1,0 +1,92 @@
+"""How votes and decisions are told: a sign and a word for each vote, and in one line what let a call run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.style import Style
+from textual.strip import Strip
+
+from domain.review.ballot import Ballot, Vote
+from domain.review.questions import DecisionLabel
+from domain.text.printable import printable
+from tui.transcript.cells.lines import fitted, strip_of, words
+from tui.transcript.cells.palette import Palette
+from tui.transcript.model.entries import Call
+
+SIGNS: dict[Vote, tuple[str, str]] = {
+    Vote.APPROVE: ("✓", "for"),
+    Vote.REJECT: ("✗", "against"),
+    Vote.ABSTAIN: ("–", "abstains"),
+    Vote.ERROR: ("!", "failed"),
+}
+AWAITED = ("…", "awaited")
+
+
+def said(word: str, confidence: float | None) -> str:
+    """A vote in words, with how sure the reviewer is."""
+    return word if confidence is None else f"{word} {confidence:.1f}"
+
+
+def awaited(call: Call) -> tuple[str, ...]:
+    """The reviewers whose votes are still to come."""
+    voted = {vote.reviewer for vote in call.votes}
+    return tuple(reviewer for reviewer in call.reviewers if reviewer not in voted)
+
+
+def voting(call: Call) -> str:
+    """How far a voting is, as `voting 1 of 3`."""
+    return f"voting {len(call.votes)} of {len(call.reviewers)}"
+
+
+def decided(call: Call) -> str:
+    """What let a reviewed call run, in a few words; empty where nothing did."""
+    if not call.is_decided:
+        return ""
+    match call.decision:
+        case DecisionLabel.APPROVED | DecisionLabel.EDITED:
+            who = "you approved" if call.decision is DecisionLabel.APPROVED else "you approved what you edited"
+            return f"{who} · {call.reason}" if call.reason else who
+        case DecisionLabel.ALLOWED if call.votes:
+            verdicts = [ballot.vote for ballot in call.votes]
+            return f"quorum approved {verdicts.count(Vote.APPROVE)}:{verdicts.count(Vote.REJECT)}"
+        case DecisionLabel.ALLOWED:
+            return call.reason or "allowed"
+        case _:
+            return ""
+
+
+def vote_lines(
+    votes: Sequence[Ballot], width: int, palette: Palette, *, most: int | None = None
+) -> list[Strip]:
+    """The votes one below the other, each reason cut to so many lines; 0 leaves it out."""
+    return [strip for ballot in votes for strip in _vote(ballot, width, palette, most)]
+
+
+def _vote(ballot: Ballot, width: int, palette: Palette, most: int | None) -> list[Strip]:
+    sign, word = SIGNS[ballot.vote]
+    style = {"✓": palette.ok, "✗": palette.error, "!": palette.warning}.get(sign, palette.muted)
+    head = printable(f"{sign} {said(word, ballot.confidence)} · {ballot.reviewer}", newlines=False)
+    strips = [strip_of((fitted(head, width), style))]
+    if most == 0:
+        return strips
+    lines = words(printable(ballot.reason, newlines=False), width - 2)
+    if most is not None and len(lines) > most:
+        lines = [*lines[: most - 1], fitted(" ".join(lines[most - 1 :]), width - 2)]
+    return strips + [strip_of((f"  {line}", palette.muted)) for line in lines]
+
+
+def awaited_lines(call: Call, width: int, palette: Palette) -> list[Strip]:
+    """A line for each reviewer that has not voted."""
+    sign, word = AWAITED
+    return [
+        strip_of((fitted(printable(f"{sign} {word} · {reviewer}", newlines=False), width), palette.muted))
+        for reviewer in awaited(call)
+    ]
+
+
+def decision_line(text: str, width: int, style: Style) -> Strip:
+    """What decided, on one line."""
+    line = printable(text, newlines=False)
+    return strip_of((line if cell_len(line) <= width else fitted(line, width), style))

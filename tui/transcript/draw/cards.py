@@ -1,0 +1,276 @@
+"""A batch of calls as lines: a row with a lane for each call, and under it what is worth seeing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rich.cells import cell_len
+from rich.style import Style
+from textual.strip import Strip
+
+from domain.calls.execution import Outcome
+from domain.text.json_value import JsonValue
+from domain.text.printable import printable
+from tui.transcript.cells.lines import amount, fitted, program_text, size, strip_of, wrapped
+from tui.transcript.cells.marks import ASIDE
+from tui.transcript.cells.palette import Palette
+from tui.transcript.draw.ballots import awaited_lines, decided, decision_line, vote_lines
+from tui.transcript.draw.lanes import course, lane, lane_width, span_of
+from tui.transcript.draw.receipts import receipt, receipt_line
+from tui.transcript.draw.remarks import remark_lines
+from tui.transcript.draw.status import arguments_in_short, batch_in_short, state_of, time_of
+from tui.transcript.kinds.changes import diff_lines, folded_diff
+from tui.transcript.kinds.kind import Kind, kind_of, view_of
+from tui.transcript.kinds.part import MOST_LINES, PAGER, Part, more
+from tui.transcript.kinds.terminal import command_line, live
+from tui.transcript.model.entries import Batch, Call, Kept, Phase, StoredOutput
+
+_LIVE_FOLDED = 6
+_REASON_FOLDED = 3
+_ARGUMENT_LINES = 8
+_ARGUMENT_LOOKED_AT = 4_000
+_LOOKED_AT = 20_000
+_BOLD = Style(bold=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a click on a line is meant for: the call at a place of its batch.
+
+    `opens`: that call's output; `fold`: a part of its output that can be opened and folded by itself.
+    """
+
+    place: int
+    opens: bool = False
+    fold: str | None = None
+
+
+@dataclass(slots=True)
+class Drawing:
+    """Lines, and for each what a click on it is meant for."""
+
+    strips: list[Strip] = field(default_factory=list)
+    targets: list[Target | None] = field(default_factory=list)
+
+    def add(self, strips: list[Strip], target: Target | None = None) -> None:
+        """Add lines that a click on means the same for."""
+        self.strips += strips
+        self.targets += [target] * len(strips)
+
+
+def draw_batch(batch: Batch, width: int, palette: Palette, now: float) -> Drawing:
+    """The batch at a width in cells, two of which are the margin that holds the fold marks."""
+    drawing = Drawing()
+    span = span_of(batch, now)
+    several = len(batch.calls) > 1
+    if several:
+        drawing.add([strip_of(("  " + fitted(batch_in_short(batch, span), width - 2), palette.muted))])
+    has_lanes = several and batch.batch_id is not None and not batch.untimed
+    lanes = lane_width(width) if has_lanes else 0
+    states, times = _states(batch, width, palette, now)
+    room = max(sum(cell_len(text) for text, _ in state) for state in states) if states else 0
+    time_room = max(map(len, times), default=0)
+    for place, call in enumerate(batch.calls):
+        right = _state_cells(states[place], room, times[place], time_room, palette)
+        if lanes:
+            bar = lane(call, span, now, lanes, palette, others=batch.calls)
+            right = [*((text, style + ASIDE) for text, style in bar), ("  ", Style()), *right]
+        drawing.add([_row(call, several, right, width, palette)], Target(place))
+        edge = strip_of(("  │ ", palette.muted + ASIDE))
+        card = _Card(call, width - 4, palette)
+        for part in card.everything(batch, now) if call.expanded else card.what_matters():
+            for strip, key in zip(part.strips, part.keys, strict=True):
+                target = Target(place, key == PAGER, key if key != PAGER else None)
+                line = Strip([*edge, *strip])
+                drawing.add([line if line.cell_length <= width else line.crop(0, width)], target)
+    return drawing
+
+
+def _states(
+    batch: Batch, width: int, palette: Palette, now: float
+) -> tuple[list[list[tuple[str, Style]]], list[str]]:
+    """How each call stands and its time: all of it where there is room, else what matters most."""
+    states = [state_of(call, palette) for call in batch.calls]
+    times = [time_of(call, now) for call in batch.calls]
+    most = width * 3 // 5
+    timed = max(map(len, times), default=0)
+    if max((sum(cell_len(text) for text, _ in state) for state in states), default=0) + timed > most:
+        states = [state[:1] for state in states]
+    if max((cell_len(state[0][0]) for state in states), default=0) + timed > most:
+        states = [[(fitted(text, most), style) for text, style in state] for state in states]
+        times = [""] * len(times)
+    return states, times
+
+
+def _state_cells(
+    state: list[tuple[str, Style]], room: int, time: str, time_room: int, palette: Palette
+) -> list[tuple[str, Style]]:
+    used = sum(cell_len(text) for text, _ in state)
+    timed = [(f"  {time:>{time_room}}", palette.muted)] if time_room else []
+    return [*state, (" " * (room - used), Style()), *timed]
+
+
+def _row(call: Call, several: bool, right: list[tuple[str, Style]], width: int, palette: Palette) -> Strip:
+    mark = "▾ " if call.expanded else "▸ "
+    index = f"{call.number} " if several else ""
+    tool = printable(call.tool or "…", newlines=False)
+    room = width - sum(cell_len(text) for text, _ in right) - 2
+    used = cell_len(mark + index + tool)
+    telling, others = (f" {text}" if text else "" for text in arguments_in_short(call))
+    telling = fitted(telling, max(room - used, 0))
+    others = fitted(others, max(room - used - cell_len(telling), 0))
+    left = [
+        (mark, palette.muted + ASIDE),
+        (index, palette.muted + ASIDE),
+        (fitted(tool, max(room - cell_len(mark + index), 1)), _BOLD),
+    ]
+    strip = strip_of(*left, (telling, Style()), (others, palette.muted))
+    gap = " " * (width - strip.cell_length - sum(cell_len(text) for text, _ in right))
+    return Strip([*strip, *strip_of((gap, ASIDE), *right)])
+
+
+class _Card:
+    """What stands below the row of a call."""
+
+    def __init__(self, call: Call, width: int, palette: Palette) -> None:
+        self._call, self._width, self._palette = call, width, palette
+        self._view = view_of(call)
+
+    # -- folded -------------------------------------------------------------------------------------------
+
+    def what_matters(self) -> list[Part]:
+        """The lines below a folded row, in parts."""
+        call = self._call
+        before = self._before_the_output()
+        if call.phase is not Phase.FINISHED or call.output is None:
+            return [_of(before)]
+        if call.outcome is not Outcome.OK:
+            return [_of(before + self._failure(call.output)), *self._stored()]
+        part = self._view.folded(call, call.output, self._width, self._palette)
+        above = part.above if part.strips else 0
+        if call.stored is not None:
+            return [_of(before), _of([self._kept_aside(call.stored, above)], PAGER), part]
+        hidden = [_of([more(above, "above", self._palette)], PAGER)] if above > 0 else []
+        return [_of(before), *hidden, part]
+
+    def _before_the_output(self) -> list[Strip]:
+        call, width, palette = self._call, self._width, self._palette
+        strips: list[Strip] = []
+        if call.phase is Phase.REVIEWED and call.asked_because:
+            text = "asks because: " + "; ".join(call.asked_because)
+            strips += _plain(printable(text, newlines=False), width, palette.muted)
+        if call.phase is Phase.REVIEWED or call.is_voted_on:
+            strips += vote_lines(call.votes, width, palette, most=_REASON_FOLDED)
+        elif text := decided(call):
+            strips.append(decision_line(text, width, palette.muted))
+        if call.diff is not None and call.phase is not Phase.ABANDONED:
+            strips += folded_diff(call.diff, width, palette)
+        if call.phase is Phase.RUNNING:
+            strips += live(call.progress.painted(), width, palette, _LIVE_FOLDED)
+        strips += remark_lines((remark for remark in call.remarks if not remark.quiet), width, palette)
+        return strips + (
+            receipt_line(call.effects, call.cwd, width, palette) if call.effects is not None else []
+        )
+
+    def _failure(self, output: Kept) -> list[Strip]:
+        """Why a call failed or was withheld, unless the remark of a hook has said so."""
+        call = self._call
+        if call.outcome is Outcome.SKIPPED and any(not remark.quiet for remark in call.remarks):
+            return []
+        style = self._palette.error if call.outcome is Outcome.ERROR else self._palette.warning
+        text = program_text((call.reason or output.head)[:_LOOKED_AT]).strip("\n")
+        strips = [strip_of((fitted(line, self._width), style)) for line in text.split("\n") if text]
+        # A fold that hides a single line would take that line's place itself.
+        if len(strips) <= _REASON_FOLDED + 1:
+            return strips
+        return [*strips[:_REASON_FOLDED], more(len(strips) - _REASON_FOLDED, "more", self._palette)]
+
+    def _stored(self) -> list[Part]:
+        stored = self._call.stored
+        return [_of([self._kept_aside(stored)], PAGER)] if stored is not None else []
+
+    def _kept_aside(self, stored: StoredOutput, above: int = 0) -> Strip:
+        palette = self._palette
+        hidden = f"… {amount(above, 'line')} above · " if above > 0 else ""
+        told = f"stored {size(stored.size_bytes)}"
+        hint = fitted(" · click or /output opens", self._width - cell_len(hidden + told))
+        return strip_of((hidden, palette.muted), (told, palette.accent), (hint, palette.muted))
+
+    # -- unfolded -----------------------------------------------------------------------------------------
+
+    def everything(self, batch: Batch, now: float) -> list[Part]:
+        """The lines below an unfolded row, in parts."""
+        call, width, palette = self._call, self._width, self._palette
+        strips = self._arguments()
+        for reason in call.asked_because:
+            strips += _plain(printable(f"asks because: {reason}", newlines=False), width, palette.muted)
+        strips += vote_lines(call.votes, width, palette) + awaited_lines(call, width, palette)
+        decision = "" if call.decision.value == "none" else f"decision: {call.decision.value.replace('_', ' ')}"
+        reason = f" · {call.reason}" if call.reason else ""
+        strips += _plain(printable(decision + reason), width, palette.muted) if decision else []
+        if not batch.untimed and (told := course(call, now)):
+            strips += _plain(told, width, palette.muted)
+        strips += remark_lines(call.remarks, width, palette)
+        effects = receipt(call.effects, call.cwd, width, palette) if call.effects is not None else []
+        parts = [_of(strips), *self._changes(), _of(effects)]
+        if call.output is None:
+            return [*parts, _of(self._live())]
+        part = self._view.unfolded(call, call.output, width, palette)
+        rest = [_of([self._rest(part.rest)], PAGER)] if part.rest else []
+        return [*parts, part, *rest, *self._stored()]
+
+    def _arguments(self) -> list[Strip]:
+        """What the call was given, but for what its view tells; of long texts the beginning."""
+        strips: list[Strip] = []
+        told = self._view.TELLS if self._tells else frozenset()
+        for name, value in self._call.arguments.items():
+            if name in told:
+                continue
+            text = _text(value)
+            lines = wrapped(printable(f"{name}: {text[:_ARGUMENT_LOOKED_AT]}"), self._width)
+            shown = lines if len(lines) <= _ARGUMENT_LINES + 1 else lines[:_ARGUMENT_LINES]
+            strips += [strip_of((line, self._palette.muted)) for line in shown]
+            if len(shown) < len(lines) or len(text) > _ARGUMENT_LOOKED_AT:
+                strips.append(more(len(text), "in all", self._palette, "character"))
+        return strips
+
+    @property
+    def _tells(self) -> bool:
+        """Whether there is yet what tells the arguments in another form."""
+        match kind_of(self._call):
+            case Kind.CHANGES:
+                return self._call.diff is not None
+            case Kind.TERMINAL:
+                return True
+            case _:
+                return self._call.output is not None
+
+    def _changes(self) -> list[Part]:
+        if self._call.diff is None:
+            return []
+        strips = diff_lines(self._call.diff, self._width, self._palette, most=MOST_LINES)
+        rest = [_of([self._rest("the diff goes on")], PAGER)] if len(strips) >= MOST_LINES else []
+        return [_of(strips), *rest]
+
+    def _rest(self, told: str) -> Strip:
+        return strip_of((fitted(f"… {told} · click opens all", self._width), self._palette.muted + ASIDE))
+
+    def _live(self) -> list[Strip]:
+        call = self._call
+        command = command_line(call.arguments, self._width, self._palette) if self._tells else []
+        shown = call.progress.painted()
+        return command + live(shown, self._width, self._palette, len(shown) or 1)
+
+
+def _of(strips: Sequence[Strip], key: str | None = None) -> Part:
+    return Part(list(strips), [key] * len(strips))
+
+
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _plain(text: str, width: int, style: Style) -> list[Strip]:
+    return [strip_of((line, style)) for line in wrapped(text, width)]

@@ -1,0 +1,110 @@
+"""One entry of the transcript as lines for a width."""
+
+from __future__ import annotations
+
+import math
+from typing import assert_never
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from domain.text.printable import printable
+from tui.transcript.cells.lines import fitted, padded, strip_of, words
+from tui.transcript.cells.marks import ASIDE
+from tui.transcript.cells.palette import Palette
+from tui.transcript.draw.cards import Drawing, Target, draw_batch
+from tui.transcript.draw.markdown import MarkdownLines
+from tui.transcript.draw.receipts import restored
+from tui.transcript.draw.remarks import signed_lines
+from tui.transcript.model.entries import Answer, Batch, Entry, Notice, Prompt, Restoration
+
+_INDENT = "  "
+_MARGIN = Segment(" ", ASIDE)
+UNDONE = "┊"
+"""What stands in the margin of an entry that was taken back."""
+
+
+class Pen:
+    """Draws entries at one width in one palette; remembers how far answers that still grow are drawn."""
+
+    def __init__(self, width: int, palette: Palette) -> None:
+        self.width = width
+        self._room = max(width - 2, 12)
+        self.palette = palette
+        self._growing: dict[int, tuple[int, int, MarkdownLines]] = {}
+
+    def draw(self, entry: Entry, now: float) -> Drawing:
+        """All lines of an entry, the first being the empty one above it, with a margin of one column."""
+        if self.palette.spoken:
+            from tui.transcript.draw.spoken import spoken
+
+            return spoken(entry, self.width)
+        drawing = Drawing()
+        match entry:
+            case Prompt():
+                drawing.add(self._prompt(entry))
+            case Answer():
+                drawing.add(self._reasoning(entry), Target(0))
+            case Batch():
+                drawing = draw_batch(entry, self._room, self.palette, now)
+            case Notice():
+                drawing.add(self._notice(entry, now))
+            case Restoration():
+                drawing.add(restored(entry, self._room, self.palette), Target(0))
+            case _:
+                assert_never(entry)
+        with_margin = Drawing([Strip([])], [None])
+        with_margin.strips += [Strip([_MARGIN, *strip]) for strip in drawing.strips]
+        with_margin.targets += drawing.targets
+        if isinstance(entry, Answer):
+            # These have their margin already: what is drawn of a growing answer must stay the same strips.
+            with_margin.add(self._answer(entry))
+        if entry.undone:
+            with_margin.strips[1:] = [self._undone(strip) for strip in with_margin.strips[1:]]
+        return with_margin
+
+    def _undone(self, strip: Strip) -> Strip:
+        """Dim, and with a mark in the margin: it does not count any more."""
+        dim = self.palette.muted
+        return Strip([Segment(UNDONE, dim + ASIDE), *strip.crop(1).apply_style(Style(dim=True))])
+
+    def _prompt(self, entry: Prompt) -> list[Strip]:
+        palette, room = self.palette, self._room - 2
+        strips, mark = [], "↪ " if entry.steers else "› "
+        for line in words(printable(entry.text), room):
+            text = padded(line, room)
+            strips.append(strip_of((mark, palette.prompt + palette.accent + ASIDE), (text, palette.prompt)))
+            mark = _INDENT
+        return strips
+
+    def _reasoning(self, entry: Answer) -> list[Strip]:
+        """One line while folded: the last of the thoughts as they come, and that there were some later."""
+        if not entry.reasoning:
+            return []
+        text = printable("".join(entry.reasoning).strip())
+        style = self.palette.muted + Style(italic=True)
+        if entry.expanded:
+            strips = [strip_of((_INDENT, ASIDE), (line, style)) for line in words(text, self._room - 2)]
+            return [strip_of(("▾ ", self.palette.muted + ASIDE), ("thought", self.palette.muted)), *strips]
+        last = text.rpartition("\n")[2]
+        said = "thought" if entry.finished or entry.pieces else f"thinking: {last}"
+        return [strip_of(("▸ ", style + ASIDE), (fitted(said, self._room - 2), style))]
+
+    def _answer(self, entry: Answer) -> list[Strip]:
+        """What was drawn of a growing answer is kept, and only what came since is given to the Markdown."""
+        edition, consumed, lines = self._growing.pop(id(entry), (-1, 0, None))
+        if lines is None or edition != entry.edition:
+            edition, consumed, lines = entry.edition, 0, MarkdownLines(self._room + 1, self.palette, 3)
+        if consumed < len(entry.pieces):
+            lines.feed("".join(entry.pieces[consumed:]))
+        if not entry.finished:
+            self._growing[id(entry)] = (edition, len(entry.pieces), lines)
+        return lines.lines
+
+    def _notice(self, entry: Notice, now: float) -> list[Strip]:
+        text = entry.text
+        if entry.until is not None:
+            left = math.ceil(entry.until - now)
+            text += f" in {left} s" if left > 0 else " now"
+        return signed_lines(entry.kind, text, self._room, self.palette)

@@ -1,0 +1,230 @@
+"""Draws one block of Markdown or code with Rich, restrained: left-aligned headings, no boxes.
+
+A link is drawn with its target behind it, unless it reads as its target.
+
+Importing this module loads Rich's Markdown and Pygments, which takes about a tenth of a second.
+"""
+
+from __future__ import annotations
+
+import io
+from functools import cache
+
+from markdown_it.token import Token
+from pygments.lexers import get_lexer_by_name
+from pygments.lexers.special import TextLexer
+from pygments.util import ClassNotFound
+from rich import markdown as rich_markdown
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment
+from rich.style import Style
+from rich.syntax import Syntax
+from rich.text import Text
+from rich.theme import Theme
+from textual.strip import Strip
+
+from tui.transcript.cells.lines import wrapped
+from tui.transcript.cells.marks import ASIDE, Continued, going_on
+from tui.transcript.cells.palette import Palette
+from tui.transcript.model.tokens import safe_tokens
+
+_MOST_HIGHLIGHTED = 60_000
+
+
+class Painter:
+    """Draws in one palette."""
+
+    def __init__(self, palette: Palette) -> None:
+        self._palette = palette
+        self._console = Console(
+            file=io.StringIO(), force_terminal=True, color_system="truecolor", theme=_theme(palette), width=80
+        )
+        self._syntaxes: dict[str, Syntax] = {}
+
+    @classmethod
+    def shared(cls, palette: Palette) -> Painter:
+        """The painter of a palette; there is one for each."""
+        return _painter(palette)
+
+    def markdown(self, text: str, width: int) -> list[Strip]:
+        """A block of Markdown at a width in cells."""
+        options = self._console.options.update(width=width, height=None)
+        lines = self._console.render_lines(_Markdown(text, self), options, pad=False)
+        strips = [Strip([s for s in line if s.text and not s.control]) for line in lines]
+        shown = [number for number, strip in enumerate(strips) if strip.text.strip()]
+        strips = strips[shown[0] : shown[-1] + 1] if shown else []
+        return [strip if strip.cell_length <= width else strip.crop(0, width) for strip in strips]
+
+    def code(self, text: str, language: str, width: int) -> list[Strip]:
+        """Lines of code on the code background, one column in from its edges, broken where too wide."""
+        inner = width - 2
+        base = self._palette.code
+        edge = Segment(" ", base + ASIDE)
+        strips: list[Strip] = []
+        for line in self._highlighted(text, language).split("\n", allow_blank=True):
+            segments = Segment.apply_style((s for s in line.render(self._console, end="") if s.text), base)
+            strip = Strip(segments)
+            at = 0
+            for text in wrapped(strip.text, inner):
+                part = strip.crop(at, at + cell_len(text))
+                at += cell_len(text)
+                strips.append(Strip([edge, *self._filled(part, text, inner), edge], width))
+        return strips
+
+    def _filled(self, part: Strip, text: str, width: int) -> list[Segment]:
+        """A part of a line of code, which says this text, on its background."""
+        segments = list(part.adjust_cell_length(width, self._palette.code))
+        if isinstance(text, Continued):
+            first, style, _ = segments[0]
+            segments[0] = Segment(first, (style or Style()) + going_on(text.joint))
+        return segments
+
+    def _highlighted(self, text: str, language: str) -> Text:
+        if not language or len(text) > _MOST_HIGHLIGHTED:
+            return Text(text)
+        syntax = self._syntaxes.get(language)
+        if syntax is None:
+            syntax = self._syntaxes[language] = _syntax(language, dark=self._palette.dark)
+        highlighted = syntax.highlight(text)
+        # Lexers end the text with a line feed of their own.
+        if highlighted.plain.endswith("\n") and not text.endswith("\n"):
+            highlighted.right_crop(1)
+        return highlighted if highlighted.plain == text else Text(text)
+
+
+def _flowing(text: Text, console: Console, options: ConsoleOptions) -> RenderResult:
+    """The text broken between words, its further lines marked to go on with those above them."""
+    lines = text.wrap(console, options.max_width, justify="default", overflow="fold")
+    whole, at = text.plain, 0
+    for number, line in enumerate(lines):
+        if not (shown := line.plain.strip()):
+            continue
+        found = whole.find(shown, at)
+        between = whole[at:found]
+        if number and found >= at and "\n" not in between:
+            line.stylize(going_on(between), len(line.plain) - len(line.plain.lstrip()))
+        at = max(found, at) + len(shown)
+    yield from Text("\n").join(lines).render(console, end="\n")
+
+
+def _syntax(language: str, *, dark: bool) -> Syntax:
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=True)
+    except ClassNotFound:
+        lexer = TextLexer(stripnl=False, ensurenl=True)
+    return Syntax("", lexer, theme="ansi_dark" if dark else "ansi_light")
+
+
+@cache
+def _painter(palette: Palette) -> Painter:
+    return Painter(palette)
+
+
+def _theme(palette: Palette) -> Theme:
+    headings = {f"markdown.h{level}": palette.heading for level in range(1, 7)}
+    return Theme(
+        {
+            **headings,
+            "markdown.code": palette.inline_code,
+            "markdown.code_block": palette.code,
+            "markdown.block_quote": palette.muted + Style(italic=True),
+            "markdown.item.bullet": palette.accent,
+            "markdown.item.number": palette.accent,
+            "markdown.hr": palette.muted,
+            "markdown.link_url": Style(underline=True),
+            "markdown.table.border": palette.muted,
+            "markdown.table.header": Style(bold=True),
+        }
+    )
+
+
+class _Paragraph(rich_markdown.Paragraph):
+    @classmethod
+    def create(cls, markdown: rich_markdown.Markdown, token: Token) -> _Paragraph:
+        return cls("default")  # "left" would fill every line with spaces
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from _flowing(self.text, console, options)
+
+
+class _Heading(rich_markdown.Heading):
+    LEVEL_ALIGN = {f"h{level}": "default" for level in range(1, 7)}  # noqa: RUF012 - as the base declares it
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from _flowing(self.text, console, options)
+
+
+class _Code(rich_markdown.CodeBlock):
+    """Code inside a list or a quote, drawn like code anywhere else."""
+
+    @classmethod
+    def create(cls, markdown: rich_markdown.Markdown, token: Token) -> _Code:
+        assert isinstance(markdown, _Markdown)
+        return cls(token.info.partition(" ")[0], markdown.painter)
+
+    def __init__(self, language: str, painter: Painter) -> None:
+        super().__init__(language, "ansi_dark")
+        self._painter = painter
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for strip in self._painter.code(self.text.plain.rstrip("\n"), self.lexer_name, options.max_width):
+            yield from strip
+            yield Segment.line()
+
+
+class _Rule(rich_markdown.HorizontalRule):
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text("─" * min(options.max_width, 40), style="markdown.hr")
+
+
+class _Image(rich_markdown.ImageItem):
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text.assemble("image: ", self.text, f" ({self.destination}) ", end="")
+
+
+class _Item(rich_markdown.ListItem):
+    """An item whose number takes the same room whatever follows: items are drawn one by one."""
+
+    def render_bullet(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        return self._hang("• ", "markdown.item.bullet", console, options)
+
+    def render_number(
+        self, console: Console, options: ConsoleOptions, number: int, last_number: int
+    ) -> RenderResult:
+        return self._hang(f"{number}. ", "markdown.item.number", console, options)
+
+    def _hang(self, mark: str, style_name: str, console: Console, options: ConsoleOptions) -> RenderResult:
+        inner = options.update(width=max(options.max_width - len(mark), 1))
+        lead, style = mark, console.get_style(style_name)
+        for line in console.render_lines(self.elements, inner, style=self.style, pad=False):
+            yield Segment(lead, style)
+            yield from line
+            yield Segment.line()
+            lead = " " * len(mark)
+
+
+class _Markdown(rich_markdown.Markdown):
+    """Rich's Markdown without raw HTML, and with every decoded entity made safe again."""
+
+    elements = {  # noqa: RUF012 - as the base declares it
+        **rich_markdown.Markdown.elements,
+        "paragraph_open": _Paragraph,
+        "heading_open": _Heading,
+        "fence": _Code,
+        "code_block": _Code,
+        "hr": _Rule,
+        "image": _Image,
+        "list_item_open": _Item,
+    }
+
+    def __init__(self, markup: str, painter: Painter) -> None:
+        # The base would make a parser for each block, which costs more than drawing it.
+        self.markup = markup
+        self.painter = painter
+        self.parsed = safe_tokens(markup)
+        self.hyperlinks = True
+        self.justify = None
+        self.style = "none"
+        self.code_theme = self.inline_code_theme = "ansi_dark"
+        self.inline_code_lexer = None

@@ -1,0 +1,64 @@
+"""Files that changed: those of a risky call, and those that were given back as they had been."""
+
+from __future__ import annotations
+
+from textual.strip import Strip
+
+from domain.calls.effects import ChangeKind, Effects, FileChange
+from domain.text.printable import printable
+from tui.transcript.cells.lines import amount, fitted, strip_of
+from tui.transcript.cells.palette import Palette
+from tui.transcript.model.entries import Restoration
+
+_SIGNS = {ChangeKind.CREATED: "+", ChangeKind.MODIFIED: "~", ChangeKind.DELETED: "−"}
+_INCOMPLETE = "the workspace is too large to see every change"
+
+
+def receipt_line(effects: Effects, cwd: str, width: int, palette: Palette) -> list[Strip]:
+    """What was not declared, in one line; nothing where all went as declared."""
+    surprises = [change for change in effects.changes if not change.declared]
+    if not surprises:
+        return [_incomplete(width, palette)] if not effects.complete else []
+    names = ", ".join(_named(change, cwd) for change in surprises)
+    count = f"{len(surprises)} file{'s' if len(surprises) != 1 else ''} changed, not declared: "
+    return [strip_of((fitted(printable(count + names, newlines=False), width), palette.warning))]
+
+
+def receipt(effects: Effects, cwd: str, width: int, palette: Palette) -> list[Strip]:
+    """Every file that changed, one line each."""
+    strips = [
+        strip_of(
+            (
+                fitted(printable(_worded(change, cwd), newlines=False), width),
+                palette.muted if change.declared else palette.warning,
+            )
+        )
+        for change in effects.changes
+    ]
+    return strips if effects.complete else [*strips, _incomplete(width, palette)]
+
+
+def restored(entry: Restoration, width: int, palette: Palette) -> list[Strip]:
+    """The files that were given back: in one line while folded, else one line each."""
+    names = [printable(_named(change, entry.cwd), newlines=False) for change in entry.changes]
+    head = f"gave back {amount(len(names), 'file')}"
+    if not entry.expanded:
+        return [
+            strip_of(("▸ ", palette.muted), (fitted(f"{head}: {', '.join(names)}", width - 2), palette.accent))
+        ]
+    lines = [strip_of(("  " + fitted(name, width - 2), palette.muted)) for name in names]
+    return [strip_of(("▾ ", palette.muted), (fitted(head, width - 2), palette.accent)), *lines]
+
+
+def _worded(change: FileChange, cwd: str) -> str:
+    declared = "declared" if change.declared else "not declared"
+    return f"{_named(change, cwd)} · {change.kind}, {declared}"
+
+
+def _named(change: FileChange, cwd: str) -> str:
+    root = cwd.rstrip("/") + "/"
+    return f"{_SIGNS[change.kind]} {change.path.removeprefix(root)}"
+
+
+def _incomplete(width: int, palette: Palette) -> Strip:
+    return strip_of((fitted(_INCOMPLETE, width), palette.muted))

@@ -1,0 +1,36 @@
+"""How remarks are drawn: a sign that tells how loud they are, and words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.style import Style
+from textual.strip import Strip
+
+from domain.text.printable import printable
+from tui.transcript.cells.lines import strip_of, words
+from tui.transcript.cells.marks import ASIDE
+from tui.transcript.cells.palette import Palette
+from tui.transcript.model.entries import NoticeKind, Remark
+
+
+def sign_of(kind: NoticeKind, palette: Palette) -> tuple[str, Style]:
+    """The sign of a remark, and the style it is drawn in."""
+    return {
+        NoticeKind.INFO: ("·", palette.muted),
+        NoticeKind.WARNING: ("!", palette.warning),
+        NoticeKind.ERROR: ("✗", palette.error),
+    }[kind]
+
+
+def remark_lines(remarks: Iterable[Remark], width: int, palette: Palette) -> list[Strip]:
+    """The remarks one below the other, broken between words, in at most `width` cells."""
+    return [strip for remark in remarks for strip in signed_lines(remark.kind, remark.text, width, palette)]
+
+
+def signed_lines(kind: NoticeKind, text: str, width: int, palette: Palette) -> list[Strip]:
+    """One remark; its further lines stand below its first word."""
+    sign, style = sign_of(kind, palette)
+    lines = words(printable(text), width - 2)
+    signs = [sign, *(" " for _ in lines[1:])]
+    return [strip_of((f"{s} ", style + ASIDE), (line, style)) for s, line in zip(signs, lines, strict=True)]

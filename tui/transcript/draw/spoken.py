@@ -1,0 +1,152 @@
+"""One entry of the transcript as plain lines for a screen reader: words for signs, and nothing that moves.
+
+What becomes of a call is told in lines of their own, one below the other as it happens.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import assert_never
+
+from rich.style import Style
+from textual.strip import Strip
+
+from domain.calls.execution import Outcome
+from domain.review.ballot import Ballot
+from domain.text.printable import printable
+from tui.transcript.cells.lines import amount, duration, program_text, strip_of, words
+from tui.transcript.draw.cards import Drawing, Target
+from tui.transcript.draw.status import arguments_in_short
+from tui.transcript.kinds.hunks import parsed
+from tui.transcript.model.entries import (
+    Answer,
+    Batch,
+    Call,
+    Entry,
+    Notice,
+    NoticeKind,
+    Phase,
+    Prompt,
+    Restoration,
+)
+
+_MOST_LINES = 12
+_LOUD = {NoticeKind.INFO: "", NoticeKind.WARNING: "warning: ", NoticeKind.ERROR: "error: "}
+
+
+def spoken(entry: Entry, width: int) -> Drawing:
+    """All lines of an entry, the first being the empty one above it."""
+    drawing = Drawing([Strip([])], [None])
+    match entry:
+        case Prompt():
+            _add(drawing, [f"you: {entry.text}"], width)
+        case Answer():
+            _add(drawing, _answer(entry), width, Target(0))
+        case Batch():
+            for place, sentences in _batch(entry):
+                _add(drawing, sentences, width, Target(place))
+        case Notice():
+            _add(drawing, [_LOUD[entry.kind] + entry.text], width)
+        case Restoration():
+            _add(drawing, _restoration(entry), width, Target(0))
+        case _:
+            assert_never(entry)
+    if entry.undone:
+        drawing.strips[1:1] = [strip_of(("taken back:", Style()))]
+        drawing.targets[1:1] = [None]
+    return drawing
+
+
+def _add(drawing: Drawing, sentences: list[str], width: int, target: Target | None = None) -> None:
+    lines = [line for sentence in sentences for line in words(printable(sentence), width)]
+    drawing.add([strip_of((line, Style())) for line in lines], target)
+
+
+def _answer(entry: Answer) -> list[str]:
+    thoughts = "".join(entry.reasoning).strip()
+    said = [f"thought: {thoughts}"] if thoughts and entry.expanded else []
+    return [*said, f"answer: {entry.text.strip()}"] if entry.text.strip() else said or ["thinking"]
+
+
+def _restoration(entry: Restoration) -> list[str]:
+    files = [f"{change.kind.value} {change.path}" for change in entry.changes]
+    return [f"{amount(len(files), 'file')} given back as before: {', '.join(files)}"]
+
+
+def _batch(batch: Batch) -> list[tuple[int, list[str]]]:
+    """What happened to all calls, in the order in which it did; each with the place of its call."""
+    told = [
+        (moment, place, sentences)
+        for place, call in enumerate(batch.calls)
+        for moment, sentences in _history(call)
+    ]
+    return [(place, sentences) for _, place, sentences in sorted(told, key=lambda each: each[0])]
+
+
+def _history(call: Call) -> Iterator[tuple[float, list[str]]]:
+    telling, others = arguments_in_short(call)
+    name = f"{call.tool or 'a call'} {telling or others}".strip()  # the others go once there is a diff
+    if call.phase is Phase.COMPOSED:
+        yield 0.0, [f"{name}: is being written"]
+    for moment, phase in call.since:
+        match phase:
+            case Phase.COMPOSED | Phase.QUEUED:
+                continue
+            case Phase.REVIEWED:
+                yield moment, [f"{name}: needs your answer", *_reasons(call)]
+            case Phase.RUNNING:
+                yield moment, [f"{name}: running"]
+            case Phase.FINISHED:
+                yield moment, [f"{name}: {_ending(call)}", *_details(call)]
+            case Phase.ABANDONED:
+                yield moment, [f"{name}: {'no result' if call.has_run else 'not run'}"]
+            case _:
+                assert_never(phase)
+
+
+def _reasons(call: Call) -> list[str]:
+    because = [f"asks because: {'; '.join(call.asked_because)}"] if call.asked_because else []
+    return because + [_vote(ballot) for ballot in call.votes]
+
+
+def _vote(ballot: Ballot) -> str:
+    return f"{ballot.reviewer} votes {ballot.vote.value.replace('_', ' ')}: {ballot.reason}"
+
+
+def _ending(call: Call) -> str:
+    outcome = (call.outcome or Outcome.UNKNOWN).value.replace("_", " ")
+    parts = [outcome]
+    if call.diff is not None and call.outcome is Outcome.OK:
+        added, removed = parsed(call.diff).counts
+        parts.append(f"{amount(added, 'line')} added, {amount(removed, 'line')} removed")
+    elif call.output is not None and call.output.lines:
+        parts.append(amount(call.output.lines, "line"))
+    if call.duration is not None:
+        parts.append(duration(call.duration))
+    return ", ".join(parts)
+
+
+def _details(call: Call) -> list[str]:
+    """Why it failed, what hooks said, and, where it is unfolded, all of it."""
+    told = [_LOUD[remark.kind] + remark.text for remark in call.remarks if call.expanded or not remark.quiet]
+    if call.outcome is not Outcome.OK and (why := call.reason or (call.output.head if call.output else "")):
+        told += _first_lines(program_text(why), whole=call.expanded)
+    if not call.expanded:
+        return told
+    told += [f"{name}: {_value(value)}" for name, value in call.arguments.items()]
+    told += [call.diff] if call.diff is not None else []
+    return told + (
+        [program_text(call.output.head)] if call.output is not None and call.outcome is Outcome.OK else []
+    )
+
+
+def _value(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _first_lines(text: str, *, whole: bool) -> list[str]:
+    lines = text.strip("\n").split("\n")
+    if whole or len(lines) <= _MOST_LINES:
+        return lines
+    return [*lines[:_MOST_LINES], f"and {amount(len(lines) - _MOST_LINES, 'more line')}"]

@@ -1,0 +1,146 @@
+"""What a call's row says about it in words: its arguments in short, its state, how long it took."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import assert_never
+
+from rich.style import Style
+
+from domain.calls.execution import Outcome
+from domain.review.questions import DecisionLabel
+from domain.text.json_value import JsonValue
+from domain.text.printable import printable
+from tui.transcript.cells.lines import amount, duration
+from tui.transcript.cells.palette import Palette
+from tui.transcript.draw.ballots import voting
+from tui.transcript.kinds.kind import Kind, kind_of, view_of
+from tui.transcript.kinds.terminal import exit_of
+from tui.transcript.model.entries import Batch, Call, Phase
+
+# What tells calls of a tool apart best comes first and without its name.
+_TELLING = ("command", "pattern", "query", "path", "url")
+_LONG = 60
+
+
+def arguments_in_short(call: Call) -> tuple[str, str]:
+    """The arguments on one line: the telling ones bare, the others as `name=value`, long ones as their size.
+
+    What is told below the row is left out, and beside a diff all others are: it says what they say.
+    """
+    told = view_of(call).TELLS if call.output is not None or call.diff is not None else frozenset()
+    telling = [_bare(name, call.arguments[name]) for name in _TELLING if name in call.arguments]
+    others = [
+        f"{name}={_short(value)}"
+        for name, value in call.arguments.items()
+        if name not in _TELLING and name not in told
+    ]
+    shown = others if call.diff is None or not telling else []
+    return printable(" ".join(telling), newlines=False), printable(" ".join(shown), newlines=False)
+
+
+def _bare(name: str, value: JsonValue) -> str:
+    if not isinstance(value, str):
+        return _short(value)
+    first, line_feed, _ = value.strip().partition("\n")
+    text = first + (" …" if line_feed else "")
+    return f'"{text}"' if name in ("pattern", "query") else text
+
+
+def _short(value: JsonValue) -> str:
+    if isinstance(value, str):
+        if "\n" in value:
+            return f"‹{amount(value.rstrip(chr(10)).count(chr(10)) + 1, 'line')}›"
+        return value if 0 < len(value) <= _LONG else f"‹{amount(len(value), 'character')}›"
+    if isinstance(value, Mapping | Sequence):
+        text = json.dumps(value, ensure_ascii=False) if len(value) <= _LONG else ""
+        noun = "key" if isinstance(value, Mapping) else "value"
+        return text if 0 < len(text) <= _LONG else f"‹{amount(len(value), noun)}›"
+    return json.dumps(value)
+
+
+def state_of(call: Call, palette: Palette) -> list[tuple[str, Style]]:
+    """The state in words; the first part is the one that matters."""
+    match call.phase:
+        case Phase.COMPOSED:
+            return [("is written", palette.accent), (f" · {call.composed_chars:,} characters", palette.muted)]
+        case Phase.ABANDONED:
+            return [("no result" if call.has_run else "not run", palette.warning)]
+        case Phase.REVIEWED:
+            return [("waits for you", palette.warning + Style(bold=True))]
+        case Phase.QUEUED if call.is_voted_on:
+            return [(voting(call), palette.accent)]
+        case Phase.QUEUED:
+            return [(_waiting(call), palette.muted)]
+        case Phase.RUNNING:
+            return [("running", palette.accent)]
+        case Phase.FINISHED:
+            return _ended(call, palette)
+        case _:
+            assert_never(call.phase)
+
+
+def _waiting(call: Call) -> str:
+    if isinstance(call.waiting_for, tuple) and call.waiting_for:
+        return "waits for " + ", ".join(str(index + 1) for index in call.waiting_for)
+    if call.waiting_for == "files":
+        return f"keeping former contents · {call.files_kept:,} of {call.files:,} files"
+    return "queued"
+
+
+def _ended(call: Call, palette: Palette) -> list[tuple[str, Style]]:
+    outcome = call.outcome or Outcome.UNKNOWN
+    if outcome is Outcome.OK:
+        style = palette.ok
+    else:
+        style = palette.error if outcome is Outcome.ERROR else palette.warning
+    word = outcome.value.replace("_", " ")
+    summary = ""
+    if outcome is Outcome.OK and call.output is not None:
+        summary = view_of(call).summary(call, call.output)
+        if kind_of(call) is Kind.TERMINAL and (exited := exit_of(call.output)) not in ("", "exit 0"):
+            # That it ran is no news: what counts is how it exited.
+            word, style = exited, palette.warning
+    parts = [(word, style)]
+    if call.decision in (DecisionLabel.EDITED, DecisionLabel.DENIED, DecisionLabel.NEEDS_APPROVAL):
+        parts.append((f" · {call.decision.value.replace('_', ' ')}", palette.muted))
+    if summary:
+        parts.append((f" · {summary}", palette.muted))
+    return parts
+
+
+def time_of(call: Call, now: float) -> str:
+    """How long the call ran, or has been running; empty where it did not run."""
+    if call.phase is Phase.RUNNING:
+        return duration(max(now - call.since[-1][0], 0.0)) if call.since else ""
+    return "" if call.duration is None else duration(call.duration)
+
+
+def batch_in_short(batch: Batch, span: tuple[float, float]) -> str:
+    """The batch in one line: how many calls, and what became of them so far."""
+    words: dict[str, int] = {}
+    for call in batch.calls:
+        word = _word(call)
+        words[word] = words.get(word, 0) + 1
+    counts = [f"{count} {word}" for word, count in words.items()]
+    took = [] if batch.is_open or batch.untimed else [duration(span[1] - span[0])]
+    return " · ".join([amount(len(batch.calls), "call"), *counts, *took])
+
+
+def _word(call: Call) -> str:
+    match call.phase:
+        case Phase.FINISHED:
+            return (call.outcome or Outcome.UNKNOWN).value.replace("_", " ")
+        case Phase.REVIEWED:
+            return "for you to review"
+        case Phase.COMPOSED:
+            return "being written"
+        case Phase.QUEUED:
+            return "being voted on" if call.is_voted_on else "waiting"
+        case Phase.RUNNING:
+            return "running"
+        case Phase.ABANDONED:
+            return "no result" if call.has_run else "not run"
+        case _:
+            assert_never(call.phase)

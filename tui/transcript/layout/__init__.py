@@ -1,0 +1,1 @@
+"""Which lines are in sight, and the widgets that show them."""

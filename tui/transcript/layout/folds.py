@@ -1,0 +1,87 @@
+"""What can be folded in a transcript, and what a click on a line of it is meant for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+from tui.transcript.layout.transcript_layout import Page
+from tui.transcript.model.entries import Answer, Batch, Call, Entry, Restoration
+
+
+def set_open(entry: Entry, part: int | None, is_open: bool) -> bool:
+    """Unfold or fold a part of an entry; whether that changed anything."""
+    foldable = _foldable(entry, part)
+    if foldable is None or foldable.expanded is is_open:
+        return False
+    foldable.expanded = is_open
+    entry.version += 1
+    return True
+
+
+def _foldable(entry: Entry, part: int | None) -> Call | Answer | Restoration | None:
+    match entry:
+        case Batch() if part is not None:
+            return entry.calls[part]
+        case Answer() | Restoration() if part is not None:
+            return entry
+        case _:
+            return None
+
+
+def set_all_open(entries: Sequence[Entry], is_open: bool) -> None:
+    """Unfold everything, or fold it."""
+    for entry in entries:
+        parts = range(len(entry.calls)) if isinstance(entry, Batch) else range(1)
+        for part in parts:
+            set_open(entry, part, is_open)
+
+
+def toggle_at(page: Page, line: int) -> bool:
+    """Fold or unfold what a line belongs to; whether it belongs to anything of the kind.
+
+    What is unfolded is folded at its first line alone: a click further down may be meant for the text.
+    """
+    if not 0 <= line < page.lines:
+        return False
+    place, offset = page.place_of(line)
+    target = page.drawing_of(place).targets[offset]
+    entry = page.transcript.entries[place]
+    foldable = _foldable(entry, target.place) if target is not None else None
+    if target is None or foldable is None:
+        return False
+    if isinstance(foldable, Call) and target.fold is not None:
+        foldable.toggled ^= {target.fold}
+        entry.version += 1
+        return True
+    is_further_down = page.spot_of(place, offset, 0).rank > 0
+    return not (foldable.expanded and is_further_down) and set_open(entry, target.place, not foldable.expanded)
+
+
+def unfold(page: Page, place: int, call: Call) -> int:
+    """Unfold a call of the batch at this place; the line of its row, counted from the entry's first."""
+    entry = page.transcript.entries[place]
+    part = (
+        next((n for n, each in enumerate(entry.calls) if each is call), None)
+        if isinstance(entry, Batch)
+        else None
+    )
+    set_open(entry, part, True)
+    return page.first_line(place, part)
+
+
+def output_at(page: Page, line: int) -> Call | None:
+    """The call whose whole output a click on this line is meant to open, if it is such a line."""
+    if not 0 <= line < page.lines:
+        return None
+    place, offset = page.place_of(line)
+    target = page.drawing_of(place).targets[offset]
+    entry = page.transcript.entries[place]
+    return entry.calls[target.place] if isinstance(entry, Batch) and target and target.opens else None
+
+
+def stored_output(entries: Sequence[Entry], nth: int) -> Call | None:
+    """The call with the nth latest stored output (1: the latest), or None where there are fewer."""
+    batches = (entry for entry in reversed(entries) if isinstance(entry, Batch))
+    stored = (call for batch in batches for call in reversed(batch.calls) if call.stored is not None)
+    return next(islice(stored, nth - 1, None), None)

@@ -1,0 +1,254 @@
+"""The widget that shows a page line by line: its frames, its scrolling, and what of it is selected.
+
+It is loaded before the first frame, so the model and all drawing are imported with the first event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.timer import Timer
+from textual.widget import Widget
+
+from tui.transcript.cells.palette import Palette, palette_of
+from tui.transcript.layout.pace import Pace
+from tui.transcript.layout.surface import Patch, Surface
+
+if TYPE_CHECKING:
+    from tui.transcript.layout.selected import Ends
+    from tui.transcript.layout.transcript_layout import Page
+
+_LIVE_SECS = 1 / 4
+
+Patching = Callable[["Page", int], Iterable[tuple[int, Patch]]]
+"""Answers for a page, and so many lines of it in sight, which cells are to look different, by their lines."""
+
+
+class Pane(ScrollView, can_focus=False):
+    """Draws at most 25 times a second. Drawn lines are kept in sight where they are while others change."""
+
+    class NewBelow(Message):
+        """What `new_below` says has changed."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._page: Page | None = None
+        self._palette: Palette | None = None
+        self._surface: Surface | None = None
+        self._pace: Pace | None = None
+        self._live: Timer | None = None
+        self._news = self._unseen = self._settling = self._in_past = False
+        self._pinned = True
+        self._shown: list[Strip] = []
+        self._ends: Ends | None = None
+        self._patching: Patching | None = None
+
+    @property
+    def new_below(self) -> str:
+        """What a status bar may say while something new stands below what is in sight; else empty."""
+        return "↓ new" if self._unseen else ""
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether the end is in sight and stays so as the transcript grows."""
+        return self._pinned
+
+    def action_page_up(self) -> None:
+        """Scroll back by a page, keeping two lines in sight."""
+        self.scroll_to(y=self.scroll_y + 2 - self.size.height, animate=False)
+
+    def action_page_down(self) -> None:
+        """Scroll on by a page, keeping two lines in sight."""
+        self.scroll_to(y=self.scroll_y - 2 + self.size.height, animate=False)
+
+    def action_scroll_home(self) -> None:
+        """Show the beginning."""
+        if self._page is not None:
+            self._pinned = False
+            self._page.to_start()
+            self.flush()
+            self._sync_scrollbar()
+
+    def action_scroll_end(self) -> None:
+        """Show the end, and keep showing it as it grows."""
+        self._pinned = True
+        self.flush()
+        self._sync_scrollbar()
+
+    # -- frames ------------------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        """Both timers sleep until there is something to draw."""
+        self._pace = Pace(self, self.flush, self._sync_scrollbar)
+        self._live = self.set_interval(_LIVE_SECS, self._age, pause=True)
+        self._want_frame()
+
+    def flush(self) -> None:
+        """Bring the lines up to date now; the frame timer does it otherwise."""
+        page, height = self._page, self.size.height
+        if page is None or not height or self._pace is None or self._in_past:
+            return
+        self._pace.satisfied()
+        page.use(self.size.width, self._current_palette())
+        page.settle(height, pinned=self._pinned)
+        self._place(page.scroll, page.lines)
+        self._tell_unseen(not self._pinned and (self._unseen or self._news))
+        self._news = False
+        self._keep_selected()
+        self._repaint_changed()
+        if self._live is not None and page.transcript.live:
+            self._live.resume()
+
+    def show_patched(self, patching: Patching | None) -> None:
+        """Have cells look different from now on, or as they are."""
+        self._patching = patching
+        self._repaint_changed()
+
+    def _show_page(self, page: Page | None) -> None:
+        self._page, self._shown, self._pinned = page, [], True
+        self.select(None)
+        self._tell_unseen(False)
+        self._place(0, 0)
+        self.refresh()
+
+    def _want_frame(self) -> None:
+        """Ask for one, unless nobody sees it: behind another tab nothing is drawn."""
+        if self._pace is not None and not self._in_past and self.screen in self.app.screen_stack:
+            self._pace.want()
+
+    def _age(self) -> None:
+        """Time passed for a running call or a countdown."""
+        if self._page is not None and self._page.age():
+            self._want_frame()
+        elif self._live is not None:
+            self._live.pause()
+
+    def _place(self, scroll: int, lines: int) -> None:
+        """Move to a line of so many. A change of the virtual size needs no new layout of the screen."""
+        self._settling = True
+        size = Size(self.size.width, lines)
+        if size != self.virtual_size:
+            self.set_reactive(Widget.virtual_size, size)
+        if scroll != self.scroll_y:
+            self.scroll_to(y=scroll, animate=False, force=True)
+        self._settling = False
+
+    def _pin_at_end(self) -> None:
+        if self.scroll_y >= self.max_scroll_y:
+            self._pinned = True
+            self._tell_unseen(False)
+        self._sync_scrollbar()
+
+    def _sync_scrollbar(self) -> None:
+        """Painting the scrollbar costs as much as all the text, so a stream moves it only now and then."""
+        self.vertical_scrollbar.window_virtual_size = self.virtual_size.height
+        self.vertical_scrollbar.position = self.scroll_y
+
+    def _repaint_changed(self) -> None:
+        before, self._shown = self._shown, self._finished_lines()
+        if len(before) != len(self._shown):
+            self.refresh()
+            return
+        changed = [y for y, strip in enumerate(self._shown) if strip is not before[y]]
+        if changed:
+            self.refresh(Region(0, changed[0], self.size.width, changed[-1] + 1 - changed[0]))
+
+    def _tell_unseen(self, unseen: bool) -> None:
+        if unseen != self._unseen:
+            self._unseen = unseen
+            self.post_message(self.NewBelow())
+
+    # -- what is selected --------------------------------------------------------------------------------
+
+    def select(self, ends: Ends | None) -> None:
+        """Select the text between two places, which stay what they are while lines around them change."""
+        self._ends = ends
+        if ends is None:
+            if self.text_selection is not None:
+                self.screen.clear_selection()
+        else:
+            self._keep_selected()
+
+    def _keep_selected(self) -> None:
+        if self._page is not None and self._ends is not None:
+            selection = self._ends.on(self._page)
+            if selection != self.text_selection:
+                self.screen.selections = {self: selection}
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """What is selected is drawn selected."""
+        if selection is None:
+            self._ends = None
+        self._repaint_changed()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The selected text; only the lines selected are drawn for it."""
+        return (self._page.text(selection), "\n") if self._page is not None else None
+
+    # -- what Textual calls ------------------------------------------------------------------------------
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """The person scrolled, unless it is we who do."""
+        if self._settling or self._page is None:
+            return
+        self._page.scroll = round(new_value)
+        # At the end of what was drawn last: the person went there, or a grown view was pulled back to it.
+        self._pinned = new_value >= self.max_scroll_y
+        self.flush()
+        self._pin_at_end()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lines are drawn for the new width in the same frame."""
+        self.flush()
+
+    def notify_style_update(self) -> None:
+        """Another theme: other styles."""
+        super().notify_style_update()
+        self._palette = self._surface = None
+        if self._page is not None:
+            self._want_frame()
+
+    def render_line(self, y: int) -> Strip:
+        """The line at `y` cells from the top of what is in sight."""
+        return self._in_sight()[y]
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines of a region. They are finished strips, so that what was drawn before is not drawn again."""
+        strips = self._in_sight()[crop.y : crop.bottom]
+        if crop.column_span != (0, self.size.width):
+            strips = [strip.crop(*crop.column_span) for strip in strips]
+        return strips
+
+    def _in_sight(self) -> list[Strip]:
+        """The strips last put on the screen, or those of a size that no frame was made for yet."""
+        if len(self._shown) != self.size.height:
+            self._shown = self._finished_lines()
+        return self._shown
+
+    def _finished_lines(self) -> list[Strip]:
+        if self._surface is None or self._surface.size != self.size:
+            self._surface = Surface(
+                size=self.size,
+                style=self.rich_style,
+                background=self.background_colors[1],
+                filters=self.get_line_filters(),
+                selected=self.screen.get_component_rich_style("screen--selection"),
+            )
+        page, height = self._page, self.size.height
+        if page is None:
+            return self._surface.finished([], 0, None)
+        strips = page.strips(height)
+        patches = self._patching(page, height) if self._patching is not None else ()
+        return self._surface.finished(strips, page.scroll, self.text_selection, patches)
+
+    def _current_palette(self) -> Palette:
+        if self._palette is None:
+            self._palette = palette_of(self)
+        return self._palette

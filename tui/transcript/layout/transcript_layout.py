@@ -1,0 +1,239 @@
+"""The lines of a transcript: which entry stands where, and drawings only of what has been in sight.
+
+Heights of entries never seen at the present width are estimates. They are put right on sight, and the place
+scrolled to moves along with them, so that what the person reads stays where it is.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import assert_never
+
+from textual.selection import Selection
+from textual.strip import Strip
+
+from domain.events.event import Event
+from tui.transcript.cells.flow import Flow
+from tui.transcript.cells.heights import Heights
+from tui.transcript.cells.palette import Palette
+from tui.transcript.draw.cards import Drawing
+from tui.transcript.draw.entry_renderer import Pen
+from tui.transcript.model.entries import Answer, Batch, Entry, Notice, Prompt, Restoration
+from tui.transcript.model.transcript import Transcript
+
+_LINES_KEPT = 20_000
+_ABOVE = -1
+
+
+@dataclass(slots=True)
+class _Drawn:
+    version: int
+    drawing: Drawing
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A line as the person knows it: its entry, the part of that, the line in it, and its way from the top."""
+
+    entry: int
+    part: int | None
+    rank: int
+    below_top: int
+
+
+class Page:
+    """Entries laid out one below the other at one width."""
+
+    def __init__(self, transcript: Transcript | None = None) -> None:
+        self.transcript = transcript or Transcript()
+        self.scroll = 0
+        self.drawings = 0
+        self._anchor = 0
+        self._heights = Heights()
+        self._drawn: OrderedDict[int, _Drawn] = OrderedDict()
+        self._lines_kept = 0
+        self._pen: Pen | None = None
+        self.unfolded = False
+
+    @property
+    def lines(self) -> int:
+        """How many lines there are, as far as known."""
+        return self._heights.total
+
+    def apply(self, event: Event, at: float | None = None) -> None:
+        """Take an event in; nothing is drawn. `at` is when it happened by the clock, if it is of the past."""
+        self.transcript.apply(event, at)
+
+    def successor(self) -> Page:
+        """An empty page that goes on with the same session."""
+        return Page(self.transcript.successor())
+
+    def age(self) -> bool:
+        """Have everything drawn anew that changes with time; answers whether there is any such thing."""
+        if self._pen is not None and self._pen.palette.spoken:
+            return False  # a reader would be told of each tick
+        live = self.transcript.live
+        for entry in live:
+            entry.version += 1
+        return bool(live)
+
+    def use(self, width: int, palette: Palette) -> None:
+        """Draw at this width and in these styles from now on. The line at the top keeps its entry there."""
+        if self._pen is not None and (self._pen.width, self._pen.palette) == (width, palette):
+            return
+        top = self._heights.at(self.scroll) if self.scroll < self.lines else None
+        self._pen = Pen(width, palette)
+        self._drawn.clear()
+        self._lines_kept = 0
+        if top is not None:
+            entry, offset = top
+            before = self._heights[entry]
+            self._draw(entry)
+            self.scroll = self._heights.before(entry) + offset * self._heights[entry] // before
+            self._anchor = entry
+
+    def settle(self, height: int, *, pinned: bool) -> None:
+        """Draw what `height` lines from `scroll` on show (the last ones if pinned), and correct the place."""
+        self._admit()
+        if pinned:
+            entry, room = len(self._heights), height
+            while entry and room > 0:
+                entry -= 1
+                self._draw(entry)
+                room -= self._heights[entry]
+            self.scroll = max(0, self.lines - height)
+        else:
+            self._settle_from_above(height)
+        if self.scroll < self.lines:
+            self._anchor = self._heights.at(self.scroll)[0]
+
+    def strips(self, height: int) -> list[Strip]:
+        """The lines in sight after `settle`; fewer than `height` where the transcript is shorter."""
+        return self.between(self.scroll, self.scroll + height)
+
+    def text(self, selection: Selection) -> str:
+        """The selected text, without decoration and as it was before it was broken to fit.
+
+        Only the lines selected are drawn for it.
+        """
+        first = selection.start.y if selection.start else 0
+        last = selection.end.y if selection.end else self.lines - 1
+        return Flow(self.between(first, last + 1), first, selection.get_span).text
+
+    def between(self, first: int, end: int) -> list[Strip]:
+        """The lines from `first` up to, not including, `end`, as far as there are such lines."""
+        strips: list[Strip] = []
+        if not 0 <= first < self.lines:
+            return strips
+        entry, offset = self._heights.at(first)
+        while entry < len(self._heights) and len(strips) < end - first:
+            strips += self._draw(entry).strips[offset : offset + end - first - len(strips)]
+            entry, offset = entry + 1, 0
+        return strips
+
+    def place_of(self, line: int) -> tuple[int, int]:
+        """The entry of a line, and the line's number within that. Raises IndexError beyond the end."""
+        return self._heights.at(line)
+
+    def line_of(self, entry: int, offset: int = 0) -> int:
+        """The line at which an entry begins, and so many below it, as far as heights are known."""
+        return self._heights.before(entry) + offset
+
+    def drawing_of(self, entry: int) -> Drawing:
+        """An entry as it is drawn."""
+        return self._draw(entry)
+
+    def spot_at(self, line: int) -> Spot:
+        """What stands at a line. Raises IndexError beyond the end."""
+        return self.spot_of(*self._heights.at(line), line - self.scroll)
+
+    def spot_of(self, entry: int, offset: int, below_top: int) -> Spot:
+        """A line of an entry, wanted so far below the top."""
+        parts = self._parts(entry)
+        return Spot(entry, parts[offset], offset - parts.index(parts[offset]), below_top)
+
+    def hold(self, spot: Spot) -> None:
+        """Go to where this spot stands as far below the top as it did, whatever was folded since."""
+        self._admit()
+        parts, first = self._parts(spot.entry), self.first_line(spot.entry, spot.part)
+        offset = first + min(spot.rank, max(parts.count(spot.part) - 1, 0))
+        self.scroll = max(0, self.line_of(spot.entry, offset) - max(spot.below_top, 0))
+        self._anchor = spot.entry
+
+    def first_line(self, entry: int, part: int | None) -> int:
+        """The first line of a part of an entry, counted from the entry's; 0 where there is no such part."""
+        parts = self._parts(entry)
+        return parts.index(part) if part in parts else 0
+
+    def _parts(self, entry: int) -> list[int | None]:
+        """For each line of an entry, the part of it that the line belongs to; the first is the one above it."""
+        targets = self._draw(entry).targets
+        return [_ABOVE, *(target.place if target is not None else None for target in targets[1:])]
+
+    def to_start(self) -> None:
+        """Go to the first line, giving up the place read so far."""
+        self.scroll = self._anchor = 0
+
+    def _admit(self) -> None:
+        """Give entries that are new an estimated height."""
+        assert self._pen is not None, "a page must be given a width before it is laid out"
+        for entry in self.transcript.entries[len(self._heights) :]:
+            self._heights.append(_estimated_height(entry, self._pen.width))
+
+    def _settle_from_above(self, height: int) -> None:
+        """Entries above the anchor push the place along when their real height is not the estimated one."""
+        anchor = self._anchor
+        while True:
+            self.scroll = max(0, min(self.scroll, self.lines - height))
+            if self.scroll >= self.lines:
+                return
+            moved = False
+            entry, offset = self._heights.at(self.scroll)
+            filled = -offset
+            while entry < len(self._heights) and filled < height:
+                before = self._heights[entry]
+                self._draw(entry)
+                delta = self._heights[entry] - before
+                if delta and entry < anchor:
+                    self.scroll += delta
+                moved = moved or bool(delta)
+                filled += self._heights[entry]
+                entry += 1
+            if not moved:
+                return
+
+    def _draw(self, place: int) -> Drawing:
+        """The drawing of an entry, made only if there is none of its present version."""
+        entry = self.transcript.entries[place]
+        drawn = self._drawn.get(place)
+        if drawn is not None and drawn.version == entry.version:
+            self._drawn.move_to_end(place)
+            return drawn.drawing
+        assert self._pen is not None, "a page must be given a width before it is drawn"
+        drawing = self._pen.draw(entry, self.transcript.clock())
+        self.drawings += 1
+        self._lines_kept += len(drawing.strips) - (len(drawn.drawing.strips) if drawn else 0)
+        self._drawn[place] = _Drawn(entry.version, drawing)
+        self._drawn.move_to_end(place)
+        self._heights.set(place, len(drawing.strips))
+        while self._lines_kept > _LINES_KEPT and len(self._drawn) > 1:
+            _, oldest = self._drawn.popitem(last=False)
+            self._lines_kept -= len(oldest.drawing.strips)
+        return drawing
+
+
+def _estimated_height(entry: Entry, width: int) -> int:
+    match entry:
+        case Prompt() | Notice():
+            text = entry.text
+        case Answer():
+            text = entry.text
+        case Batch():
+            return 2 + len(entry.calls)
+        case Restoration():
+            return 2
+        case _:
+            assert_never(entry)
+    # Cells are not counted: a long record is told all at once, and what is seen is measured anyway.
+    return 2 + text.count("\n", 0, 10_000) + min(len(text), 10_000) // max(width, 1)

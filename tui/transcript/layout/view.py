@@ -1,0 +1,247 @@
+"""The transcript of a session: what happens is fed to it, and the mouse folds, selects and follows links in it.
+
+It is loaded before the first frame, so the model and all drawing are imported with the first event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events
+from textual.message import Message
+from textual.timer import Timer
+
+from tui.transcript.cells.links import target_of
+from tui.transcript.cells.palette import GROUND, Palette, component_class, role_styles
+from tui.transcript.layout.pane import Pane
+
+if TYPE_CHECKING:
+    from domain.events.event import Event
+    from tui.transcript.layout.selected import Place
+    from tui.transcript.layout.transcript_layout import Page
+    from tui.transcript.model.entries import Call, Entry
+    from tui.transcript.model.transcript import Transcript
+
+_DRAG_SECS = 1 / 20
+_HITS = """
+TranscriptView > .transcript--hit { text-style: underline; background: $warning-muted; color: $text; }
+TranscriptView > .transcript--present-hit { text-style: bold reverse; }
+"""
+
+
+class TranscriptView(Pane):
+    """Shows what happened in a session. Feed it with `apply`."""
+
+    DEFAULT_CSS = GROUND + role_styles("TranscriptView") + _HITS
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        *(component_class(role) for role in Palette.roles()),
+        "transcript--hit",
+        "transcript--present-hit",
+    }
+    ALLOW_SELECT = False  # Textual selects by widgets on the screen; here it goes by lines, in sight or not
+
+    class OutputWanted(Message):
+        """The person wants to read the whole output of a call."""
+
+        def __init__(self, call: Call) -> None:
+            super().__init__()
+            self.call = call
+
+    class LinkPressed(Message):
+        """The person clicked on something that leads to this target."""
+
+        def __init__(self, target: str) -> None:
+            super().__init__()
+            self.target = target
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._pressed: Place | None = None
+        self._dragged = False
+        self._mouse = (0, 0)
+        self._dragging: Timer | None = None
+
+    @staticmethod
+    def warm_up() -> None:
+        """Load what the first events need (a third of a second): for a thread, after the first frame."""
+        for name in ("tui.transcript.layout.transcript_layout", "tui.transcript.draw.painter"):
+            import_module(name)
+
+    # -- what the application calls ----------------------------------------------------------------------
+
+    def apply(self, event: Event, at: float | None = None) -> None:
+        """Take an event in; it is seen with the next frame. `at` is when it happened, if it is of the past."""
+        self._opened_page().apply(event, at)
+        self._news = True
+        self._want_frame()
+
+    def begin_past(self) -> None:
+        """What is applied from now on is told from a record; nothing of it is drawn before `end_past`."""
+        self._opened_page().transcript.begin_past()
+        self._in_past = True
+
+    def end_past(self, cut: str) -> None:
+        """The record is told, the end of it is in sight. A turn without an end is told to be `cut`."""
+        self._opened_page().transcript.end_past(cut)
+        self._in_past = False
+        self._want_frame()
+
+    def _opened_page(self) -> Page:
+        if self._page is None:
+            from tui.transcript.layout.transcript_layout import Page
+
+            self._page = Page()
+        return self._page
+
+    def clear(self) -> None:
+        """Empty the screen; the session goes on."""
+        self._show_page(self._page.successor() if self._page is not None else None)
+
+    def forget(self) -> None:
+        """Empty the screen for another session."""
+        self._show_page(None)
+
+    def toggle_fold_all(self) -> None:
+        """Unfold all cards and thoughts, or fold them again; what stands at the top stays there."""
+        if (page := self._page) is None:
+            return
+        from tui.transcript.layout.folds import set_all_open
+
+        spot = page.spot_at(page.scroll) if page.scroll < page.lines else None
+        page.unfolded = not page.unfolded
+        set_all_open(self.entries, page.unfolded)
+        if spot is not None and not self._pinned:
+            page.hold(spot)
+        self._want_frame()
+
+    def stored_output(self, nth: int) -> Call | None:
+        """The call with the nth latest stored output (1: the latest), or None where there are fewer."""
+        from tui.transcript.layout.folds import stored_output
+
+        return stored_output(self.entries, nth)
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """What it consists of, oldest first."""
+        return self._page.transcript.entries if self._page is not None else ()
+
+    @property
+    def page(self) -> Page | None:
+        """The lines, once there are any."""
+        return self._page
+
+    @property
+    def told(self) -> Transcript:
+        """What it shows, as data."""
+        return self._opened_page().transcript
+
+    def reveal(self, entry: Entry, call: Call | None = None) -> bool:
+        """Have an entry in sight, and the call unfolded; whether it is there: `clear` takes entries away."""
+        from tui.transcript.layout.folds import unfold
+
+        place = next((n for n, each in enumerate(self.entries) if each is entry), None)
+        if place is None or self._page is None:
+            return False
+        self.go_to(place, 1)
+        if call is not None:
+            self.go_to(place, unfold(self._page, place, call))
+        return True
+
+    def go_to(self, entry: int, offset: int) -> None:
+        """Have a line of an entry in sight, a third of the way down if it was not."""
+        page, height = self._page, self.size.height
+        if page is None or not height:
+            return
+        page.use(self.size.width, self._current_palette())
+        page.settle(height, pinned=self._pinned)
+        if not page.scroll <= page.line_of(entry, offset) < page.scroll + height:
+            self._pinned = False
+            page.hold(page.spot_of(entry, offset, height // 3))
+        self.flush()
+        self._pin_at_end()
+
+    # -- the mouse ---------------------------------------------------------------------------------------
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Where a selection begins, should the mouse be moved."""
+        self._dragged = False
+        self._pressed = self._place_at(event.x, event.y) if event.button == 1 else None
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Select from where the button was pressed; beyond the edges, scroll."""
+        if self._pressed is None:
+            return
+        if not event.button:  # it was let go where nobody told us
+            self._end_drag()
+            return
+        self._mouse = (event.x, event.y)
+        if not self._dragged:
+            self._dragged = True
+            self.capture_mouse()
+            self._dragging = self.set_interval(_DRAG_SECS, self._scroll_while_dragging)
+        self._select_to_mouse()
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """The selection is made."""
+        self._end_drag()
+
+    def _end_drag(self) -> None:
+        self._pressed = None
+        self.release_mouse()
+        if self._dragging is not None:
+            self._dragging.stop()
+            self._dragging = None
+
+    def _scroll_while_dragging(self) -> None:
+        y, last = self._mouse[1], self.size.height - 1
+        beyond = y - 1 if y <= 0 else max(y - last + 1, 0)  # on the outermost lines it scrolls by one
+        if beyond and self._pressed is not None:
+            self.scroll_to(y=self.scroll_y + beyond, animate=False)
+            self._select_to_mouse()
+
+    def _select_to_mouse(self) -> None:
+        from tui.transcript.layout.selected import Ends
+
+        x, y = self._mouse
+        place = self._place_at(x, max(0, min(y, self.size.height - 1)))
+        if self._pressed is not None and place is not None:
+            self.select(Ends.between(self._pressed, place))
+
+    def _place_at(self, x: int, y: int) -> Place | None:
+        from tui.transcript.layout.selected import Place, column_at
+
+        if self._page is None:
+            return None
+        return Place.at(self._page, self._page.scroll + y, column_at(self.render_line(y), max(x, 0)))
+
+    def on_click(self, event: events.Click) -> None:
+        """Once: fold or unfold, open an output, follow a link. Twice selects a word, three times a line."""
+        from tui.transcript.layout.folds import output_at, toggle_at
+
+        event.prevent_default()
+        page = self._page
+        if page is None or self._dragged:
+            return
+        line = page.scroll + event.y
+        if event.chain > 1:
+            self._select_at(page, event)
+        elif target := target_of(event.style):
+            self.post_message(self.LinkPressed(target))
+        elif (call := output_at(page, line)) is not None:
+            self.post_message(self.OutputWanted(call))
+        elif toggle_at(page, line):
+            self._pinned = False  # the row clicked on stays under the mouse
+            self.flush()
+            self._pin_at_end()
+
+    def _select_at(self, page: Page, event: events.Click) -> None:
+        from tui.transcript.layout.selected import line_at, word_at
+
+        line = page.scroll + event.y
+        if line < page.lines:
+            place = self._place_at(event.x, event.y)
+            self.select(
+                word_at(page, line, place.column) if event.chain == 2 and place else line_at(page, line)
+            )

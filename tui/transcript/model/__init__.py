@@ -1,0 +1,1 @@
+"""The transcript as data: entries built from events."""

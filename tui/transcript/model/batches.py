@@ -1,0 +1,209 @@
+"""The calls of a session as they are planned, wait, run and end: events about calls, turned into entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from domain.calls.execution import ToolExecutionContext
+from domain.events import event as ev
+from domain.review.ballot import Ballot, Vote, dissent_first
+from tui.transcript.model.entries import Batch, Call, Entry, Kept, Phase, Remark, StoredOutput
+
+
+class Batches:
+    """Keeps the batches of the present turn up to date, and adds new ones to the entries it is given.
+
+    `untimed`: what comes is told from a record that does not say when it happened.
+    """
+
+    def __init__(self, entries: list[Entry], clock: Callable[[], float]) -> None:
+        self.untimed = False
+        self._entries = entries
+        self._clock = clock
+        self._composed: Batch | None = None
+        self._known: dict[str, Batch] = {}
+
+    @property
+    def running(self) -> list[Batch]:
+        """Batches with a call that runs at this moment."""
+        return [batch for batch in self._known.values() if batch.is_running]
+
+    def take_over(self, others: Batches) -> None:
+        """Go on with what others kept up to date; what is still open of it is an entry here as well."""
+        self._known, self._composed = dict(others._known), others._composed
+        self._entries += [batch for batch in self._known.values() if batch.is_open]
+        if self._composed is not None:
+            self._entries.append(self._composed)
+
+    def compose(self, event: ev.ToolCallDelta) -> None:
+        """A piece of a call arrived: show that it is being written."""
+        if self._composed is None:
+            self._composed = Batch(None)
+            self._entries.append(self._composed)
+        calls = self._composed.calls
+        call = next((c for c in calls if c.index == event.index), None)
+        if call is None:
+            call = Call(index=event.index, tool="", phase=Phase.COMPOSED)
+            calls.append(call)
+        call.tool = call.tool or event.name or ""
+        call.composed_chars += len(event.arguments_delta)
+        self._composed.version += 1
+
+    def abandon_composed(self) -> None:
+        """The answer ended without calls to run: what was being written will not be."""
+        if self._composed is not None:
+            for call in self._composed.calls:
+                call.enter(Phase.ABANDONED, self._clock())
+            self._composed.version += 1
+            self._composed = None
+
+    def plan(self, event: ev.BatchPlanned) -> Batch:
+        """The batch is known; it takes the place of the calls that were being written."""
+        now = self._clock()
+        batch = self._batch(event.batch_id)
+        self._composed = None
+        remarks = {call.index: call.remarks for call in batch.calls}
+        # Hooks still speak of a finished batch until the next one is planned.
+        self._known = {key: known for key, known in self._known.items() if known.is_open}
+        self._known[event.batch_id] = batch
+        batch.version += 1
+        batch.untimed = self.untimed
+        batch.calls = [
+            Call(
+                index=lane.context.call_index,
+                tool=lane.tool,
+                arguments=lane.arguments,
+                risk=lane.risk,
+                follows=lane.follows,
+                waiting_for=lane.follows or None,
+                remarks=remarks.get(lane.context.call_index, ()),
+                since=[(now, Phase.QUEUED)],
+            )
+            for lane in event.lanes
+        ]
+        return batch
+
+    def _batch(self, batch_id: str) -> Batch:
+        """The batch of this id: a known one, the one being written, or a new one."""
+        if (batch := self._known.get(batch_id)) is None:
+            if (batch := self._composed) is None:
+                batch = Batch(None)
+                self._entries.append(batch)
+            batch.batch_id = batch_id
+            self._known[batch_id] = batch
+        return batch
+
+    def _call(self, context: ToolExecutionContext) -> tuple[Batch, Call]:
+        """The call of this context; hooks speak of calls before a plan announces them."""
+        batch = self._batch(context.batch_id)
+        batch.version += 1
+        for call in batch.calls:
+            if call.index == context.call_index:
+                return batch, call
+        call = Call(index=context.call_index, tool="", since=[(self._clock(), Phase.QUEUED)])
+        batch.calls.append(call)
+        batch.calls.sort(key=lambda each: each.index)
+        return batch, call
+
+    def queue(self, event: ev.CallQueued) -> None:
+        """A call waits."""
+        _, call = self._call(event.context)
+        call.waiting_for = event.waiting_for
+        call.reviewers = event.reviewers
+        call.files_kept, call.files = event.files_kept, event.files
+        call.enter(Phase.REVIEWED if event.waiting_for == "review" else Phase.QUEUED, self._clock())
+
+    def ask(self, event: ev.ReviewRequested) -> None:
+        """A call waits for somebody's word, about exactly these arguments."""
+        _, call = self._call(event.context)
+        call.tool = event.packet.call.tool_name
+        call.arguments = event.packet.call.arguments
+        call.diff = event.packet.seal.diff
+        call.asked_because = event.reasons
+        call.waiting_for = "review"
+        if call.voted_on != event.digest:
+            call.votes, call.voted_on = (), event.digest
+        call.enter(Phase.REVIEWED, self._clock())
+
+    def start(self, event: ev.CallStarted) -> None:
+        """A call runs."""
+        _, call = self._call(event.context)
+        call.tool, call.arguments = event.tool, event.arguments
+        call.diff = event.diff or call.diff
+        call.waiting_for = None
+        call.enter(Phase.RUNNING, self._clock())
+
+    def finish(self, event: ev.CallFinished) -> None:
+        """A call has its result."""
+        _, call = self._call(event.context)
+        call.tool = event.tool
+        call.outcome, call.decision = event.outcome, event.decision
+        call.output = Kept.of(event.output, event.styles)
+        call.duration = event.duration_secs if call.has_run else None
+        call.waiting_for = None
+        call.enter(Phase.FINISHED, self._clock())
+
+    def progress(self, event: ev.CallProgressed) -> None:
+        """A running call showed something."""
+        _, call = self._call(event.context)
+        call.progress.show(event.text, event.styles)
+
+    def vote(self, event: ev.VoteCast) -> None:
+        """A reviewer answered."""
+        _, call = self._call(event.context)
+        if call.voted_on != event.digest:  # other bytes than those voted on before
+            call.votes, call.voted_on = (), event.digest
+        ballot = Ballot(
+            reviewer=event.reviewer,
+            vote=_vote(event.verdict),
+            confidence=event.confidence,
+            reason=event.reason,
+            objection=event.objection,
+        )
+        call.votes = dissent_first((*call.votes, ballot))
+
+    def decide(self, event: ev.ReviewDecided) -> None:
+        """A review ended; the call waits for its turn or for its result."""
+        _, call = self._call(event.context)
+        call.decision, call.reason, call.is_decided = event.decision, event.reason, True
+        call.waiting_for = None
+        call.enter(Phase.QUEUED, self._clock())
+
+    def receive(self, event: ev.EffectsObserved, cwd: str) -> None:
+        """It became known what a call really changed."""
+        _, call = self._call(event.context)
+        call.effects, call.cwd = event.effects, cwd
+
+    def store(self, event: ev.OutputStored) -> None:
+        """The whole output of a call is kept aside."""
+        _, call = self._call(event.context)
+        call.stored = StoredOutput(event.blob_id, event.size_bytes)
+
+    def revise(self, context: ToolExecutionContext, output: str) -> None:
+        """A hook put another output in the place of a call's: that is what the model sees."""
+        _, call = self._call(context)
+        call.output = Kept.of(output)
+
+    def remark(self, context: ToolExecutionContext, remark: Remark) -> None:
+        """Something else is to be said about a call."""
+        _, call = self._call(context)
+        call.remarks = (*call.remarks, remark)
+
+    def close(self) -> None:
+        """The turn is over: nothing more will come for calls that are still open."""
+        self.rest()
+        self._known.clear()
+
+    def rest(self) -> None:
+        """The turn broke off: nothing runs or waits any more, until a later turn tells of these calls."""
+        self.abandon_composed()
+        for batch in self._known.values():
+            for call in batch.calls:
+                if call.is_open:
+                    call.enter(Phase.ABANDONED, self._clock())
+            batch.version += 1
+
+
+def _vote(verdict: str) -> Vote:
+    """A verdict of no known kind is an answer that cannot be read."""
+    return next((vote for vote in Vote if vote == verdict), Vote.ERROR)

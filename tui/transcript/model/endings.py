@@ -1,0 +1,55 @@
+"""The words in which the ending of a turn, and what befell the session as a whole, are told."""
+
+from __future__ import annotations
+
+from domain.conversation.response import StopKind
+from domain.events.event import ConversationCompacted, SessionResumed, SessionRewound
+from domain.events.report import MAX_TOOL_TURNS, RunReport, RunStatus
+from tui.transcript.cells.lines import amount, tokens
+
+PROCESS_ENDED = "interrupted: the process ended here"
+RECORD_ENDS = "the record ends here; the process that writes it may be at work on this turn"
+
+
+def ending(report: RunReport, last_error: str) -> str | None:
+    """The words a turn's ending is told in; None where nothing is left to say after `last_error`."""
+    match report.status:
+        case RunStatus.COMPLETED:
+            return None
+        case RunStatus.INTERRUPTED:
+            return "interrupted"
+        case RunStatus.LIMIT if report.stop_reason == StopKind.MAX_TOKENS.value:
+            return "stopped at the token limit of one answer"
+        case RunStatus.LIMIT if report.stop_reason == MAX_TOOL_TURNS:
+            return f"stopped at the turn limit, after {amount(report.tool_turns, 'turn')}"
+        case RunStatus.LIMIT:
+            return f"stopped at the turn limit, after {amount(report.turns, 'turn')}"
+        case RunStatus.NEEDS_APPROVAL:
+            return "stopped: a call needed approval and nobody was there"
+        case RunStatus.REFUSED:
+            return "the model refused"
+        case RunStatus.FAILED if report.error and report.error == last_error:
+            return None
+        case RunStatus.FAILED:
+            return report.error or "failed"
+
+
+def resumed(event: SessionResumed) -> str:
+    """That the session was taken up again, and below it what had to be mended or closed."""
+    return "\n".join([f"resumed with {event.model}", *event.told])
+
+
+def compacted(event: ConversationCompacted) -> str:
+    """What was shortened, and what that came to, as far as it is known."""
+    what = "outputs of tools were shortened" if event.what == "outputs" else "compacted to a summary"
+    sizes = f": {tokens(event.tokens_before)} → {tokens(event.tokens_after)} tokens"
+    kept = f" · kept in view: {event.focus}" if event.focus else ""
+    return what + (sizes if event.tokens_before and event.tokens_after else "") + kept
+
+
+def rewound(event: SessionRewound, turns: int) -> str:
+    """What was taken back. `turns` is how many there were when that was done."""
+    count = amount(max(1, turns - event.turn), "turn")
+    if not event.conversation:
+        return f"files are as they were before the last {count}; the conversation goes on"
+    return f"took back {count}: conversation{' and files' if event.files else '; files stay as they are'}"

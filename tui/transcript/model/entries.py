@@ -1,0 +1,263 @@
+"""What the transcript consists of: prompts, answers, batches of calls, notices. Drawing is elsewhere.
+
+Each entry's `version` changes whenever its drawing would; `undone`: it belongs to a turn that was taken back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TypeAlias
+
+from domain.calls.effects import Effects, FileChange
+from domain.calls.execution import Outcome, WaitingFor
+from domain.calls.tool import RiskLevel
+from domain.review.ballot import Ballot
+from domain.review.questions import DecisionLabel
+from domain.text.json_value import JsonObject
+from domain.text.styles import Styles, with_sequences
+
+_PROGRESS_LINES = 20
+_PROGRESS_KEPT = 16_000
+_HEAD_KEPT = 150_000
+_TAIL_KEPT = 50_000
+
+
+@dataclass(slots=True)
+class Prompt:
+    """What the person said; `steers`: into a turn that was running."""
+
+    text: str
+    steers: bool = False
+    version: int = 0
+    undone: bool = False
+
+
+@dataclass(slots=True)
+class Answer:
+    """What the model said, in the pieces it came in. `edition` changes when the pieces were replaced."""
+
+    pieces: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    finished: bool = False
+    expanded: bool = False
+    edition: int = 0
+    version: int = 0
+    undone: bool = False
+
+    @property
+    def text(self) -> str:
+        """All of the answer's text so far."""
+        return "".join(self.pieces)
+
+
+class NoticeKind(StrEnum):
+    """How loud a notice is."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(slots=True)
+class Notice:
+    """A remark of the program itself. `until` is the clock's time a countdown runs to, in seconds."""
+
+    kind: NoticeKind
+    text: str
+    until: float | None = None
+    version: int = 0
+    undone: bool = False
+
+
+@dataclass(slots=True)
+class Restoration:
+    """Files that were given back as they had been. Paths are told from `cwd`."""
+
+    changes: tuple[FileChange, ...]
+    cwd: str = ""
+    expanded: bool = False
+    version: int = 0
+    undone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something else that is to be said about a call. A quiet one is only told where details are open."""
+
+    kind: NoticeKind
+    text: str
+    quiet: bool = False
+
+
+class Phase(StrEnum):
+    """What a call is doing."""
+
+    COMPOSED = "composed"
+    QUEUED = "queued"
+    REVIEWED = "reviewed"
+    RUNNING = "running"
+    FINISHED = "finished"
+    ABANDONED = "abandoned"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """As much of a long text as is kept for the screen; between head and tail, parts are left out."""
+
+    head: str
+    tail: str = ""
+    left_out_lines: int = 0
+    lines: int = 0
+    styles: Styles = ()
+
+    @classmethod
+    def of(cls, text: str, styles: Styles = ()) -> Kept:
+        """Keep all of it, or the first 150,000 and last 50,000 characters without their styles."""
+        lines = text.count("\n") + (not text.endswith("\n")) if text else 0
+        if len(text) <= _HEAD_KEPT + _TAIL_KEPT:
+            return cls(text, lines=lines, styles=styles)
+        left_out = text.count("\n", _HEAD_KEPT, len(text) - _TAIL_KEPT) + 1
+        return cls(text[:_HEAD_KEPT], text[-_TAIL_KEPT:], left_out, lines)
+
+    def painted(self) -> Kept:
+        """The same with the sequences in it that style it."""
+        return replace(self, head=with_sequences(self.head, self.styles)) if self.styles else self
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOutput:
+    """Where the whole of an output is kept aside, and how long it is there."""
+
+    blob_id: str
+    size_bytes: int
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a running call shows at this moment; each report takes the place of the one before.
+
+    `updates` counts how often it showed something.
+    """
+
+    text: str = ""
+    styles: Styles = ()
+    updates: int = 0
+
+    def show(self, text: str, styles: Styles = ()) -> None:
+        """Take a report."""
+        self.updates += 1
+        self.text = text[-_PROGRESS_KEPT:]
+        self.styles = styles if len(text) <= _PROGRESS_KEPT else ()
+
+    def shown(self) -> list[str]:
+        """Its last lines, without empty ones at the end."""
+        return _last_lines(self.text.rstrip("\r\n"))
+
+    def painted(self) -> list[str]:
+        """The same with the sequences that style them."""
+        return _last_lines(with_sequences(self.text.rstrip("\r\n"), self.styles))
+
+
+def _last_lines(text: str) -> list[str]:
+    return text.split("\n")[-_PROGRESS_LINES:] if text else []
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """One call of a batch as the person sees it. Times are the clock's, in seconds.
+
+    `follows` are the calls it had to wait for, by their places. The strongest objection is the first of
+    `votes`, and `voted_on` the digest they are about; `is_decided`: a review of the call has ended; `effects`
+    is what really changed, told from `cwd`; `toggled` are the folds in its output that the person changed.
+    """
+
+    index: int
+    tool: str
+    arguments: JsonObject = field(default_factory=dict)
+    risk: RiskLevel = RiskLevel.LOW
+    follows: tuple[int, ...] = ()
+    phase: Phase = Phase.QUEUED
+    waiting_for: WaitingFor = None
+    files_kept: int = 0
+    files: int = 0
+    composed_chars: int = 0
+    progress: Progress = field(default_factory=Progress)
+    diff: str | None = None
+    output: Kept | None = None
+    stored: StoredOutput | None = None
+    outcome: Outcome | None = None
+    decision: DecisionLabel = DecisionLabel.NONE
+    reason: str | None = None
+    asked_because: tuple[str, ...] = ()
+    is_decided: bool = False
+    reviewers: tuple[str, ...] = ()
+    votes: tuple[Ballot, ...] = ()
+    voted_on: str = ""
+    remarks: tuple[Remark, ...] = ()
+    effects: Effects | None = None
+    cwd: str = ""
+    duration: float | None = None
+    since: list[tuple[float, Phase]] = field(default_factory=list)
+    expanded: bool = False
+    toggled: set[str] = field(default_factory=set)
+
+    @property
+    def number(self) -> int:
+        """Its place in the batch as a person counts."""
+        return self.index + 1
+
+    def enter(self, phase: Phase, now: float) -> None:
+        """Begin a phase; the moments of all phases are kept for the lane."""
+        self.phase = phase
+        if not self.since or self.since[-1][1] is not phase:
+            self.since.append((now, phase))
+
+    def stretches(self, phase: Phase, now: float) -> list[tuple[float, float]]:
+        """When it was in a phase, from moment to moment; a phase it is in still lasts."""
+        stops = [moment for moment, _ in self.since[1:]] + [now]
+        return [(begin, end) for (begin, kind), end in zip(self.since, stops, strict=False) if kind is phase]
+
+    @property
+    def has_run(self) -> bool:
+        """Whether it began to run."""
+        return any(phase is Phase.RUNNING for _, phase in self.since)
+
+    @property
+    def is_voted_on(self) -> bool:
+        """Whether reviewers are voting on it and nobody else is asked."""
+        return self.phase is Phase.QUEUED and self.waiting_for == "votes"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something is still to come for this call."""
+        return self.phase not in (Phase.FINISHED, Phase.ABANDONED)
+
+
+@dataclass(slots=True)
+class Batch:
+    """The calls of one answer. `batch_id` is None until the batch was planned.
+
+    `untimed`: it is told from a record that does not say when its calls waited and ran. `is_own`: it is a
+    command that the person ran themselves.
+    """
+
+    batch_id: str | None
+    calls: list[Call] = field(default_factory=list)
+    untimed: bool = False
+    is_own: bool = False
+    version: int = 0
+    undone: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a call of it still has no result."""
+        return any(call.is_open for call in self.calls)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a call of it runs at this moment."""
+        return any(call.phase is Phase.RUNNING for call in self.calls)
+
+
+Entry: TypeAlias = Prompt | Answer | Batch | Notice | Restoration

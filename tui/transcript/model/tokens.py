@@ -1,0 +1,48 @@
+"""Markdown as tokens with nothing in them that acts or hides, and with links that tell where they lead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from domain.text.printable import printable
+
+
+@cache
+def parser() -> MarkdownIt:
+    """Reads Markdown without raw HTML."""
+    return MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+
+
+def safe_tokens(markup: str) -> list[Token]:
+    """What a text consists of. Characters that entities decode to are made safe again."""
+    return list(_safe(parser().parse(markup)))
+
+
+def _safe(tokens: Iterable[Token]) -> Iterable[Token]:
+    """The tokens with safe texts (entities may decode to any character), and links with their targets told."""
+    target = said = ""
+    for token in tokens:
+        token.content = printable(token.content)
+        for name in ("href", "src"):
+            if name in token.attrs:
+                token.attrs[name] = printable(str(token.attrs[name]), newlines=False)
+        if token.children:
+            token.children = list(_safe(token.children))
+        yield token
+        if token.type == "link_open":
+            target, said = str(token.attrs.get("href", "")), ""
+        elif token.type == "link_close":
+            if said != target.removeprefix("mailto:"):
+                yield from _told(target)
+        else:
+            said += token.content
+
+
+def _told(target: str) -> Iterable[Token]:
+    before, shown, after = (Token("text", "", 0, content=text) for text in (" (", target, ")"))
+    opened = Token("link_open", "a", 1, attrs={"href": target})
+    return (before, opened, shown, Token("link_close", "a", -1), after)

@@ -1,0 +1,274 @@
+"""The transcript as data: entries built from events. It knows nothing of how they are drawn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import assert_never
+
+from domain.conversation.history import UserMessage
+from domain.conversation.response import LlmResponse, ReasoningBlock, StopKind
+from domain.events import event as ev
+from domain.events.report import RunReport, RunStatus
+from tui.transcript.model.batches import Batches
+from tui.transcript.model.endings import PROCESS_ENDED, compacted, ending, resumed, rewound
+from tui.transcript.model.entries import Answer, Batch, Entry, Notice, NoticeKind, Prompt, Restoration
+from tui.transcript.model.hook_runs import told
+from tui.transcript.model.turn_timings import Chronicle
+from tui.transcript.model.user_commands import OwnCommandCards
+
+_BROKE_OFF = "the answer broke off here; what arrived is kept · /retry goes on, /model chooses who answers"
+_FAILED = "/retry sends the request again, /model chooses who answers"
+
+
+class Transcript:
+    """What the person sees of a session, oldest first. Entries are only ever added or changed in place."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.entries: list[Entry] = []
+        self.clock = clock
+        self.chronicle = Chronicle()
+        # When what is told of the past happened, and what was told before it.
+        self._moment: float | None = None
+        self._moment_before: float | None = None
+        self._in_past = False
+        self._begins: list[int] = []  # for each turn of the session, the place of its first entry
+        self._in_turn = False
+        self._answer: Answer | None = None
+        self._batches = Batches(self.entries, self._now)
+        self._own_commands = OwnCommandCards(self.entries, self._now)
+        self._countdown: Notice | None = None
+        self._last_error = ""
+        self._broke_off = False
+        self._cwd = ""
+
+    @property
+    def live(self) -> list[Entry]:
+        """Entries whose drawing changes as time passes: running calls, a countdown."""
+        counting: list[Entry] = [self._countdown] if self._countdown else []
+        return counting + self._batches.running + self._own_commands.running
+
+    def successor(self) -> Transcript:
+        """An empty transcript that goes on with the same session."""
+        transcript = Transcript(self.clock)
+        transcript.chronicle = self.chronicle
+        transcript._batches.take_over(self._batches)
+        transcript._own_commands.take_over(self._own_commands)
+        transcript._cwd = self._cwd
+        transcript._begins = [0] * len(self._begins)
+        transcript._in_turn = self._in_turn
+        return transcript
+
+    def begin_past(self) -> None:
+        """What comes now is told from a record."""
+        self._in_past = True
+
+    def end_past(self, cut: str) -> None:
+        """What comes from now on happens now. A turn of the past without an end is told to be `cut`."""
+        self._break_off(cut)
+        self._own_commands.rest()
+        self._in_past, self._moment = False, None
+
+    def _now(self) -> float:
+        return self.clock() if self._moment is None else self._moment
+
+    def apply(self, event: ev.Event, at: float | None = None) -> None:
+        """Take one event in; `at` is when it happened by the clock, where that is told of the past."""
+        self._moment_before, self._moment = self._moment, at
+        self._batches.untimed = self._in_past and at is None
+        self.chronicle.take(event, self._now())
+        self._take(event)
+
+    def _take(self, event: ev.Event) -> None:  # noqa: C901, PLR0912, PLR0915 - a flat match over a closed union
+        match event:
+            case ev.TextDelta():
+                self._open_answer().pieces.append(event.text)
+            case ev.ReasoningDelta():
+                self._open_answer().reasoning.append(event.text)
+            case ev.ToolCallDelta():
+                self._settle_countdown()
+                self._batches.compose(event)
+            case ev.ResponseCompleted():
+                self._complete(event.response)
+            case ev.TurnStarted():
+                self._end_answer()
+                self._broke_off = False
+                self._begins.append(len(self.entries))
+                self._in_turn = True
+                prompt = Prompt(event.prompt) if event.prompt else None
+                self.chronicle.begin(prompt, self._now(), timed=not self._batches.untimed)
+                if prompt is not None:
+                    self.entries.append(prompt)
+                else:
+                    self._note(NoticeKind.INFO, "going on")
+            case ev.MessageAdded():
+                self._hear(event)
+            case ev.OwnCommandStarted():
+                self._own_commands.start(event)
+            case ev.OwnCommandProgressed():
+                self._own_commands.progress(event)
+            case ev.OwnCommandFinished():
+                self._own_commands.finish(event)
+            case ev.ModeChanged():
+                self._note(NoticeKind.INFO, f"mode: {event.mode.value}")
+            case ev.ModelChanged():
+                self._note(NoticeKind.INFO, f"model: {event.model}")
+            case ev.RetryScheduled():
+                self._count_down(event)
+            case ev.BatchPlanned():
+                self.chronicle.add(self._batches.plan(event))
+            case ev.CallQueued():
+                self._batches.queue(event)
+            case ev.CallStarted():
+                self._batches.start(event)
+            case ev.CallProgressed():
+                self._batches.progress(event)
+            case ev.CallFinished():
+                self._batches.finish(event)
+            case ev.SessionStarted():
+                self._cwd = event.cwd
+            case ev.SessionResumed():
+                resumed_at, self._moment = self._moment, self._moment_before or self._moment
+                self._break_off(PROCESS_ENDED)
+                self._moment = resumed_at
+                self._cwd = event.cwd
+                self._note(NoticeKind.INFO, resumed(event))
+            case ev.ConversationCompacted():
+                self._note(NoticeKind.INFO, compacted(event))
+            case ev.SessionRewound():
+                self._take_back(event)
+            case ev.FilesRestored():
+                self.entries.append(Restoration(event.changes, self._cwd))
+            case ev.EffectsObserved():
+                self._batches.receive(event, self._cwd)
+            case ev.OutputStored():
+                self._batches.store(event)
+            case ev.HookRan():
+                self._remark(event)
+            case ev.ReviewRequested():
+                self._batches.ask(event)
+            case ev.VoteCast():
+                self._batches.vote(event)
+            case ev.ReviewDecided():
+                self._batches.decide(event)
+            case ev.ErrorOccurred():
+                self._last_error = event.message
+                self._note(NoticeKind.ERROR, event.message)
+            case ev.TurnFinished():
+                self._end_turn(event.report)
+            case (
+                ev.SandboxChecked()
+                | ev.FilesKept()
+                | ev.SessionFinished()
+                | ev.StateMerged()
+                | ev.UsageCounted()
+                | ev.QuorumConcluded()
+                | ev.PromptsQueued()
+            ):
+                return  # told elsewhere on the screen
+            case _:
+                assert_never(event)
+
+    def _hear(self, event: ev.MessageAdded) -> None:
+        """What the person said into the running turn stands where the model read it."""
+        if event.steers and isinstance(event.message, UserMessage):
+            self._settle_countdown()
+            self._end_answer()
+            self.entries.append(Prompt(event.message.text, steers=True))
+
+    def _open_answer(self) -> Answer:
+        self._settle_countdown()
+        if self._answer is None:
+            self._answer = Answer()
+            self.entries.append(self._answer)
+        self._answer.version += 1
+        return self._answer
+
+    def _end_answer(self) -> None:
+        if self._answer is not None:
+            self._answer.finished = True
+            self._answer.version += 1
+            self._answer = None
+        self._batches.abandon_composed()
+
+    def _complete(self, response: LlmResponse) -> None:
+        """The whole answer: what streamed is kept if it says the same, and replaced if it does not."""
+        self._settle_countdown()
+        self._broke_off = response.stop_reason.kind is StopKind.OTHER
+        text = response.text_content()
+        reasoning = [b.text for b in response.content if isinstance(b, ReasoningBlock) and b.text]
+        if self._answer is not None or text or reasoning:
+            answer = self._open_answer()
+            if text and answer.text != text:
+                answer.pieces = [text]
+                answer.edition += 1
+            answer.reasoning = answer.reasoning or reasoning
+            answer.finished = True
+            self._answer = None
+            self.chronicle.say(answer)
+        if response.stop_reason.kind is not StopKind.TOOL_USE:
+            self._batches.abandon_composed()
+
+    def _break_off(self, cut: str) -> None:
+        """Nobody is at work on an open turn any more."""
+        if self._in_turn:
+            self._settle_countdown()
+            self._end_answer()
+            self._batches.rest()
+            self.chronicle.rest(self._now())
+            self._note(NoticeKind.WARNING, cut)
+            self._in_turn = False
+
+    def _take_back(self, event: ev.SessionRewound) -> None:
+        """Entries of turns that are forgotten stay in sight, but must not look as if they counted."""
+        turns = len(self._begins)
+        if event.conversation and event.turn < turns:
+            end = len(self.entries)
+            while end and isinstance(self.entries[end - 1], Restoration):  # that is part of taking back
+                end -= 1
+            for entry in self.entries[self._begins[event.turn] : end]:
+                if isinstance(entry, Batch) and entry.is_own:
+                    continue  # what the person ran themselves is not taken back
+                entry.undone = True
+                entry.version += 1
+        self._note(NoticeKind.INFO, rewound(event, turns))
+
+    def _remark(self, event: ev.HookRan) -> None:
+        """A hook's answer belongs to its call; elsewhere only one that made a difference is told."""
+        remark = told(event)
+        if event.context is not None:
+            self._batches.remark(event.context, remark)
+            if event.edited is not None and isinstance(output := event.edited.get("output"), str):
+                self._batches.revise(event.context, output)
+        elif not remark.quiet:
+            self._note(remark.kind, remark.text)
+
+    def _note(self, kind: NoticeKind, text: str) -> None:
+        self._settle_countdown()
+        self.entries.append(Notice(kind, text))
+
+    def _count_down(self, event: ev.RetryScheduled) -> None:
+        if self._countdown is None:
+            self._countdown = Notice(NoticeKind.WARNING, "")
+            self.entries.append(self._countdown)
+        self._countdown.text = f"{event.reason.rstrip('.')}; attempt {event.attempt + 1}"
+        self._countdown.until = self.clock() + event.delay_secs
+        self._countdown.version += 1
+
+    def _settle_countdown(self) -> None:
+        if self._countdown is not None:
+            self._countdown.until = None
+            self._countdown.version += 1
+            self._countdown = None
+
+    def _end_turn(self, report: RunReport) -> None:
+        self._settle_countdown()
+        self._end_answer()
+        self._batches.close()
+        self._in_turn = False
+        if (text := ending(report, self._last_error)) is not None:
+            loud = report.status in (RunStatus.FAILED, RunStatus.REFUSED)
+            self._note(NoticeKind.ERROR if loud else NoticeKind.WARNING, text)
+        if report.provider_failed and report.status is RunStatus.FAILED:
+            self._note(NoticeKind.WARNING, _BROKE_OFF if self._broke_off else _FAILED)
+        self._last_error = ""

@@ -1,0 +1,205 @@
+"""When everything of a session happened: its turns, what the model took, what calls did, what was waited for.
+
+Times are the clock's, in seconds. What a record does not tell of the past (attempts that failed, calls that
+only waited) is not made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from domain.conversation.response import LlmResponse
+from domain.events import event as ev
+from tui.transcript.model.entries import Answer, Batch, Call, Phase, Prompt
+
+Stretch: TypeAlias = tuple[float, float]
+
+
+@dataclass(slots=True)
+class Request:
+    """One answer of the model, from being asked until it was whole. `retries` are the pauses before attempts.
+
+    `end` is None while it is under way; `first` is when its first piece came, where that was seen; `answer` is
+    its entry in the transcript, if it said anything.
+    """
+
+    begin: float
+    end: float | None = None
+    first: float | None = None
+    calls: int = 0
+    words: str = ""
+    answer: Answer | None = None
+    retries: list[Stretch] = field(default_factory=list)
+    why: str = ""
+
+
+@dataclass(slots=True)
+class Turn:
+    """One turn. `events` are its requests and batches in order, `prompt` its entry in the transcript."""
+
+    number: int
+    prompt: Prompt | None
+    begin: float
+    end: float | None = None
+    ending: str = ""
+    undone: bool = False
+    events: list[Request | Batch] = field(default_factory=list)
+    timed: bool = True
+
+    @property
+    def requests(self) -> list[Request]:
+        """The answers of the model."""
+        return [event for event in self.events if isinstance(event, Request)]
+
+    @property
+    def calls(self) -> list[Call]:
+        """All calls of its batches."""
+        return [call for event in self.events if isinstance(event, Batch) for call in event.calls]
+
+    def span(self, now: float) -> Stretch:
+        """From its beginning until its end, or until now; calls that were taken up again later belong to it."""
+        last = max((call.since[-1][0] for call in self.calls if call.since), default=self.begin)
+        end = self.end if self.end is not None and not any(call.is_open for call in self.calls) else now
+        return self.begin, max(end, last if self.end is not None else end)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Seconds: of the model, of calls added up, in which any call ran, in which the person was waited for, and
+    of pauses before attempts."""
+
+    model: float = 0.0
+    calls: float = 0.0
+    ran: float = 0.0
+    waited: float = 0.0
+    paused: float = 0.0
+    attempts: int = 0
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(
+            self.model + other.model,
+            self.calls + other.calls,
+            self.ran + other.ran,
+            self.waited + other.waited,
+            self.paused + other.paused,
+            self.attempts + other.attempts,
+        )
+
+
+class Chronicle:
+    """The turns of a session, oldest first. `version` changes with whatever happened."""
+
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
+        self.version = 0
+        self._request: Request | None = None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a turn is under way, so that time counts."""
+        return bool(self.turns) and self.turns[-1].end is None
+
+    def begin(self, prompt: Prompt | None, now: float, *, timed: bool) -> None:
+        """A turn begins."""
+        self.rest(now)
+        self.turns.append(Turn(len(self.turns) + 1, prompt, now, timed=timed))
+        self.version += 1
+
+    def add(self, batch: Batch) -> None:
+        """A batch of the present turn is planned."""
+        if self.turns and all(batch is not event for event in reversed(self.turns[-1].events)):
+            self.turns[-1].events.append(batch)
+        self.version += 1
+
+    def say(self, answer: Answer) -> None:
+        """The last request has this answer."""
+        if self.turns and (requests := self.turns[-1].requests):
+            requests[-1].answer = answer
+
+    def take(self, event: ev.Event, now: float) -> None:
+        """Take in what else has a time."""
+        match event:
+            case ev.MessageAdded() if self.is_live:
+                self._ask(now)
+            case ev.TextDelta() | ev.ReasoningDelta() | ev.ToolCallDelta():
+                if self._request is not None and self._request.first is None:
+                    self._request.first = now
+                    self.version += 1
+            case ev.RetryScheduled() if self.is_live:
+                request = self._ask(now)
+                request.retries.append((now, now + event.delay_secs))
+                request.why = event.reason
+                self.version += 1
+            case ev.ResponseCompleted() if self.is_live:
+                self._answered(event.response, now)
+            case ev.TurnFinished():
+                self.rest(now, event.report.status.value)
+            case ev.SessionRewound() if event.conversation:
+                for turn in self.turns[event.turn :]:
+                    turn.undone = True
+                self.version += 1
+            case _:
+                self.version += 1
+
+    def rest(self, now: float, ending: str = "") -> None:
+        """Nothing goes on any more."""
+        if self._request is not None:
+            self._request.end, self._request = now, None
+        if self.is_live:
+            self.turns[-1].end, self.turns[-1].ending = now, ending or "interrupted"
+            self.version += 1
+
+    def _ask(self, now: float) -> Request:
+        if self._request is None:
+            self._request = Request(now)
+            self.turns[-1].events.append(self._request)
+            self.version += 1
+        return self._request
+
+    def _answered(self, response: LlmResponse, now: float) -> None:
+        request = self._ask(_last_moment(self.turns[-1], now))
+        request.end, request.calls = now, len(response.tool_calls())
+        request.words = response.text_content().strip().partition("\n")[0][:200]
+        self._request = None
+        self.version += 1
+
+
+def _last_moment(turn: Turn, now: float) -> float:
+    """When the last of a turn so far had ended: an answer that nobody was seen to ask for began then."""
+    if not turn.events:
+        return turn.begin
+    match turn.events[-1]:
+        case Request(end=end):
+            return now if end is None else end
+        case Batch(calls=calls):
+            return max((call.since[-1][0] for call in calls if call.since), default=now)
+
+
+def totals_of(turn: Turn, now: float) -> Totals:
+    """What a turn took until now."""
+    calls = turn.calls
+    running = list(_stretches(calls, Phase.RUNNING, now))
+    return Totals(
+        model=sum((request.end or now) - request.begin for request in turn.requests),
+        calls=sum(end - begin for begin, end in running),
+        ran=covered(running),
+        waited=covered(_stretches(calls, Phase.REVIEWED, now)),
+        paused=sum(end - begin for request in turn.requests for begin, end in request.retries),
+        attempts=sum(len(request.retries) for request in turn.requests),
+    )
+
+
+def _stretches(calls: Sequence[Call], phase: Phase, now: float) -> Iterator[Stretch]:
+    for call in calls:
+        yield from call.stretches(phase, now)
+
+
+def covered(stretches: Iterable[Stretch]) -> float:
+    """The seconds in which at least one of them was under way."""
+    total, until = 0.0, float("-inf")
+    for begin, end in sorted(stretches):
+        total += max(0.0, end - max(begin, until))
+        until = max(until, end)
+    return total
