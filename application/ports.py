@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from domain.calls.effects import Effects, FileState, KeptFiles
-from domain.calls.execution import Survivor, ToolExecutionContext
+from domain.calls.execution import Orphan, ToolExecutionContext
 from domain.calls.found_file import FoundFile
 from domain.calls.seal import Seal
 from domain.calls.tool import ToolDefinition, ToolResultMessage, ToolSpec
@@ -170,15 +170,15 @@ class CommandTool(Tool, Protocol):
         ...
 
 
-class SurvivorFinder(Protocol):
+class OrphanFinderPort(Protocol):
     """Finds the processes of calls that run on though the quorum they belonged to was killed."""
 
-    async def of_batch(self, batch_id: str) -> tuple[Survivor, ...]:
+    async def of_batch(self, batch_id: str) -> tuple[Orphan, ...]:
         """Those of this batch's calls; none where they cannot be told apart. Nothing is done to them."""
         ...
 
 
-class PersonShell(Protocol):
+class UserShellPort(Protocol):
     """Runs commands of the person's own, with their rights, their environment and their shell."""
 
     async def run(self, command: str, *, owner: str, report: Callable[[Printed], None]) -> CommandRun:
@@ -344,7 +344,7 @@ class SecretFinder(Protocol):
         ...
 
 
-class ReviewDesk(Protocol):
+class ReviewContext(Protocol):
     """What a person may look at and try while a question is open. Lives on the loop of the question."""
 
     @property
@@ -376,7 +376,7 @@ class ReviewDesk(Protocol):
         ...
 
 
-class Person(Protocol):
+class Approver(Protocol):
     """The one way to a human answer."""
 
     @property
@@ -384,7 +384,7 @@ class Person(Protocol):
         """Whether anybody could answer. Where nobody is, no vote is gathered as advice."""
         ...
 
-    async def review(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
+    async def review(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
         """Ask about one sealed call. Cancelled, it takes its question off the screen."""
         ...
 
@@ -401,7 +401,7 @@ class RuleStore(Protocol):
         ...
 
 
-class RulesDesk(Protocol):
+class RuleService(Protocol):
     """The rules about calls, as the person looks at them, changes them and tries them out."""
 
     async def rules(self) -> tuple[HeldRule, ...]:

@@ -27,7 +27,7 @@ from infrastructure.models.clouds.endpoint import Endpoint
 from infrastructure.models.openai_chat.client import OpenAiChat
 from infrastructure.models.openai_responses.client import OpenAiResponses
 from infrastructure.models.openai_sdk import OPENAI
-from infrastructure.models.shared.api_client import ProviderSettings, Wire, WireRequest
+from infrastructure.models.shared.api_client import ApiClient, ApiRequest, ProviderSettings
 
 PACES = ((10_000, 0), (1_000, 500))
 WARM_UP = 300
@@ -126,7 +126,7 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         writer.close()
 
 
-def ours(wire: Callable[[int], Wire]) -> Callable[[int], Callable[[str], Awaitable[int]]]:
+def ours(wire: Callable[[int], ApiClient]) -> Callable[[int], Callable[[str], Awaitable[int]]]:
     """Reads through our adapter."""
 
     def prepared(port: int) -> Callable[[str], Awaitable[int]]:
@@ -140,7 +140,7 @@ def ours(wire: Callable[[int], Wire]) -> Callable[[int], Callable[[str], Awaitab
                     texts.append(event.text)
 
             messages = (UserMessage("go"),)
-            request = WireRequest(model=model, system="", messages=messages, tools=(), tool_choice="auto")
+            request = ApiRequest(model=model, system="", messages=messages, tools=(), tool_choice="auto")
             response = await adapter.exchange(request, hear)
             assert response.text_content() == "".join(texts)
             return len(texts)
@@ -154,15 +154,15 @@ def settings(port: int, path: str = "") -> ProviderSettings:
     return ProviderSettings(type="anthropic", base_url=f"http://127.0.0.1:{port}{path}", api_key_env="KEY")
 
 
-def anthropic_wire(port: int) -> Wire:
+def anthropic_wire(port: int) -> ApiClient:
     return AnthropicMessages(Endpoint.of("a", settings(port), {"KEY": "k"}, ANTHROPIC))
 
 
-def chat_wire(port: int) -> Wire:
+def chat_wire(port: int) -> ApiClient:
     return OpenAiChat(Endpoint.of("c", settings(port, "/v1"), {"KEY": "k"}, OPENAI))
 
 
-def responses_wire(port: int) -> Wire:
+def responses_wire(port: int) -> ApiClient:
     return OpenAiResponses(Endpoint.of("r", settings(port, "/v1"), {"KEY": "k"}, OPENAI))
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import ToolResults, UserMessage
@@ -114,7 +114,7 @@ async def event_costs(folder: Path) -> None:
         ("with the ledger", session.ledger, None),
         ("with both", session.ledger, a_mask()),
     ):
-        events = EventStream((), ledger=ledger, mask=mask)
+        events = EventBus((), ledger=ledger, mask=mask)
         small, large = call_events(0, LINE * 8), call_events(0, LINE * 250)
         costs = [
             await _cost(events, small, 1),
@@ -128,7 +128,7 @@ async def event_costs(folder: Path) -> None:
     await asyncio.to_thread(database.close)
 
 
-async def _cost(events: EventStream, some: tuple[Event, ...], at_once: int) -> tuple[float, float]:
+async def _cost(events: EventBus, some: tuple[Event, ...], at_once: int) -> tuple[float, float]:
     """Median microseconds per event, of CPU and by the clock."""
     taken: list[tuple[float, float]] = []
     for _ in range(RUNS):
@@ -177,7 +177,7 @@ def look(file: Path, session_id: str) -> None:
     lap("list")
     opened = open_session(database, NamedSession(session_id), cwd="/ws")
     lap("open")
-    events = EventStream((), ledger=opened.ledger, past=opened.records)
+    events = EventBus((), ledger=opened.ledger, past=opened.records)
     assert events.state.session_id
     lap("replay")
     figures["memory"] = _megabytes() - before

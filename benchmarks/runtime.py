@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from application.calls.hook_chain import HookChain
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from application.identifiers import new_id
-from application.ports import Observer, ReviewDesk, Tool
+from application.ports import Observer, ReviewContext, Tool
 from application.review.review import Review
 from application.review.rule_book import RuleBook
 from application.review.voting import QuorumPolicy, Voting
@@ -40,7 +40,7 @@ from domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
 from domain.text.json_value import JsonObject
 from domain.text.output import OutputLimits
 from infrastructure.execution.commands.run_command import RunCommand
-from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.registry import ProviderRegistry
 from infrastructure.tools.json_schema import JsonSchema
 
 SIZES = (1, 10, 100, 1000)
@@ -68,10 +68,10 @@ class Counter:
         self.events += 1
 
 
-class Nobody:
+class NonInteractiveApprover:
     is_there = True
 
-    async def review(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
+    async def review(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
         return NobodyThere()
 
 
@@ -93,18 +93,18 @@ class NoOp:
 
 
 def runtime(tool: Tool, observer: Observer, cwd: str) -> ToolRuntime:
-    events = EventStream([observer])
+    events = EventBus([observer])
     paths = PathPolicy(roots=(cwd,))
     return ToolRuntime(
         tools={tool.definition.name: tool},
         schema=JsonSchema(),
         review=Review(
-            person=Nobody(),
+            person=NonInteractiveApprover(),
             paths=paths,
             mode=Mode.AUTO,
             events=events,
             rules=RuleBook(),
-            voting=Voting(gateway=ProviderGateway({}), policy=QuorumPolicy(), events=events),
+            voting=Voting(gateway=ProviderRegistry({}), policy=QuorumPolicy(), events=events),
         ),
         events=events,
         planner=serializable,

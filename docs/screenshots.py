@@ -16,7 +16,7 @@ os.environ["TEXTUAL_ANIMATIONS"] = "none"
 
 from textual.pilot import Pilot
 
-from application.ports import Observer, Person
+from application.ports import Approver, Observer
 from application.session.agent_session import AgentSession
 from domain.events.masking import SecretMask
 from domain.sessions.past_session import SessionChoice
@@ -51,8 +51,8 @@ PROMPT = (
 )
 
 
-def compose_in(root: Path) -> Callable[[Person, Observer], object]:
-    async def compose(person: Person, observer: Observer, choice: SessionChoice) -> AgentSession:
+def compose_in(root: Path) -> Callable[[Approver, Observer], object]:
+    async def compose(person: Approver, observer: Observer, choice: SessionChoice) -> AgentSession:
         loaded = load_settings(cwd=root, environ={"HOME": str(root)})
         container = Container(
             settings=loaded.settings,

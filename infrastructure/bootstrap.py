@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
-from application.ports import Observer, Person
+from application.ports import Approver, Observer
 from application.session.late_secrets import without_late_secrets
 from application.session.session_record import SessionRecord
-from domain.conversation.session_kind import Form
+from domain.conversation.session_kind import SessionKind
 from domain.errors import ProviderError
 from domain.events.event import Event, ModelChanged, SessionResumed, SessionStarted
 from domain.events.masking import SecretMask
@@ -24,7 +24,7 @@ from infrastructure.execution.process_privacy import close_process_to_inspection
 from infrastructure.secrets.key_ring import KeyRing
 from infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from quorum.cli.errors import mask_complaints
-from quorum.cli.headless import Nobody
+from quorum.cli.headless import NonInteractiveApprover
 
 
 def open_session(
@@ -43,7 +43,7 @@ def open_session(
 def compose(
     loaded: LoadedSettings,
     root: Path,
-    person: Person,
+    person: Approver,
     observer: Observer,
     record: SessionRecord,
     mask: SecretMask | None = None,
@@ -72,7 +72,7 @@ def compose(
 
 def compose_unused(loaded: LoadedSettings, root: Path) -> Container:
     """A session that is only looked at: nobody is asked, nobody hears of it, and no model is needed."""
-    return _container(loaded, root, Nobody(), _Unheard(), SecretMask(), KeyRing())
+    return _container(loaded, root, NonInteractiveApprover(), _Unheard(), SecretMask(), KeyRing())
 
 
 def _put_on_record(container: Container, record: SessionRecord, mask: SecretMask) -> None:
@@ -93,7 +93,7 @@ def _choose_model(container: Container, loaded: LoadedSettings, record: SessionR
     A missing key is told here, not at the first prompt.
     """
     roles = choose_roles(loaded, os.environ, keys.key)
-    usual = (roles.ask if record.form is Form.ASK else roles.decision).model
+    usual = (roles.ask if record.form is SessionKind.ASK else roles.decision).model
     former = _former_model(record.records)
     if former is not None and former != usual and loaded.origins.get("models.decision") != FLAG_ORIGIN:
         container.model.override(former)
@@ -118,7 +118,7 @@ def _former_model(records: tuple[LedgerRecord, ...]) -> str | None:
 def _container(
     loaded: LoadedSettings,
     root: Path,
-    person: Person,
+    person: Approver,
     observer: Observer,
     mask: SecretMask,
     keys: KeyRing,

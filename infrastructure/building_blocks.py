@@ -17,7 +17,7 @@ from application.review.review import Review
 from application.review.voting import QuorumPolicy
 from domain.calls.tool import RiskLevel, ToolSpec
 from domain.conversation.compaction import ContextBudget
-from domain.conversation.session_kind import Form
+from domain.conversation.session_kind import SessionKind
 from domain.errors import ConfigError
 from domain.events.event import Event
 from domain.events.masking import SecretMask
@@ -231,7 +231,7 @@ _OPTIONAL = {"web_fetch": "tools.web.fetch = true", "web_search": "tools.web.sea
 
 
 def offered(
-    settings: Settings, cwd: Path, sources: Sequence[ToolSource], form: Form = Form.AGENT
+    settings: Settings, cwd: Path, sources: Sequence[ToolSource], form: SessionKind = SessionKind.AGENT
 ) -> dict[str, Tool]:
     """The tools by name, each checked, without those that the settings or the session's form take away."""
     by_name = checked((*sources, *plugin_tools(cwd)), cwd=str(cwd))
@@ -246,7 +246,7 @@ def offered(
                 raise ConfigError(f'tools.{key} names "{name}", and there is no such tool{hint}')
     enabled = settings.tools.enabled or tuple(by_name)
     kept = {n: t for n, t in by_name.items() if n in enabled and n not in settings.tools.disabled}
-    if form is Form.ASK:
+    if form is SessionKind.ASK:
         return {n: t for n, t in kept.items() if t.definition.risk is RiskLevel.LOW}
     return kept
 

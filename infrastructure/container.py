@@ -14,10 +14,10 @@ from application.calls.hook_chain import HookChain
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime
 from application.context.context_gauge import ContextGauge
-from application.context.context_manager import ContextCare
+from application.context.context_manager import ContextManager
 from application.context.summariser import Summariser
-from application.events.event_bus import EventStream
-from application.review.masking_approver import MaskedPerson
+from application.events.event_bus import EventBus
+from application.review.masking_approver import MaskingApprover
 from application.review.review import Review
 from application.review.voting import Voting
 from application.session.agent_session import AgentSession
@@ -27,12 +27,12 @@ from application.turn.attachments import Attachments
 from application.turn.dialogue import Dialogue
 from application.turn.instructions import system_instructions
 from application.turn.run_agent import AgentLimits, RunAgent
-from application.turn.steering import Words
+from application.turn.steering import PendingMessages
 from application.turn.switchable_session import SwitchableSession
-from application.turn.user_commands import PersonCommands
+from application.turn.user_commands import UserCommandRunner
 from domain.calls.planners import PLANNERS
 from domain.conversation.history import Conversation
-from domain.conversation.session_kind import Form
+from domain.conversation.session_kind import SessionKind
 from domain.events.masking import SecretMask
 from infrastructure.building_blocks import (
     as_strings,
@@ -63,15 +63,15 @@ from infrastructure.building_blocks import (
     text_bytes,
     web_settings,
 )
-from infrastructure.execution.commands.orphans import SurvivingProcesses
+from infrastructure.execution.commands.orphans import OrphanFinder
 from infrastructure.execution.commands.run_command import RunCommand
-from infrastructure.execution.commands.user_shell import OwnShell
+from infrastructure.execution.commands.user_shell import UserShell
 from infrastructure.file_index.finder import WorkspaceFiles
 from infrastructure.files.workspace import Workspace
 from infrastructure.hooks.registrations import hook_registrations
 from infrastructure.images.files import ImageFiles
-from infrastructure.models.registry import ProviderGateway
-from infrastructure.permissions.desk import SessionRules
+from infrastructure.models.registry import ProviderRegistry
+from infrastructure.permissions.desk import SessionRuleService
 from infrastructure.permissions.in_force import rule_book, rule_file, saved_rules
 from infrastructure.prices.table import price_table
 from infrastructure.prices.windows import context_windows
@@ -107,7 +107,7 @@ class Container(containers.DeclarativeContainer):
 
     record: providers.Dependency[Any] = providers.Dependency(instance_of=SessionRecord)
     ledger: providers.Provider[Any] = providers.Object(None)
-    form: providers.Provider[Any] = providers.Object(Form.AGENT)
+    form: providers.Provider[Any] = providers.Object(SessionKind.AGENT)
     contents: providers.Provider[Any] = providers.Object(None)
     past: providers.Provider[Any] = providers.Object(())
     mask: providers.Dependency[Any] = providers.Dependency(instance_of=SecretMask)
@@ -116,7 +116,7 @@ class Container(containers.DeclarativeContainer):
 
     # What happens, and where
     events = providers.Singleton(
-        EventStream,
+        EventBus,
         observers=providers.List(observer),
         ledger=ledger,
         mask=mask,
@@ -130,7 +130,7 @@ class Container(containers.DeclarativeContainer):
 
     # The models that can be asked, and what they cost
     gateway = providers.Singleton(
-        ProviderGateway,
+        ProviderRegistry,
         settings=providers.Callable(provider_settings, settings.provided.providers),
         environ=environ,
         stored_key=stored_key,
@@ -160,7 +160,7 @@ class Container(containers.DeclarativeContainer):
     )
     review = providers.Singleton(
         Review,
-        person=providers.Singleton(MaskedPerson, person, mask),
+        person=providers.Singleton(MaskingApprover, person, mask),
         paths=paths,
         mode=settings.provided.review.mode,
         events=events,
@@ -308,7 +308,7 @@ class Container(containers.DeclarativeContainer):
         instruction_bytes=providers.Callable(text_bytes, system),
     )
     care = providers.Singleton(
-        ContextCare,
+        ContextManager,
         conversation=conversation,
         events=events,
         outputs=outputs,
@@ -319,7 +319,7 @@ class Container(containers.DeclarativeContainer):
         budget=budget,
         values=providers.Callable(state_values, runtime),
     )
-    words = providers.Singleton(Words)
+    words = providers.Singleton(PendingMessages)
     dialogue = providers.Singleton(
         Dialogue,
         session=session,
@@ -342,14 +342,14 @@ class Container(containers.DeclarativeContainer):
 
     # What the person runs themselves
     own_shell = providers.Singleton(
-        OwnShell,
+        UserShell,
         root=root,
         environ=environ,
         max_output_bytes=settings.provided.tools.run_command.max_output_bytes,
         open_spill=providers.Callable(spill_opener, store),
     )
     commands = providers.Singleton(
-        PersonCommands,
+        UserCommandRunner,
         shell=own_shell,
         events=events,
         outputs=outputs,
@@ -358,7 +358,7 @@ class Container(containers.DeclarativeContainer):
     )
 
     rules_desk = providers.Singleton(
-        SessionRules,
+        SessionRuleService,
         rules,
         file=rule_file,
         folder=workspace.provided.cwd,
@@ -395,7 +395,7 @@ class Container(containers.DeclarativeContainer):
         record=record,
         rewind=rewind,
         care=care,
-        survivors=providers.Singleton(SurvivingProcesses),
+        survivors=providers.Singleton(OrphanFinder),
         rules=rules_desk,
         files=providers.Singleton(WorkspaceFiles, workspace.provided.cwd, environ),
         commands=commands,

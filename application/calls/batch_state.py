@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from application.ports import FileKeeper, SecretFinder, ToolSchemaPort
 from application.review.review import Review
 from domain.calls.access import Access
 from domain.calls.execution import Outcome, ToolExecution, ToolExecutionContext, ToolStatus
 from domain.calls.packet import ReviewPacket
-from domain.calls.planners import Plan, PlannedCall, Planner, with_turnstiles
+from domain.calls.planners import Plan, PlannedCall, Planner, with_same_path_order
 from domain.calls.run_state import RunState, folded
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel
@@ -92,7 +92,7 @@ class BatchState:
     def __init__(
         self,
         *,
-        events: EventStream,
+        events: EventBus,
         review: Review,
         schema: ToolSchemaPort,
         planner: Planner,
@@ -140,7 +140,7 @@ class BatchState:
             for call in self._calls
             if not call.invalid
         ]
-        self._plan = with_turnstiles(planned, self._planner(planned))
+        self._plan = with_same_path_order(planned, self._planner(planned))
         ended = {call.context.call_index for call in self._calls if call.ended}
         for call in self._calls:
             call.waits_for = set(self.follows(call) - ended)

@@ -6,7 +6,7 @@ import asyncio
 from types import TracebackType
 
 from application.cancellation import to_its_end
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from application.ports import FileKeeper
 from domain.calls.access import Access
 from domain.calls.effects import KeptFiles
@@ -23,7 +23,7 @@ class EffectReceipt:
     """
 
     def __init__(
-        self, context: ToolExecutionContext, access: Access, keeper: FileKeeper, events: EventStream
+        self, context: ToolExecutionContext, access: Access, keeper: FileKeeper, events: EventBus
     ) -> None:
         self._context = context
         self._declared = access.writes

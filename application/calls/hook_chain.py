@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 
 from application.calls.hook_edits import Draft, edit_of, refused_answer, refused_edit, restore, snapshot
 from application.calls.hooks import CallDraft, HookMatcher, HookRegistration, RequestDraft, ResultDraft
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.hook import (
     Abort,
@@ -60,7 +60,7 @@ class _Ran:
 class HookChain:
     """The hooks of a run: lower priority first, then as registered; each sees the edits of those before it."""
 
-    def __init__(self, registrations: Sequence[HookRegistration], events: EventStream) -> None:
+    def __init__(self, registrations: Sequence[HookRegistration], events: EventBus) -> None:
         self._registrations = tuple(sorted(registrations, key=lambda one: one.priority))
         self._events = events
 

@@ -17,7 +17,7 @@ _REFERENCE = re.compile(r"\[blob:(?P<id>[0-9a-f-]+)\][^\n]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class KeptOutput:
     """An output as the conversation gets it. `blob_id` is set where the whole is kept aside."""
 
     text: str
@@ -49,7 +49,7 @@ class Outputs:
             raise BlobError("outputs are not kept aside: tools.output.store is off")
         return self._store.open_lines(blob_id)
 
-    async def keep(self, output: str | ToolOutput, definition: ToolDefinition | None) -> Kept:
+    async def keep(self, output: str | ToolOutput, definition: ToolDefinition | None) -> KeptOutput:
         """The output for the conversation: itself when short, else a summary of what is stored."""
         if definition is None:
             return await self.keep_within(output)
@@ -59,33 +59,33 @@ class Outputs:
 
     async def keep_within(
         self, output: str | ToolOutput, *, inline_bytes: int | None = None, summary_bytes: int | None = None
-    ) -> Kept:
+    ) -> KeptOutput:
         """The same for text that no tool gave; None: as long as the settings allow."""
         limits = self._limits.declared(inline_bytes=inline_bytes, summary_bytes=summary_bytes)
         promoted = _promoted(output, limits.inline_bytes)
         if isinstance(promoted, Inline):
-            return Kept(text=promoted.text)
+            return KeptOutput(text=promoted.text)
         if isinstance(promoted, Spilled):
             return self._keep_spilled(promoted, limits)
         if self._store is None:
-            return Kept(text=text_of(promoted))
+            return KeptOutput(text=text_of(promoted))
         try:
             blob_id = await self._store.store(promoted.content)
         except BlobError as error:  # losing the output would be worse than a long conversation
-            return Kept(text=text_of(promoted), trouble=f"an output could not be stored: {error}")
+            return KeptOutput(text=text_of(promoted), trouble=f"an output could not be stored: {error}")
         self._kept.add(blob_id)
-        return Kept(
+        return KeptOutput(
             text=_summary(promoted, blob_id, limits),
             blob_id=blob_id,
             size_bytes=len(text_of(promoted).encode("utf-8", "replace")),
         )
 
-    async def set_aside(self, text: str, most_bytes: int) -> Kept | None:
+    async def set_aside(self, text: str, most_bytes: int) -> KeptOutput | None:
         """What may stand for an output that is in the conversation already: its summary, or as much of both
         its ends as `most_bytes` allow, and where the whole is kept. None where it cannot be kept.
         """
         if (known := _REFERENCE.match(text)) and known["id"] in self._kept:
-            return Kept(text=f"{known[0]} | left out here to make room; inspect shows it again")
+            return KeptOutput(text=f"{known[0]} | left out here to make room; inspect shows it again")
         if self._store is None:
             return None
         try:
@@ -96,13 +96,15 @@ class Outputs:
         limits = self._limits
         if most_bytes > limits.summary_bytes:
             limits = limits.declared(inline_bytes=None, summary_bytes=most_bytes)
-        return Kept(text=summary_of(Text(text), blob_id, limits), blob_id=blob_id, size_bytes=size_of(text))
+        return KeptOutput(
+            text=summary_of(Text(text), blob_id, limits), blob_id=blob_id, size_bytes=size_of(text)
+        )
 
-    def _keep_spilled(self, output: Spilled, limits: OutputLimits) -> Kept:
+    def _keep_spilled(self, output: Spilled, limits: OutputLimits) -> KeptOutput:
         self._kept.add(output.blob_id)
         _, _, shown = summary_of(Text(output.text), output.blob_id, limits).partition("\n")
         text = f"[blob:{output.blob_id}] text | {output.lines} lines\n{shown}"
-        return Kept(text=text, blob_id=output.blob_id, size_bytes=output.size_bytes)
+        return KeptOutput(text=text, blob_id=output.blob_id, size_bytes=output.size_bytes)
 
 
 def _summary(stored: Stored, blob_id: str, limits: OutputLimits) -> str:

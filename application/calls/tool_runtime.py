@@ -15,7 +15,7 @@ from application.calls.guarded_tool import GuardedTool
 from application.calls.hook_chain import HookChain
 from application.calls.outputs import Outputs
 from application.cancellation import absorb_cancellation, to_its_end
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from application.ports import FileKeeper, SecretFinder, Tool, ToolSchemaPort
 from application.review.review import Review
 from domain.calls.execution import ToolExecution, ToolExecutionContext
@@ -80,7 +80,7 @@ class ToolRuntime:
         tools: Mapping[str, Tool],
         schema: ToolSchemaPort,
         review: Review,
-        events: EventStream,
+        events: EventBus,
         planner: Planner,
         hooks: HookChain,
         outputs: Outputs,

@@ -9,7 +9,7 @@ from typing import Literal
 from application.calls.outputs import Outputs
 from application.context.context_gauge import ContextGauge
 from application.context.summariser import Summariser
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from domain.conversation.compaction import (
     ContextBudget,
     SummaryRoom,
@@ -39,7 +39,7 @@ _RECORD = 0.6
 _STUB_BYTES = 400
 
 
-class ContextCare:
+class ContextManager:
     """Makes room in a conversation, by itself and when asked. Whatever fails, the conversation stays usable.
 
     `values` answers the run's state, of which the plan is kept.
@@ -49,7 +49,7 @@ class ContextCare:
         self,
         *,
         conversation: Conversation,
-        events: EventStream,
+        events: EventBus,
         outputs: Outputs,
         summariser: Summariser,
         gauge: ContextGauge,

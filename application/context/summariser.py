@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from application.events.stream_events import event_of
 from application.ports import LlmGateway, MessageShaper
 from domain.conversation.cost import PriceTable
 from domain.conversation.history import Conversation, Message
 from domain.conversation.response import LlmResponse, StopKind, Usage
-from domain.conversation.stream import RetryScheduled, StreamEvent
+from domain.conversation.stream import StreamEvent, StreamRetry
 from domain.conversation.transcript import record_of
 from domain.errors import ProviderError, ProviderErrorKind, RequestSkipped
 from domain.events.event import UsageCounted
@@ -42,7 +42,7 @@ class Summariser:
         self,
         *,
         gateway: LlmGateway,
-        events: EventStream,
+        events: EventBus,
         prices: PriceTable | None = None,
         shape: MessageShaper | None = None,
     ) -> None:
@@ -93,5 +93,5 @@ class Summariser:
 
     def _heard(self, event: StreamEvent) -> None:
         """Nobody watches a summary being written, but that it has to wait is told."""
-        if isinstance(event, RetryScheduled) and (shown := event_of(event)) is not None:
+        if isinstance(event, StreamRetry) and (shown := event_of(event)) is not None:
             self._events.show(shown)

@@ -31,7 +31,7 @@ class _Leaving:
     kept: asyncio.Task[LedgerError | None] | None = None
 
 
-class EventStream:
+class EventBus:
     """The one way an event leaves the run.
 
     `announce`, `record` and `note` are for durable events; `show` is for ephemeral ones. Whatever is kept or

@@ -13,11 +13,11 @@ def event_of(told: stream.StreamEvent) -> events.Event | None:
     match told:
         case stream.Delta(text):
             return events.TextDelta(text=text)
-        case stream.ReasoningDelta(text):
+        case stream.StreamedReasoning(text):
             return events.ReasoningDelta(text=text)
-        case stream.ToolCallDelta(index=index, id=id_, name=name, arguments_delta=delta):
+        case stream.StreamedToolCall(index=index, id=id_, name=name, arguments_delta=delta):
             return events.ToolCallDelta(index=index, id=id_, name=name, arguments_delta=delta)
-        case stream.RetryScheduled():
+        case stream.StreamRetry():
             return events.RetryScheduled(
                 attempt=told.attempt,
                 delay_secs=told.delay_secs,

@@ -59,14 +59,14 @@ class CallCard:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class ExportRemark:
     """A sentence about the session itself, on one line, with the text it is about, if any."""
 
     line: str
     body: str = ""
 
 
-Entry: TypeAlias = TurnHead | Said | Thought | CallCard | Remark
+Entry: TypeAlias = TurnHead | Said | Thought | CallCard | ExportRemark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ _UNDECIDED = "nothing is on record about it"
 
 
 @dataclass(slots=True, kw_only=True)
-class CallDraft:
+class ExportedCall:
     """What is known of a call so far. `mask` takes secrets out of a text."""
 
     call_id: str

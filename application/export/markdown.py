@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from application.export.account import Account, CallCard, Entry, Remark, Said, Thought, TurnHead
+from application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
 from application.export.wording import seconds
 
 _TICKS = re.compile("`+")
@@ -36,7 +36,7 @@ def _entry(entry: Entry) -> Iterator[str]:
             yield _fenced(text)
         case CallCard():
             yield from _card(entry)
-        case Remark(line, body):
+        case ExportRemark(line, body):
             yield f"> {_code(line)}"
             if body:
                 yield _fenced(body)

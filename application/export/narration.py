@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from application.export.account import Account, Entry, Remark, Said, Thought, TurnHead
-from application.export.call_draft import CallDraft
+from application.export.account import Account, Entry, ExportRemark, Said, Thought, TurnHead
+from application.export.call_draft import ExportedCall
 from application.export.facts import facts_of
 from application.export.wording import (
     amount,
@@ -57,7 +57,7 @@ from domain.events.report import RunReport, RunStatus
 from domain.sessions.past_session import LedgerRecord, SessionSummary
 from domain.text.printable import printable
 
-_Draft: TypeAlias = Entry | CallDraft
+_Draft: TypeAlias = Entry | ExportedCall
 
 
 def account_of(summary: SessionSummary, records: Sequence[LedgerRecord], mask: Callable[[str], str]) -> Account:
@@ -77,14 +77,14 @@ class _Narration:
         self._mask = mask
         self._drafts: list[_Draft] = []
         self._turns: list[int] = []  # where in the drafts each turn begins
-        self._calls: dict[str, CallDraft] = {}  # by id, the latest call of that id
+        self._calls: dict[str, ExportedCall] = {}  # by id, the latest call of that id
         self._prompt: str | None = None  # of the turn, until its message has passed
 
     def line(self, text: str) -> str:
         return printable(self._mask(text), newlines=False)
 
     def entries(self) -> tuple[Entry, ...]:
-        return tuple(each.card() if isinstance(each, CallDraft) else each for each in self._drafts)
+        return tuple(each.card() if isinstance(each, ExportedCall) else each for each in self._drafts)
 
     def read(self, record: LedgerRecord) -> None:
         if record.redacted:
@@ -209,13 +209,13 @@ class _Narration:
         if response.stop_reason.kind not in (StopKind.END_TURN, StopKind.TOOL_USE):
             self._remark(f"the answer stopped there: {response.stop_reason}")
 
-    def _call(self, call_id: str, tool: str) -> CallDraft:
-        draft = CallDraft(call_id=call_id, tool=tool, arguments={}, mask=self._mask)
+    def _call(self, call_id: str, tool: str) -> ExportedCall:
+        draft = ExportedCall(call_id=call_id, tool=tool, arguments={}, mask=self._mask)
         self._calls[call_id] = draft
         self._drafts.append(draft)
         return draft
 
-    def _of(self, context: ToolExecutionContext, tool: str = "a call") -> CallDraft:
+    def _of(self, context: ToolExecutionContext, tool: str = "a call") -> ExportedCall:
         return self._calls.get(context.call_id) or self._call(context.call_id, tool)
 
     def _hook(self, event: HookRan) -> None:
@@ -247,7 +247,7 @@ class _Narration:
             self._remark(f"the turn ended: {report.status.value}{f' ({why})' if why else ''}")
 
     def _remark(self, line: str, body: str = "") -> None:
-        self._drafts.append(Remark(self.line(line), self._text(body)))
+        self._drafts.append(ExportRemark(self.line(line), self._text(body)))
 
     def _text(self, text: str) -> str:
         return printable(self._mask(text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from application.export.account import Account, CallCard, Entry, Remark, Said, Thought, TurnHead
+from application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
 from application.export.wording import seconds
 
 _STYLE = """
@@ -59,9 +59,9 @@ def _entry(entry: Entry) -> Iterator[str]:
             yield f"<details><summary>Reasoning</summary>{_pre(text)}</details>"
         case CallCard():
             yield from _card(entry)
-        case Remark(line, ""):
+        case ExportRemark(line, ""):
             yield f'<p class="quiet">· {escape(line)}</p>'
-        case Remark(line, body):
+        case ExportRemark(line, body):
             yield f'<details><summary class="quiet">{escape(line)}</summary>{_pre(body)}</details>'
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from application.export.account import Account, CallCard, Entry, Remark, Said, Thought, TurnHead
+from application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
 from application.export.wording import amount, seconds
 
 _KEPT_LINES = 12  # of arguments, diffs and outputs
@@ -38,7 +38,7 @@ def _entry(entry: Entry) -> Iterator[str]:
             yield from _folded("reasoning", text)
         case CallCard():
             yield from _card(entry)
-        case Remark(line, body):
+        case ExportRemark(line, body):
             yield f"· {line}"
             if body:
                 yield from _folded("", body)

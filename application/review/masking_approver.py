@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import cycle, repeat
 
-from application.ports import Person, ReviewDesk
+from application.ports import Approver, ReviewContext
 from domain.calls.packet import ReviewPacket
 from domain.events.masking import MaskedPacket, SecretMask
 from domain.review.ballot import Ballot, Tally
@@ -20,14 +20,14 @@ _AMBIGUOUS = (
 )
 
 
-class MaskedPerson:
-    """Implements `Person` in front of another one, who sees no secret of a call.
+class MaskingApprover:
+    """Implements `Approver` in front of another one, who sees no secret of a call.
 
     Digests stay those of the real bytes, so that an approval is one of what runs. In edited arguments what was
     hidden is put back. No rule is proposed that would hold a secret: rules are kept in a file.
     """
 
-    def __init__(self, person: Person, mask: SecretMask) -> None:
+    def __init__(self, person: Approver, mask: SecretMask) -> None:
         self._person = person
         self._mask = mask
 
@@ -36,7 +36,7 @@ class MaskedPerson:
         """Whether anybody could answer."""
         return self._person.is_there
 
-    async def review(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
+    async def review(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
         """Ask about one sealed call. Cancelled, the question is taken off the screen."""
         shown = self._shown(request)
         answer = await self._person.review(shown, _MaskedDesk(desk, self._mask))
@@ -61,7 +61,7 @@ class MaskedPerson:
 class _MaskedDesk:
     """What lies on the desk, with the secrets hidden that a reviewer quotes."""
 
-    def __init__(self, desk: ReviewDesk, mask: SecretMask) -> None:
+    def __init__(self, desk: ReviewContext, mask: SecretMask) -> None:
         self._desk = desk
         self._mask = mask
 

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from decimal import Decimal
 
-from application.events.event_bus import EventStream
-from application.ports import Person, ReviewDesk
-from application.review.review_context import OpenDesk
+from application.events.event_bus import EventBus
+from application.ports import Approver, ReviewContext
+from application.review.review_context import OpenReviewContext
 from application.review.rule_book import RuleBook
 from application.review.vote_feed import VoteFeed
 from application.review.voting import Voting
@@ -36,10 +36,10 @@ class Review:
     def __init__(
         self,
         *,
-        person: Person,
+        person: Approver,
         paths: PathPolicy,
         mode: Mode,
-        events: EventStream,
+        events: EventBus,
         rules: RuleBook,
         voting: Voting,
         guards: GuardSettings | None = None,
@@ -116,9 +116,9 @@ class Review:
 
     # ---------------------------------------------------------------- the person
 
-    def desk(self, subject: Subject, feed: VoteFeed) -> ReviewDesk:
+    def desk(self, subject: Subject, feed: VoteFeed) -> ReviewContext:
         """What the person may look at while they are asked about a call."""
-        return OpenDesk(
+        return OpenReviewContext(
             feed,
             count=self._voting.count,
             independent=are_independent(feed.reviewers),
@@ -136,7 +136,7 @@ class Review:
         except QuorumError as error:
             await self._events.record(ErrorOccurred(message=f"the rule {rule} was not saved: {error}"))
 
-    async def ask(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
+    async def ask(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
         """Put one packet to the person. Waits for its turn: lower call indices are asked first."""
         packet = request.packet
         async with self._turn.of(packet.context.call_index):

@@ -9,8 +9,8 @@ from domain.review.ballot import Ballot, Tally
 from domain.review.questions import RulePreview
 
 
-class OpenDesk:
-    """Implements `ReviewDesk` over the votes about one packet and the rules about one call."""
+class OpenReviewContext:
+    """Implements `ReviewContext` over the votes about one packet and the rules about one call."""
 
     def __init__(
         self,

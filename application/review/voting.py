@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from application.ports import LlmGateway, ToolChoice
 from application.review.ballot_paper import (
     ASK_AGAIN,
@@ -53,7 +53,7 @@ class Voting:
         *,
         gateway: LlmGateway,
         policy: QuorumPolicy,
-        events: EventStream,
+        events: EventBus,
         prices: PriceTable | None = None,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),

@@ -6,19 +6,19 @@ import asyncio
 from collections.abc import Sequence
 
 from application.calls.outputs import Outputs
-from application.context.context_manager import ContextCare
-from application.events.event_bus import EventStream
-from application.ports import FileFinder, LineSource, RulesDesk, SessionArchive, SurvivorFinder
+from application.context.context_manager import ContextManager
+from application.events.event_bus import EventBus
+from application.ports import FileFinder, LineSource, OrphanFinderPort, RuleService, SessionArchive
 from application.review.review import Review
 from application.session.rewind import Rewind
 from application.session.session_record import SessionRecord
 from application.turn.recovery import survivors_told
 from application.turn.run_agent import RunAgent
 from application.turn.switchable_session import SwitchableSession
-from application.turn.user_commands import PersonCommands, lost_told
+from application.turn.user_commands import UserCommandRunner, lost_told
 from domain.calls.found_file import FoundFile
 from domain.conversation.context_account import ContextAccount
-from domain.conversation.session_kind import Form
+from domain.conversation.session_kind import SessionKind
 from domain.errors import ConversationError, RestoreError
 from domain.events.event import (
     Event,
@@ -50,14 +50,14 @@ class AgentSession:
         session: SwitchableSession,
         review: Review,
         outputs: Outputs,
-        events: EventStream,
+        events: EventBus,
         record: SessionRecord,
         rewind: Rewind,
-        care: ContextCare,
-        survivors: SurvivorFinder,
-        commands: PersonCommands,
+        care: ContextManager,
+        survivors: OrphanFinderPort,
+        commands: UserCommandRunner,
         files: FileFinder,
-        rules: RulesDesk,
+        rules: RuleService,
     ) -> None:
         self.run = run
         self._cwd = cwd
@@ -80,7 +80,7 @@ class AgentSession:
         return self.run.session_id
 
     @property
-    def form(self) -> Form:
+    def form(self) -> SessionKind:
         """What the session is for."""
         return self._record.form
 
@@ -272,7 +272,7 @@ class AgentSession:
                 if conversation:
                     self.run.return_to(past)
                 elif given_back:
-                    await self.run.leave_word(_told(given_back))
+                    await self.run.queue_note(_told(given_back))
 
     # ---------------------------------------------------------------- the files it is about
 

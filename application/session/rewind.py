@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 from application.cancellation import to_its_end
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from application.ports import ContentStore, FileKeeper, FileRestorer
 from domain.calls.effects import ChangeKind, FileChange, FileKind, FileState, KeptFiles
 from domain.errors import LedgerError, RestoreError
@@ -31,7 +31,7 @@ class Rewind:
     """
 
     def __init__(
-        self, *, events: EventStream, keeper: FileKeeper, contents: ContentStore, restorer: FileRestorer
+        self, *, events: EventBus, keeper: FileKeeper, contents: ContentStore, restorer: FileRestorer
     ) -> None:
         self._events = events
         self._keeper = keeper

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from application.ports import ContentStore, Ledger, SessionArchive
-from domain.conversation.session_kind import Form
+from domain.conversation.session_kind import SessionKind
 from domain.events.event import SessionStarted
 from domain.sessions.past_session import LedgerRecord
 
@@ -31,10 +31,10 @@ class SessionRecord:
     told: tuple[str, ...] = ()
     in_use: str = ""
     outlives: bool = True
-    begun_as: Form = Form.AGENT
+    begun_as: SessionKind = SessionKind.AGENT
 
     @property
-    def form(self) -> Form:
+    def form(self) -> SessionKind:
         """What the session is for, since its beginning."""
         started = (record.event for record in self.records if isinstance(record.event, SessionStarted))
         return next((event.form for event in started), self.begun_as)

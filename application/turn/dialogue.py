@@ -8,10 +8,10 @@ from decimal import Decimal
 from typing import Protocol
 
 from application.cancellation import whole
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from application.events.stream_events import event_of
 from application.ports import SecretFinder, ToolChoice
-from application.turn.steering import Words
+from application.turn.steering import PendingMessages
 from application.turn.switchable_session import SwitchableSession
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.cost import PriceTable
@@ -23,7 +23,7 @@ from domain.events.event import MessageAdded, ResponseCompleted, UsageCounted
 from domain.text.json_value import JsonObject
 
 
-class RoomKeeper(Protocol):
+class ContextKeeper(Protocol):
     """Keeps a conversation within its model's window."""
 
     async def make_room(self, model: str, upcoming: Message | None) -> None:
@@ -60,14 +60,14 @@ class Dialogue:
         *,
         session: SwitchableSession,
         schemas: Sequence[JsonObject],
-        events: EventStream,
+        events: EventBus,
         prices: PriceTable,
-        room: RoomKeeper | None = None,
+        room: ContextKeeper | None = None,
         responses: int = 0,
         secrets: SecretFinder | None = None,
-        words: Words | None = None,
+        words: PendingMessages | None = None,
     ) -> None:
-        self.words = words if words is not None else Words()
+        self.words = words if words is not None else PendingMessages()
         self.responses = responses
         self.conversation = session.conversation
         self._session = session

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from domain.conversation.session_kind import Form
+from domain.conversation.session_kind import SessionKind
 
 _INSTRUCTIONS = """\
 You are quorum, a coding agent in a person's terminal. You work in {cwd} on {system}.
@@ -33,11 +33,11 @@ not come from the person.
 Answer in the language of the question, in plain Markdown, briefly."""
 
 
-def system_instructions(*, cwd: str, system: str, form: Form = Form.AGENT) -> str:
+def system_instructions(*, cwd: str, system: str, form: SessionKind = SessionKind.AGENT) -> str:
     """The system text. It holds nothing that changes between requests, so that providers can cache it."""
     match form:
-        case Form.AGENT:
+        case SessionKind.AGENT:
             text = _INSTRUCTIONS
-        case Form.ASK:
+        case SessionKind.ASK:
             text = _ASK
     return text.format(cwd=cwd, system=system)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from application.calls.tool_runtime import ToolBatch
 from application.identifiers import new_id
-from domain.calls.execution import Outcome, Survivor, ToolExecutionContext
+from domain.calls.execution import Orphan, Outcome, ToolExecutionContext
 from domain.calls.tool import ToolCall
 from domain.events.event import CallFinished
 from domain.review.questions import DecisionLabel
@@ -117,7 +117,7 @@ def _told(calls: Sequence[OpenCall], ends: Mapping[str, CallEnd], pending: int) 
     return tuple(told)
 
 
-def survivors_told(survivors: Sequence[Survivor]) -> tuple[str, ...]:
+def survivors_told(survivors: Sequence[Orphan]) -> tuple[str, ...]:
     """What the person should know of processes that run on, and how to end them: a sentence, or none."""
     if not survivors:
         return ()

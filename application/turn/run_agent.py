@@ -12,14 +12,14 @@ from application.calls.hook_chain import HookChain
 from application.calls.placed_calls import batch_of
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
 from application.cancellation import absorb_cancellation, to_its_end, whole
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from application.ports import ToolChoice
 from application.review.review import Review
 from application.turn.attachments import Attachments
 from application.turn.dialogue import Dialogue
 from application.turn.recovery import Recovery, recovery_of
 from application.turn.run_tally import RunTally
-from application.turn.steering import Word
+from application.turn.steering import PendingMessage
 from application.turn.switchable_session import GO_ON
 from domain.calls.hook import ContinueWithMessages
 from domain.calls.run_state import RunState
@@ -55,7 +55,7 @@ class AgentLimits:
 
 
 class RunAgent:
-    """The turns of one session. `execute`, `go_on` and `take_up` are called one at a time.
+    """The turns of one session. `execute`, `go_on` and `resume_pending` are called one at a time.
 
     What another process left open is recovered first: see `recover`. `attachments` are the images that prompts
     may name.
@@ -68,7 +68,7 @@ class RunAgent:
         dialogue: Dialogue,
         runtime: ToolRuntime,
         review: Review,
-        events: EventStream,
+        events: EventBus,
         hooks: HookChain,
         limits: AgentLimits,
         attachments: Attachments,
@@ -108,7 +108,7 @@ class RunAgent:
         before, unsent = self.unsaid, list(self.unsent)
         if text in unsent[len(before) :]:  # it waited as a prompt until now
             unsent.remove(text)
-        self._dialogue.words.add(Word(self.attachments.said(text)))
+        self._dialogue.words.add(PendingMessage(self.attachments.said(text)))
         self._record_unsent([*before, text, *unsent[len(before) :]])
 
     @property
@@ -145,7 +145,7 @@ class RunAgent:
         Raises ConversationError where there is nothing to go on from.
         """
         if self.has_pending:
-            return await self.take_up()
+            return await self.resume_pending()
         if unsaid := self._unsaid_prompts:
             await self._say_unsaid_prompts(but_last=True)
             said = self.attachments.said_before(unsaid[-1])
@@ -168,7 +168,7 @@ class RunAgent:
         for prompt in prompts[:-1] if but_last else prompts:
             await self._dialogue.add(self.attachments.said_before(prompt))
 
-    async def take_up(self) -> RunReport:
+    async def resume_pending(self) -> RunReport:
         """Ask again what was asked when the process before this one ended, and go on from there.
 
         Ends as `execute` does. Raises ConversationError where nothing is pending.
@@ -185,7 +185,7 @@ class RunAgent:
 
     @property
     def has_pending(self) -> bool:
-        """Whether a review waits that a process before this one asked about: then `take_up` comes first."""
+        """Whether a review waits that a process before this one asked about: then `resume_pending` comes first."""
         return self._recovery is not None and self._recovery.pending
 
     async def recover(self) -> None:
@@ -197,7 +197,7 @@ class RunAgent:
         else:
             await self._close(recovery)
 
-    async def leave_word(self, text: str) -> None:
+    async def queue_note(self, text: str) -> None:
         """Say something that the model reads with the next prompt. Not while a turn runs.
 
         It stays unsaid where a review waits: nothing may come before the results of its calls.

@@ -12,7 +12,7 @@ from domain.conversation.history import UserMessage
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Word:
+class PendingMessage:
     """One thing to be read. `command_id`: it tells of that command; without one, the person says it."""
 
     said: UserMessage
@@ -24,7 +24,7 @@ class Word:
         return self.command_id is None
 
 
-class Words:
+class PendingMessages:
     """Those that no request has carried yet, oldest first. Everything happens on one loop, without waiting.
 
     `delivered` is what the person said into the present turn, as far as the model has it.
@@ -32,9 +32,9 @@ class Words:
 
     def __init__(self) -> None:
         self.delivered: list[str] = []
-        self._waiting: deque[Word] = deque()
+        self._waiting: deque[PendingMessage] = deque()
 
-    def add(self, word: Word) -> None:
+    def add(self, word: PendingMessage) -> None:
         """Have this read next, after what waits already."""
         self._waiting.append(word)
 
@@ -42,7 +42,7 @@ class Words:
         """Another turn begins: what was said into the one before is part of the past."""
         self.delivered.clear()
 
-    def take(self, *, steering: bool) -> Word | None:
+    def take(self, *, steering: bool) -> PendingMessage | None:
         """Remove the oldest, to put it into the conversation; without `steering` the oldest about a command."""
         word = next((each for each in self._waiting if steering or not each.steers), None)
         if word is not None:

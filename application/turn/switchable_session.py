@@ -10,7 +10,7 @@ from application.ports import LlmGateway, LlmSession, OnStreamEvent, ToolChoice
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import AssistantMessage, Conversation, UserMessage
 from domain.conversation.response import LlmResponse
-from domain.conversation.stream import RetryScheduled, StreamEvent
+from domain.conversation.stream import StreamEvent, StreamRetry
 from domain.text.json_value import JsonObject
 
 GO_ON = "Your last answer broke off. Go on exactly where it stopped."
@@ -161,7 +161,7 @@ class _Attempt:
         self._waits = self._abandoned = False
 
     def __call__(self, event: StreamEvent) -> None:
-        self._waits = isinstance(event, RetryScheduled)
+        self._waits = isinstance(event, StreamRetry)
         self._on_event(event)
 
     def abandon_wait(self) -> None:

@@ -6,12 +6,12 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from application.calls.outputs import Kept, Outputs
+from application.calls.outputs import KeptOutput, Outputs
 from application.cancellation import absorb_cancellation, to_its_end
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from application.identifiers import new_id
-from application.ports import PersonShell
-from application.turn.steering import Word, Words
+from application.ports import UserShellPort
+from application.turn.steering import PendingMessage, PendingMessages
 from domain.calls.execution import Outcome
 from domain.calls.summary import styles_of, text_of
 from domain.calls.user_command import CommandRun, OwnCommand, note_of, note_of_lost
@@ -21,7 +21,7 @@ from domain.events.event import OwnCommandFinished, OwnCommandProgressed, OwnCom
 from domain.text.output import COMMAND_LIMITS, OutputLimits, Printed
 
 
-class PersonCommands:
+class UserCommandRunner:
     """Runs them beside the turns: nothing of a turn waits for them, and they touch no message of it.
 
     What the model is to know of one waits among the `words` for the next request. The model gets it as it is on
@@ -32,10 +32,10 @@ class PersonCommands:
     def __init__(
         self,
         *,
-        shell: PersonShell,
-        events: EventStream,
+        shell: UserShellPort,
+        events: EventBus,
         outputs: Outputs,
-        words: Words,
+        words: PendingMessages,
         limits: OutputLimits = COMMAND_LIMITS,
     ) -> None:
         self._limits = limits
@@ -119,10 +119,10 @@ class PersonCommands:
 
     def _have_read(self, command_id: str, note: str | None) -> None:
         if note is not None:
-            self._words.add(Word(UserMessage(note), command_id))
+            self._words.add(PendingMessage(UserMessage(note), command_id))
 
 
-def _remarks(ran: CommandRun, kept: Kept) -> tuple[str, ...]:
+def _remarks(ran: CommandRun, kept: KeptOutput) -> tuple[str, ...]:
     failure = [f"it could not be started: {ran.failure}"] if ran.failure is not None else []
     return (*failure, *ran.remarks, *([kept.trouble] if kept.trouble is not None else []))
 

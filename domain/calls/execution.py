@@ -71,7 +71,7 @@ class ToolExecutionContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Survivor:
+class Orphan:
     """A process that a call started, and that runs on though the quorum it belonged to is gone.
 
     `command` is its command line, cut to one short line; empty where it cannot be read.

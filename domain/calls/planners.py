@@ -111,7 +111,7 @@ PLANNERS: Mapping[str, Planner] = MappingProxyType(
 )
 
 
-def with_turnstiles(calls: Sequence[PlannedCall], plan: Plan) -> Plan:
+def with_same_path_order(calls: Sequence[PlannedCall], plan: Plan) -> Plan:
     """The plan, and in addition: of two calls that write the same declared path, the later follows the earlier.
 
     Paths contain each other as in `conflict`; being exclusive is no path. Two calls that the plan puts the

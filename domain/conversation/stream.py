@@ -17,14 +17,14 @@ class Delta:
 
 
 @dataclass(frozen=True, slots=True)
-class ReasoningDelta:
+class StreamedReasoning:
     """A piece of readable reasoning."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCallDelta:
+class StreamedToolCall:
     """A piece of a call. `id` and `name` come with the first piece of an index, and only there."""
 
     index: int
@@ -34,7 +34,7 @@ class ToolCallDelta:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetryScheduled:
+class StreamRetry:
     """The request failed before its first byte and will be sent again after `delay_secs`.
 
     It is the `attempt`-th repetition of at most `attempts`; `kind` says why it failed in a word.
@@ -69,5 +69,5 @@ class Error:
 
 
 StreamEvent: TypeAlias = (
-    Delta | ReasoningDelta | ToolCallDelta | RetryScheduled | Completed | CompletedResponse | Error
+    Delta | StreamedReasoning | StreamedToolCall | StreamRetry | Completed | CompletedResponse | Error
 )

@@ -17,7 +17,7 @@ from domain.calls.packet import ReviewPacket
 from domain.calls.tool import RiskLevel
 from domain.conversation.history import Message, ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, Usage
-from domain.conversation.session_kind import Form
+from domain.conversation.session_kind import SessionKind
 from domain.errors import ProviderErrorKind
 from domain.events.report import RunReport
 from domain.review.mode import Mode
@@ -40,7 +40,7 @@ class SessionStarted:
     model: str
     mode: Mode
     cwd: str
-    form: Form = Form.AGENT
+    form: SessionKind = SessionKind.AGENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

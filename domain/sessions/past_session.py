@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, TypeAlias
 
-from domain.conversation.session_kind import Form
+from domain.conversation.session_kind import SessionKind
 
 if TYPE_CHECKING:  # a list of sessions is shown without loading what may have happened in them
     from domain.events.event import Event
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # a list of sessions is shown without loading what may have h
 class NewSession:
     """Begin a session of its own."""
 
-    form: Form = Form.AGENT
+    form: SessionKind = SessionKind.AGENT
 
 
 @dataclass(frozen=True, slots=True)

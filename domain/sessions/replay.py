@@ -51,7 +51,7 @@ from domain.review.mode import Mode
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replayed_conversation import ReplayedConversation
 from domain.sessions.replayed_turns import ReplayedTurns
-from domain.sessions.replayed_user_commands import ReplayedOwnCommands
+from domain.sessions.replayed_user_commands import ReplayedUserCommands
 from domain.sessions.state import SessionState
 from domain.text.json_value import JsonValue
 
@@ -65,7 +65,7 @@ class Replay:
         self._mode = Mode.ASK
         self._conversation = ReplayedConversation()
         self._turns = ReplayedTurns()
-        self._own_commands = ReplayedOwnCommands()
+        self._own_commands = ReplayedUserCommands()
         self._values: Mapping[str, JsonValue] = {}
         self._spending = Spending()
         self._blobs: set[str] = set()

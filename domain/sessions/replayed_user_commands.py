@@ -8,7 +8,7 @@ from domain.calls.user_command import OwnCommand
 from domain.events.event import OwnCommandFinished, OwnCommandStarted
 
 
-class ReplayedOwnCommands:
+class ReplayedUserCommands:
     """Keeps the commands that are not over and done with, oldest first."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.model_choice import StoredKey, no_stored_key
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.doctor.finding import Finding, fail, ok, warn
-from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
 
 LIMIT_SECS = 30.0
@@ -63,7 +63,7 @@ async def probe(
     """Ask all at the same time, each once and for at most `limit_secs`. No finding tells a key."""
     tables = loaded.settings.providers
     settings = {name: _cheap(one, limit_secs) for name, one in provider_settings(tables).items()}
-    gateway = ProviderGateway(settings, environ=environ, stored_key=stored_key)
+    gateway = ProviderRegistry(settings, environ=environ, stored_key=stored_key)
     hide = _hiding(tables, environ, [_stored(one.provider, stored_key) for one in asked])
     try:
         findings = await asyncio.gather(
@@ -84,7 +84,7 @@ def _cheap(settings: ProviderSettings, limit_secs: float) -> ProviderSettings:
 
 
 async def _ask(
-    question: Question, table: ProviderTable, gateway: ProviderGateway, limit_secs: float
+    question: Question, table: ProviderTable, gateway: ProviderRegistry, limit_secs: float
 ) -> Finding:
     # what is loaded first is not the provider's time
     await asyncio.to_thread(gateway.warm_up, question.model or f"{question.provider}/any")
@@ -102,14 +102,14 @@ async def _ask(
     return tell("request", text, _remedy(question, error.kind, table))
 
 
-async def _word(question: Question, gateway: ProviderGateway) -> str:
+async def _word(question: Question, gateway: ProviderRegistry) -> str:
     assert question.model is not None
     started = time.monotonic()
     response = await gateway.session(question.model, Conversation(), "").send(_PROMPT)
     return f"answered in {_seconds_since(started)}, {_tokens(response.usage)}"
 
 
-async def _listing(question: Question, gateway: ProviderGateway) -> str:
+async def _listing(question: Question, gateway: ProviderRegistry) -> str:
     started = time.monotonic()
     models = await gateway.models(question.provider)
     count = f"{len(models)} model{'s' if len(models) != 1 else ''}"

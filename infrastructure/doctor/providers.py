@@ -18,7 +18,7 @@ from infrastructure.config.model_choice import OFFLINE_MODEL, ROLES, ModelRoles,
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.config.toml_file import shown
 from infrastructure.doctor.finding import Finding, fail, ok, warn
-from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.registry import ProviderRegistry
 
 _EXTRAS = {"bedrock": "boto3", "vertex": "google.auth"}
 _COPILOT_INSTALLATION = "npm install -g @github/copilot"
@@ -83,7 +83,7 @@ async def readiness(
 ) -> list[Readiness]:
     """Whether each provider that is no mere interpreter could be asked, and where its key comes from."""
     tables = loaded.settings.providers
-    gateway = ProviderGateway(provider_settings(tables), environ=environ, stored_key=stored_key)
+    gateway = ProviderRegistry(provider_settings(tables), environ=environ, stored_key=stored_key)
     found = []
     for name, table in tables.items():
         if table.type != "offline":
@@ -119,7 +119,7 @@ def _facts(
     return (_key(name, table, environ, stored_key), _package(table))
 
 
-def _refusal(name: str, gateway: ProviderGateway) -> tuple[_Fact, ...]:
+def _refusal(name: str, gateway: ProviderRegistry) -> tuple[_Fact, ...]:
     """What else would keep a session from being opened, in the words that a person would then read."""
     try:
         gateway.session(f"{name}/any", Conversation(), "")

@@ -19,7 +19,7 @@ from domain.conversation.history import Message
 from domain.errors import HookFailure, ToolError
 from domain.text.json_value import JsonObject
 from infrastructure.execution.commands.output import CommandOutput
-from infrastructure.execution.commands.process import Ending, WardedProcess
+from infrastructure.execution.commands.process import Ending, SupervisedProcess
 from infrastructure.execution.sandbox.sandbox import Sandbox
 from infrastructure.hooks.command_answer import CommandAnswer, read_answer
 from infrastructure.hooks.message_json import edited_messages, messages_to_json
@@ -132,7 +132,7 @@ class CommandHook(Hook):
 
     async def _run(self, payload: bytes, printed: _Printed) -> Ending:
         argv = await asyncio.to_thread(self._line)
-        process: WardedProcess | None = None
+        process: SupervisedProcess | None = None
 
         def take(data: bytes) -> None:
             printed.take(data)
@@ -141,7 +141,7 @@ class CommandHook(Hook):
 
         with _file_of(payload) as file:
             try:
-                process = WardedProcess(
+                process = SupervisedProcess(
                     ("/bin/sh", "-c", _WITH_PAYLOAD, str(file), *argv),
                     cwd=self._cwd,
                     environment=self._environment,

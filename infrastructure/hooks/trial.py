@@ -12,7 +12,7 @@ from typing import TypeVar, assert_never
 
 from application.calls.hook_chain import HookChain
 from application.calls.hooks import CallDraft, HookRegistration, ResultDraft
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.hook import ContinueWithMessages, HookAnswer, HookPoint, Skip
 from domain.calls.tool import RiskLevel
@@ -131,7 +131,7 @@ class _Trial:
     async def told(self, registration: HookRegistration, point: HookPoint) -> str:
         """What the hook answers at one point, in words."""
         answers = _Answers()
-        chain = HookChain([registration], EventStream([answers]))
+        chain = HookChain([registration], EventBus([answers]))
         started = time.perf_counter()
         try:
             follows = await self._asked(chain, point)

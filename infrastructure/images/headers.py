@@ -19,7 +19,7 @@ _MOST_MARKERS = 10_000
 """No camera writes so many parts and so much padding before a frame; a made-up file could go on for ever."""
 
 
-class Header(NamedTuple):
+class ImageHeader(NamedTuple):
     """The kind of an image and its size in pixels."""
 
     media_type: MediaType
@@ -27,7 +27,7 @@ class Header(NamedTuple):
     height: int
 
 
-def read_header(content: bytes) -> Header:
+def read_header(content: bytes) -> ImageHeader:
     """What this content is. Raises ImageError, which says what is wrong, for anything but a sound header."""
     try:
         header = _recognised(content)
@@ -38,27 +38,27 @@ def read_header(content: bytes) -> Header:
     return header
 
 
-def _recognised(content: bytes) -> Header:
+def _recognised(content: bytes) -> ImageHeader:
     if content.startswith(_PNG):
         return _png(content)
     if content.startswith(_JPEG):
         return _jpeg(content)
     if content.startswith(_GIF):
-        return Header("image/gif", *struct.unpack_from("<HH", content, 6))
+        return ImageHeader("image/gif", *struct.unpack_from("<HH", content, 6))
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return _webp(content)
     raise ImageError("it is no PNG, JPEG, GIF or WebP image")
 
 
-def _png(content: bytes) -> Header:
+def _png(content: bytes) -> ImageHeader:
     length, kind = struct.unpack_from(">I4s", content, 8)
     width, height, checksum = *struct.unpack_from(">II", content, 16), struct.unpack_from(">I", content, 29)[0]
     if length != 13 or kind != b"IHDR" or zlib.crc32(content[12:29]) != checksum:
         raise ImageError("its header is damaged")
-    return Header("image/png", width, height)
+    return ImageHeader("image/png", width, height)
 
 
-def _jpeg(content: bytes) -> Header:
+def _jpeg(content: bytes) -> ImageHeader:
     place = 2
     for _ in range(_MOST_MARKERS):
         if content[place] != 0xFF:
@@ -70,7 +70,7 @@ def _jpeg(content: bytes) -> Header:
             place += 2
         elif marker in _FRAMES:
             _length, _bits, height, width = struct.unpack_from(">HBHH", content, place + 2)
-            return Header("image/jpeg", width, height)
+            return ImageHeader("image/jpeg", width, height)
         elif marker in (_SCAN, _END):
             raise ImageError("its header is damaged")
         else:
@@ -81,21 +81,21 @@ def _jpeg(content: bytes) -> Header:
     raise ImageError("its header is damaged")
 
 
-def _webp(content: bytes) -> Header:
+def _webp(content: bytes) -> ImageHeader:
     match content[12:16]:
         case b"VP8 ":
             if content[23:26] != b"\x9d\x01\x2a":
                 raise ImageError("its header is damaged")
             width, height = struct.unpack_from("<HH", content, 26)
-            return Header("image/webp", width & 0x3FFF, height & 0x3FFF)
+            return ImageHeader("image/webp", width & 0x3FFF, height & 0x3FFF)
         case b"VP8L":
             if content[20] != 0x2F:
                 raise ImageError("its header is damaged")
             bits = struct.unpack_from("<I", content, 21)[0]
-            return Header("image/webp", (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1)
+            return ImageHeader("image/webp", (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1)
         case b"VP8X":
             sizes = struct.unpack_from("<3s3s", content, 24)
             width, height = (int.from_bytes(size, "little") + 1 for size in sizes)
-            return Header("image/webp", width, height)
+            return ImageHeader("image/webp", width, height)
         case _:
             raise ImageError("its header is damaged")

@@ -15,7 +15,7 @@ from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse
 from domain.text.json_value import JsonValue
 from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint, PublicService
-from infrastructure.models.shared.answer_reading import Answer, read_answer
+from infrastructure.models.shared.answer_reading import AnswerReader, read_answer
 from infrastructure.models.shared.model_listing import (
     ModelPage,
     all_pages,
@@ -70,7 +70,7 @@ class OpenAiClient:
         """
         self._ready_client()
 
-    async def send(self, model: str, body: Mapping[str, JsonValue], answer: Answer) -> LlmResponse:
+    async def send(self, model: str, body: Mapping[str, JsonValue], answer: AnswerReader) -> LlmResponse:
         """Send one request and feed what comes back to `answer`. Raises ProviderError."""
         client = self._client
         if client is None:

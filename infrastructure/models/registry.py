@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, assert_never
 from application.ports import ContentStore, LlmSession, MessageShaper
 from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.shared.api_client import ProviderSettings, Wire
-from infrastructure.models.shared.provider import Backend, WireBackend
+from infrastructure.models.shared.api_client import ApiClient, ProviderSettings
+from infrastructure.models.shared.provider import ApiProvider, Provider
 
 if TYPE_CHECKING:
     from infrastructure.models.clouds.endpoint import Endpoint, PublicService
 
 
-class ProviderGateway:
+class ProviderRegistry:
     """Implements `LlmGateway` over the configured providers; each is set up once, for all sessions.
 
     `environ` holds the keys, and `stored_key` is asked for that of a provider whose variable is not set; it
@@ -37,7 +37,7 @@ class ProviderGateway:
         self._environ = environ
         self._stored_key = stored_key
         self._contents = contents
-        self._backends: dict[str, Backend] = {}
+        self._backends: dict[str, Provider] = {}
         self._building = threading.Lock()
 
     def session(
@@ -84,14 +84,14 @@ class ProviderGateway:
             raise _misconfigured(f'model "{model}" names no model; write "{provider}/" and the model\'s name')
         return provider, own_name
 
-    def _backend(self, provider: str) -> Backend:
+    def _backend(self, provider: str) -> Provider:
         with self._building:
             if provider not in self._backends:
                 self._backends[provider] = self._build(provider, self._settings[provider])
             return self._backends[provider]
 
-    def _build(self, provider: str, settings: ProviderSettings) -> Backend:
-        wire: Wire
+    def _build(self, provider: str, settings: ProviderSettings) -> Provider:
+        wire: ApiClient
         if settings.client:
             from infrastructure.models.clouds.selection import check_type
 
@@ -115,16 +115,16 @@ class ProviderGateway:
                 endpoint = self._endpoint(provider, settings, OPENAI)
                 wire = OpenAiChat(endpoint, max_output_tokens=settings.max_output_tokens)
             case "copilot":
-                from infrastructure.models.copilot.provider import CopilotBackend
+                from infrastructure.models.copilot.provider import CopilotProvider
 
-                return CopilotBackend(provider, settings, self._seen_by(provider, settings), self._contents)
+                return CopilotProvider(provider, settings, self._seen_by(provider, settings), self._contents)
             case "offline":
-                from infrastructure.models.offline import OfflineWire
+                from infrastructure.models.offline import OfflineApiClient
 
-                wire = OfflineWire()
+                wire = OfflineApiClient()
             case never:
                 assert_never(never)
-        return WireBackend(wire, max_retries=settings.max_retries, contents=self._contents)
+        return ApiProvider(wire, max_retries=settings.max_retries, contents=self._contents)
 
     def _endpoint(self, provider: str, settings: ProviderSettings, public: PublicService) -> Endpoint:
         environ = self._seen_by(provider, settings, public)

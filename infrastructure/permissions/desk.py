@@ -31,8 +31,8 @@ _LAST_WORDS = {
 }
 
 
-class SessionRules:
-    """Implements `RulesDesk`. Of the saved rules in `file` those of `folder` and of everywhere count."""
+class SessionRuleService:
+    """Implements `RuleService`. Of the saved rules in `file` those of `folder` and of everywhere count."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ MOST_ENTRIES = 2_000
 _SKIPPED = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 
 
-class WorkspaceFiles:
+class RuleFileListing:
     """Lists the first files below some folders, in the order in which the system names them.
 
     It looks at no more than `most` names, folders included, which takes milliseconds.

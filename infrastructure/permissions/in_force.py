@@ -12,7 +12,7 @@ from infrastructure.building_blocks import permission_rules
 from infrastructure.config.paths import user_file
 from infrastructure.config.schema import Settings
 from infrastructure.execution.shell.parsing import parse
-from infrastructure.permissions.file_listing import WorkspaceFiles
+from infrastructure.permissions.file_listing import RuleFileListing
 from infrastructure.permissions.rule_file import FILE_NAME, LoadedRules, RuleFile
 
 
@@ -44,5 +44,5 @@ def rule_book(
         paths=paths,
         guards=guards,
         read_command=parse,
-        list_files=WorkspaceFiles(tuple(map(Path, paths.roots))),
+        list_files=RuleFileListing(tuple(map(Path, paths.roots))),
     )

@@ -21,7 +21,7 @@ LONGEST_PATH = 107 if sys.platform == "linux" else 103
 _BACKLOG = 64
 
 
-class Place:
+class SocketPath:
     """A socket that listens at a path, mode 0600. Nobody is answered before `socket` is served.
 
     Raises ConfigError, one sentence with the remedy, where the path cannot be had.

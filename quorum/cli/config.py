@@ -17,7 +17,7 @@ from quorum.cli.config_keys import key_listing
 from quorum.cli.errors import UsageError
 from quorum.cli.key_checks import check_keys
 from quorum.cli.settings import load, load_trusting, remember
-from quorum.cli.settings_service import PROJECT, FileSettings
+from quorum.cli.settings_service import PROJECT, FileSettingsService
 from quorum.options import Options
 
 
@@ -54,7 +54,7 @@ def _sound(options: Options, root: Path) -> LoadedSettings:
 
 def _write(options: Options, root: Path) -> None:
     """Set one key of a file, or take it out."""
-    desk = FileSettings(options, root)
+    desk = FileSettingsService(options, root)
     named = [target for target in desk.targets if (target.name == PROJECT) is options.project]
     if not named:
         raise UsageError("there is no such file here; see: quorum config path")

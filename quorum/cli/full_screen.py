@@ -24,7 +24,7 @@ from quorum.cli.starting import starting
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from application.ports import Observer, Person, SessionArchive
+    from application.ports import Approver, Observer, SessionArchive
     from application.session.agent_session import AgentSession
     from application.session.session_record import SessionRecord
     from domain.events.masking import SecretMask
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from infrastructure.store.ledger.database import Database
     from quorum.cli.listening import Listening
     from quorum.options import Options
-    from tui.agent.settings_service import SettingsDesk
+    from tui.agent.settings_service import SettingsService
     from tui.app.app import QuorumApp
     from tui.terminal.shutdown import Shutdown
 
@@ -182,7 +182,7 @@ class _Sessions:
         self._mask: SecretMask | None = None
         self._making_mask = threading.Lock()
 
-    async def compose(self, person: Person, observer: Observer, choice: SessionChoice) -> AgentSession:
+    async def compose(self, person: Approver, observer: Observer, choice: SessionChoice) -> AgentSession:
         """A session with its agent, announced; what the project wants to be trusted with is asked before."""
         await asyncio.to_thread(import_module, "quorum.cli.settings")
         from quorum.cli.key_checks import check_keys
@@ -249,7 +249,7 @@ class _Sessions:
         return composition.open_session(loaded, self._root, choice, fork=fork)
 
     def _composed(
-        self, loaded: LoadedSettings, person: Person, observer: Observer, record: SessionRecord
+        self, loaded: LoadedSettings, person: Approver, observer: Observer, record: SessionRecord
     ) -> Container:
         """Runs in a thread while the screen is already up: most of what is imported is imported here."""
         from domain.events.masking import SecretMask
@@ -263,11 +263,11 @@ class _Sessions:
             own = (self._listening.path,)
         return composition.compose(loaded, self._root, person, observer, record, self._mask, own)
 
-    def open_settings(self) -> SettingsDesk:
+    def open_settings(self) -> SettingsService:
         """The settings and their files."""
-        from quorum.cli.settings_service import FileSettings
+        from quorum.cli.settings_service import FileSettingsService
 
-        return FileSettings(self._options, self._root)
+        return FileSettingsService(self._options, self._root)
 
     async def open_archive(self) -> SessionArchive:
         """The list of sessions, for a choice before there is any."""

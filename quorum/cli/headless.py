@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import assert_never
 
-from application.ports import ReviewDesk
+from application.ports import ReviewContext
 from application.session.agent_session import AgentSession
 from domain.events.event import (
     CallFinished,
@@ -41,12 +41,12 @@ from quorum.standard_streams import OutputLost
 _UNSAFE = re.compile("[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 
 
-class Nobody:
+class NonInteractiveApprover:
     """The person of a run that nobody watches."""
 
     is_there = False
 
-    async def review(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
+    async def review(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
         """Withhold every call that would have to be asked about."""
         return NobodyThere()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from domain.errors import ConfigError
 from infrastructure.remote.approval_token import hand_over
-from infrastructure.remote.place import Place
+from infrastructure.remote.place import SocketPath
 from infrastructure.remote.server import Server
 from quorum.cli.errors import UsageError, complain
 from quorum.options import Options
@@ -17,7 +17,7 @@ from quorum.options import Options
 if TYPE_CHECKING:
     from domain.events.masking import SecretMask
     from quorum.rpc.listening_app import ListeningApp
-    from quorum.rpc.settings import Setting
+    from quorum.rpc.settings import RemoteSetting
     from tui.app.app import QuorumApp
 
 
@@ -29,7 +29,7 @@ class Listening:
         self._options, self._root = options, root
         self._app: ListeningApp
         try:
-            self._place = Place(options.listen.socket)
+            self._place = SocketPath(options.listen.socket)
         except ConfigError as error:
             raise UsageError(str(error)) from error
         try:
@@ -54,11 +54,15 @@ class Listening:
 
     def app(self, *args: Any, **options: Any) -> QuorumApp:
         """The app, as QuorumApp is made, which listens as soon as it runs."""
-        from quorum.rpc.approval import Approval
+        from quorum.rpc.approval import RemoteApproval
         from quorum.rpc.listening_app import ListeningApp
 
         self._app = ListeningApp(
-            *args, serve=self._serve, approval=Approval(self._token), load_settings=self._settings, **options
+            *args,
+            serve=self._serve,
+            approval=RemoteApproval(self._token),
+            load_settings=self._settings,
+            **options,
         )
         return self._app
 
@@ -81,9 +85,9 @@ class Listening:
         codes = {SIGINT: 128 + SIGINT, SIGTERM: 128 + SIGTERM, SIGHUP: 128 + SIGTERM}
         self._app.shutdown.take_signals(codes, self._app.leave)
 
-    def _settings(self) -> Sequence[Setting]:
+    def _settings(self) -> Sequence[RemoteSetting]:
         from infrastructure.config.report import setting_texts
         from quorum.cli.settings import load
-        from quorum.rpc.settings import Setting
+        from quorum.rpc.settings import RemoteSetting
 
-        return [Setting(*texts) for texts in setting_texts(load(self._options, self._root))]
+        return [RemoteSetting(*texts) for texts in setting_texts(load(self._options, self._root))]

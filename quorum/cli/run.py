@@ -82,7 +82,7 @@ async def _composed(
     options: Options, root: Path, loaded: LoadedSettings
 ) -> tuple[AgentSession, HeadlessPrinter]:
     from infrastructure.bootstrap import compose, open_session
-    from quorum.cli.headless import HeadlessPrinter, Nobody
+    from quorum.cli.headless import HeadlessPrinter, NonInteractiveApprover
 
     printer = HeadlessPrinter(options.output, quiet=options.quiet, verbose=options.verbose)
     record = await asyncio.to_thread(open_session, loaded, root, options.session, fork=options.fork)
@@ -90,7 +90,7 @@ async def _composed(
         if record.in_use:
             remedy = f"quorum run --resume {record.session_id} --fork PROMPT"
             raise UsageError(f"{record.in_use}; to go on in a copy: {remedy}")
-        container = compose(loaded, root, Nobody(), printer, record)
+        container = compose(loaded, root, NonInteractiveApprover(), printer, record)
         complain((*container.record().told, *container.saved_rules().warnings))
         return container.agent(), printer
     except BaseException:

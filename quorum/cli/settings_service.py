@@ -33,8 +33,8 @@ PROJECT = "the project's file"
 _KEYS = ("tui", "keys")
 
 
-class FileSettings:
-    """Implements `SettingsDesk` for the settings that a command line asks for. Files are read at each call."""
+class FileSettingsService:
+    """Implements `SettingsService` for the settings that a command line asks for. Files are read at each call."""
 
     def __init__(self, options: Options, root: Path) -> None:
         self._options, self._root = options, root

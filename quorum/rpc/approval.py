@@ -25,7 +25,7 @@ class Hand:
             raise refused(f"{what} takes approval: {self.lacks}", "needs_approval")
 
 
-class Approval:
+class RemoteApproval:
     """Tells a hand that may approve from one that may not. Without a token none may."""
 
     def __init__(self, token: str | None) -> None:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from textual import events
 
-from quorum.rpc.approval import Approval
+from quorum.rpc.approval import RemoteApproval
 from quorum.rpc.json_rpc import answer
 from quorum.rpc.key_feed import KeyFeed
 from quorum.rpc.methods import Methods
@@ -22,7 +22,7 @@ class ListeningApp(QuorumApp):
     """An app whose keys may come over a socket as well. Each of those is looked at before it acts."""
 
     def __init__(
-        self, *args: Any, serve: Serve, approval: Approval, load_settings: LoadSettings, **options: Any
+        self, *args: Any, serve: Serve, approval: RemoteApproval, load_settings: LoadSettings, **options: Any
     ) -> None:
         super().__init__(*args, **options)
         self._serve_remote = serve

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from quorum.rpc.app_port import AppPort
-from quorum.rpc.approval import Approval, Hand
+from quorum.rpc.approval import Hand, RemoteApproval
 from quorum.rpc.capture import Camera
 from quorum.rpc.json_rpc import Code, JsonParams, RpcError, refused, unfit
 from quorum.rpc.key_feed import KeyFeed
@@ -16,7 +16,7 @@ from quorum.rpc.panes import read_pane, tab_called
 from quorum.rpc.parameters import TOKEN_PARAM, Param, fitted
 from quorum.rpc.power import power_of
 from quorum.rpc.questions import respond
-from quorum.rpc.settings import LiveSettings, LoadSettings, Setting
+from quorum.rpc.settings import LiveSettings, LoadSettings, RemoteSetting
 from tui.keys.commands import COMMANDS
 from tui.widgets.layout import LAYOUTS
 
@@ -51,7 +51,9 @@ class Method(NamedTuple):
 class Methods:
     """All methods of an app. `feed` presses its keys, `load_settings` reads its settings."""
 
-    def __init__(self, app: QuorumApp, feed: KeyFeed, approval: Approval, load_settings: LoadSettings) -> None:
+    def __init__(
+        self, app: QuorumApp, feed: KeyFeed, approval: RemoteApproval, load_settings: LoadSettings
+    ) -> None:
         self._app, self._feed, self._approval, self._load = app, feed, approval, load_settings
         self._port, self._camera, self._live = AppPort(app), Camera(app), LiveSettings(app)
         self._all = {method.name: method for method in (*self._looking(), *self._doing(), *self._settings())}
@@ -258,13 +260,13 @@ class Methods:
         await self._live.change(params["key"], params["value"], hand)
         return {"key": params["key"], "present": self._live.present(params["key"])}
 
-    async def _known(self, key: str) -> Setting:
+    async def _known(self, key: str) -> RemoteSetting:
         for setting in await self._loaded():
             if setting.key == key:
                 return setting
         raise unfit(f"there is no setting {key!r}; config.keys lists them")
 
-    async def _loaded(self) -> tuple[Setting, ...]:
+    async def _loaded(self) -> tuple[RemoteSetting, ...]:
         from domain.errors import QuorumError
 
         try:

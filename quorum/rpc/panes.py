@@ -49,13 +49,13 @@ def read_pane(chat: ChatScreen, last: int) -> dict[str, object]:
 
 
 def _told(entry: Entry) -> dict[str, object]:
-    from tui.transcript.model.entries import Answer, Batch, Notice, Prompt, Restoration
+    from tui.transcript.model.entries import AnswerEntry, Batch, Notice, PromptEntry, Restoration
 
     told: dict[str, object]
     match entry:
-        case Prompt():
+        case PromptEntry():
             told = {"kind": "prompt", "text": _cut(entry.text)}
-        case Answer():
+        case AnswerEntry():
             told = {"kind": "answer", "text": _cut(entry.text), "finished": entry.finished}
         case Batch():
             told = {"kind": "calls", "calls": [_call(call) for call in entry.calls]}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tui.session.session import Session
 
 
-class Setting(NamedTuple):
+class RemoteSetting(NamedTuple):
     """One setting as it was loaded. `value` is written as in TOML; a secret one is hidden."""
 
     key: str
@@ -24,7 +24,7 @@ class Setting(NamedTuple):
     origin: str
 
 
-LoadSettings = Callable[[], Sequence[Setting]]
+LoadSettings = Callable[[], Sequence[RemoteSetting]]
 """Reads all settings, the strongest source of each; it may block. Raises QuorumError."""
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from application.calls.outputs import Outputs
 from application.context.context_gauge import ContextGauge
-from application.context.context_manager import ContextCare
+from application.context.context_manager import ContextManager
 from application.context.summariser import Summariser
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from application.ports import MessageShaper
 from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.conversation.compaction import ContextBudget, is_summary
@@ -89,14 +89,14 @@ class Rig:
     def __post_init__(self) -> None:
         self.conversation = Conversation()
         self.seen = RecordingObserver()
-        self.events = EventStream([self.seen], ledger=self.ledger)
+        self.events = EventBus([self.seen], ledger=self.ledger)
         self.gateway = FakeGateway({MODEL: list(self.summaries)})
         self.outputs = Outputs(self.store, OutputLimits())
         self.gauge = ContextGauge(self.conversation, window=lambda _model: self.window, budget=self.budget)
         self.summariser = Summariser(
             gateway=self.gateway, events=self.events, prices=self.prices, shape=self.shape
         )
-        self.care = ContextCare(
+        self.care = ContextManager(
             conversation=self.conversation,
             events=self.events,
             outputs=self.outputs,

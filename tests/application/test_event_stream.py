@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from domain.errors import LedgerError
 from domain.events.event import ErrorOccurred, Event, TextDelta, TurnStarted
 from domain.events.masking import SecretMask
@@ -16,11 +16,11 @@ from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import RecordingObserver
 
 
-def stream() -> tuple[EventStream, FakeLedger, RecordingObserver]:
+def stream() -> tuple[EventBus, FakeLedger, RecordingObserver]:
     mask = SecretMask()
     mask.learn("PASSWORD", "correct-horse-battery")
     ledger, observer = FakeLedger(), RecordingObserver()
-    return EventStream([observer], ledger=ledger, mask=mask), ledger, observer
+    return EventBus([observer], ledger=ledger, mask=mask), ledger, observer
 
 
 async def test_what_is_recorded_and_what_is_shown_of_it_is_one_and_the_same_without_its_secrets() -> None:

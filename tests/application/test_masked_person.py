@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from application.review.masking_approver import MaskedPerson
-from application.review.review_context import OpenDesk
+from application.review.masking_approver import MaskingApprover
+from application.review.review_context import OpenReviewContext
 from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
 from domain.events.masking import MaskedPacket, SecretMask
@@ -31,13 +31,13 @@ def a_request(arguments: Mapping[str, JsonValue], *, diff: str | None = None) ->
 
 
 async def asked(
-    request: ReviewRequest, answer: ReviewAnswer | None = None, desk: OpenDesk | None = None
+    request: ReviewRequest, answer: ReviewAnswer | None = None, desk: OpenReviewContext | None = None
 ) -> tuple[FakePerson, ReviewAnswer]:
     mask = SecretMask()
     mask.learn("KEY", KEY)
     mask.learn("OTHER", OTHER)
     person = FakePerson(lambda shown: answer or Approve(shown.packet.digest))
-    return person, await MaskedPerson(person, mask).review(request, desk or a_desk())
+    return person, await MaskingApprover(person, mask).review(request, desk or a_desk())
 
 
 async def test_the_person_sees_no_secret_and_approves_the_real_bytes() -> None:

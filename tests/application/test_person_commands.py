@@ -7,7 +7,7 @@ import asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.calls.execution import Outcome, Survivor
+from domain.calls.execution import Orphan, Outcome
 from domain.calls.user_command import CommandRun
 from domain.conversation.history import Message, UserMessage
 from domain.conversation.response import LlmResponse
@@ -168,7 +168,7 @@ async def test_one_that_ran_when_the_process_died_is_unknown_told_once_and_never
     (started,) = [r.event for r in dead if isinstance(r.event, OwnCommandStarted)]
 
     again = a_bench(LlmResponse.from_text("I look"), past=dead)
-    again.survivors.alive[started.command_id] = (Survivor(pid=7, command="make"),)
+    again.survivors.alive[started.command_id] = (Orphan(pid=7, command="make"),)
     await again.front.open()
     (resumed,) = [e for e in again.ledger.events if isinstance(e, SessionResumed)]
     assert any("`make deploy`" in told and "not run again" in told for told in resumed.told)
@@ -246,7 +246,7 @@ async def test_where_a_review_is_still_open_after_a_crash_it_is_told_with_the_re
 
     again = a_bench(LlmResponse.from_text("written"), past=dead)
     await again.front.open()
-    assert (await again.agent.take_up()).status is RunStatus.COMPLETED
+    assert (await again.agent.resume_pending()).status is RunStatus.COMPLETED
     assert notes(again.session.sent[0].messages[-1:]) == [NOTE]
     state = state_of([*dead, *records_of(again.ledger)])
     assert state.messages == again.conversation.messages

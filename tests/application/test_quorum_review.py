@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from application.calls.hook_chain import HookChain
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
-from application.events.event_bus import EventStream
-from application.ports import ReviewDesk
+from application.events.event_bus import EventBus
+from application.ports import ReviewContext
 from domain.calls.execution import Outcome
 from domain.calls.planners import serializable
 from domain.conversation.history import UserMessage
@@ -66,7 +66,7 @@ class Bench:
         if isinstance(votes, str):
             votes = {f"p/{i}": list(LETTERS[letter]) * rounds for i, letter in enumerate(votes)}
         self.world, self.seen, self.person = World(), RecordingObserver(), person or FakePerson()
-        events = EventStream([self.seen])
+        events = EventBus([self.seen])
         review = a_review(person=self.person, events=events, mode=mode, votes=votes, **rules)
         tool = FakeWriter(self.world)
         self.runtime = ToolRuntime(
@@ -190,11 +190,11 @@ async def test_a_rule_that_allows_needs_no_votes() -> None:
 
 
 async def test_in_the_mode_ask_votes_come_in_while_the_person_reads() -> None:
-    desks: list[ReviewDesk] = []
+    desks: list[ReviewContext] = []
     read = asyncio.Event()
 
     class Reader(FakePerson):
-        async def review(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
+        async def review(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
             desks.append(desk)
             assert desk.ballots == ()
             stop = desk.watch(lambda: read.set() if len(desk.ballots) == 2 else None)
@@ -278,7 +278,7 @@ async def test_the_reviewers_are_told_the_task_in_the_words_of_the_person() -> N
     told: list[str] = []
 
     class Listening(FakePerson):
-        async def review(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
+        async def review(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
             return Approve(request.packet.digest)
 
     bench = Bench("aa", person=Listening())

@@ -14,15 +14,15 @@ from application.calls.hook_chain import HookChain
 from application.calls.hooks import HookRegistration
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from application.ports import LlmSession, Observer
 from application.session.agent_session import AgentSession
 from application.turn.attachments import Attachments
 from application.turn.dialogue import Dialogue
 from application.turn.run_agent import AgentLimits, RunAgent
-from application.turn.steering import Words
+from application.turn.steering import PendingMessages
 from application.turn.switchable_session import SwitchableSession
-from application.turn.user_commands import PersonCommands
+from application.turn.user_commands import UserCommandRunner
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.planners import Planner, serializable
 from domain.calls.tool import ToolResultMessage
@@ -81,7 +81,7 @@ NOT_NEEDED: Any = None
 DOWN = ProviderError("the provider is down", kind=ProviderErrorKind.SERVER)
 
 
-class SlowEventStream(EventStream):
+class SlowEventStream(EventBus):
     """Every durable event takes a moment, as it does when it is written somewhere first."""
 
     async def record(self, event: Event) -> None:
@@ -127,7 +127,7 @@ class Bench:
         )
         tools = {t.definition.name: t for t in (tool or FakeTool("read", _ok), FakeWriter(self.world))}
         review = a_review(person=person or FakePerson(), events=events)
-        words = Words()
+        words = PendingMessages()
         self.shell = FakeShell()
         self.agent = RunAgent(
             session_id="session-1",
@@ -163,7 +163,7 @@ class Bench:
             survivors=self.survivors,
             files=FakeFiles(),
             rules=FakeRules(),
-            commands=PersonCommands(
+            commands=UserCommandRunner(
                 shell=self.shell, events=events, outputs=Outputs(None, OutputLimits()), words=words
             ),
         )
@@ -539,7 +539,7 @@ async def test_a_last_request_that_was_too_long_forbids_calls_when_it_is_repeate
     dialogue = Dialogue(
         session=SwitchableSession(session, conversation=conversation, gateway=shelf, open_session=shelf.open),
         schemas=[READ],
-        events=EventStream([]),
+        events=EventBus([]),
         prices=PriceTable({}),
         room=MakesRoom(),
     )

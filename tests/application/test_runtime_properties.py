@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from application.calls.hook_chain import HookChain
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.planners import PlannedCall, serializable
@@ -115,7 +115,7 @@ def runtime_for(steps: list[Step], cells: Cells) -> ToolRuntime:
         step = steps[request.packet.context.call_index]
         return Approve(request.packet.digest) if step.approved else Reject("no")
 
-    events = EventStream([])
+    events = EventBus([])
     tools = [StepTool(i, step, cells) for i, step in enumerate(steps)]
     return ToolRuntime(
         hooks=HookChain((), events),

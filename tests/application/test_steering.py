@@ -21,7 +21,7 @@ from domain.text.json_value import JsonObject
 from infrastructure.models.anthropic.payload import messages_history, messages_payload
 from infrastructure.models.openai_chat.payload import chat_history, chat_payload
 from infrastructure.models.openai_responses.payload import responses_history, responses_payload
-from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.api_client import ApiRequest
 from tests.application.test_run_agent import DOWN, READ, Bench, reads, writes
 from tests.application.test_taking_up import records_of
 from tests.support.fake_ledger import FakeLedger
@@ -203,7 +203,7 @@ def assert_legal_wherever_killed(bench: Bench) -> None:
     records = records_of(bench.ledger)
     assert state_of(records).messages == bench.conversation.messages
     for sent in bench.session.sent:
-        request = WireRequest(model="m", system="", messages=sent.messages, tools=(READ,), tool_choice="auto")
+        request = ApiRequest(model="m", system="", messages=sent.messages, tools=(READ,), tool_choice="auto")
         read_messages(messages_payload(request, history=messages_history("p"), max_tokens=9))
         read_chat(chat_payload(request, history=chat_history("p"), max_tokens=9, max_tokens_field="max_tokens"))
         read_responses(

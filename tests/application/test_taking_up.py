@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.calls.execution import Outcome, Survivor, ToolExecutionContext
+from domain.calls.execution import Orphan, Outcome, ToolExecutionContext
 from domain.conversation.history import ToolResults, UserMessage, unpaired_call
 from domain.conversation.response import LlmResponse
 from domain.errors import LedgerError
@@ -134,7 +134,7 @@ async def test_a_review_that_was_open_is_asked_again_about_the_same_bytes_and_it
     await again.front.open()
 
     assert again.agent.has_pending
-    report = await again.agent.take_up()
+    report = await again.agent.resume_pending()
 
     assert (report.status, report.text) == (RunStatus.COMPLETED, "written")
     assert [request.packet.digest for request in person.requests] == [asked.digest]
@@ -153,7 +153,7 @@ async def test_where_the_world_changed_meanwhile_the_question_says_so() -> None:
     )
     again.world.cells["a"] = "somebody else was here"
     await again.front.open()
-    await again.agent.take_up()
+    await again.agent.resume_pending()
 
     assert person.requests[0].stale
 
@@ -202,7 +202,7 @@ async def test_wherever_the_record_ends_the_session_goes_on_with_a_legal_history
     )
     await again.front.open()
     if again.agent.has_pending:
-        report = await again.agent.take_up()
+        report = await again.agent.resume_pending()
     else:
         report = await again.agent.execute("next")
 
@@ -273,8 +273,8 @@ async def test_what_still_runs_of_a_call_without_an_end_is_named_and_of_others_n
     (context,) = [r.event.context for r in dead if isinstance(r.event, CallStarted)]
     again = Bench(ledger=FakeLedger("session-1"), past=dead)
     again.survivors.alive[context.batch_id] = (
-        Survivor(pid=41, command="sleep 600"),
-        Survivor(pid=42, command=""),
+        Orphan(pid=41, command="sleep 600"),
+        Orphan(pid=42, command=""),
     )
     await again.front.open()
 

@@ -9,7 +9,7 @@ from application.calls.hook_chain import HookChain
 from application.calls.hooks import HookRegistration
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from application.ports import BlobStore, Tool
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.execution import Outcome, ToolExecutionContext
@@ -51,7 +51,7 @@ class Bench:
     ) -> None:
         self.observer = RecordingObserver()
         self.person = person or FakePerson()
-        events = EventStream([self.observer])
+        events = EventBus([self.observer])
         self.review = a_review(person=self.person, mode=mode, events=events)
         self.runtime = ToolRuntime(
             hooks=HookChain(hooks, events),

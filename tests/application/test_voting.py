@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from application.review.voting import QuorumPolicy, Voting
 from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
@@ -29,7 +29,7 @@ class Bench:
         policy = QuorumPolicy(
             reviewers=tuple(self.gateway.scripts), rule=QuorumRule.parse("majority"), vote_timeout_secs=secs
         )
-        self.voting = Voting(gateway=self.gateway, policy=policy, events=EventStream([self.seen]), clock=clock)
+        self.voting = Voting(gateway=self.gateway, policy=policy, events=EventBus([self.seen]), clock=clock)
         self.feed = self.voting.feed()
 
     async def verdict(self, packet: ReviewPacket | None = None, task: str = "do it") -> Verdict:

@@ -15,7 +15,7 @@ from domain.conversation.history import AssistantMessage, Conversation, Message,
 from domain.conversation.image import Image
 from domain.conversation.response import LlmResponse
 from domain.conversation.shown_images import images_giving_way, with_images_named
-from domain.conversation.stream import RetryScheduled, StreamEvent
+from domain.conversation.stream import StreamEvent, StreamRetry
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.text.json_value import JsonObject
 from tests.support.copilot_rig import CopilotRig, copilot_rig
@@ -215,7 +215,7 @@ async def test_images_of_an_earlier_model_are_left_out_where_another_refuses_the
     line.conversation.restore((ASKED, AssistantMessage(LlmResponse.from_text("a typo"))))
     line.refuse(NO_IMAGES, OK)
     heard = await _say(line, "go on")
-    retried = [event for event in heard if isinstance(event, RetryScheduled)]
+    retried = [event for event in heard if isinstance(event, StreamRetry)]
     assert [event.reason for event in retried] == [
         "scripted/a-model did not take [image shot.png 40×30]: the request is sent without"
     ]

@@ -10,7 +10,7 @@ import pytest
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import AssistantMessage, UserMessage
 from domain.conversation.response import StopKind
-from domain.conversation.stream import Completed, CompletedResponse, Delta, Error, StreamEvent, ToolCallDelta
+from domain.conversation.stream import Completed, CompletedResponse, Delta, Error, StreamedToolCall, StreamEvent
 from domain.errors import ConversationError, ProviderError, ProviderErrorKind
 from domain.text.json_value import JsonObject
 from tests.support.copilot_rig import copilot_rig
@@ -237,7 +237,7 @@ async def test_the_first_piece_of_a_call_names_it_and_the_others_do_not(rig: Rig
     rig.script(Say(calls=(READ,), stop="tool_use"))
     events: list[StreamEvent] = []
     await rig.session.send_with_tools("look", TOOLS, on_event=events.append)
-    first, *others = [event for event in events if isinstance(event, ToolCallDelta)]
+    first, *others = [event for event in events if isinstance(event, StreamedToolCall)]
     assert (first.index, first.id, first.name) == (0, "call_a", "read_file")
     assert all(event.id is None and event.name is None for event in others)
 

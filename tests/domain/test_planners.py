@@ -18,7 +18,7 @@ from domain.calls.planners import (
     partition,
     partitioned,
     risk_split,
-    with_turnstiles,
+    with_same_path_order,
 )
 from domain.calls.tool import RiskLevel
 
@@ -76,7 +76,7 @@ def test_a_call_follows_earlier_calls_only(name: str, calls: list[PlannedCall]) 
 def test_places_need_not_be_without_gaps(planner: Planner, calls: list[PlannedCall]) -> None:
     kept = calls[1::2]
 
-    plan = with_turnstiles(kept, planner(kept))
+    plan = with_same_path_order(kept, planner(kept))
 
     assert set(plan) == {call.index for call in kept}
     assert set().union(*plan.values()) <= set(plan)
@@ -184,7 +184,7 @@ def test_A12_two_writers_of_one_path_are_ordered_under_every_planner(
     plan = planner(calls)
     planned = before(plan)
 
-    ordered = before(with_turnstiles(calls, plan))
+    ordered = before(with_same_path_order(calls, plan))
 
     for place, one in enumerate(calls):
         for other in calls[:place]:
@@ -199,7 +199,7 @@ def test_A12_two_writers_of_one_path_are_ordered_under_every_planner(
 def test_turnstiles_add_nothing_but_the_order_of_writers(planner: Planner, calls: list[PlannedCall]) -> None:
     plan = planner(calls)
 
-    joined = with_turnstiles(calls, plan)
+    joined = with_same_path_order(calls, plan)
 
     by_index = {call.index: call for call in calls}
     for index, follows in joined.items():
@@ -223,7 +223,7 @@ def batches_in_any_order(draw: st.DrawFn) -> tuple[list[PlannedCall], Plan]:
 def test_turnstiles_never_close_a_circle(case: tuple[list[PlannedCall], Plan]) -> None:
     calls, plan = case
 
-    ordered = before(with_turnstiles(calls, plan))
+    ordered = before(with_same_path_order(calls, plan))
 
     for place, one in enumerate(calls):
         for other in calls[:place]:
@@ -234,13 +234,13 @@ def test_turnstiles_never_close_a_circle(case: tuple[list[PlannedCall], Plan]) -
 def test_writers_of_different_paths_and_exclusive_calls_pass_no_turnstile() -> None:
     calls = calls_of((WRITE, LOW), (Access.of(writes=["/w/b"]), LOW), (EXCLUSIVE, LOW), (READ, LOW))
 
-    assert with_turnstiles(calls, all_parallel(calls)) == all_parallel(calls)
+    assert with_same_path_order(calls, all_parallel(calls)) == all_parallel(calls)
 
 
 def test_a_write_into_a_folder_passes_the_turnstile_of_the_folder() -> None:
     calls = calls_of((Access.of(writes=["/w"]), LOW), (WRITE, LOW))
 
-    assert with_turnstiles(calls, all_parallel(calls))[1] == frozenset({0})
+    assert with_same_path_order(calls, all_parallel(calls))[1] == frozenset({0})
 
 
 def test_writers_that_risk_split_turned_round_stay_so() -> None:
@@ -248,4 +248,4 @@ def test_writers_that_risk_split_turned_round_stay_so() -> None:
 
     plan = risk_split(calls)
 
-    assert with_turnstiles(calls, plan) == plan == {0: frozenset({1}), 1: frozenset()}
+    assert with_same_path_order(calls, plan) == plan == {0: frozenset({1}), 1: frozenset()}

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from application.ports import CommandTool, Person, ReviewDesk, SealingTool
+from application.ports import Approver, CommandTool, ReviewContext, SealingTool
 from domain.errors import ToolError
 from domain.review.mode import Mode
 from domain.review.permissions import Answer, Subject
 from domain.review.questions import DecisionLabel, Reject, ReviewAnswer, ReviewRequest
 from infrastructure.container import Container
-from quorum.cli.headless import Nobody
+from quorum.cli.headless import NonInteractiveApprover
 from tests.support.headless_run import configure, environment, run
 from tests.support.real_app import real_app, real_container
 from tests.support.sse_server import Say, ScriptedCall, SseServer
@@ -178,11 +178,11 @@ class RejectsEverything:
 
     is_there = True
 
-    def __init__(self, at_the_screen: Person) -> None:
+    def __init__(self, at_the_screen: Approver) -> None:
         self._at_the_screen = at_the_screen
         self._asked = 0
 
-    async def review(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
+    async def review(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
         self._asked += 1
         if self._asked > DIALOGS:
             return Reject()
@@ -225,7 +225,7 @@ async def test_two_hundred_calls_are_decided_alike_by_the_function_by_run_and_in
         project = a_project(tmp_path / f"function-{mode}")
         async with SseServer("openai-chat") as server:
             home = a_home(tmp_path / f"function-{mode}", server)
-            container = real_container(project, home, person=Nobody(), mode=mode)
+            container = real_container(project, home, person=NonInteractiveApprover(), mode=mode)
             function[mode] = await decided(container, calls_for(mode))
     in_app = await decided_in_the_app(tmp_path / "app")
     by_run = dict(zip(Mode, await headless, strict=True))

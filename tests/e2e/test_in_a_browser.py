@@ -166,7 +166,13 @@ def test_when_the_browser_or_its_server_is_gone_the_app_and_its_commands_end(how
 
 
 @pytest.mark.parametrize(
-    "driver", ["nowhere.at.all:Driver", "textual.drivers.web_driver:Nobody", "textual.driver", "json:loads"]
+    "driver",
+    [
+        "nowhere.at.all:Driver",
+        "textual.drivers.web_driver:NonInteractiveApprover",
+        "textual.driver",
+        "json:loads",
+    ],
 )
 def test_a_driver_that_does_not_exist_is_named(driver: str, project: Path) -> None:
     with in_a_browser(project, driver=driver) as browser:

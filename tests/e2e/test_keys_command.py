@@ -116,7 +116,7 @@ def test_what_cannot_be_kept_is_refused_with_the_remedy(
             "the keyring cannot be used: Failed to unlock the collection!; unlock it",
         ),
         (f"{KEYRINGS}.BrokenKeyring", "the keyring cannot be used: org.freedesktop.DBus.Error"),
-        ("no.such.Backend", "the keyring cannot be used: "),
+        ("no.such.Provider", "the keyring cannot be used: "),
     ],
 )
 def test_a_keyring_that_does_not_work_is_one_sentence_and_no_traceback(

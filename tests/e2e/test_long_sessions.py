@@ -8,9 +8,9 @@ import pytest
 
 from application.calls.outputs import Outputs
 from application.context.context_gauge import ContextGauge
-from application.context.context_manager import ContextCare
+from application.context.context_manager import ContextManager
 from application.context.summariser import Summariser
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.compaction import ContextBudget
 from domain.conversation.history import Conversation, ToolResults, UserMessage
@@ -20,7 +20,7 @@ from domain.errors import ProviderError
 from domain.events.event import ConversationCompacted, ErrorOccurred
 from domain.text.json_value import JsonValue
 from domain.text.output import OutputLimits
-from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.fake_ports import RecordingObserver
@@ -93,11 +93,11 @@ class Session:
             type=server.dialect, base_url=server.base_url, api_key_env="SCRIPTED_KEY", max_retries=0
         )
         self.seen = RecordingObserver()
-        self.gateway = ProviderGateway({"local": settings}, environ={"SCRIPTED_KEY": "k"})
+        self.gateway = ProviderRegistry({"local": settings}, environ={"SCRIPTED_KEY": "k"})
         self.conversation = Conversation()
         self._session = self.gateway.session(MODEL, self.conversation, "Be brief.")
-        events = EventStream([self.seen])
-        self.care = ContextCare(
+        events = EventBus([self.seen])
+        self.care = ContextManager(
             conversation=self.conversation,
             events=events,
             outputs=Outputs(FakeBlobStore(), OutputLimits()),

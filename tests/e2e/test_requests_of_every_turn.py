@@ -176,7 +176,7 @@ async def test_a_review_answered_by_another_process(
     ways = make_ways()
     await ways.die(WRITES)
     async with ways.opened(READS, DONE) as session:
-        completed(await session.agent.run.take_up())
+        completed(await session.agent.run.resume_pending())
     check(server, placed(prompt, ways), 2)
 
 
@@ -187,7 +187,7 @@ async def test_a_review_answered_by_another_process_with_words_said_into_its_tur
     await ways.die(WRITES)
     async with ways.opened(DONE) as session:
         session.agent.run.steer("and be quick")
-        completed(await session.agent.run.take_up())
+        completed(await session.agent.run.resume_pending())
     check(server, placed(prompt, ways), 1)
     assert "and be quick" in json.dumps(server.bodies)
 
@@ -200,7 +200,7 @@ async def test_a_review_answered_in_a_copy_of_the_session(
     async with ways.opened() as session:
         copy = await session.agent.fork()
     async with ways.opened(DONE, choice=NamedSession(copy)) as session:
-        completed(await session.agent.run.take_up())
+        completed(await session.agent.run.resume_pending())
     check(server, placed(prompt, ways), 1)
 
 
@@ -211,7 +211,7 @@ async def test_a_review_answered_by_another_process_with_another_model(
     await ways.die(WRITES)
     async with ways.opened(DONE) as session:
         await session.agent.set_model("other/scripted")
-        completed(await session.agent.run.take_up())
+        completed(await session.agent.run.resume_pending())
     check(server, placed(prompt, ways), 1)
 
 
@@ -221,7 +221,7 @@ async def test_a_resumed_turn_that_reaches_its_limit(
     ways = make_ways(max_tool_turns=1)
     await ways.die(WRITES)
     async with ways.opened(READS, DONE) as session:
-        report = await session.agent.run.take_up()
+        report = await session.agent.run.resume_pending()
     assert report.status is RunStatus.LIMIT
     check(server, placed(prompt, ways), 2, calls_allowed=1)
 
@@ -259,7 +259,7 @@ async def test_a_hook_that_has_the_turn_go_on(
     ways = make_ways(hooks=[HookRegistration(name="more", hook=OnceMore())])
     await ways.die(WRITES)
     async with ways.opened(DONE, DONE) as session:
-        completed(await session.agent.run.take_up())
+        completed(await session.agent.run.resume_pending())
     check(server, placed(prompt, ways), 2)
 
 

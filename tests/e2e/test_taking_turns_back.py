@@ -374,7 +374,7 @@ async def test_files_can_be_taken_back_while_a_review_is_pending(stage: SessionS
     async with stage.opened() as session:
         assert session.agent.run.has_pending
         session.script[:] = [says("done")]
-        await session.agent.run.take_up()
+        await session.agent.run.resume_pending()
         assert set(tree(root)) == {b"b"}
         await session.goes_on()
 

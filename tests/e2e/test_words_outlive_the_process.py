@@ -21,7 +21,7 @@ from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import LedgerThat, SessionStage, says, write
 from tui.agent.port import Agent
-from tui.agent.turns import Errand, Turns
+from tui.agent.turns import QueuedTask, Turns
 
 
 class Front:
@@ -83,14 +83,14 @@ async def a_working_day(folder: Path) -> list[Event]:
         await front.idle()
 
         session.script[:] = [says("a summary")]
-        await turns.perform(Errand("compacting", lambda agent: _compact(agent)))
+        await turns.perform(QueuedTask("compacting", lambda agent: _compact(agent)))
 
         past = session.last
 
         async def rewind(agent: Agent) -> None:
             await agent.rewind(past.number, conversation=True, plan=None, overwrite=frozenset())
 
-        await turns.perform(Errand("rewinding", rewind))
+        await turns.perform(QueuedTask("rewinding", rewind))
         turns.note_returned(past.prompt)
         front.draft.append(past.prompt)
 
@@ -143,7 +143,7 @@ async def by_going_on(bench: Bench) -> None:
 
 
 async def by_prompt_after_files_were_given_back(bench: Bench) -> None:
-    await bench.agent.leave_word("I have given these files back")
+    await bench.agent.queue_note("I have given these files back")
     await bench.agent.execute("next")
 
 
@@ -160,7 +160,7 @@ async def test_wherever_the_record_ends_no_word_is_lost(
         bench = Bench(*[LlmResponse.from_text("ok")] * 3, ledger=FakeLedger("session-1"), past=past)
         await bench.front.open()
         if bench.agent.has_pending:
-            await bench.agent.take_up()
+            await bench.agent.resume_pending()
         result = go_on(bench)
         assert asyncio.iscoroutine(result)
         await result

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from dependency_injector import providers
 
-from domain.conversation.session_kind import Form
+from domain.conversation.session_kind import SessionKind
 from domain.errors import ConfigError
 from domain.events.masking import SecretMask
 from infrastructure.config.loading import load_settings
@@ -14,7 +14,7 @@ from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record
 
 
-def a_container(root: Path, form: Form = Form.AGENT, **overrides: object) -> Container:
+def a_container(root: Path, form: SessionKind = SessionKind.AGENT, **overrides: object) -> Container:
     loaded = load_settings(
         cwd=root,
         environ={"HOME": str(root)},
@@ -71,7 +71,7 @@ def test_the_tools_are_those_of_the_settings(tmp_path: Path) -> None:
 
 
 def test_who_only_asks_has_tools_that_look_and_is_told_so(tmp_path: Path) -> None:
-    asked = a_container(tmp_path, form=Form.ASK)
+    asked = a_container(tmp_path, form=SessionKind.ASK)
 
     tools = {"read_file", "list_directory", "glob_search", "grep_search", "update_plan", "inspect"}
     assert set(asked.tools()) == tools
@@ -81,7 +81,7 @@ def test_who_only_asks_has_tools_that_look_and_is_told_so(tmp_path: Path) -> Non
 
 
 def test_who_only_asks_is_given_no_more_by_the_settings(tmp_path: Path) -> None:
-    asked = a_container(tmp_path, form=Form.ASK, tools__enabled=["read_file", "run_command"])
+    asked = a_container(tmp_path, form=SessionKind.ASK, tools__enabled=["read_file", "run_command"])
 
     assert set(asked.tools()) == {"read_file"}
 

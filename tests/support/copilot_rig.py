@@ -14,7 +14,7 @@ from typing import Any
 
 from application.ports import ContentStore, LlmSession, MessageShaper
 from domain.conversation.history import Conversation
-from infrastructure.models.copilot.provider import CopilotBackend
+from infrastructure.models.copilot.provider import CopilotProvider
 from infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.session_rigs import SentResult
 from tests.support.sse_server import Say
@@ -37,7 +37,7 @@ class CopilotRig:
     """The adapter at one end, the scripted CLI's folder at the other."""
 
     folder: Path
-    backend: CopilotBackend
+    backend: CopilotProvider
     conversation: Conversation
     session: LlmSession
     _steps: int = field(default=0)
@@ -112,7 +112,7 @@ async def copilot_rig(
     given = ProviderSettings(
         type="copilot", **{"program": program, "base_url": "http://localhost:1/v1", **settings}
     )
-    backend = CopilotBackend("scripted", given, environ, contents)
+    backend = CopilotProvider("scripted", given, environ, contents)
     conversation = Conversation()
     session = backend.session("a-model", conversation, "Be brief.", None)
     yield CopilotRig(folder, backend, conversation, session)

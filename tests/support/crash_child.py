@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from application.ports import ReviewDesk
+from application.ports import ReviewContext
 from application.session.agent_session import AgentSession
 from domain.conversation.history import UserMessage
 from domain.events.event import (
@@ -79,7 +79,7 @@ class HastyPerson:
         self._chance = chance
         self._commands: set[asyncio.Task[None]] = set()
 
-    async def review(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
+    async def review(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
         self.acknowledged.write(f"asked {request.packet.digest}")
         await asyncio.sleep(self._chance.random() * 0.02)
         return Approve(request.packet.digest)
@@ -131,7 +131,7 @@ async def live(order: dict[str, Any]) -> None:
     unfinished = bool(agent.turns) and not container.events().state.finished
     done = sum(bool(turn.prompt) for turn in agent.turns)
     if agent.run.has_pending:
-        await agent.run.take_up()
+        await agent.run.resume_pending()
     elif unfinished and (
         done == order["prompts"] or chance.random() < 0.5
     ):  # else the next prompt comes at once

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from application.review.review_context import OpenDesk
+from application.review.review_context import OpenReviewContext
 from application.review.vote_feed import VoteFeed
 from domain.review.ballot import Ballot, QuorumRule, Tally, Vote, are_independent, tally
 from domain.review.questions import RulePreview
@@ -18,14 +18,16 @@ def a_desk(
     *,
     rule: str = "majority",
     preview: Callable[[str], RulePreview] = lambda _rule: RulePreview(problem="no rules are kept here"),
-) -> OpenDesk:
+) -> OpenReviewContext:
     """A desk over these votes; by default nobody votes."""
     open_feed = feed or VoteFeed()
 
     def count(ballots: tuple[Ballot, ...]) -> Tally:
         return tally(ballots, QuorumRule.parse(rule), min_votes=2, reviewers=len(open_feed.reviewers))
 
-    return OpenDesk(open_feed, count=count, independent=are_independent(open_feed.reviewers), preview=preview)
+    return OpenReviewContext(
+        open_feed, count=count, independent=are_independent(open_feed.reviewers), preview=preview
+    )
 
 
 def voted(*ballots: Ballot, reviewers: tuple[str, ...] = THREE) -> VoteFeed:

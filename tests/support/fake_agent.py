@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from application.ports import LineSource, Observer, Person, ReviewDesk
+from application.ports import Approver, LineSource, Observer, ReviewContext
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.found_file import FoundFile
 from domain.calls.packet import ReviewPacket
@@ -15,7 +15,7 @@ from domain.calls.tool import ToolCall
 from domain.conversation.context_account import ContextAccount
 from domain.conversation.history import UserMessage
 from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, Usage
-from domain.conversation.session_kind import Form
+from domain.conversation.session_kind import SessionKind
 from domain.errors import BlobError, ImageError, ProviderError, ProviderErrorKind, QuorumError
 from domain.events.event import (
     ErrorOccurred,
@@ -51,7 +51,7 @@ class FakeAgent:
 
     def __init__(
         self,
-        person: Person,
+        person: Approver,
         observer: Observer,
         scenes: Sequence[Scene] = (),
         *,
@@ -59,7 +59,7 @@ class FakeAgent:
         mode: Mode = Mode.ASK,
     ) -> None:
         self.session_id = "session-1"
-        self.form = Form.AGENT
+        self.form = SessionKind.AGENT
         self.model = model
         self.mode = mode
         self.prompts: list[str] = []
@@ -112,7 +112,7 @@ class FakeAgent:
         """Let the observer hear of an event."""
         self._observer.notify(event)
 
-    async def ask(self, request: ReviewRequest, desk: ReviewDesk | None = None) -> ReviewAnswer:
+    async def ask(self, request: ReviewRequest, desk: ReviewContext | None = None) -> ReviewAnswer:
         """Put a question to the person; without a desk, one where nobody votes."""
         answer = await self._person.review(request, desk or a_desk())
         self.answers.append(answer)
@@ -203,7 +203,7 @@ class FakeAgent:
             )
         )
 
-    async def take_up(self) -> RunReport:
+    async def resume_pending(self) -> RunReport:
         """Play the next scene without a prompt; nothing is pending then."""
         self.has_pending = False
         return await self.execute("")
@@ -400,7 +400,7 @@ def composing(
 ) -> ComposeFake:
     """What the app composes its agents with; each is prepared and put into the box."""
 
-    async def compose(person: Person, observer: Observer, choice: SessionChoice) -> FakeAgent:
+    async def compose(person: Approver, observer: Observer, choice: SessionChoice) -> FakeAgent:
         agent = FakeAgent(person, observer, scenes, model=model)
         agent.choice = choice
         if prepare is not None:
@@ -414,13 +414,13 @@ def composing(
 def failing(error: Exception) -> ComposeFake:
     """A composition that fails."""
 
-    async def compose(person: Person, observer: Observer, choice: SessionChoice) -> FakeAgent:
+    async def compose(person: Approver, observer: Observer, choice: SessionChoice) -> FakeAgent:
         raise error
 
     return compose
 
 
-ComposeFake = Callable[[Person, Observer, SessionChoice], Awaitable[FakeAgent]]
+ComposeFake = Callable[[Approver, Observer, SessionChoice], Awaitable[FakeAgent]]
 
 
 def a_packet(tool: str, arguments: dict[str, object], seal: Seal, *, index: int = 0) -> ReviewPacket:

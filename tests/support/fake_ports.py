@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from application.ports import ReviewDesk
+from application.ports import ReviewContext
 from domain.calls.access import Access
-from domain.calls.execution import Survivor, ToolExecutionContext
+from domain.calls.execution import Orphan, ToolExecutionContext
 from domain.calls.found_file import FoundFile
 from domain.calls.seal import Seal, SealedFile
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
@@ -36,9 +36,9 @@ class FakeSurvivors:
     """Knows which processes of which batch run on."""
 
     def __init__(self) -> None:
-        self.alive: dict[str, tuple[Survivor, ...]] = {}
+        self.alive: dict[str, tuple[Orphan, ...]] = {}
 
-    async def of_batch(self, batch_id: str) -> tuple[Survivor, ...]:
+    async def of_batch(self, batch_id: str) -> tuple[Orphan, ...]:
         return self.alive.get(batch_id, ())
 
 
@@ -86,14 +86,14 @@ class FakePerson:
         self.trusts = trusts
         self.trust_questions: list[TrustQuestion] = []
         self.requests: list[ReviewRequest] = []
-        self.desks: list[ReviewDesk] = []
+        self.desks: list[ReviewContext] = []
         self.asking = 0
         self.most_at_once = 0
         self._answer: Answerer = answer or (lambda request: Approve(request.packet.digest))
 
     is_there = True
 
-    async def review(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
+    async def review(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
         self.requests.append(request)
         self.desks.append(desk)
         self.asking += 1

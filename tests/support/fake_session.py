@@ -18,7 +18,14 @@ from domain.conversation.response import (
     TextBlock,
     ToolUseBlock,
 )
-from domain.conversation.stream import Completed, CompletedResponse, Delta, Error, ReasoningDelta, ToolCallDelta
+from domain.conversation.stream import (
+    Completed,
+    CompletedResponse,
+    Delta,
+    Error,
+    StreamedReasoning,
+    StreamedToolCall,
+)
 from domain.errors import ConversationError, ProviderError
 from domain.text.json_value import JsonObject
 
@@ -146,10 +153,10 @@ def _tell(response: LlmResponse, on_event: OnStreamEvent, *, text_is_told: bool)
                 if not text_is_told:
                     on_event(Delta(block.text))
             case ReasoningBlock():
-                on_event(ReasoningDelta(block.text))
+                on_event(StreamedReasoning(block.text))
             case ToolUseBlock():
                 arguments = json.dumps(block.input)
-                on_event(ToolCallDelta(index=calls, id=block.id, name=block.name, arguments_delta=arguments))
+                on_event(StreamedToolCall(index=calls, id=block.id, name=block.name, arguments_delta=arguments))
                 calls += 1
             case _:
                 continue

@@ -25,7 +25,7 @@ def a_setting(key: str, value: str, **given: object) -> Setting:
 
 
 class FakeSettings:
-    """Implements `SettingsDesk` over `held`. `changes` were asked for; `refusals`: why not, by key."""
+    """Implements `SettingsService` over `held`. `changes` were asked for; `refusals`: why not, by key."""
 
     def __init__(self, *held: Setting, targets: tuple[Target, ...] = (OWN, PROJECT)) -> None:
         self.held = list(held)

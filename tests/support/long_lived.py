@@ -22,7 +22,7 @@ from domain.events.json_form import event_to_json
 from domain.sessions.past_session import LatestSession, NewSession
 from infrastructure.bootstrap import compose, open_session
 from infrastructure.config.loading import load_settings
-from quorum.cli.headless import Nobody
+from quorum.cli.headless import NonInteractiveApprover
 
 
 class _Printed:
@@ -65,7 +65,7 @@ async def _live() -> None:
     choice = LatestSession() if "--continue" in sys.argv else NewSession()
     record = await asyncio.to_thread(open_session, loaded, root, choice)
     say({"told": record.told})
-    agent = compose(loaded, root, Nobody(), _Printed(), record).agent()
+    agent = compose(loaded, root, NonInteractiveApprover(), _Printed(), record).agent()
     try:
         await agent.open()
         say({"done": "opened"})

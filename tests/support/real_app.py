@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from application.ports import Observer, Person
+from application.ports import Approver, Observer
 from application.session.agent_session import AgentSession
 from domain.events.event import Event, TurnFinished
 from domain.events.masking import SecretMask
@@ -33,7 +33,7 @@ class _Unheard:
 
 
 def real_container(
-    project: Path, home: Path, *, person: Person, observer: Observer | None = None, mode: Mode = Mode.ASK
+    project: Path, home: Path, *, person: Approver, observer: Observer | None = None, mode: Mode = Mode.ASK
 ) -> Container:
     """A session in `project`, as the entry point composes it from the files in `home` and in the project."""
     environ = environment(home)
@@ -102,7 +102,7 @@ async def real_app(
     mode: Mode = Mode.ASK,
     size: tuple[int, int] = (120, 40),
     clock: Callable[[], float] | None = None,
-    person_for: Callable[[Person], Person] = lambda person: person,
+    person_for: Callable[[Approver], Approver] = lambda person: person,
 ) -> AsyncIterator[RealApp]:
     """Run the app in `project` until its agent is there. Its keyboard guard lets keys through at once.
 
@@ -111,7 +111,7 @@ async def real_app(
     heard = RecordingObserver()
     containers: list[Container] = []
 
-    async def compose(person: Person, observer: Observer, choice: SessionChoice) -> AgentSession:
+    async def compose(person: Approver, observer: Observer, choice: SessionChoice) -> AgentSession:
         asked = person_for(person)
         container = real_container(project, home, person=asked, observer=_Both(heard, observer), mode=mode)
         containers.append(container)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
-from application.ports import Ledger, Observer, Person
+from application.ports import Approver, Ledger, Observer
 from application.session.agent_session import AgentSession
 from domain.calls.tool import ToolCall
 from domain.conversation.history import UserMessage
@@ -83,7 +83,7 @@ class SessionStage:
         self,
         choice: SessionChoice | None = None,
         *,
-        person: Person | None = None,
+        person: Approver | None = None,
         observer: Observer | None = None,
         adjust: Adjust = lambda _container: None,
     ) -> AsyncIterator[RealSession]:
@@ -210,7 +210,7 @@ def steps(plan: RestorePlan, root: Path) -> Mapping[str, str]:
 
 def git_environment() -> dict[str, str]:
     """Nothing of this machine's own settings of git."""
-    me = {"NAME": "A Person", "EMAIL": "a@example.com"}
+    me = {"NAME": "A Approver", "EMAIL": "a@example.com"}
     who = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in me.items()}
     nothing = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
     return {"PATH": os.environ["PATH"], **nothing, **who}

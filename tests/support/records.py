@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from application.session.session_record import SessionRecord
-from domain.conversation.session_kind import Form
+from domain.conversation.session_kind import SessionKind
 from tests.support.fake_archive import FakeArchive
 from tests.support.fake_contents import FakeContents
 
@@ -12,7 +12,7 @@ async def _nothing() -> None:
     """There is nothing to let go of."""
 
 
-def no_record(session_id: str = "session-1", form: Form = Form.AGENT) -> SessionRecord:
+def no_record(session_id: str = "session-1", form: SessionKind = SessionKind.AGENT) -> SessionRecord:
     """A session that is not recorded anywhere."""
     return SessionRecord(
         session_id=session_id,

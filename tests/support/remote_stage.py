@@ -11,21 +11,21 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from quorum.rpc.approval import Approval
+from quorum.rpc.approval import RemoteApproval
 from quorum.rpc.listening_app import ListeningApp
-from quorum.rpc.settings import Setting
+from quorum.rpc.settings import RemoteSetting
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import FakeAgent, Scene, composing
 from tests.support.rpc_client import RpcFailed
 
 TOKEN = "the-token-of-this-stage"
 SETTINGS = (
-    Setting("review.mode", '"ask"', "default"),
-    Setting("tui.theme", '"quorum"', "default"),
-    Setting("tui.layout", '"auto"', "default"),
-    Setting("tui.notifications", "true", "default"),
-    Setting("models.decision", '"fake/model-1"', "default"),
-    Setting("agent.max_tool_turns", "10", "default"),
+    RemoteSetting("review.mode", '"ask"', "default"),
+    RemoteSetting("tui.theme", '"quorum"', "default"),
+    RemoteSetting("tui.layout", '"auto"', "default"),
+    RemoteSetting("tui.notifications", "true", "default"),
+    RemoteSetting("models.decision", '"fake/model-1"', "default"),
+    RemoteSetting("agent.max_tool_turns", "10", "default"),
 )
 
 Answer = Callable[[bytes], Awaitable[bytes | None]]
@@ -64,7 +64,7 @@ async def on_remote_stage(
     token: str | None = None,
     size: tuple[int, int] = (100, 30),
     clock: Callable[[], float] | None = None,
-    settings: Callable[[], Sequence[Setting]] = lambda: SETTINGS,
+    settings: Callable[[], Sequence[RemoteSetting]] = lambda: SETTINGS,
 ) -> AsyncIterator[RemoteStage]:
     """Run the listening app in `cwd` until its agent is there."""
     box: list[FakeAgent] = []
@@ -78,7 +78,7 @@ async def on_remote_stage(
         cwd=cwd,
         clock=clock or Clock(),
         serve=serve,
-        approval=Approval(token),
+        approval=RemoteApproval(token),
         load_settings=settings,
     )
     async with app.run_test(size=size) as pilot:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from application.events.event_bus import EventStream
-from application.ports import Person
+from application.events.event_bus import EventBus
+from application.ports import Approver
 from application.review.review import Review
 from application.review.rule_book import RuleBook
 from application.review.voting import QuorumPolicy, Voting
@@ -18,8 +18,8 @@ from tests.support.fake_gateway import Answers, FakeGateway
 
 def a_review(
     *,
-    person: Person,
-    events: EventStream,
+    person: Approver,
+    events: EventBus,
     mode: Mode = Mode.ASK,
     root: str = "/ws",
     allow: Sequence[str] = (),

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from application.calls.effect_receipt import EffectReceipt
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from application.session.rewind import Rewind
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.effects import FileChange
@@ -39,7 +39,7 @@ class RewindRig:
         self.root = root
         self.contents = FakeContents()
         self.observer = RecordingObserver()
-        self.events = EventStream([self.observer])
+        self.events = EventBus([self.observer])
         workspace = Workspace([root])
         limits = limits or KeepLimits()
         policy = PathPolicy(roots=(str(workspace.cwd),))

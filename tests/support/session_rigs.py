@@ -18,7 +18,7 @@ from infrastructure.models.clouds.endpoint import Endpoint
 from infrastructure.models.openai_chat.client import OpenAiChat
 from infrastructure.models.openai_responses.client import OpenAiResponses
 from infrastructure.models.openai_sdk import OPENAI
-from infrastructure.models.shared.api_client import ProviderSettings, Wire
+from infrastructure.models.shared.api_client import ApiClient, ProviderSettings
 from infrastructure.models.shared.json_fields import parsed_arguments
 from infrastructure.models.shared.session import ConversationSession
 from tests.support.fake_session import FakeSession, Step
@@ -89,7 +89,7 @@ class ServerRig:
     server: SseServer
     session: ConversationSession
     conversation: Conversation
-    wire: Wire
+    wire: ApiClient
 
     def script(self, *answers: Reply) -> None:
         """Set what the server will answer."""
@@ -231,7 +231,7 @@ def _spoken(say: Say) -> Step:
     return Step(answer=LlmResponse(content=(*text, *calls), stop_reason=stop), first=say.pieces)
 
 
-def wire_to(server: SseServer, **settings: Any) -> Wire:
+def wire_to(server: SseServer, **settings: Any) -> ApiClient:
     """The adapter of the server's dialect, with these settings besides address and key."""
     given = ProviderSettings(
         type=server.dialect, base_url=server.base_url, api_key_env="SCRIPTED_KEY", **settings

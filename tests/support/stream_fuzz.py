@@ -19,8 +19,8 @@ from infrastructure.models.openai_chat.answer import ChatAnswer
 from infrastructure.models.openai_chat.payload import chat_history, chat_payload
 from infrastructure.models.openai_responses.answer import ResponsesAnswer
 from infrastructure.models.openai_responses.payload import responses_history, responses_payload
-from infrastructure.models.shared.answer_reading import Answer, read_answer
-from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.answer_reading import AnswerReader, read_answer
+from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.failures import Failures
 from tests.support.request_rules import read_chat, read_messages, read_responses
 from tests.support.sse_server import Dialect
@@ -32,7 +32,7 @@ DIALECTS: tuple[Dialect, ...] = ("anthropic", "openai", "openai-chat")
 _PIECES = (1_000_000, 1_000_000, 1000, 64, 7)
 
 
-def answer_of(dialect: Dialect, on_event: Callable[[StreamEvent], None]) -> Answer:
+def answer_of(dialect: Dialect, on_event: Callable[[StreamEvent], None]) -> AnswerReader:
     """The adapter's reader of an answer of this dialect."""
     match dialect:
         case "anthropic":
@@ -139,7 +139,7 @@ def _check_history(dialect: Dialect, response: LlmResponse) -> None:
     else:
         conversation.add_user("go on")
     assert unpaired_call(conversation.messages) is None
-    request = WireRequest(model="m", system="", messages=conversation.messages, tools=(), tool_choice="auto")
+    request = ApiRequest(model="m", system="", messages=conversation.messages, tools=(), tool_choice="auto")
     owner = {other: "p" if other == dialect else "q" for other in DIALECTS}
     read_messages(
         messages_payload(request, history=messages_history(owner["anthropic"]), max_tokens=9),

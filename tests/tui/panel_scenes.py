@@ -15,8 +15,8 @@ from tests.support.app_stage import Stage
 from tests.support.fake_agent import composing
 from tests.tui.transcript_scenes import Clock, asked, completed, context, finished, planned, started
 from tui.app.app import QuorumApp
-from tui.panel.board import Board
-from tui.transcript.layout.transcript_layout import Page
+from tui.panel.board import PanelState
+from tui.transcript.layout.transcript_layout import TranscriptLayout
 from tui.transcript.model.transcript import Transcript
 
 READ: JsonObject = {"path": "tests/test_retry.py"}
@@ -122,8 +122,8 @@ HOOKED: tuple[ev.Event | float, ...] = (
 def app_with_clock(cwd: Path, clock: Clock) -> QuorumApp:
     """The app with a session whose transcript and panel go by this clock."""
     app = QuorumApp(composing([]), cwd=cwd, clock=lambda: 0.0)
-    app.chat.transcript._page = Page(Transcript(clock))
-    app.chat.panel._board = Board(clock)
+    app.chat.transcript._page = TranscriptLayout(Transcript(clock))
+    app.chat.panel._board = PanelState(clock)
     return app
 
 

@@ -14,9 +14,9 @@ from domain.calls.tool import RiskLevel
 from domain.text.styles import StyleChange
 from tests.tui.transcript_scenes import DIFF, TranscriptApp, finished, planned
 from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.draw.cards import Target, draw_batch
+from tui.transcript.draw.cards import CardTarget, draw_batch
 from tui.transcript.kinds.colouring import PLAIN
-from tui.transcript.kinds.kind import BY_TOOL, Kind, kind_of
+from tui.transcript.kinds.kind import BY_TOOL, OutputKind, kind_of
 from tui.transcript.kinds.terminal import _written, exit_of
 from tui.transcript.model.entries import Batch, Call, Kept, Phase
 
@@ -78,17 +78,17 @@ def test_every_tool_of_ours_has_a_kind():
 @pytest.mark.parametrize(
     ("tool", "output", "kind"),
     [
-        ("mcp_list", '{"a": 1}', Kind.JSON),
-        ("mcp_list", " [1, 2]\n", Kind.JSON),
-        ("web_fetch", 'https://a.example/x\nstatus 200, application/json\n\n{"a": 1}', Kind.JSON),
-        ("mcp_list", '{"a": 1', Kind.PLAIN),
-        ("mcp_list", "[not json]", Kind.PLAIN),
-        ("mcp_list", "17", Kind.PLAIN),
-        ("mcp_build", "\x1b[32mbuilt\x1b[0m", Kind.TERMINAL),
-        ("mcp_build", "10 %\r20 %\n", Kind.TERMINAL),
-        ("mcp_build", "windows\r\nlines\r\n", Kind.PLAIN),
-        ("mcp_build", "built", Kind.PLAIN),
-        ("run_command", '{"a": 1}', Kind.TERMINAL),
+        ("mcp_list", '{"a": 1}', OutputKind.JSON),
+        ("mcp_list", " [1, 2]\n", OutputKind.JSON),
+        ("web_fetch", 'https://a.example/x\nstatus 200, application/json\n\n{"a": 1}', OutputKind.JSON),
+        ("mcp_list", '{"a": 1', OutputKind.PLAIN),
+        ("mcp_list", "[not json]", OutputKind.PLAIN),
+        ("mcp_list", "17", OutputKind.PLAIN),
+        ("mcp_build", "\x1b[32mbuilt\x1b[0m", OutputKind.TERMINAL),
+        ("mcp_build", "10 %\r20 %\n", OutputKind.TERMINAL),
+        ("mcp_build", "windows\r\nlines\r\n", OutputKind.PLAIN),
+        ("mcp_build", "built", OutputKind.PLAIN),
+        ("run_command", '{"a": 1}', OutputKind.TERMINAL),
     ],
 )
 def test_the_output_of_other_tools_is_told_by_its_shape(tool, output, kind):
@@ -96,13 +96,13 @@ def test_the_output_of_other_tools_is_told_by_its_shape(tool, output, kind):
 
 
 def test_a_tool_that_takes_a_command_and_one_that_made_a_diff_are_known_by_that():
-    assert kind_of(call("mcp_shell", "done", command="make")) is Kind.TERMINAL
-    assert kind_of(call("mcp_write", "done", diff=DIFF)) is Kind.CHANGES
+    assert kind_of(call("mcp_shell", "done", command="make")) is OutputKind.TERMINAL
+    assert kind_of(call("mcp_write", "done", diff=DIFF)) is OutputKind.CHANGES
 
 
 def test_what_went_wrong_is_a_sentence_whatever_the_tool():
     failed = call("grep_search", "a.py:1:x", outcome=Outcome.ERROR, pattern="x")
-    assert kind_of(failed) is Kind.PLAIN
+    assert kind_of(failed) is OutputKind.PLAIN
     assert folded(failed)[1] == "  │ a.py:1:x"
 
 
@@ -261,7 +261,7 @@ def test_of_a_very_long_output_the_beginning_and_the_end_are_seen_and_a_click_op
     assert "  │ line 4999" in shown
     assert len(shown) < 220
     (between,) = [n for n, line in enumerate(shown) if "lines between" in line]
-    assert drawn.targets[between] == Target(0, opens=True)
+    assert drawn.targets[between] == CardTarget(0, opens=True)
 
 
 def test_while_a_command_runs_its_last_lines_are_seen_in_colour():

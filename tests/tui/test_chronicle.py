@@ -10,9 +10,9 @@ from domain.events import event as ev
 from domain.events.report import RunStatus
 from tests.tui.transcript_scenes import Clock, asked, completed, finished, planned, started, turn_finished
 from tui.screens.timeline.rows import rows_of
-from tui.transcript.model.entries import Answer, Batch, Prompt
+from tui.transcript.model.entries import AnswerEntry, Batch, PromptEntry
 from tui.transcript.model.transcript import Transcript
-from tui.transcript.model.turn_timings import Request, covered, totals_of
+from tui.transcript.model.turn_timings import RequestTiming, covered, totals_of
 
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
 RUN = ("run_command", {"command": "make"}, RiskLevel.HIGH, (0,))
@@ -68,11 +68,11 @@ def test_a_turn_holds_its_answers_and_batches_in_order(transcript, clock):
     (turn,) = transcript.chronicle.turns
     first, batch, second = turn.events
 
-    assert isinstance(first, Request)
+    assert isinstance(first, RequestTiming)
     assert (first.begin, first.first, first.end) == (100.0, 101.0, 102.0)
     assert isinstance(batch, Batch)
     assert batch is transcript.entries[2]
-    assert isinstance(second, Request)
+    assert isinstance(second, RequestTiming)
     assert (second.begin, second.end) == (117.0, 121.0)
     assert turn.span(clock()) == (100.0, 121.0)
     assert not transcript.chronicle.is_live
@@ -151,7 +151,15 @@ def test_each_row_knows_what_the_transcript_has_for_it(transcript, clock):
     play(transcript, clock, *TURN)
     rows = rows_of(transcript.chronicle)
 
-    assert [type(row.entry) for row in rows] == [Prompt, Answer, Batch, Batch, Batch, Batch, Answer]
+    assert [type(row.entry) for row in rows] == [
+        PromptEntry,
+        AnswerEntry,
+        Batch,
+        Batch,
+        Batch,
+        Batch,
+        AnswerEntry,
+    ]
     assert [row.call.index for row in rows if row.call is not None] == [0, 1, 2]
     assert all(row.entry in transcript.entries for row in rows)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from application.export.account import Account, CallCard, Remark, Said, TurnHead
+from application.export.account import Account, CallCard, ExportRemark, Said, TurnHead
 from application.export.narration import account_of
 from domain.calls.execution import Outcome
 from domain.calls.tool import ToolResultMessage
@@ -36,7 +36,7 @@ def the_card(account: Account) -> CallCard:
 
 
 def remarks(account: Account) -> list[str]:
-    return [entry.line for entry in account.entries if isinstance(entry, Remark)]
+    return [entry.line for entry in account.entries if isinstance(entry, ExportRemark)]
 
 
 def test_turns_are_counted_from_one_and_hold_what_was_said() -> None:
@@ -134,7 +134,7 @@ def test_a_call_without_an_end_on_record_says_so() -> None:
 def test_a_message_that_is_not_the_persons_prompt_is_told_apart() -> None:
     account = told(records_of([*a_turn("go", "no")[:2], MessageAdded(message=UserMessage("hook says"))]))
 
-    assert account.entries[1:] == (Remark("said to the model by the program or a hook:", "hook says"),)
+    assert account.entries[1:] == (ExportRemark("said to the model by the program or a hook:", "hook says"),)
 
 
 def test_resuming_compaction_errors_and_unreadable_records_are_told() -> None:
@@ -161,7 +161,7 @@ def test_a_prompt_that_only_the_one_who_went_on_could_say_is_still_the_persons()
     said = MessageAdded(message=UserMessage("look"))
     account = told(records_of([first[0], second[0], said, *second[2:]]))
 
-    assert [entry for entry in account.entries if isinstance(entry, Remark)] == []
+    assert [entry for entry in account.entries if isinstance(entry, ExportRemark)] == []
 
 
 def test_a_redacted_record_is_named() -> None:
@@ -232,14 +232,14 @@ def test_a_command_of_the_persons_is_told_once_with_what_it_printed_and_words_in
         )
     )
 
-    assert [entry for entry in account.entries if isinstance(entry, Remark)] == [
-        Remark("the person ran a command of their own:", "make"),
-        Remark(
+    assert [entry for entry in account.entries if isinstance(entry, ExportRemark)] == [
+        ExportRemark("the person ran a command of their own:", "make"),
+        ExportRemark(
             "their command ended: error, exit code 2, 1.50 s; 1 background process was ended; it printed:",
             "no rule\n",
         ),
-        Remark("said into the running turn:", "not that"),
-        Remark("the person ran a command of their own, kept from the model:", "env"),
+        ExportRemark("said into the running turn:", "not that"),
+        ExportRemark("the person ran a command of their own, kept from the model:", "env"),
     ]
 
 

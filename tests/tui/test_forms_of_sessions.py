@@ -2,7 +2,7 @@
 
 import asyncio
 
-from domain.conversation.session_kind import Form
+from domain.conversation.session_kind import SessionKind
 from domain.events.masking import SecretMask
 from domain.sessions.past_session import NamedSession, NewSession
 from infrastructure import bootstrap as composition
@@ -29,11 +29,11 @@ async def test_a_session_that_was_begun_to_ask_only_asks_when_it_is_taken_up_aga
     roles = {"models.decision": "offline/one", "models.ask": "offline/two"}
     loaded = loaded_in(tmp_path, monkeypatch, **roles)
 
-    first = await opened(loaded, tmp_path, NewSession(Form.ASK))
-    assert (first.form, first.model) == (Form.ASK, "offline/two")
+    first = await opened(loaded, tmp_path, NewSession(SessionKind.ASK))
+    assert (first.form, first.model) == (SessionKind.ASK, "offline/two")
     await first.aclose()
     again = await opened(loaded, tmp_path, NamedSession(first.session_id))
-    assert (again.form, again.model) == (Form.ASK, "offline/two")
+    assert (again.form, again.model) == (SessionKind.ASK, "offline/two")
     await again.aclose()
 
 
@@ -41,7 +41,7 @@ async def test_another_session_has_the_model_that_decides(tmp_path, monkeypatch)
     loaded = loaded_in(tmp_path, monkeypatch, **{"models.decision": "offline/one", "models.ask": "offline/two"})
 
     agent = await opened(loaded, tmp_path, NewSession())
-    assert (agent.form, agent.model) == (Form.AGENT, "offline/one")
+    assert (agent.form, agent.model) == (SessionKind.AGENT, "offline/one")
     await agent.aclose()
 
 
@@ -51,7 +51,7 @@ async def test_a_session_that_cannot_be_recorded_keeps_its_form(tmp_path, monkey
         tmp_path, monkeypatch, **{"storage.url": f"sqlite:///{tmp_path}/in-the-way/ledger.sqlite"}
     )
 
-    agent = await opened(loaded, tmp_path, NewSession(Form.ASK))
-    assert agent.form is Form.ASK
+    agent = await opened(loaded, tmp_path, NewSession(SessionKind.ASK))
+    assert agent.form is SessionKind.ASK
     assert not agent.outlives
     await agent.aclose()

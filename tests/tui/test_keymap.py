@@ -2,7 +2,7 @@ import pytest
 
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import a_command, a_request, review
-from tui.app.palette import Palette
+from tui.app.palette import PaletteScreen
 from tui.keys.keymap import keymap_of, problems
 from tui.keys.names import key_named, shown_key
 from tui.screens.help import HelpScreen
@@ -119,7 +119,7 @@ async def test_two_keys_can_change_places(tmp_path):
         await stage.pilot.press("escape")
         await stage.unasked()
         await stage.pilot.press("f1")
-        await stage.until(lambda: isinstance(stage.app.screen, Palette))
+        await stage.until(lambda: isinstance(stage.app.screen, PaletteScreen))
 
 
 async def test_another_letter_answers_a_review_and_escape_still_leaves_it(tmp_path):

@@ -7,7 +7,7 @@ from domain.errors import ProviderError, ProviderErrorKind
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import a_command, a_request, hold, review, say, wait_for_retry
 from tui.keys.commands import action_for, all_actions
-from tui.screens.model_picker.catalogue import Catalogue, Heading, Offer, Remark, best_row
+from tui.screens.model_picker.catalogue import Catalogue, Heading, ModelOffer, ModelRemark, best_row
 from tui.screens.model_picker.matching import NameMatcher
 from tui.screens.model_picker.screen import ModelPicker
 
@@ -47,7 +47,7 @@ def a_catalogue() -> Catalogue:
 
 
 def offered(rows) -> list[str]:
-    return [row.model for row in rows if isinstance(row, Offer)]
+    return [row.model for row in rows if isinstance(row, ModelOffer)]
 
 
 def test_models_stand_below_their_provider_and_the_current_ones_come_first():
@@ -75,10 +75,10 @@ def test_a_provider_that_fails_is_one_line_and_the_current_model_is_there_all_th
 
     assert catalogue.rows("") == [
         Heading("openai"),
-        Offer("openai/own", (), 2.0),
-        Remark("no key"),
+        ModelOffer("openai/own", (), 2.0),
+        ModelRemark("no key"),
         Heading("anthropic"),
-        Remark("asking…"),
+        ModelRemark("asking…"),
     ]
 
 

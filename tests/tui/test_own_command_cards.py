@@ -5,7 +5,7 @@ from __future__ import annotations
 from domain.calls.execution import Outcome
 from domain.conversation.history import UserMessage
 from domain.events import event as ev
-from tui.transcript.model.entries import Batch, Call, Phase, Prompt
+from tui.transcript.model.entries import Batch, Call, Phase, PromptEntry
 from tui.transcript.model.transcript import Transcript
 
 
@@ -81,5 +81,5 @@ def test_taking_a_turn_back_does_not_strike_out_what_the_person_ran_and_does_wha
 
     prompt, card, said, _ = transcript.entries
     assert [prompt.undone, card.undone, said.undone] == [True, False, True]
-    assert isinstance(said, Prompt)
+    assert isinstance(said, PromptEntry)
     assert (said.text, said.steers) == ("not that", True)

@@ -9,7 +9,7 @@ from domain.events.report import RunStatus
 from tests.support.app_stage import on_stage
 from tests.tui.panel_scenes import HOOKED, MIDWAY, READ, hook, plan, play, progressed
 from tests.tui.transcript_scenes import Clock, asked, context, finished, planned, started, turn_finished
-from tui.panel.board import Board, StepStatus
+from tui.panel.board import PanelState, StepStatus
 from tui.panel.drawing import draw_board
 from tui.transcript.cells.palette import TERMINAL
 
@@ -30,7 +30,7 @@ def clock():
 
 @pytest.fixture
 def board(clock):
-    return Board(clock)
+    return PanelState(clock)
 
 
 def feed(board, *script):

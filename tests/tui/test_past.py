@@ -7,11 +7,11 @@ from domain.events import event as ev
 from domain.events.report import RunStatus
 from domain.review.mode import Mode
 from tests.tui.transcript_scenes import Clock, asked, completed, finished, planned, started, turn_finished
-from tui.panel.board import Board
+from tui.panel.board import PanelState
 from tui.panel.drawing import draw_board
 from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.layout.transcript_layout import Page
-from tui.transcript.model.entries import Batch, Notice, Phase, Prompt, Restoration
+from tui.transcript.layout.transcript_layout import TranscriptLayout
+from tui.transcript.model.entries import Batch, Notice, Phase, PromptEntry, Restoration
 from tui.transcript.model.transcript import Transcript
 
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
@@ -34,7 +34,7 @@ def notices(transcript):
 
 
 def drawn(transcript, width=110):
-    page = Page(transcript)
+    page = TranscriptLayout(transcript)
     page.use(width, TERMINAL)
     page.settle(60, pinned=True)
     return "\n".join(strip.text.rstrip() for strip in page.strips(60))
@@ -100,7 +100,7 @@ def test_a_call_that_a_process_did_not_survive_ran_until_the_last_that_is_on_rec
 
 
 def test_the_panel_makes_up_no_times_either():
-    board = Board(Clock())
+    board = PanelState(Clock())
     board.begin_past()
     apply(board, ev.TurnStarted(prompt="go"), planned(READ), started(*READ[:2]), finished("read_file", "text"))
     board.end_past()
@@ -110,7 +110,7 @@ def test_the_panel_makes_up_no_times_either():
 
 @pytest.mark.parametrize("open_call", [started(*RUN[:2]), asked(*RUN[:2])])
 def test_a_turn_that_the_process_did_not_survive_is_over_when_the_session_is_taken_up(transcript, open_call):
-    board = Board(Clock())
+    board = PanelState(Clock())
     for target in (transcript, board):
         target.begin_past()
         apply(target, ev.TurnStarted(prompt="go"), planned(RUN), open_call, RESUMED)
@@ -196,14 +196,14 @@ def test_only_entries_of_turns_that_are_forgotten_are_marked(transcript):
         ev.SessionRewound(turn=1, conversation=True, files=True),
         ev.TurnStarted(prompt="three"),
     )
-    prompts = {e.text: e.undone for e in transcript.entries if isinstance(e, Prompt)}
+    prompts = {e.text: e.undone for e in transcript.entries if isinstance(e, PromptEntry)}
 
     assert prompts == {"one": False, "two": True, "three": False}
     assert [e.undone for e in transcript.entries if isinstance(e, Restoration)] == [False]
 
 
 def test_the_plan_goes_back_with_the_conversation():
-    board = Board(Clock())
+    board = PanelState(Clock())
     steps = [{"text": "first", "status": "done"}]
     apply(
         board,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from application.ports import ReviewDesk
+from application.ports import ReviewContext
 from domain.calls.seal import Seal, SealedFile
 from domain.review.ballot import Vote
 from domain.review.questions import Approve, ReviewRequest
@@ -68,7 +68,7 @@ FAKED = voted(
 class Look:
     request: ReviewRequest
     size: tuple[int, int]
-    desk: ReviewDesk
+    desk: ReviewContext
     approved_before: ReviewRequest | None = None
     colours: bool = True
 

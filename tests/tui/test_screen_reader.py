@@ -16,7 +16,7 @@ from tests.tui.transcript_scenes import BATCH_FINISHED, Clock, asked, finished, 
 from tui.screens.review.widgets import Choice
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.draw.spoken import spoken
-from tui.transcript.layout.transcript_layout import Page
+from tui.transcript.layout.transcript_layout import TranscriptLayout
 from tui.transcript.model.transcript import Transcript
 
 EDIT = {"path": "a.py", "old_text": "x", "new_text": "y"}
@@ -115,7 +115,7 @@ def test_control_characters_of_a_model_do_nothing_here_either():
 
 def test_time_alone_changes_no_line():
     clock = Clock()
-    page = Page(Transcript(clock))
+    page = TranscriptLayout(Transcript(clock))
     page.apply(planned(("read_file", {"path": "a"}, RiskLevel.LOW, ())))
     page.apply(started("read_file", {"path": "a"}))
     page.use(80, replace(TERMINAL, spoken=True))

@@ -7,7 +7,7 @@ import pytest
 from domain.errors import ConfigError
 from quorum.cli.command_line import parse
 from quorum.cli.config import print_config
-from quorum.cli.settings_service import FileSettings
+from quorum.cli.settings_service import FileSettingsService
 from quorum.options import Options
 from tests.support.settings_machine import Machine
 from tui.agent.settings_service import Setting, Target
@@ -22,8 +22,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return made
 
 
-def desk(machine: Machine) -> FileSettings:
-    return FileSettings(Options(command="app"), machine.repository)
+def desk(machine: Machine) -> FileSettingsService:
+    return FileSettingsService(Options(command="app"), machine.repository)
 
 
 async def found(machine: Machine, key: str) -> Setting:
@@ -182,7 +182,7 @@ def test_a_file_that_is_named_is_the_one_that_is_written(machine: Machine, tmp_p
     named.write_text("")
     options = Options(command="app", config_file=named)
 
-    assert [target.path for target in FileSettings(options, machine.repository).targets] == [str(named)]
+    assert [target.path for target in FileSettingsService(options, machine.repository).targets] == [str(named)]
 
 
 def configured(machine: Machine, *words: str) -> int:

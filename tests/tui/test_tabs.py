@@ -6,7 +6,7 @@ from weakref import ref
 
 import pytest
 
-from domain.conversation.session_kind import Form
+from domain.conversation.session_kind import SessionKind
 from domain.errors import LedgerError, ProviderError, ProviderErrorKind
 from domain.events.event import ErrorOccurred
 from domain.review.questions import Approve
@@ -193,13 +193,13 @@ async def test_ask_opens_a_tab_of_its_form_with_the_question(tmp_path):
         await stage.send("/ask where is the bug?")
         await stage.shows("in b.py")
         assert front(stage) == 1
-        assert stage.agents[1].choice == NewSession(Form.ASK)
+        assert stage.agents[1].choice == NewSession(SessionKind.ASK)
         assert stage.agents[1].prompts == ["where is the bug?"]
 
 
 async def test_a_session_that_only_asks_says_so_where_the_mode_stands(tmp_path):
     def only_asks(agent):
-        agent.form = Form.ASK
+        agent.form = SessionKind.ASK
 
     async with on_stage(tmp_path, prepare=only_asks) as stage:
         await stage.shows("looks only   fake/model-1")

@@ -14,7 +14,7 @@ from textual.widgets import TextArea
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import say
 from tui.panel.side_panel import SidePanel
-from tui.screens.review.widgets import Choice, Reading, Rows
+from tui.screens.review.widgets import Choice, Rows, ScrollableText
 from tui.themes.looks import Looks
 from tui.themes.own import ANSI, CONTRAST, DARK, LIGHT, THEMES, theme_for
 from tui.themes.picker import ThemePicker
@@ -36,7 +36,7 @@ class Stand(Looks):
     def compose(self) -> ComposeResult:
         yield TranscriptView()
         yield SidePanel()
-        yield Reading()
+        yield ScrollableText()
         yield Choice("n", "reject", "reject")
         yield TextArea(placeholder="ask")
 
@@ -47,8 +47,8 @@ class Stand(Looks):
             for role in Palette.roles():
                 look = widget.get_component_rich_style(component_class(role), partial=True)
                 styles[f"{type(widget).__name__} {role}"] = widget.rich_style + look
-        reading = self.query_one(Reading)
-        for name in Reading.COMPONENT_CLASSES | Rows.COMPONENT_CLASSES:
+        reading = self.query_one(ScrollableText)
+        for name in ScrollableText.COMPONENT_CLASSES | Rows.COMPONENT_CLASSES:
             styles[name] = reading.get_component_rich_style(name)
         styles["choice"] = self.query_one(Choice).rich_style
         styles["placeholder"] = self.query_one(TextArea).get_component_rich_style("text-area--placeholder")

@@ -13,7 +13,7 @@ from tests.tui.transcript_scenes import (
     completed,
     play,
 )
-from tui.transcript.layout.transcript_layout import Page
+from tui.transcript.layout.transcript_layout import TranscriptLayout
 from tui.transcript.model.transcript import Transcript
 
 ANSWER = """\
@@ -59,7 +59,7 @@ class Scene(TranscriptApp):
 
     def on_mount(self):
         clock = Clock()
-        self.view._page = Page(Transcript(clock))
+        self.view._page = TranscriptLayout(Transcript(clock))
         play(self.view, clock, self._script)
         if self._unfold:
             self.view.toggle_fold_all()

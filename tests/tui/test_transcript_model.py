@@ -28,7 +28,16 @@ from tests.tui.transcript_scenes import (
     started,
     turn_finished,
 )
-from tui.transcript.model.entries import Answer, Batch, Kept, Notice, NoticeKind, Phase, Prompt, Remark
+from tui.transcript.model.entries import (
+    AnswerEntry,
+    Batch,
+    Kept,
+    Notice,
+    NoticeKind,
+    Phase,
+    PromptEntry,
+    Remark,
+)
 from tui.transcript.model.transcript import Transcript
 
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
@@ -65,19 +74,19 @@ def test_deltas_grow_one_answer_and_the_whole_answer_does_not_repeat_them(transc
         completed("Hello"),
     )
 
-    assert only(transcript, Prompt).text == "hi"
-    answer = only(transcript, Answer)
+    assert only(transcript, PromptEntry).text == "hi"
+    answer = only(transcript, AnswerEntry)
     assert (answer.text, answer.finished, answer.edition) == ("Hello", True, 0)
 
 
 def test_without_deltas_the_text_is_that_of_the_whole_answer(transcript):
     transcript.apply(completed("Hello"))
-    assert only(transcript, Answer).text == "Hello"
+    assert only(transcript, AnswerEntry).text == "Hello"
 
 
 def test_a_whole_answer_that_differs_replaces_what_streamed(transcript):
     apply(transcript, ev.TextDelta(text="the key is abc"), completed("the key is ***"))
-    answer = only(transcript, Answer)
+    answer = only(transcript, AnswerEntry)
     assert (answer.text, answer.edition) == ("the key is ***", 1)
 
 
@@ -88,7 +97,7 @@ def test_two_answers_stand_apart(transcript):
 
 def test_reasoning_is_kept_beside_the_text(transcript):
     apply(transcript, ev.ReasoningDelta(text="hm, "), ev.ReasoningDelta(text="so"), ev.TextDelta(text="Yes"))
-    answer = only(transcript, Answer)
+    answer = only(transcript, AnswerEntry)
     assert ("".join(answer.reasoning), answer.text) == ("hm, so", "Yes")
 
 
@@ -96,7 +105,7 @@ def test_reasoning_that_did_not_stream_comes_from_the_whole_answer(transcript):
     blocks = (ReasoningBlock(provider="p", payload={}, text="why"), TextBlock("Yes"))
     response = LlmResponse(content=blocks, stop_reason=MAX_TOKENS)
     transcript.apply(ev.ResponseCompleted(turn_index=0, response=response))
-    assert only(transcript, Answer).reasoning == ["why"]
+    assert only(transcript, AnswerEntry).reasoning == ["why"]
 
 
 def test_every_change_of_an_entry_changes_its_version(transcript):

@@ -22,7 +22,7 @@ from tests.tui.transcript_scenes import (
     play,
     started,
 )
-from tui.transcript.layout.transcript_layout import Page
+from tui.transcript.layout.transcript_layout import TranscriptLayout
 from tui.transcript.model.transcript import Transcript
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())
@@ -261,7 +261,7 @@ async def test_a_batch_shows_what_runs_and_what_waits_for_whom():
     app = TranscriptApp()
     async with app.run_test(size=(110, 30)):
         clock = Clock()
-        app.view._page = Page(Transcript(clock))
+        app.view._page = TranscriptLayout(Transcript(clock))
         play(app.view, clock, BATCH_RUNNING)
         app.view.flush()
         rows = [line for line in app.lines() if line.startswith(" ▸") and "thought" not in line]
@@ -280,7 +280,7 @@ async def test_calls_that_ran_together_have_lanes_that_overlap():
     app = TranscriptApp()
     async with app.run_test(size=(120, 40)):
         clock = Clock()
-        app.view._page = Page(Transcript(clock))
+        app.view._page = TranscriptLayout(Transcript(clock))
         play(app.view, clock, BATCH_FINISHED)
         app.view.flush()
         rows = [line for line in app.lines() if line.startswith(" ▸") and "thought" not in line]

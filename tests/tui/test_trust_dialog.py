@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from application.ports import Observer, Person
+from application.ports import Approver, Observer
 from domain.sessions.trust import TrustQuestion
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_agent import FakeAgent
@@ -34,7 +34,7 @@ class Asking:
         self.answers: list[bool] = []
         self.asking: asyncio.Task[bool] | None = None
 
-    async def compose(self, person: Person, observer: Observer, *_: object) -> FakeAgent:
+    async def compose(self, person: Approver, observer: Observer, *_: object) -> FakeAgent:
         self.asking = asyncio.create_task(person.trust(self.question))
         self.answers.append(await self.asking)
         return FakeAgent(person, observer)

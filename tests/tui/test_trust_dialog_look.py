@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from application.ports import Observer, Person
+from application.ports import Approver, Observer
 from domain.sessions.trust import TrustQuestion
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import FakeAgent
@@ -31,7 +31,7 @@ QUESTION = TrustQuestion(
 )
 
 
-async def _asking(person: Person, observer: Observer, *_: object) -> FakeAgent:
+async def _asking(person: Approver, observer: Observer, *_: object) -> FakeAgent:
     await person.trust(QUESTION)
     return FakeAgent(person, observer)
 

@@ -10,7 +10,7 @@ from domain.review.mode import Mode
 from domain.review.questions import DecisionLabel
 from tests.support.desks import THREE
 from tests.tui.transcript_scenes import Clock, asked, context, finished, planned, started
-from tui.panel.board import Board
+from tui.panel.board import PanelState
 from tui.panel.drawing import draw_board
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.draw.cards import draw_batch
@@ -38,7 +38,7 @@ def decided(label: DecisionLabel, reason: str | None = None) -> ev.ReviewDecided
 
 @pytest.fixture
 def board():
-    return Board(Clock())
+    return PanelState(Clock())
 
 
 def panel(board, *script, height=40) -> list[str]:

@@ -16,7 +16,7 @@ from tests.support.fake_agent import (
     review,
     say,
 )
-from tui.agent.user_commands import OwnCommand, own_command
+from tui.agent.user_commands import TypedCommand, own_command
 
 
 @pytest.fixture(autouse=True)
@@ -143,11 +143,11 @@ async def test_what_enter_does_to_a_command_is_told_no_longer_than_one_stands_th
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("!git status", OwnCommand("git status", True)),
-        ("!! env | sort", OwnCommand("env | sort", False)),
-        ("!", OwnCommand("", True)),
-        ("!!", OwnCommand("", False)),
-        ("!a\nb", OwnCommand("a\nb", True)),
+        ("!git status", TypedCommand("git status", True)),
+        ("!! env | sort", TypedCommand("env | sort", False)),
+        ("!", TypedCommand("", True)),
+        ("!!", TypedCommand("", False)),
+        ("!a\nb", TypedCommand("a\nb", True)),
         (" !a", None),
         ("what!", None),
     ],
@@ -267,7 +267,7 @@ async def test_a_question_takes_the_keys_while_a_command_runs(tmp_path):
         await stage.send("go")
         dialog = await stage.asked()
         assert dialog.is_awake
-        stage.app.chat.run_own_command(OwnCommand("make", True), "!make")
+        stage.app.chat.run_own_command(TypedCommand("make", True), "!make")
         assert stage.agent.commands == [("sleep 9", True)]
         assert stage.prompt.text == "!make"
         stage.agent.may_end.set()

@@ -12,10 +12,10 @@ from tests.support.app_stage import on_stage
 from tests.support.fake_agent import FakeAgent, say
 from tests.tui.transcript_scenes import Clock, finished, planned, started
 from tui.chat.status_bar import Status, StatusBar
-from tui.panel.board import Board
+from tui.panel.board import PanelState
 from tui.panel.drawing import draw_board
 from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.layout.transcript_layout import Page
+from tui.transcript.layout.transcript_layout import TranscriptLayout
 from tui.transcript.model.transcript import Transcript
 
 WORDS = (
@@ -65,7 +65,7 @@ def test_no_line_of_the_transcript_is_wider_than_it(width, unfolded):
         for foldable in (entry, *getattr(entry, "calls", ())):
             if hasattr(foldable, "expanded"):
                 foldable.expanded = unfolded
-    page = Page(transcript)
+    page = TranscriptLayout(transcript)
     page.use(width, TERMINAL)
     page.settle(1000, pinned=True)
     lines = page.strips(1000)
@@ -77,7 +77,7 @@ def test_no_line_of_the_transcript_is_wider_than_it(width, unfolded):
 
 @pytest.mark.parametrize("width", [44, 60, 90])
 def test_the_columns_of_the_panel_stay_below_each_other(width):
-    board = Board(Clock())
+    board = PanelState(Clock())
     board.apply(planned(*CALLS))
     for place, (tool, arguments, _, _) in enumerate(CALLS):
         board.apply(started(tool, arguments, place))

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from application.ports import LineSource, Observer, Person, RulesDesk, SessionArchive
+    from application.ports import Approver, LineSource, Observer, RuleService, SessionArchive
     from domain.calls.found_file import FoundFile
     from domain.conversation.context_account import ContextAccount
-    from domain.conversation.session_kind import Form
+    from domain.conversation.session_kind import SessionKind
     from domain.events.event import Event
     from domain.events.report import RunReport
     from domain.review.mode import Mode
@@ -65,7 +65,7 @@ class TurnRunner(Protocol):
         """Whether a process before this one died in the middle of a turn that can be taken up."""
         ...
 
-    async def take_up(self) -> RunReport:
+    async def resume_pending(self) -> RunReport:
         """Take up what is pending, before any prompt. Ends as `execute` does."""
         ...
 
@@ -79,7 +79,7 @@ class Agent(Protocol):
         ...
 
     @property
-    def form(self) -> Form:
+    def form(self) -> SessionKind:
         """What the session is for."""
         ...
 
@@ -182,7 +182,7 @@ class Agent(Protocol):
         ...
 
     @property
-    def rules(self) -> RulesDesk:
+    def rules(self) -> RuleService:
         """The rules about calls."""
         ...
 
@@ -237,7 +237,7 @@ class Agent(Protocol):
         ...
 
 
-ComposeAgent: TypeAlias = "Callable[[Person, Observer, SessionChoice], Awaitable[Agent]]"
+ComposeAgent: TypeAlias = "Callable[[Approver, Observer, SessionChoice], Awaitable[Agent]]"
 OpenArchive: TypeAlias = "Callable[[], Awaitable[SessionArchive]]"
 Wanted: TypeAlias = "SessionChoice | Literal['fork']"
 """Which session to open; "fork": a copy of the present one."""

@@ -54,7 +54,7 @@ class Written:
     counts: bool
 
 
-class SettingsDesk(Protocol):
+class SettingsService(Protocol):
     """Where settings are looked up and changed. Raises ConfigError for settings that cannot be read."""
 
     @property
@@ -78,4 +78,4 @@ class SettingsDesk(Protocol):
         ...
 
 
-OpenSettings: TypeAlias = Callable[[], SettingsDesk]
+OpenSettings: TypeAlias = Callable[[], SettingsService]

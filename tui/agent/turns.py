@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, NamedTuple
 
-from tui.agent.user_commands import OwnCommands
+from tui.agent.user_commands import UserCommandQueue
 
 if TYPE_CHECKING:
     from domain.events.report import RunReport
@@ -18,7 +18,7 @@ _WORKING = "working"
 _TAKEN_UP_AGAIN = frozenset({"failed", "interrupted"})
 
 
-class Errand(NamedTuple):
+class QueuedTask(NamedTuple):
     """Something else that an agent is asked to do in a turn's place; `does` says it in a word or two.
 
     It answers with the report of a turn, or with None where it was none.
@@ -44,8 +44,8 @@ class Turns:
     ) -> None:
         self.interrupting = False
         self.does = ""
-        self.own = OwnCommands(on_change=on_change, on_failure=on_failure)
-        self._waiting: deque[str | Errand] = deque()
+        self.own = UserCommandQueue(on_change=on_change, on_failure=on_failure)
+        self._waiting: deque[str | QueuedTask] = deque()
         self._returned: tuple[str, ...] = ()
         self._ending = ""
         self._agent: Agent | None = None
@@ -83,7 +83,7 @@ class Turns:
         """Seconds since the running turn began."""
         return time.monotonic() - self._started if self.running else 0.0
 
-    def submit(self, work: str | Errand) -> None:
+    def submit(self, work: str | QueuedTask) -> None:
         """Put a prompt or an errand in line."""
         self._waiting.append(work)
         if isinstance(work, str):  # what had come back to be edited is in it, or is given up
@@ -111,7 +111,7 @@ class Turns:
             return self.busy
         if not self.can_go_on:
             return "the last turn came to its end" if self._ending else "there is no turn to take up yet"
-        self.submit(Errand(_WORKING, lambda agent: agent.run.go_on()))
+        self.submit(QueuedTask(_WORKING, lambda agent: agent.run.go_on()))
         return ""
 
     def take_back(self) -> str | None:
@@ -122,7 +122,7 @@ class Turns:
                 self.note_returned(unsaid)
             self._on_change()
             return unsaid
-        if not self._waiting or isinstance(prompt := self._waiting[-1], Errand):
+        if not self._waiting or isinstance(prompt := self._waiting[-1], QueuedTask):
             return None
         self._waiting.pop()
         self.note_returned(prompt)
@@ -144,7 +144,7 @@ class Turns:
         if self._agent is None or self._task is None or self.does != _WORKING or self.interrupting:
             return "no turn is running that this could go into"
         if not text:
-            if not self._waiting or isinstance(last := self._waiting[-1], Errand):
+            if not self._waiting or isinstance(last := self._waiting[-1], QueuedTask):
                 return "no prompt is waiting that could go in now"
             self._waiting.pop()
             text = last
@@ -182,7 +182,7 @@ class Turns:
             self._returned = ()
             self._return_unsent(agent)
         if agent.run.has_pending:
-            self._waiting.appendleft(Errand(_WORKING, lambda agent: agent.run.take_up()))
+            self._waiting.appendleft(QueuedTask(_WORKING, lambda agent: agent.run.resume_pending()))
         while True:
             while self._held or not self._waiting:
                 self._arrived.clear()
@@ -217,7 +217,7 @@ class Turns:
         """Another conversation stands, whose last turn ended so; empty: it has none to take up."""
         self._ending = ending
 
-    async def perform(self, errand: Errand) -> None:
+    async def perform(self, errand: QueuedTask) -> None:
         """Put an errand in line and wait for its end."""
         over = asyncio.Event()
 
@@ -227,7 +227,7 @@ class Turns:
             finally:
                 over.set()
 
-        self.submit(Errand(errand.does, run))
+        self.submit(QueuedTask(errand.does, run))
         await over.wait()
 
     async def close(self, patience: float) -> None:
@@ -238,7 +238,7 @@ class Turns:
             self._interrupt_turn()
             await asyncio.wait({task}, timeout=patience)
 
-    async def _is_cut_short(self, agent: Agent, work: str | Errand) -> bool:
+    async def _is_cut_short(self, agent: Agent, work: str | QueuedTask) -> bool:
         """Carry one piece of work to its end; whether that was before its time."""
         self.does = _WORKING if isinstance(work, str) else work.does
         turn = agent.run.execute(work) if isinstance(work, str) else work.run(agent)

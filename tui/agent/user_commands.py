@@ -14,22 +14,22 @@ MARK = "!"
 """What a prompt begins with that is a command; twice, the model is not told of it."""
 
 
-class OwnCommand(NamedTuple):
+class TypedCommand(NamedTuple):
     """What was typed. `told`: the model learns of it."""
 
     command: str
     told: bool
 
 
-def own_command(text: str) -> OwnCommand | None:
+def own_command(text: str) -> TypedCommand | None:
     """The command that a prompt is meant as, or None. It may be empty: nothing stands after the mark."""
     if not text.startswith(MARK):
         return None
     told = not text.startswith(2 * MARK)
-    return OwnCommand(text[1 if told else 2 :].strip(), told)
+    return TypedCommand(text[1 if told else 2 :].strip(), told)
 
 
-class OwnCommands:
+class UserCommandQueue:
     """Runs them, each at once. `on_change` is called when one begins or ends, `on_failure` with why one could
     not even be told of."""
 
@@ -47,7 +47,7 @@ class OwnCommands:
         """Seconds since the one began that was begun last."""
         return time.monotonic() - max(self._tasks.values()) if self._tasks else 0.0
 
-    def run(self, agent: Agent, own: OwnCommand) -> None:
+    def run(self, agent: Agent, own: TypedCommand) -> None:
         """Run a command of the person's."""
         task = asyncio.create_task(agent.run_command(own.command, told=own.told), name="own command")
         self._tasks[task] = time.monotonic()

@@ -22,7 +22,7 @@ from textual.widgets import Input, TextArea
 from domain.text.printable import printable
 from tui.agent.start_failure import StartFailure
 from tui.app.gated_app import GatedApp
-from tui.app.palette import Palette, all_commands
+from tui.app.palette import PaletteScreen, all_commands
 from tui.chat.chat_screen import ChatScreen
 from tui.keys.keyboard_guard import Guarded
 from tui.keys.keyed_app import KeyedApp
@@ -230,7 +230,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
 
     def action_command_palette(self) -> None:
         """Show all commands and keys."""
-        self.push_screen(Palette())
+        self.push_screen(PaletteScreen())
 
     def arrange(self) -> None:
         """Arrange every chat as it is wished for now."""

@@ -20,7 +20,7 @@ from tui.widgets.closing import ClosesItself
 _LEFT_OUT = ("command_palette", "quit", "show_help", "toggle_fold")
 
 
-class Palette(ClosesItself, CommandPalette):
+class PaletteScreen(ClosesItself, CommandPalette):
     """Textual's palette, but for what it makes of keys that come at once."""
 
     def _action_command_list(self, action: str) -> None:

@@ -143,7 +143,7 @@ class ChatScreen(
         What happens in it arrives at the observer, one for each session: what a closed one still tells is
         nobody's.
         """
-        from tui.chat.past import last_ending, relive
+        from tui.chat.past import last_ending, replay_into
         from tui.session.session import Session
 
         self._observer = None
@@ -153,7 +153,7 @@ class ChatScreen(
             self._welcome.display = not self.turns.waiting
         session = Session(agent, cwd=str(self._cwd), clock=self._clock)
         in_use = bool(agent.in_use)
-        await relive(
+        await replay_into(
             agent.past, self.transcript, self.panel, session.facts, in_use=in_use, past_at=agent.past_at
         )
         session.facts.end_past(model=agent.model, mode=agent.mode.value)

@@ -17,7 +17,7 @@ _PIECE_SECS = 0.008
 _LOOK_AT_THE_TIME_AFTER = 16
 
 
-async def relive(
+async def replay_into(
     past: Sequence[Event],
     transcript: TranscriptView,
     panel: SidePanel,

@@ -8,7 +8,7 @@ from itertools import islice
 
 from tui.transcript.cells.lines import amount
 from tui.transcript.draw.status import arguments_in_short
-from tui.transcript.model.entries import Answer, Batch, Call, Entry, Kept, Prompt
+from tui.transcript.model.entries import AnswerEntry, Batch, Call, Entry, Kept, PromptEntry
 from tui.transcript.model.tokens import parser
 
 KINDS = ("answer", "code", "output", "prompt")
@@ -27,13 +27,13 @@ def pieces(entries: Sequence[Entry], kind: str) -> Iterator[Piece]:
     """All pieces of one of the KINDS, the latest first."""
     for entry in reversed(entries):
         match entry, kind:
-            case Answer(), "answer" if text := entry.text.strip("\n"):
+            case AnswerEntry(), "answer" if text := entry.text.strip("\n"):
                 yield Piece(text, "the answer")
-            case Answer(), "code":
+            case AnswerEntry(), "code":
                 yield from reversed(code_of(entry.text))
             case Batch(), "output":
                 yield from (output_of(call) for call in reversed(entry.calls) if call.output is not None)
-            case Prompt(), "prompt":
+            case PromptEntry(), "prompt":
                 yield Piece(entry.text, "the prompt")
 
 

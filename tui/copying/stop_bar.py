@@ -11,11 +11,11 @@ from textual.message import Message
 from textual.widgets import Static
 
 from tui.copying.pieces import Piece
-from tui.copying.stops import Stop, call_at, code_at, following, last_stop, piece_at
+from tui.copying.stops import CopyStop, call_at, code_at, following, last_stop, piece_at
 from tui.keys.hints import with_keys
 from tui.transcript.layout.folds import set_open
 from tui.transcript.layout.surface import Patch
-from tui.transcript.layout.transcript_layout import Page
+from tui.transcript.layout.transcript_layout import TranscriptLayout
 from tui.transcript.layout.view import TranscriptView
 
 _KEYS = "↑↓ move · {marked_fold=enter} folds · {marked_copy=c} copies"
@@ -126,7 +126,7 @@ class StopBar(Static, can_focus=True):
 
     # -- what is shown ------------------------------------------------------------------------------------
 
-    def _present(self) -> Stop | None:
+    def _present(self) -> CopyStop | None:
         """The marked part, unless it is gone with its page."""
         return self._stop if self._page is self._view.page else None
 
@@ -142,10 +142,10 @@ class StopBar(Static, can_focus=True):
         output = " · {marked_open=o} opens" if call_at(self._view.entries, stop) is not None else ""
         self.update(with_keys(f"{_KEYS}{code}{output} · esc back", self.app))
 
-    def _row(self, page: Page, stop: Stop) -> int:
+    def _row(self, page: TranscriptLayout, stop: CopyStop) -> int:
         return max(page.first_line(stop.entry, stop.part), 1)
 
-    def _patches(self, page: Page, height: int) -> Iterator[tuple[int, Patch]]:
+    def _patches(self, page: TranscriptLayout, height: int) -> Iterator[tuple[int, Patch]]:
         """The first line of the marked part stands out."""
         if (stop := self._present()) is not None and page is self._page:
             yield page.line_of(stop.entry, self._row(page, stop)), Patch(0, -1, self._style)

@@ -6,33 +6,33 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tui.copying.pieces import Piece, code_of, output_of
-from tui.transcript.model.entries import Answer, Batch, Call, Entry, Prompt, Restoration
+from tui.transcript.model.entries import AnswerEntry, Batch, Call, Entry, PromptEntry, Restoration
 
 
-class Stop(NamedTuple):
+class CopyStop(NamedTuple):
     """A part of an entry, as `Target.place` names it; None: what no click folds."""
 
     entry: int
     part: int | None
 
 
-def stops_of(entry: Entry, place: int) -> list[Stop]:
+def stops_of(entry: Entry, place: int) -> list[CopyStop]:
     """The stops within the entry at a place, from top to bottom."""
     match entry:
-        case Prompt():
-            return [Stop(place, None)]
-        case Answer():
-            thought = [Stop(place, 0)] if entry.reasoning else []
-            return thought + ([Stop(place, None)] if entry.text.strip() else [])
+        case PromptEntry():
+            return [CopyStop(place, None)]
+        case AnswerEntry():
+            thought = [CopyStop(place, 0)] if entry.reasoning else []
+            return thought + ([CopyStop(place, None)] if entry.text.strip() else [])
         case Batch():
-            return [Stop(place, part) for part in range(len(entry.calls))]
+            return [CopyStop(place, part) for part in range(len(entry.calls))]
         case Restoration():
-            return [Stop(place, 0)]
+            return [CopyStop(place, 0)]
         case _:
             return []
 
 
-def following(entries: Sequence[Entry], stop: Stop, *, backwards: bool) -> Stop | None:
+def following(entries: Sequence[Entry], stop: CopyStop, *, backwards: bool) -> CopyStop | None:
     """The stop after this one, or before it; None where there is none."""
     ways = range(stop.entry, -1, -1) if backwards else range(stop.entry, len(entries))
     for place in ways:
@@ -47,26 +47,26 @@ def following(entries: Sequence[Entry], stop: Stop, *, backwards: bool) -> Stop 
     return None
 
 
-def last_stop(entries: Sequence[Entry]) -> Stop | None:
+def last_stop(entries: Sequence[Entry]) -> CopyStop | None:
     """The latest one."""
     places = range(len(entries) - 1, -1, -1)
     return next((stops[-1] for place in places if (stops := stops_of(entries[place], place))), None)
 
 
-def call_at(entries: Sequence[Entry], stop: Stop) -> Call | None:
+def call_at(entries: Sequence[Entry], stop: CopyStop) -> Call | None:
     """The call that is stopped at, if it is one."""
     entry = entries[stop.entry]
     return entry.calls[stop.part] if isinstance(entry, Batch) and stop.part is not None else None
 
 
-def piece_at(entries: Sequence[Entry], stop: Stop) -> Piece | None:
+def piece_at(entries: Sequence[Entry], stop: CopyStop) -> Piece | None:
     """What is copied of it; None where there is nothing yet."""
     match entry := entries[stop.entry]:
-        case Prompt():
+        case PromptEntry():
             return Piece(entry.text, "the prompt")
-        case Answer() if stop.part is None:
+        case AnswerEntry() if stop.part is None:
             return Piece(entry.text.strip("\n"), "the answer")
-        case Answer():
+        case AnswerEntry():
             return Piece("".join(entry.reasoning).strip("\n"), "the thought")
         case Batch() if (call := call_at(entries, stop)) is not None and call.output is not None:
             return output_of(call)
@@ -76,7 +76,7 @@ def piece_at(entries: Sequence[Entry], stop: Stop) -> Piece | None:
             return None
 
 
-def code_at(entries: Sequence[Entry], stop: Stop) -> list[Piece]:
+def code_at(entries: Sequence[Entry], stop: CopyStop) -> list[Piece]:
     """The blocks of code in what is stopped at."""
     entry = entries[stop.entry]
-    return code_of(entry.text) if isinstance(entry, Answer) and stop.part is None else []
+    return code_of(entry.text) if isinstance(entry, AnswerEntry) and stop.part is None else []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 from textual.widgets import Static
 
-from tui.demo.tour import TOUR, Step
+from tui.demo.tour import TOUR, TourStep
 
 if TYPE_CHECKING:
     from domain.events.event import Event
@@ -33,7 +33,7 @@ class Guide(Static):
         self._place = 0
 
     @property
-    def step(self) -> Step:
+    def step(self) -> TourStep:
         """The present one."""
         return TOUR[self._place]
 

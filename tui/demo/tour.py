@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Step(NamedTuple):
+class TourStep(NamedTuple):
     """One step. `on`: the name of the event that leads on; empty: only the person's key does."""
 
     says: str
@@ -14,49 +14,49 @@ class Step(NamedTuple):
 
 
 TOUR = (
-    Step(
+    TourStep(
         "Welcome. This folder is made for the tour and thrown away after it. No model is asked: a plain "
         "interpreter plays one. Tools, reviews and the record are the real ones. Enter sends what stands in"
         " the prompt.",
         "read shop.py and test_shop.py, find TODO",
         "turn_finished",
     ),
-    Step(
+    TourStep(
         "Three calls, none of which can do harm, so nobody was asked, and they ran side by side. Ctrl+O "
         "opens and closes details. Now something that changes a file: Enter.",
         'replace "price + quantity" with "price * quantity" in shop.py',
         "review_requested",
     ),
-    Step(
+    TourStep(
         "A review: the exact change, bound to the file as it is now. The keys sleep for a moment, so that "
         "nothing you were typing answers it. n rejects, r with a reason, e edits, a makes a rule; y "
         "approves.",
         "",
         "turn_finished",
     ),
-    Step(
+    TourStep(
         "What really changed is told on the card. Commands are reviewed in the same way, unless they are "
         "proved to only read. Enter runs the tests, y lets them.",
         "run `python3 -m unittest -q`",
         "turn_finished",
     ),
-    Step(
+    TourStep(
         "A command of your own needs no review: it begins with !, and the model learns of it (with !! it "
         "does not). Enter.",
         "!cat shop.py",
         "own_command_finished",
     ),
-    Step(
+    TourStep(
         "Everything is on record and can be taken back, files too. Enter shows what that would change; then"
         " choose, or leave with Esc.",
         "/undo",
         "session_rewound",
     ),
-    Step(
+    TourStep(
         "Have a look around: Ctrl+T opens a session beside this one and Alt+← comes back, Ctrl+S shows the "
         "timeline, Ctrl+F finds, @ names files, / lists commands, ? shows all keys. F2 goes on.",
     ),
-    Step(
+    TourStep(
         "That was the tour. /quit leaves, and this folder goes. In a project of yours, with "
         "ANTHROPIC_API_KEY or OPENAI_API_KEY set or a server in quorum.toml, quorum works like this with a "
         "model.",

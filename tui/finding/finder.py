@@ -12,11 +12,11 @@ from textual.strip import Strip
 from tui.finding.needle import Needle
 from tui.finding.passages import passages_of
 from tui.finding.search import Hit, Search
-from tui.transcript.cells.flow import Flow, Span, continues
+from tui.transcript.cells.flow import Flow, TextSpan, continues
 from tui.transcript.draw.cards import Drawing
 from tui.transcript.layout.folds import set_open
 from tui.transcript.layout.surface import Patch
-from tui.transcript.layout.transcript_layout import Page
+from tui.transcript.layout.transcript_layout import TranscriptLayout
 from tui.transcript.layout.view import TranscriptView
 
 _PIECE_SECS = 0.008
@@ -29,7 +29,7 @@ class _Seen(NamedTuple):
 
     hit: Hit
     drawing: Drawing
-    spans: list[Span]
+    spans: list[TextSpan]
 
 
 class Finder:
@@ -42,7 +42,7 @@ class Finder:
         self._start = page.place_of(page.scroll)[0] if page is not None and page.scroll < page.lines else 0
         self.needle = Needle("")
         self._search: Search | None = None
-        self._page: Page | None = None
+        self._page: TranscriptLayout | None = None
         self._complete = True
         self._seen: _Seen | None = None
         self._opened: tuple[int, int | None] | None = None
@@ -128,11 +128,11 @@ class Finder:
 
     # -- where hits are drawn -----------------------------------------------------------------------------
 
-    def _places(self, page: Page, entry: int, part: int | None) -> list[list[Span]]:
+    def _places(self, page: TranscriptLayout, entry: int, part: int | None) -> list[list[TextSpan]]:
         """Where the needle is seen in a part of an entry, in lines of the entry."""
         drawing = page.drawing_of(entry)
         targets = enumerate(target and target.place for target in drawing.targets)
-        places: list[list[Span]] = []
+        places: list[list[TextSpan]] = []
         for of_part, lines in groupby(targets, key=lambda each: each[1]):
             if of_part == part:
                 numbers = [number for number, _ in lines]
@@ -140,14 +140,14 @@ class Finder:
                 places += [flow.spans(*match.span()) for match in self.needle.shown.finditer(flow.text)]
         return [spans for spans in places if spans]
 
-    def _first_line(self, page: Page, entry: int, part: int | None) -> list[Span]:
+    def _first_line(self, page: TranscriptLayout, entry: int, part: int | None) -> list[TextSpan]:
         """All of a part's first line, for a hit that is not drawn: in markup, or in what is left out."""
         drawing = page.drawing_of(entry)
         first = max(page.first_line(entry, part), 1)  # above the first there is nothing but an empty line
         flow = Flow(drawing.strips[first : first + 1], first)
         return flow.spans(0, len(flow.text))
 
-    def _patches(self, page: Page, height: int) -> Iterator[tuple[int, Patch]]:
+    def _patches(self, page: TranscriptLayout, height: int) -> Iterator[tuple[int, Patch]]:
         """How the hits in sight look, the present one last."""
         search = self._search
         if search is None or page is not self._page:
@@ -167,10 +167,10 @@ class Finder:
             for span in self._present_spans(page, self._seen):
                 yield first + span.line, Patch(span.start, span.end, self._present_style)
 
-    def _is_in_sight(self, page: Page, entry: int, height: int) -> bool:
+    def _is_in_sight(self, page: TranscriptLayout, entry: int, height: int) -> bool:
         return page.line_of(entry) < page.scroll + height and page.line_of(entry + 1) > page.scroll
 
-    def _spans_in(self, strips: Sequence[Strip], first: int, end: int) -> list[Span]:
+    def _spans_in(self, strips: Sequence[Strip], first: int, end: int) -> list[TextSpan]:
         """The hits in some lines of an entry; those that run over lines are seen whole."""
         begin = first
         while begin > 0 and first - begin < _FURTHEST and continues(strips[begin]):
@@ -178,7 +178,7 @@ class Finder:
         flow = Flow(strips[begin:end], begin)
         return [span for match in self.needle.shown.finditer(flow.text) for span in flow.spans(*match.span())]
 
-    def _present_spans(self, page: Page, seen: _Seen) -> list[Span]:
+    def _present_spans(self, page: TranscriptLayout, seen: _Seen) -> list[TextSpan]:
         """Where the present hit is drawn now."""
         drawing = page.drawing_of(seen.hit.entry)
         if drawing is not seen.drawing:
@@ -191,7 +191,7 @@ class Finder:
         return seen.spans
 
 
-def _unchanged(spans: list[Span], before: Drawing, after: Drawing) -> bool:
+def _unchanged(spans: list[TextSpan], before: Drawing, after: Drawing) -> bool:
     """Whether the lines of some spans are still the same."""
     return all(
         span.line < len(after.strips)

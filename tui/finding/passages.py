@@ -6,7 +6,7 @@ import json
 from typing import NamedTuple, assert_never
 
 from tui.transcript.cells.lines import program_text
-from tui.transcript.model.entries import Answer, Batch, Call, Entry, Notice, Prompt, Restoration
+from tui.transcript.model.entries import AnswerEntry, Batch, Call, Entry, Notice, PromptEntry, Restoration
 
 
 class Passage(NamedTuple):
@@ -22,9 +22,9 @@ class Passage(NamedTuple):
 def passages_of(entry: Entry) -> list[Passage]:
     """What can be found in an entry, folded parts included."""
     match entry:
-        case Prompt() | Notice():
+        case PromptEntry() | Notice():
             return [Passage(None, entry.text)]
-        case Answer():
+        case AnswerEntry():
             return [Passage(0, "".join(entry.reasoning)), Passage(None, entry.text, is_written=True)]
         case Batch():
             return [Passage(place, _text_of(call)) for place, call in enumerate(entry.calls)]

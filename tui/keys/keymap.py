@@ -25,7 +25,7 @@ _LETS_RUN = frozenset({"review_approve", "review_rule", "review_list_rest", "tru
 _BY_ACCIDENT = frozenset({"space", "tab", "shift+tab", "backspace", "delete"})
 
 
-class Room(NamedTuple):
+class KeyContext(NamedTuple):
     """What the keys of some classes, "module:Class" each, work in. Rooms of one `group` are open together."""
 
     title: str
@@ -35,38 +35,38 @@ class Room(NamedTuple):
 
 EVERYWHERE = "everywhere"
 ROOMS = (
-    Room("Everywhere", ("tui.app.app:QuorumApp",), EVERYWHERE),
-    Room("In the chat", ("tui.chat.chat_screen:ChatScreen",), "chat"),
-    Room("In the prompt", ("tui.prompt_box.prompt:Prompt",), "chat"),
-    Room("While finding", ("tui.finding.bar:FindBar",), "chat"),
-    Room("While a part is marked", ("tui.copying.stop_bar:StopBar",), "marked"),
-    Room(
+    KeyContext("Everywhere", ("tui.app.app:QuorumApp",), EVERYWHERE),
+    KeyContext("In the chat", ("tui.chat.chat_screen:ChatScreen",), "chat"),
+    KeyContext("In the prompt", ("tui.prompt_box.prompt:Prompt",), "chat"),
+    KeyContext("While finding", ("tui.finding.bar:FindBar",), "chat"),
+    KeyContext("While a part is marked", ("tui.copying.stop_bar:StopBar",), "marked"),
+    KeyContext(
         "In a review", ("tui.screens.review.dialog:ReviewDialog", "tui.screens.review.widgets:Choice"), "review"
     ),
-    Room("When a folder asks for trust", ("tui.screens.trust.dialog:TrustDialog",), "trust"),
-    Room("In the pager", ("tui.screens.pager.screen:PagerScreen",), "pager"),
-    Room("In the timeline", ("tui.screens.timeline.screen:TimelineScreen",), "timeline"),
-    Room("In the list of turns", ("tui.screens.rewind.turn_list:TurnList",), "turns"),
-    Room("When a turn is taken back", ("tui.screens.rewind.restore_screen:RestoreScreen",), "restore"),
-    Room("In the list of sessions", ("tui.screens.session_picker.screen:SessionPicker",), "sessions"),
-    Room("In the list of models", ("tui.screens.model_picker.screen:ModelPicker",), "models"),
-    Room("In the settings", ("tui.settings.screen:SettingsScreen",), "settings"),
-    Room("In the permissions", ("tui.screens.permissions.screen:PermissionsScreen",), "permissions"),
-    Room("In costs and context", ("tui.screens.accounts.sheet:AccountSheet",), "accounts"),
-    Room("In the themes", ("tui.themes.picker:ThemePicker",), "themes"),
-    Room("In the tour", ("tui.demo.app:DemoApp",), EVERYWHERE),
-    Room("In this help", ("tui.screens.help:HelpScreen",), "help"),
+    KeyContext("When a folder asks for trust", ("tui.screens.trust.dialog:TrustDialog",), "trust"),
+    KeyContext("In the pager", ("tui.screens.pager.screen:PagerScreen",), "pager"),
+    KeyContext("In the timeline", ("tui.screens.timeline.screen:TimelineScreen",), "timeline"),
+    KeyContext("In the list of turns", ("tui.screens.rewind.turn_list:TurnList",), "turns"),
+    KeyContext("When a turn is taken back", ("tui.screens.rewind.restore_screen:RestoreScreen",), "restore"),
+    KeyContext("In the list of sessions", ("tui.screens.session_picker.screen:SessionPicker",), "sessions"),
+    KeyContext("In the list of models", ("tui.screens.model_picker.screen:ModelPicker",), "models"),
+    KeyContext("In the settings", ("tui.settings.screen:SettingsScreen",), "settings"),
+    KeyContext("In the permissions", ("tui.screens.permissions.screen:PermissionsScreen",), "permissions"),
+    KeyContext("In costs and context", ("tui.screens.accounts.sheet:AccountSheet",), "accounts"),
+    KeyContext("In the themes", ("tui.themes.picker:ThemePicker",), "themes"),
+    KeyContext("In the tour", ("tui.demo.app:DemoApp",), EVERYWHERE),
+    KeyContext("In this help", ("tui.screens.help:HelpScreen",), "help"),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deed:
+class KeyAction:
     """Something that keys do: its name, what it is, its usual keys, and the room they work in."""
 
     name: str
     does: str
     keys: tuple[str, ...]
-    room: Room
+    room: KeyContext
     action: str
 
     def with_wish(self, wish: str | Sequence[str]) -> tuple[str, ...]:
@@ -77,15 +77,15 @@ class Deed:
 
 
 @cache
-def deeds() -> tuple[Deed, ...]:
+def deeds() -> tuple[KeyAction, ...]:
     """Everything that keys do, room by room. Loads all rooms."""
-    found: dict[tuple[str, Room], Deed] = {}
+    found: dict[tuple[str, KeyContext], KeyAction] = {}
     for room in ROOMS:
         for binding in (each for node in nodes_of(room) for each in own_bindings(node)):
             if not binding.id or _is_elsewhere(binding.id, room, found):
                 continue
             keys = found[binding.id, room].keys if (binding.id, room) in found else ()
-            found[binding.id, room] = Deed(
+            found[binding.id, room] = KeyAction(
                 name=binding.id,
                 does=binding.description,
                 keys=tuple(dict.fromkeys((*keys, binding.key))),
@@ -95,12 +95,12 @@ def deeds() -> tuple[Deed, ...]:
     return tuple(found.values())
 
 
-def _is_elsewhere(name: str, room: Room, found: Mapping[tuple[str, Room], Deed]) -> bool:
+def _is_elsewhere(name: str, room: KeyContext, found: Mapping[tuple[str, KeyContext], KeyAction]) -> bool:
     """Whether it is the app's already: the tour is the app with a few keys more."""
     return room.group == EVERYWHERE and any((name, other) in found for other in ROOMS[: ROOMS.index(room)])
 
 
-def nodes_of(room: Room) -> list[type[DOMNode]]:
+def nodes_of(room: KeyContext) -> list[type[DOMNode]]:
     """The classes whose keys work in a room."""
     places = (each.partition(":") for each in room.classes)
     return [getattr(import_module(module), name) for module, _, name in places]
@@ -115,7 +115,7 @@ def keymap_of(wishes: Wishes) -> dict[str, str]:
     return {name: ",".join(known[name].with_wish(wish)) for name, wish in wishes.items() if name not in wrong}
 
 
-def present_keys(deed: Deed, keymap: Mapping[str, str]) -> tuple[str, ...]:
+def present_keys(deed: KeyAction, keymap: Mapping[str, str]) -> tuple[str, ...]:
     """The keys it has now."""
     return tuple(keymap[deed.name].split(",")) if deed.name in keymap else deed.keys
 
@@ -129,7 +129,7 @@ def problems(wishes: Wishes) -> Iterator[tuple[str, str]]:
     """What is wrong with the keys a person wants: the name it is about, and a sentence."""
     if not wishes:
         return
-    by_name: dict[str, list[Deed]] = {}
+    by_name: dict[str, list[KeyAction]] = {}
     for deed in deeds():
         by_name.setdefault(deed.name, []).append(deed)
     sound: dict[str, str | Sequence[str]] = {}
@@ -149,7 +149,7 @@ def _unknown(name: str, known: Sequence[str]) -> str:
     return f"nothing is called {name!r}; {hint}"
 
 
-def _unfit(same: Sequence[Deed], wish: str | Sequence[str]) -> Iterator[str]:
+def _unfit(same: Sequence[KeyAction], wish: str | Sequence[str]) -> Iterator[str]:
     name = same[0].name
     if not is_remappable(name):
         yield f"{name} shares its key with something else of that room and keeps it"
@@ -186,7 +186,7 @@ def _clashes(wishes: Wishes) -> Iterator[tuple[str, str]]:
                 yield deed.name, f"{shown_key(key)} is the key of {other.name} {where}: {other.does}"
 
 
-def _meet(one: Deed, other: Deed) -> bool:
+def _meet(one: KeyAction, other: KeyAction) -> bool:
     groups = {one.room.group, other.room.group}
     return len(groups) == 1 or EVERYWHERE in groups
 
@@ -203,7 +203,7 @@ def _bound_in_pairs() -> frozenset[str]:
     return frozenset(found)
 
 
-def by_room(keymap: Mapping[str, str]) -> Iterator[tuple[str, list[tuple[Deed, tuple[str, ...]]]]]:
+def by_room(keymap: Mapping[str, str]) -> Iterator[tuple[str, list[tuple[KeyAction, tuple[str, ...]]]]]:
     """The title of each room with everything that keys do there, and the keys it has."""
     for room in ROOMS:
         yield room.title, [(deed, present_keys(deed, keymap)) for deed in deeds() if deed.room is room]

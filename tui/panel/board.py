@@ -55,7 +55,7 @@ class Decided:
     runs: bool
 
 
-class Board:
+class PanelState:
     """The present state of a session, as far as the panel shows it. `hooks_run` counts those of the turn."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

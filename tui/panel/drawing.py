@@ -11,7 +11,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from domain.text.printable import printable
-from tui.panel.board import Board, Decided, HookRun, Step, StepStatus
+from tui.panel.board import Decided, HookRun, PanelState, Step, StepStatus
 from tui.panel.folding import Row, folded, shares
 from tui.panel.timeline import counts_of, timeline
 from tui.transcript.cells.lines import amount, duration, fitted, strip_of, words
@@ -39,7 +39,7 @@ class _Section:
         return len(self.heading) + sum(row.height for row in self.rows) + 1
 
 
-def draw_board(board: Board, width: int, height: int, palette: Palette, now: float) -> list[Strip]:
+def draw_board(board: PanelState, width: int, height: int, palette: Palette, now: float) -> list[Strip]:
     """At most `height` lines of `width` cells."""
     sections = [
         section
@@ -66,7 +66,7 @@ def _heading(title: str, aside: str, width: int, palette: Palette) -> Strip:
     return strip_of((title, palette.heading), (gap, Style()), (aside, palette.muted))
 
 
-def _batch(board: Board, width: int, palette: Palette, now: float) -> _Section | None:
+def _batch(board: PanelState, width: int, palette: Palette, now: float) -> _Section | None:
     if (batch := board.batch) is None:
         return None
     begin, end = span_of(batch, now)
@@ -78,7 +78,7 @@ def _batch(board: Board, width: int, palette: Palette, now: float) -> _Section |
     return _Section(heading, timeline(batch, width, palette, now), "ended", _LEAST_BATCH)
 
 
-def _votes(board: Board, width: int, palette: Palette) -> _Section | None:
+def _votes(board: PanelState, width: int, palette: Palette) -> _Section | None:
     """The votes on the call that is asked about."""
     if (call := board.reviewed) is None or not call.reviewers:
         return None
@@ -89,7 +89,7 @@ def _votes(board: Board, width: int, palette: Palette) -> _Section | None:
     return _Section([_heading("Votes", place, width, palette)], rows, "before", _LEAST_VOTES)
 
 
-def _decisions(board: Board, width: int, palette: Palette) -> _Section | None:
+def _decisions(board: PanelState, width: int, palette: Palette) -> _Section | None:
     """What the last reviews of the turn came to, the newest below."""
     if not board.decisions:
         return None
@@ -126,7 +126,7 @@ def _step(step: Step, width: int, palette: Palette) -> Row:
     return Row(len(strips), step.status is StepStatus.DONE, lambda: strips)
 
 
-def _hooks(board: Board, width: int, palette: Palette) -> _Section | None:
+def _hooks(board: PanelState, width: int, palette: Palette) -> _Section | None:
     if not board.hooks:
         return None
     heading = [_heading("Hooks", amount(board.hooks_run, "run"), width, palette)]

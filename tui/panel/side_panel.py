@@ -18,7 +18,7 @@ from tui.widgets.layout import Arrangement
 
 if TYPE_CHECKING:
     from domain.events.event import Event
-    from tui.panel.board import Board
+    from tui.panel.board import PanelState
 
 _LIVE_SECS = 1 / 4
 
@@ -37,7 +37,7 @@ class SidePanel(Widget, can_focus=False):
         self.display = False
         self._wanted, self._in_past = True, False
         self._no_room = ""
-        self._board: Board | None = None
+        self._board: PanelState | None = None
         self._palette: Palette | None = None
         self._lines: list[Strip] = []
         self._pace: Pace | None = None
@@ -68,11 +68,11 @@ class SidePanel(Widget, can_focus=False):
         self._board, self._lines = None, []
         self._appear()
 
-    def _opened_board(self) -> Board:
+    def _opened_board(self) -> PanelState:
         if self._board is None:
-            from tui.panel.board import Board
+            from tui.panel.board import PanelState
 
-            self._board = Board()
+            self._board = PanelState()
         return self._board
 
     def fit(self, arrangement: Arrangement) -> None:

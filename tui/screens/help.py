@@ -18,7 +18,7 @@ from textual.widgets import Input, Static
 
 from tui.keys.commands import COMMANDS, Command
 from tui.keys.keyed_app import KeyedApp
-from tui.keys.keymap import Deed, by_room
+from tui.keys.keymap import KeyAction, by_room
 from tui.keys.names import shown_key
 from tui.widgets.closing import ClosesItself
 
@@ -29,7 +29,7 @@ _HINT = "type to search commands and keys"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HelpEntry:
     """One line of the help: what is typed or pressed, what it does, and words by which it is found besides."""
 
     left: str
@@ -84,7 +84,7 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
     def __init__(self, query: str = "") -> None:
         super().__init__()
         self._query = query
-        self._rooms: list[tuple[str, list[Entry]]] = []
+        self._rooms: list[tuple[str, list[HelpEntry]]] = []
 
     def compose(self) -> ComposeResult:
         """What is typed, and below it one column of commands and keys, under headings."""
@@ -103,7 +103,7 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
         self._show(self._query)
         self.query_one(Input).focus()
 
-    def _gathered(self) -> Iterator[tuple[str, list[Entry]]]:
+    def _gathered(self) -> Iterator[tuple[str, list[HelpEntry]]]:
         keymap = self.app.keymap if isinstance(self.app, KeyedApp) else {}
         by_action = _keys_by_action(keymap)
         yield "Commands", [_of_command(each, by_action.get(each.action, "")) for each in COMMANDS]
@@ -161,16 +161,16 @@ def _named(query: str) -> Command | None:
     return next((each for each in COMMANDS if name == f"/{each.name}"), None)
 
 
-def _account(command: Command) -> Iterator[Entry]:
+def _account(command: Command) -> Iterator[HelpEntry]:
     """One command with all there is to say."""
-    yield Entry(command.usage, command.does)
+    yield HelpEntry(command.usage, command.does)
     if command.takes:
         name, words = command.takes
-        yield Entry("", f"{name} is one of {', '.join(words)}")
-    yield Entry("for example", command.example)
+        yield HelpEntry("", f"{name} is one of {', '.join(words)}")
+    yield HelpEntry("for example", command.example)
 
 
-def _lines(entry: Entry, width: int) -> Iterator[Content]:
+def _lines(entry: HelpEntry, width: int) -> Iterator[Content]:
     """What does not fit beside the first column goes on below its end."""
     left, room = entry.left, max(12, width - _KEY_CELLS - 2)
     if len(left) >= _KEY_CELLS and entry.right:
@@ -181,8 +181,8 @@ def _lines(entry: Entry, width: int) -> Iterator[Content]:
         left = ""
 
 
-def _of_command(command: Command, keys: str) -> Entry:
-    return Entry(command.usage, f"{command.does} ({keys})" if keys else command.does)
+def _of_command(command: Command, keys: str) -> HelpEntry:
+    return HelpEntry(command.usage, f"{command.does} ({keys})" if keys else command.does)
 
 
 def _keys_by_action(keymap: Mapping[str, str]) -> dict[str, str]:
@@ -195,7 +195,7 @@ def _keys_by_action(keymap: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _of_keys(rows: Iterable[tuple[Deed, tuple[str, ...]]]) -> Iterator[Entry]:
+def _of_keys(rows: Iterable[tuple[KeyAction, tuple[str, ...]]]) -> Iterator[HelpEntry]:
     """Keys and what they do; several keys of one meaning together, on as many lines as they need."""
     merged: dict[str, list[str]] = {}
     names: dict[str, list[str]] = {}
@@ -205,13 +205,13 @@ def _of_keys(rows: Iterable[tuple[Deed, tuple[str, ...]]]) -> Iterator[Entry]:
     for does, shown in merged.items():
         first, *more = _joined(list(dict.fromkeys(shown)))
         found_by = " ".join((*names[does], *more))
-        yield Entry(first, does, found_by)
-        yield from (Entry(row, "", f"{first} {does} {found_by}") for row in more)
+        yield HelpEntry(first, does, found_by)
+        yield from (HelpEntry(row, "", f"{first} {does} {found_by}") for row in more)
 
 
-def _without_runs(entries: Iterable[Entry]) -> Iterator[Entry]:
+def _without_runs(entries: Iterable[HelpEntry]) -> Iterator[HelpEntry]:
     """Three or more lines that differ in a number alone become one."""
-    run: list[Entry] = []
+    run: list[HelpEntry] = []
     for entry in entries:
         if run and _shape(entry) != _shape(run[-1]):
             yield from _shortened(run)
@@ -220,15 +220,15 @@ def _without_runs(entries: Iterable[Entry]) -> Iterator[Entry]:
     yield from _shortened(run)
 
 
-def _shape(entry: Entry) -> tuple[str, str]:
+def _shape(entry: HelpEntry) -> tuple[str, str]:
     return _NUMBER.sub("#", entry.left), _NUMBER.sub("#", entry.right)
 
 
-def _shortened(run: list[Entry]) -> list[Entry]:
+def _shortened(run: list[HelpEntry]) -> list[HelpEntry]:
     if len(run) < 3 or not _NUMBER.search(run[0].right):
         return run
     found_by = " ".join(entry.found_by for entry in run)
-    return [Entry(_up_to(run[0].left, run[-1].left), _up_to(run[0].right, run[-1].right), found_by)]
+    return [HelpEntry(_up_to(run[0].left, run[-1].left), _up_to(run[0].right, run[-1].right), found_by)]
 
 
 def _up_to(first: str, last: str) -> str:

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from textual.app import App
 
-from application.ports import ReviewDesk
+from application.ports import ReviewContext
 from domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from domain.sessions.trust import TrustQuestion
 from tui.screens.review.dialog import ReviewDialog
@@ -19,7 +19,7 @@ from tui.screens.trust.dialog import TrustDialog
 _Answer = TypeVar("_Answer")
 
 
-class Room(Protocol):
+class ReviewHost(Protocol):
     """The screen behind the dialog."""
 
     def asking_begins(self, tool: str = "") -> None:
@@ -39,17 +39,19 @@ class Room(Protocol):
         ...
 
 
-class ScreenPerson:
+class ScreenApprover:
     """Shows one question at a time, in the order they are asked."""
 
     is_there = True
 
-    def __init__(self, app: App[None], room: Room, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, app: App[None], room: ReviewHost, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._app, self._room, self._clock = app, room, clock
         self._one_at_a_time = asyncio.Lock()
         self._earlier = EarlierAnswers()
 
-    async def review(self, request: ReviewRequest, desk: ReviewDesk) -> ReviewAnswer:
+    async def review(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
         """Ask about one sealed call. Cancelled, it takes its dialog off the screen."""
         async with self._one_at_a_time:
             answered: asyncio.Future[ReviewAnswer] = asyncio.get_running_loop().create_future()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from domain.conversation.session_kind import Form
+from domain.conversation.session_kind import SessionKind
 from domain.errors import QuorumError
 from domain.review.mode import Mode
 from tui.agent.port import Agent
@@ -53,9 +53,9 @@ class Session:
         return f"read-only: /fork goes on in a copy · {self.agent.in_use}" if self.agent.in_use else ""
 
     @property
-    def manner(self) -> str:
+    def mode_label(self) -> str:
         """How it goes about risky calls: its review mode; where it only asks there are none."""
-        return "looks only" if self.agent.form is Form.ASK else self.facts.mode
+        return "looks only" if self.agent.form is SessionKind.ASK else self.facts.mode
 
     @property
     def last_turn(self) -> PastTurn | None:

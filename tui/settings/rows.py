@@ -18,13 +18,13 @@ _QUIET = "$foreground 60%"
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class TableHeading:
     """The name of a table."""
 
     table: str
 
 
-Row: TypeAlias = Heading | Setting
+Row: TypeAlias = TableHeading | Setting
 
 
 def rows_of(settings: Sequence[Setting], query: str) -> list[Row]:
@@ -38,7 +38,7 @@ def rows_of(settings: Sequence[Setting], query: str) -> list[Row]:
             continue
         if setting.table != table:
             table = setting.table
-            rows.append(Heading(table))
+            rows.append(TableHeading(table))
         rows.append(setting)
     return rows
 
@@ -59,7 +59,7 @@ def best_place(rows: Sequence[Row], query: str) -> int | None:
 
 def drawn(row: Row, width: int) -> Content:
     """One line. A setting that something sets has a sign, so that it is told from a default without colours."""
-    if isinstance(row, Heading):
+    if isinstance(row, TableHeading):
         return Content(f"[{printable(row.table, newlines=False)}]").stylize("bold $text-accent")
     name_cells = max(16, int(width * _NAME_SHARE))
     name = Content(printable(row.name, newlines=False)).truncate(name_cells - 1, ellipsis=True)

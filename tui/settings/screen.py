@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 
 from domain.errors import QuorumError
 from domain.text.printable import printable
-from tui.agent.settings_service import Setting, SettingsDesk
+from tui.agent.settings_service import Setting, SettingsService
 from tui.keys.hints import with_keys
 from tui.settings.effects import holds_at_once, take_effect
 from tui.settings.rows import Row, best_place, drawn, rows_of, told
@@ -81,7 +81,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
     }
     """
 
-    def __init__(self, desk: SettingsDesk, session: Session | None, query: str = "") -> None:
+    def __init__(self, desk: SettingsService, session: Session | None, query: str = "") -> None:
         super().__init__()
         self._desk, self._session, self._first_query = desk, session, query
         self._targets = desk.targets

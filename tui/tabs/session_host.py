@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from domain.sessions.past_session import SessionChoice
     from tui.agent.port import Agent, ComposeAgent, OpenArchive, Wanted
     from tui.chat.chat_screen import ChatScreen
-    from tui.session.approver import ScreenPerson
+    from tui.session.approver import ScreenApprover
 
 _PATIENCE_SECS = 3.0
 
@@ -84,11 +84,11 @@ class SessionHost:
         except TimeoutError:
             self.trouble = "the session could not be closed in time"
 
-    async def _made_person(self) -> ScreenPerson:
+    async def _made_person(self) -> ScreenApprover:
         await asyncio.to_thread(import_module, "tui.session.approver")  # heavy, and typing goes on meanwhile
-        from tui.session.approver import ScreenPerson
+        from tui.session.approver import ScreenApprover
 
-        return ScreenPerson(self._app, self._chat, clock=self._clock)
+        return ScreenApprover(self._app, self._chat, clock=self._clock)
 
     async def _picked(self, choice: SessionChoice) -> SessionChoice:
         """What the person picks, where that was asked for; a new session where they leave the list."""
@@ -120,7 +120,7 @@ class SessionHost:
                 task.cancel()
             await asyncio.wait({serving, wish})
 
-    async def _exchanged(self, old: Agent, wanted: Wanted, person: ScreenPerson) -> Agent:
+    async def _exchanged(self, old: Agent, wanted: Wanted, person: ScreenApprover) -> Agent:
         """The agent of the session that is wanted; the old one where that cannot be had."""
         from domain.errors import QuorumError
         from domain.sessions.past_session import NamedSession
@@ -137,7 +137,7 @@ class SessionHost:
             self._chat.tell(str(error))
         return agent
 
-    async def _open(self, choice: SessionChoice, person: ScreenPerson) -> Agent:
+    async def _open(self, choice: SessionChoice, person: ScreenApprover) -> Agent:
         """Compose the agent of a session and show what it holds.
 
         Each is heard by an observer of its own: what a closed session still tells is nobody's. Raises

@@ -18,7 +18,7 @@ from tui.tabs.tab import Tab
 from tui.tabs.tabs import Tabs, mode_name
 
 if TYPE_CHECKING:
-    from domain.conversation.session_kind import Form
+    from domain.conversation.session_kind import SessionKind
     from domain.sessions.past_session import SessionChoice
 
 PATIENCE_SECS = 3.0
@@ -81,7 +81,7 @@ class TabbedApp(App[None]):
         if draft:
             (self.chat.put_before if is_typed else self.chat.give_back)(draft)
 
-    async def _open_tab(self, form: Form, question: str = "") -> None:
+    async def _open_tab(self, form: SessionKind, question: str = "") -> None:
         from domain.sessions.past_session import NewSession
 
         if question and not is_prompt(question):
@@ -96,15 +96,15 @@ class TabbedApp(App[None]):
 
     async def action_new_tab(self) -> None:
         """Open a tab with a session of its own."""
-        from domain.conversation.session_kind import Form
+        from domain.conversation.session_kind import SessionKind
 
-        await self._open_tab(Form.AGENT)
+        await self._open_tab(SessionKind.AGENT)
 
     async def action_ask(self, question: str = "") -> None:
         """Open a tab whose model has tools that only look."""
-        from domain.conversation.session_kind import Form
+        from domain.conversation.session_kind import SessionKind
 
-        await self._open_tab(Form.ASK, question)
+        await self._open_tab(SessionKind.ASK, question)
 
     async def action_turn_tab(self, step: int) -> None:
         """Go to the tab so many places on; after the last comes the first."""

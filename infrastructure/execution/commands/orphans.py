@@ -8,7 +8,7 @@ import signal
 import time
 from pathlib import Path
 
-from domain.calls.execution import Survivor
+from domain.calls.execution import Orphan
 from infrastructure.blocking import Stop, in_thread
 from infrastructure.execution.commands.supervisor import family, processes, send
 
@@ -36,7 +36,7 @@ def kill_strays(marker: str, *, group: int | None, warden: int | None = None) ->
     return hit, found - hit
 
 
-class SurvivingProcesses:
+class OrphanFinder:
     """Finds what outlived both quorum and the warden, by whose call the marker in its environment names.
 
     Where a warden still lives it ends its command within about a second: `settle_secs` are left to it. What has
@@ -46,11 +46,11 @@ class SurvivingProcesses:
     def __init__(self, settle_secs: float = 1.5) -> None:
         self._settle_secs = settle_secs
 
-    async def of_batch(self, batch_id: str) -> tuple[Survivor, ...]:
+    async def of_batch(self, batch_id: str) -> tuple[Orphan, ...]:
         """The processes that calls of this batch started, with all below them. Nothing is done to them."""
         return await in_thread(lambda stop: self._settled(batch_id, stop))
 
-    def _settled(self, batch_id: str, stop: Stop) -> tuple[Survivor, ...]:
+    def _settled(self, batch_id: str, stop: Stop) -> tuple[Orphan, ...]:
         until = time.monotonic() + self._settle_secs
         while (found := _owned(batch_id)) and time.monotonic() < until:
             stop.check()
@@ -58,11 +58,11 @@ class SurvivingProcesses:
         return found
 
 
-def _owned(batch_id: str) -> tuple[Survivor, ...]:
+def _owned(batch_id: str) -> tuple[Orphan, ...]:
     table = processes()
     marked = {pid for pid in table if any(value == batch_id for _, value in markers(pid))}
     found = marked | family(table, roots=marked, group=None)
-    return tuple(Survivor(pid=pid, command=_command_of(pid)) for pid in sorted(found - {os.getpid()}))
+    return tuple(Orphan(pid=pid, command=_command_of(pid)) for pid in sorted(found - {os.getpid()}))
 
 
 def markers(pid: int) -> list[tuple[str, str]]:

@@ -39,7 +39,7 @@ class Ending:
     warden_lost: bool = False
 
 
-class WardedProcess:
+class SupervisedProcess:
     """A running command. Everything happens in callbacks of the loop, so that no cancellation can stop it.
 
     `argv` starts with the program's absolute path. `on_errors` gets standard error apart; without it both

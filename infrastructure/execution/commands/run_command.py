@@ -20,7 +20,7 @@ from domain.text.output import COMMAND_LIMITS, OutputLimits, Printed, ToolOutput
 from infrastructure.execution.commands.account import account
 from infrastructure.execution.commands.environment import command_environment
 from infrastructure.execution.commands.output import CommandOutput
-from infrastructure.execution.commands.process import WardedProcess
+from infrastructure.execution.commands.process import SupervisedProcess
 from infrastructure.execution.commands.progress import LiveOutput
 from infrastructure.execution.commands.sealing import require_unchanged, seal_command
 from infrastructure.execution.sandbox.confinement import Confinement
@@ -154,7 +154,7 @@ class RunCommand:
         output = CommandOutput(self._max_output_bytes, spill)
         live = LiveOutput(output, context.controls.report)
         try:
-            process = WardedProcess(
+            process = SupervisedProcess(
                 launch.argv,
                 cwd=request.cwd,
                 environment=environment,

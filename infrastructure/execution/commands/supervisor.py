@@ -114,7 +114,7 @@ def _prctl(option: int, value: int) -> bool:
     return sys.platform == "linux" and bool(ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0)
 
 
-class Warden:
+class Supervisor:
     """Watches one command. It waits on two descriptors only: the lifeline and the news of ended children."""
 
     def __init__(self, *, lifeline: int, control: int, grace_secs: float) -> None:
@@ -233,7 +233,9 @@ def main() -> None:
     with open(0, "rb", closefd=False) as order:
         fields = order.read().split(b"\0")[:-1]
     environment = dict(field.split(b"=", 1) for field in fields[words:])
-    Warden(lifeline=lifeline, control=control, grace_secs=float(sys.argv[3])).run(fields[:words], environment)
+    Supervisor(lifeline=lifeline, control=control, grace_secs=float(sys.argv[3])).run(
+        fields[:words], environment
+    )
     os._exit(0)  # skips the interpreter's tidying up, for which quorum would wait
 
 

@@ -14,7 +14,7 @@ from domain.text.output import Printed, ToolOutput
 from domain.text.styles import StyleChange
 from infrastructure.execution.commands.account import remarks
 from infrastructure.execution.commands.output import CommandOutput
-from infrastructure.execution.commands.process import Ending, WardedProcess
+from infrastructure.execution.commands.process import Ending, SupervisedProcess
 from infrastructure.execution.commands.progress import LiveOutput
 from infrastructure.store.blobs.spill import kept_whole
 
@@ -32,8 +32,8 @@ _FOR_TERMINALS = frozenset(
 )
 
 
-class OwnShell:
-    """Implements `PersonShell`: $SHELL, else /bin/sh, in the workspace, with the environment quorum was given.
+class UserShell:
+    """Implements `UserShellPort`: $SHELL, else /bin/sh, in the workspace, with the environment quorum was given.
 
     Nothing confines a command; it can do what the person could do in their own terminal. It has no terminal:
     nothing can be typed, and programs see that.
@@ -63,7 +63,7 @@ class OwnShell:
         if warning:
             report(Printed("\n".join(warning)))
         try:
-            process = WardedProcess(
+            process = SupervisedProcess(
                 (_shell(self._environ), "-c", command),
                 cwd=self._root,
                 environment=self._environ,

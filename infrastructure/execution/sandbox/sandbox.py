@@ -25,7 +25,7 @@ from infrastructure.execution.sandbox.places import (
     tool_folders,
 )
 from infrastructure.execution.sandbox.preflight import NAMESPACES, look_for_sandbox
-from infrastructure.execution.sandbox.view import Surroundings, View
+from infrastructure.execution.sandbox.view import SandboxView, Surroundings
 
 SandboxChoice: TypeAlias = Literal["auto", "require", "off"]
 
@@ -104,7 +104,10 @@ class Sandbox:
         """Why protected and sensitive files of the workspace would be open to a command, a clause; None where
         they are closed, and where there is no sandbox. Reads folders; call it off the event loop.
         """
-        if isinstance(self.look(), SandboxOff) or View(self._surroundings(), self._policy).guarded.complete:
+        if (
+            isinstance(self.look(), SandboxOff)
+            or SandboxView(self._surroundings(), self._policy).guarded.complete
+        ):
             return None
         return (
             "the workspace is too large to be looked through, and the sandbox would leave protected and "
@@ -149,7 +152,7 @@ class Sandbox:
         cwd: Path,
         environment: Mapping[str, str],
     ) -> Launch:
-        view = View(self._surroundings(), self._policy, argv[0])
+        view = SandboxView(self._surroundings(), self._policy, argv[0])
         words = (
             state.program,
             *NAMESPACES,
@@ -176,7 +179,7 @@ class Sandbox:
         )
 
 
-def _misleading(environment: Mapping[str, str], view: View) -> list[str]:
+def _misleading(environment: Mapping[str, str], view: SandboxView) -> list[str]:
     """Variables that name sockets and temporary folders which are not there in the sandbox."""
     folders = (name for name in TEMPORARY_VARIABLES if name in environment)
     gone = [name for name in folders if not view.is_seen(environment[name])]

@@ -32,7 +32,7 @@ class Surroundings:
     writable: tuple[str, ...] = ()
 
 
-class View:
+class SandboxView:
     """The mounts for one command, made from what exists now. Reads folders; make it off the event loop."""
 
     def __init__(self, surroundings: Surroundings, policy: PathPolicy, program: str | None = None) -> None:

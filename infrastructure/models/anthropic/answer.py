@@ -18,7 +18,7 @@ from domain.conversation.response import (
     ToolUseBlock,
     Usage,
 )
-from domain.conversation.stream import Delta, ReasoningDelta, ToolCallDelta
+from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall
 from domain.errors import ProviderError
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.anthropic.blocks import ArrivingBlock
@@ -136,7 +136,7 @@ class MessagesAnswer:
                 block.call_id, block.call_index = self._ids.claim(text_of(block.start, "id")), self._calls
                 self._calls += 1
                 name = text_of(block.start, "name")
-                self._on_event(ToolCallDelta(index=block.call_index, id=block.call_id, name=name))
+                self._on_event(StreamedToolCall(index=block.call_index, id=block.call_id, name=name))
 
     def _extend(self, event: JsonObject) -> None:
         block = self._block_of(event)
@@ -172,12 +172,12 @@ class MessagesAnswer:
     def _show_reasoning(self, block: ArrivingBlock, text: str) -> None:
         if text:
             block.pieces.append(text)
-            self._on_event(ReasoningDelta(whole(text)))
+            self._on_event(StreamedReasoning(whole(text)))
 
     def _show_arguments(self, block: ArrivingBlock, text: str) -> None:
         if text:
             block.pieces.append(text)
-            self._on_event(ToolCallDelta(index=block.call_index, arguments_delta=whole(text)))
+            self._on_event(StreamedToolCall(index=block.call_index, arguments_delta=whole(text)))
 
     def _block_of(self, event: JsonObject) -> ArrivingBlock:
         block = self._block_at(event)

@@ -21,7 +21,7 @@ from infrastructure.models.clouds.amazon_stream import is_framed, unframed
 from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint, PublicService
 from infrastructure.models.clouds.google_vertex import VertexAccess
 from infrastructure.models.shared.answer_reading import EVENT_STREAM, read_answer
-from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.model_listing import (
     MOST_MODELS,
     ModelPage,
@@ -63,7 +63,7 @@ class _Common(TypedDict):
 
 
 class AnthropicMessages:
-    """Implements `Wire`, over the SDK's own client for each cloud that serves it.
+    """Implements `ApiClient`, over the SDK's own client for each cloud that serves it.
 
     The SDK, slow to import, is loaded when it is first needed or by `warm_up`.
     """
@@ -94,7 +94,7 @@ class AnthropicMessages:
         """
         self._ready_client()
 
-    async def exchange(self, request: WireRequest, on_event: OnStreamEvent) -> LlmResponse:
+    async def exchange(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
         """Send one request and stream its answer. Raises ProviderError."""
         client = await self._signed_in_client()
         import anthropic  # at hand by now

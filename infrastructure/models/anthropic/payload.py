@@ -17,7 +17,7 @@ from domain.conversation.response import (
     ToolUseBlock,
 )
 from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.json_fields import text_of, whole
 from infrastructure.models.shared.rendered_history import RenderedHistory
 from infrastructure.models.shared.sent_calls import SentIds, sent_name, sent_output, sent_prompt
@@ -36,7 +36,7 @@ _OpenTurn: TypeAlias = tuple[str, list[dict[str, JsonValue]]]
 
 
 def messages_payload(
-    request: WireRequest, *, history: RenderedHistory[Turn], max_tokens: int
+    request: ApiRequest, *, history: RenderedHistory[Turn], max_tokens: int
 ) -> dict[str, JsonValue]:
     """The body of a request, with its `messages_history`.
 
@@ -61,7 +61,7 @@ def messages_payload(
     return payload
 
 
-def _tool_choice(request: WireRequest) -> JsonObject:
+def _tool_choice(request: ApiRequest) -> JsonObject:
     match request.tool_choice:
         case "auto" | "none" as choice:
             return {"type": choice}
@@ -85,7 +85,7 @@ class _Turns:
         self._provider, self._needs_signatures = provider, needs_signatures
         self._ids = SentIds(odd=_FOREIGN_ID)
 
-    def __call__(self, message: Message, request: WireRequest) -> Iterator[Turn]:
+    def __call__(self, message: Message, request: ApiRequest) -> Iterator[Turn]:
         match message:
             case UserMessage():
                 yield "user", (*_images(message, request), _text(sent_prompt(message.text)))
@@ -167,7 +167,7 @@ def _text(text: str) -> dict[str, JsonValue]:
     return {"type": "text", "text": text}
 
 
-def _images(message: UserMessage, request: WireRequest) -> Iterator[dict[str, JsonValue]]:
+def _images(message: UserMessage, request: ApiRequest) -> Iterator[dict[str, JsonValue]]:
     """Images come before the text: so they are understood best."""
     for image, encoded in images_of(message, request):
         source: JsonObject = {"type": "base64", "media_type": image.media_type, "data": encoded}

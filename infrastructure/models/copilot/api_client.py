@@ -11,11 +11,11 @@ from application.ports import OnStreamEvent
 from domain.conversation.history import AssistantMessage, ToolResults, UserMessage
 from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse
-from domain.conversation.stream import RetryScheduled
+from domain.conversation.stream import StreamRetry
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.text.json_value import JsonObject
 from infrastructure.models.copilot.history import opening_prompt
-from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.sent_images import images_of
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ _TEXT = "text"
 _TOOLS = "tools"
 
 
-class CopilotWire:
-    """Implements `Wire` for the one session of ours that it was made for.
+class CopilotApiClient:
+    """Implements `ApiClient` for the one session of ours that it was made for.
 
     Text alone goes over one session of the CLI, tools over another. Each is given only what is new, as long
     as it has lived through all that came before; otherwise a new one is opened, which is told the past. So a
@@ -53,7 +53,7 @@ class CopilotWire:
         """What the CLI is given with one prompt."""
         return _IMAGES
 
-    async def exchange(self, request: WireRequest, on_event: OnStreamEvent) -> LlmResponse:
+    async def exchange(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
         """Have the CLI answer the last of the messages. Raises ProviderError.
 
         Cancelled or failed, it has the CLI stop, so that the next request finds it idle.
@@ -87,7 +87,7 @@ class CopilotWire:
         for kind in list(self._channels):
             await self._drop(kind)
 
-    async def _prompted(self, kind: str, request: WireRequest, on_event: OnStreamEvent) -> Channel:
+    async def _prompted(self, kind: str, request: ApiRequest, on_event: OnStreamEvent) -> Channel:
         """The session of the CLI that is now answering."""
         offered = _offered(request)
         channel = self._channels.get(kind)
@@ -110,7 +110,7 @@ class CopilotWire:
         await channel.say(opening_prompt(request.messages), shown)
         return channel
 
-    async def _recover(self, kind: str, request: WireRequest, *, keep: bool) -> None:
+    async def _recover(self, kind: str, request: ApiRequest, *, keep: bool) -> None:
         channel = self._channels.get(kind)
         if channel is None:
             return
@@ -125,7 +125,7 @@ class CopilotWire:
             await self._process.close(channel)
 
 
-async def _give_last(channel: Channel, request: WireRequest) -> None:
+async def _give_last(channel: Channel, request: ApiRequest) -> None:
     match request.messages[-1]:
         case UserMessage(text=text) as message:
             await channel.say(text, images_of(message, request))
@@ -135,7 +135,7 @@ async def _give_last(channel: Channel, request: WireRequest) -> None:
             raise AssertionError("a session of the CLI follows no message of its own")
 
 
-def _offered(request: WireRequest) -> tuple[JsonObject, ...]:
+def _offered(request: ApiRequest) -> tuple[JsonObject, ...]:
     """The CLI leaves the choice to the model, so what may not be chosen is not offered."""
     match request.tool_choice:
         case "auto":
@@ -146,8 +146,8 @@ def _offered(request: WireRequest) -> tuple[JsonObject, ...]:
             return tuple(tool for tool in request.tools if tool.get("name") == name)
 
 
-def _told_anew(error: ProviderError) -> RetryScheduled:
-    return RetryScheduled(
+def _told_anew(error: ProviderError) -> StreamRetry:
+    return StreamRetry(
         attempt=1,
         attempts=1,
         delay_secs=0.0,

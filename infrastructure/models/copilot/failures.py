@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.copilot.launch import Launch
+from infrastructure.models.copilot.launch import CliLaunch
 from infrastructure.models.shared.error_bodies import one_line, speaks_of_length
 
 _Kind = ProviderErrorKind
@@ -55,7 +55,7 @@ NEEDED = "Copilot CLI >= 1.0 (protocol 3) needed"
 class CopilotFailures:
     """Words the failures of one configured CLI."""
 
-    def __init__(self, launch: Launch) -> None:
+    def __init__(self, launch: CliLaunch) -> None:
         self._launch = launch
 
     def reported(self, error_type: str, message: str, status: int | None, *, partial: bool) -> ProviderError:

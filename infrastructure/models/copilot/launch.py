@@ -35,7 +35,7 @@ class OwnServer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
+class CliLaunch:
     """One configured CLI. `token` is a GitHub token; "" means the login that the CLI itself keeps.
 
     `key_env` names the variable that the token, or the key of the own server, was taken from.
@@ -51,7 +51,7 @@ class Launch:
     max_output_tokens: int | None = None
 
     @classmethod
-    def of(cls, provider: str, settings: ProviderSettings, environ: Mapping[str, str]) -> Launch:
+    def of(cls, provider: str, settings: ProviderSettings, environ: Mapping[str, str]) -> CliLaunch:
         """The launch of these settings. Raises ProviderError(CONFIGURATION)."""
         _check_unsupported(provider, settings)
         key = _key(provider, settings.api_key_env, environ)

@@ -18,7 +18,7 @@ from domain.errors import ProviderError
 from domain.text.json_value import JsonObject
 from infrastructure.models.copilot.channel import SDK_FAILURES, Channel, accepted, declared
 from infrastructure.models.copilot.failures import CopilotFailures
-from infrastructure.models.copilot.launch import Launch
+from infrastructure.models.copilot.launch import CliLaunch
 from infrastructure.models.copilot.tidy_client import TidyClient
 from infrastructure.models.copilot.version import is_mismatch, version_found
 
@@ -36,7 +36,7 @@ _MODELS_SECS = 60.0
 class CliProcess:
     """Starts, watches and stops the CLI. Its private folder lives as long as it does."""
 
-    def __init__(self, launch: Launch, failures: CopilotFailures) -> None:
+    def __init__(self, launch: CliLaunch, failures: CopilotFailures) -> None:
         self._launch = launch
         self._failures = failures
         self._client: CopilotClient | None = None

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from application.ports import ContentStore, LlmSession, MessageShaper
 from domain.conversation.history import Conversation
-from infrastructure.models.copilot.api_client import CopilotWire
+from infrastructure.models.copilot.api_client import CopilotApiClient
 from infrastructure.models.copilot.failures import CopilotFailures
-from infrastructure.models.copilot.launch import Launch
+from infrastructure.models.copilot.launch import CliLaunch
 from infrastructure.models.shared.api_client import ProviderSettings
 from infrastructure.models.shared.session import ConversationSession
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from infrastructure.models.copilot.process import CliProcess
 
 
-class CopilotBackend:
-    """Implements `Backend`: one CLI for all sessions, started by the first request.
+class CopilotProvider:
+    """Implements `Provider`: one CLI for all sessions, started by the first request.
 
     The CLI repeats failed requests itself, so no session repeats any. Raises ProviderError(CONFIGURATION)
     when made, if the CLI is not installed or is asked for what it cannot do.
@@ -34,7 +34,7 @@ class CopilotBackend:
         contents: ContentStore | None = None,
     ) -> None:
         self._contents = contents
-        self._launch = Launch.of(provider, settings, environ)
+        self._launch = CliLaunch.of(provider, settings, environ)
         self._failures = CopilotFailures(self._launch)
         self._loading = threading.Lock()
         self._process: CliProcess | None = None
@@ -43,7 +43,7 @@ class CopilotBackend:
         self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None
     ) -> LlmSession:
         """A session with one model."""
-        wire = CopilotWire(self._launch.provider, self._ready)
+        wire = CopilotApiClient(self._launch.provider, self._ready)
         return ConversationSession(
             wire,
             conversation,

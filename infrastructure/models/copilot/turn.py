@@ -34,7 +34,7 @@ from domain.conversation.response import (
     ToolUseBlock,
     Usage,
 )
-from domain.conversation.stream import Delta, ReasoningDelta, RetryScheduled, StreamEvent, ToolCallDelta
+from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent, StreamRetry
 from infrastructure.models.copilot.answer_text import AnswerText
 from infrastructure.models.copilot.failures import CopilotFailures, kind_of_retry
 from infrastructure.models.shared.json_fields import parsed_arguments
@@ -195,7 +195,7 @@ class Turn:
         self._retries += 1
         words = f"the model's server failed ({self._failures.shown(reason.replace('_', ' '))})"
         self._on_event(
-            RetryScheduled(attempt=self._retries, delay_secs=0.0, reason=words, kind=kind_of_retry(reason))
+            StreamRetry(attempt=self._retries, delay_secs=0.0, reason=words, kind=kind_of_retry(reason))
         )
 
     def _count(self, usage: AssistantUsageData) -> None:
@@ -214,11 +214,11 @@ class Turn:
     def _tell_call(self, delta: AssistantToolCallDeltaData) -> None:
         call_id = delta.tool_call_id
         if call_id in self._indexes:
-            piece = ToolCallDelta(index=self._indexes[call_id], arguments_delta=delta.input_delta)
+            piece = StreamedToolCall(index=self._indexes[call_id], arguments_delta=delta.input_delta)
         else:
             self._begun.append(call_id)
             self._indexes[call_id] = len(self._indexes)
-            piece = ToolCallDelta(
+            piece = StreamedToolCall(
                 index=self._indexes[call_id],
                 id=call_id,
                 name=delta.tool_name,
@@ -228,7 +228,7 @@ class Turn:
 
     def _tell_reasoning(self, text: str) -> None:
         if text:
-            self._tell(ReasoningDelta(text))
+            self._tell(StreamedReasoning(text))
 
     def _tell_text(self, text: str) -> None:
         if text:

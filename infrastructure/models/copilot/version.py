@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 
-from infrastructure.models.copilot.launch import Launch
+from infrastructure.models.copilot.launch import CliLaunch
 
 _LONGEST_SECS = 20.0
 _MISMATCH = re.compile(r"protocol version mismatch|does not report a protocol version", re.IGNORECASE)
@@ -17,7 +17,7 @@ def is_mismatch(error: Exception) -> bool:
     return _MISMATCH.search(str(error)) is not None
 
 
-async def version_found(launch: Launch, mismatch: Exception) -> str:
+async def version_found(launch: CliLaunch, mismatch: Exception) -> str:
     """The version that the program gives, and the protocol that it spoke."""
     spoken = _SPOKEN.search(str(mismatch))
     protocol = f"protocol {spoken[1]}" if spoken else "another protocol"
@@ -25,7 +25,7 @@ async def version_found(launch: Launch, mismatch: Exception) -> str:
     return f"{said} ({protocol})" if said else protocol
 
 
-async def _first_line_of_version(launch: Launch) -> str:
+async def _first_line_of_version(launch: CliLaunch) -> str:
     try:
         asked = await asyncio.create_subprocess_exec(
             launch.program,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from application.ports import OnStreamEvent
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import END_TURN, TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
-from domain.conversation.stream import Delta, ToolCallDelta
+from domain.conversation.stream import Delta, StreamedToolCall
 from infrastructure.models.offline import wording
 from infrastructure.models.offline.grammar import read_prompt
 from infrastructure.models.offline.requests import (
@@ -20,7 +20,7 @@ from infrastructure.models.offline.requests import (
     Request,
     Understood,
 )
-from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.api_client import ApiRequest
 
 _MODEL = "offline/offline"
 _PIECE = re.compile(r"\s*\S+\s*|\s+")
@@ -28,7 +28,7 @@ _ID = re.compile(r"offline_(\d{1,9})_\d+")
 _ARGUMENT_CHARS = 4_096
 
 
-class OfflineWire:
+class OfflineApiClient:
     """Interprets plain requests. Never calls a tool that is not offered, and never a part of a prompt only."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class OfflineWire:
         """Its name in the settings."""
         return "offline"
 
-    async def exchange(self, request: WireRequest, on_event: OnStreamEvent) -> LlmResponse:
+    async def exchange(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
         """Answer a prompt with calls or an explanation, results with a summary. Never fails."""
         text, requests = _answer(request)
         if _is_first(request.messages):
@@ -72,7 +72,7 @@ class OfflineWire:
         )
 
 
-def _answer(request: WireRequest) -> tuple[str, tuple[Request, ...]]:
+def _answer(request: ApiRequest) -> tuple[str, tuple[Request, ...]]:
     match request.messages[-1:]:
         case (ToolResults(results),):
             before = request.messages[-2:-1]
@@ -89,7 +89,7 @@ def _answer(request: WireRequest) -> tuple[str, tuple[Request, ...]]:
             return wording.nothing_open(), ()
 
 
-def _answer_prompt(prompt: str, request: WireRequest) -> tuple[str, tuple[Request, ...]]:
+def _answer_prompt(prompt: str, request: ApiRequest) -> tuple[str, tuple[Request, ...]]:
     match read_prompt(prompt):
         case NothingAsked():
             return wording.nothing_asked(), ()
@@ -106,7 +106,7 @@ def _answer_prompt(prompt: str, request: WireRequest) -> tuple[str, tuple[Reques
             return wording.announcement(requests), requests
 
 
-def _callable_tools(request: WireRequest) -> frozenset[str]:
+def _callable_tools(request: ApiRequest) -> frozenset[str]:
     offered = frozenset(str(tool.get("name")) for tool in request.tools)
     match request.tool_choice:
         case "auto":
@@ -142,8 +142,8 @@ async def _stream_text(text: str, on_event: OnStreamEvent) -> None:
 
 
 async def _stream_call(index: int, block: ToolUseBlock, on_event: OnStreamEvent) -> None:
-    on_event(ToolCallDelta(index=index, id=block.id, name=block.name))
+    on_event(StreamedToolCall(index=index, id=block.id, name=block.name))
     arguments = json.dumps(block.input, ensure_ascii=False)
     for start in range(0, len(arguments), _ARGUMENT_CHARS):
-        on_event(ToolCallDelta(index=index, arguments_delta=arguments[start : start + _ARGUMENT_CHARS]))
+        on_event(StreamedToolCall(index=index, arguments_delta=arguments[start : start + _ARGUMENT_CHARS]))
         await asyncio.sleep(0)

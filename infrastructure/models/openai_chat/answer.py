@@ -17,7 +17,7 @@ from domain.conversation.response import (
     TextBlock,
     ToolUseBlock,
 )
-from domain.conversation.stream import Delta, ReasoningDelta
+from domain.conversation.stream import Delta, StreamedReasoning
 from domain.errors import ProviderError
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.openai_chat.calls import ChatCalls
@@ -168,7 +168,7 @@ class ChatAnswer:
     def _think(self, text: str) -> None:
         if text:
             self.started = True
-            self._on_event(ReasoningDelta(text))
+            self._on_event(StreamedReasoning(text))
 
     def _content(self, calls: Sequence[ToolUseBlock]) -> Iterator[ContentBlock]:
         if (reasoning := self._reasoning.block(self._provider)) is not None:

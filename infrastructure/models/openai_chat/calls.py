@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from application.ports import OnStreamEvent
 from domain.conversation.response import ToolUseBlock
-from domain.conversation.stream import ToolCallDelta
+from domain.conversation.stream import StreamedToolCall
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.openai_chat.payload import CALL_EXTRA
 from infrastructure.models.shared.call_ids import CallIds
@@ -108,7 +108,7 @@ class ChatCalls:
             call.pieces.append(piece.arguments)
         if call.id:
             if piece.arguments:
-                self._on_event(ToolCallDelta(index=call.position, arguments_delta=whole(piece.arguments)))
+                self._on_event(StreamedToolCall(index=call.position, arguments_delta=whole(piece.arguments)))
         elif call.name and call.native_id:
             self._announce(call)
 
@@ -154,7 +154,7 @@ class ChatCalls:
     def _announce(self, call: _Call) -> None:
         call.id = self._ids.claim(call.native_id)
         early = whole(call.arguments)
-        self._on_event(ToolCallDelta(index=call.position, id=call.id, name=call.name, arguments_delta=early))
+        self._on_event(StreamedToolCall(index=call.position, id=call.id, name=call.name, arguments_delta=early))
 
 
 def _begins_anew(piece: _Piece, known: _Call) -> bool:

@@ -10,11 +10,11 @@ from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
 from infrastructure.models.openai_chat.answer import ChatAnswer
 from infrastructure.models.openai_chat.payload import chat_history, chat_payload
 from infrastructure.models.openai_sdk import OPENAI_IMAGES, OpenAiClient
-from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.api_client import ApiRequest
 
 
 class OpenAiChat:
-    """Implements `Wire` over Chat Completions."""
+    """Implements `ApiClient` over Chat Completions."""
 
     def __init__(self, endpoint: Endpoint, *, max_output_tokens: int | None = None) -> None:
         self._endpoint = endpoint
@@ -44,7 +44,7 @@ class OpenAiChat:
         """Load the SDK. Blocks; may be called from any thread. Raises ProviderError(CONFIGURATION)."""
         self._client.warm_up()
 
-    async def exchange(self, request: WireRequest, on_event: OnStreamEvent) -> LlmResponse:
+    async def exchange(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
         """Send one request and stream its answer. Raises ProviderError."""
         try:
             return await self._send(request, on_event)
@@ -63,7 +63,7 @@ class OpenAiChat:
         """Close the connections."""
         await self._client.aclose()
 
-    async def _send(self, request: WireRequest, on_event: OnStreamEvent) -> LlmResponse:
+    async def _send(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
         body = chat_payload(
             request,
             history=self._history,

@@ -9,7 +9,7 @@ from typing import assert_never
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import ContentBlock, LlmResponse, OpaqueBlock, ReasoningBlock, ToolUseBlock
 from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.json_fields import object_of, text_of, whole
 from infrastructure.models.shared.rendered_history import RenderedHistory
 from infrastructure.models.shared.sent_calls import SentIds, sent_name, sent_output, sent_prompt
@@ -20,7 +20,7 @@ CALL_EXTRA = "call_extra"
 
 
 def chat_payload(
-    request: WireRequest,
+    request: ApiRequest,
     *,
     history: RenderedHistory[JsonObject],
     max_tokens: int | None,
@@ -55,7 +55,7 @@ def _tool(schema: JsonObject) -> JsonObject:
     return {"type": "function", "function": function}
 
 
-def _tool_choice(request: WireRequest) -> JsonValue:
+def _tool_choice(request: ApiRequest) -> JsonValue:
     match request.tool_choice:
         case "auto" | "none" as choice:
             return choice
@@ -65,7 +65,7 @@ def _tool_choice(request: WireRequest) -> JsonValue:
             assert_never(never)
 
 
-def _instructions(request: WireRequest) -> Iterator[JsonObject]:
+def _instructions(request: ApiRequest) -> Iterator[JsonObject]:
     if request.system.strip():
         yield {"role": "system", "content": whole(request.system)}
 
@@ -81,7 +81,7 @@ class _Messages:
         self._ids = SentIds(anew=False)
         self._after_results = False
 
-    def __call__(self, message: Message, request: WireRequest) -> Iterator[JsonObject]:
+    def __call__(self, message: Message, request: ApiRequest) -> Iterator[JsonObject]:
         match message:
             case UserMessage():
                 self._after_results = False
@@ -102,7 +102,7 @@ class _Messages:
                 assert_never(message)
 
 
-def _said(message: UserMessage, request: WireRequest) -> JsonValue:
+def _said(message: UserMessage, request: ApiRequest) -> JsonValue:
     """A text alone stays one: servers without images know nothing else."""
     text = sent_prompt(message.text)
     images: list[JsonValue] = [

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from application.ports import OnStreamEvent
 from domain.conversation.response import LlmResponse, ToolUseBlock
-from domain.conversation.stream import Delta, ReasoningDelta, ToolCallDelta
+from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall
 from domain.errors import ProviderError
 from domain.text.json_value import JsonObject
 from infrastructure.models.openai_responses.arrivals import Arrivals, ArrivingItem
@@ -137,7 +137,9 @@ class ResponsesAnswer:
         item.call_index, self._calls = self._calls, self._calls + 1
         early = whole(item.told)
         name = text_of(item.first, "name")
-        self._on_event(ToolCallDelta(index=item.call_index, id=item.call_id, name=name, arguments_delta=early))
+        self._on_event(
+            StreamedToolCall(index=item.call_index, id=item.call_id, name=name, arguments_delta=early)
+        )
 
     def _say(self, item: ArrivingItem, text: str, part: int = 0) -> None:
         if text:
@@ -150,13 +152,13 @@ class ResponsesAnswer:
                 text = PARAGRAPH + text
             item.part_ended = False
             item.add(text, part)
-            self._on_event(ReasoningDelta(whole(text)))
+            self._on_event(StreamedReasoning(whole(text)))
 
     def _argue(self, item: ArrivingItem, text: str) -> None:
         if text:
             item.add(text, 0)
             if item.call_id:
-                self._on_event(ToolCallDelta(index=item.call_index, arguments_delta=whole(text)))
+                self._on_event(StreamedToolCall(index=item.call_index, arguments_delta=whole(text)))
 
     def _settle(self, item: ArrivingItem, arguments: str) -> None:
         """Take all arguments of a call, and tell what no delta had told of them."""

@@ -10,11 +10,11 @@ from infrastructure.models.clouds.endpoint import Endpoint
 from infrastructure.models.openai_responses.answer import ResponsesAnswer
 from infrastructure.models.openai_responses.payload import responses_history, responses_payload
 from infrastructure.models.openai_sdk import OPENAI_IMAGES, OpenAiClient
-from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.api_client import ApiRequest
 
 
 class OpenAiResponses:
-    """Implements `Wire` over Responses. Nothing is stored on the server: every request is whole."""
+    """Implements `ApiClient` over Responses. Nothing is stored on the server: every request is whole."""
 
     def __init__(self, endpoint: Endpoint, *, max_output_tokens: int | None = None) -> None:
         self._endpoint = endpoint
@@ -38,7 +38,7 @@ class OpenAiResponses:
         """Load the SDK. Blocks; may be called from any thread. Raises ProviderError(CONFIGURATION)."""
         self._client.warm_up()
 
-    async def exchange(self, request: WireRequest, on_event: OnStreamEvent) -> LlmResponse:
+    async def exchange(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
         """Send one request and stream its answer. Raises ProviderError."""
         try:
             return await self._send(request, on_event)
@@ -57,7 +57,7 @@ class OpenAiResponses:
         """Close the connections."""
         await self._client.aclose()
 
-    async def _send(self, request: WireRequest, on_event: OnStreamEvent) -> LlmResponse:
+    async def _send(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
         body = responses_payload(
             request,
             history=self._history,

@@ -9,7 +9,7 @@ from typing import assert_never
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
 from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.json_fields import text_of, whole
 from infrastructure.models.shared.rendered_history import RenderedHistory
 from infrastructure.models.shared.sent_calls import SentIds, sent_name, sent_output, sent_prompt
@@ -22,7 +22,7 @@ OpenAI wants that back with the text, and its newer models do worse without."""
 
 
 def responses_payload(
-    request: WireRequest,
+    request: ApiRequest,
     *,
     history: RenderedHistory[JsonObject],
     max_tokens: int | None,
@@ -60,7 +60,7 @@ def _tool(schema: JsonObject) -> JsonObject:
     }
 
 
-def _tool_choice(request: WireRequest) -> JsonValue:
+def _tool_choice(request: ApiRequest) -> JsonValue:
     match request.tool_choice:
         case "auto" | "none" as choice:
             return choice
@@ -80,7 +80,7 @@ class _Items:
         self._provider = provider
         self._ids = SentIds()
 
-    def __call__(self, message: Message, request: WireRequest) -> Iterator[JsonObject]:
+    def __call__(self, message: Message, request: ApiRequest) -> Iterator[JsonObject]:
         match message:
             case UserMessage():
                 yield {"role": "user", "content": _said(message, request)}
@@ -97,7 +97,7 @@ class _Items:
                 assert_never(message)
 
 
-def _said(message: UserMessage, request: WireRequest) -> JsonValue:
+def _said(message: UserMessage, request: ApiRequest) -> JsonValue:
     text = sent_prompt(message.text)
     images: list[JsonValue] = [
         {"type": "input_image", "image_url": data_url(image, encoded), "detail": "auto"}

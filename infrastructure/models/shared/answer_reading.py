@@ -24,7 +24,7 @@ _LONGEST_EVENT = 32_000_000
 _LINGER_SECS = 0.1
 
 
-class Answer(Protocol):
+class AnswerReader(Protocol):
     """An answer that is built up from events."""
 
     @property
@@ -55,7 +55,7 @@ class Answer(Protocol):
 
 
 async def read_answer(
-    body: AsyncIterator[bytes], content_type: str, answer: Answer, failures: Failures
+    body: AsyncIterator[bytes], content_type: str, answer: AnswerReader, failures: Failures
 ) -> LlmResponse:
     """Feed a response's body to `answer` until that is complete. Raises ProviderError or httpx2.HTTPError.
 
@@ -74,7 +74,7 @@ async def read_answer(
 
 
 async def _streamed_answer(
-    opening: bytes, body: AsyncIterator[bytes], answer: Answer, failures: Failures
+    opening: bytes, body: AsyncIterator[bytes], answer: AnswerReader, failures: Failures
 ) -> LlmResponse:
     decoder = EventDecoder()
     _feed(opening, decoder, answer, failures)
@@ -91,14 +91,16 @@ async def _streamed_answer(
     return answer.response()
 
 
-def _feed(piece: bytes, decoder: EventDecoder, answer: Answer, failures: Failures) -> None:
+def _feed(piece: bytes, decoder: EventDecoder, answer: AnswerReader, failures: Failures) -> None:
     for event in decoder.feed(piece):
         _take(event, answer, failures)
     if decoder.pending > _LONGEST_EVENT:
         raise failures.damaged("an event of the stream is too long to be one", started=answer.started)
 
 
-def _answer_in_one_piece(body: bytes, content_type: str, answer: Answer, failures: Failures) -> LlmResponse:
+def _answer_in_one_piece(
+    body: bytes, content_type: str, answer: AnswerReader, failures: Failures
+) -> LlmResponse:
     try:
         value = foreign_json(body)
     except ValueError as error:
@@ -112,7 +114,7 @@ def _answer_in_one_piece(body: bytes, content_type: str, answer: Answer, failure
     return answer.response()
 
 
-def _take(event: ServerEvent, answer: Answer, failures: Failures) -> None:
+def _take(event: ServerEvent, answer: AnswerReader, failures: Failures) -> None:
     data = event.data.strip()
     if answer.complete or not data or event.name in _SIGNS_OF_LIFE:
         return
@@ -132,7 +134,7 @@ def _take(event: ServerEvent, answer: Answer, failures: Failures) -> None:
     _give(event.name, value, answer, failures)
 
 
-def _give(name: str, event: JsonObject, answer: Answer, failures: Failures) -> None:
+def _give(name: str, event: JsonObject, answer: AnswerReader, failures: Failures) -> None:
     try:
         answer.take(name, event)
     except WrongKindError as error:

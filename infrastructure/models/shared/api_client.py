@@ -17,7 +17,7 @@ CloudClient: TypeAlias = Literal["", "bedrock", "vertex", "azure"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WireRequest:
+class ApiRequest:
     """One request: the whole conversation, and what is offered with it.
 
     `model` is the provider's own name of the model; `tools` are neutral schemas
@@ -32,7 +32,7 @@ class WireRequest:
     images: Mapping[str, str] = field(default_factory=dict)
 
 
-class Wire(Protocol):
+class ApiClient(Protocol):
     """Sends one request to one provider. Keeps no conversation and retries nothing."""
 
     @property
@@ -40,7 +40,7 @@ class Wire(Protocol):
         """The name of the provider in the settings: the owner of reasoning and opaque blocks."""
         ...
 
-    async def exchange(self, request: WireRequest, on_event: OnStreamEvent) -> LlmResponse:
+    async def exchange(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
         """Send, tell what arrives as Delta, ReasoningDelta and ToolCallDelta, and answer with the whole.
 
         Raises ProviderError. Cancelled, it closes the connection.
@@ -57,7 +57,7 @@ class Wire(Protocol):
 
 
 @runtime_checkable
-class WarmWire(Wire, Protocol):
+class WarmApiClient(ApiClient, Protocol):
     """A wire that is slow to get going the first time."""
 
     def warm_up(self) -> None:
@@ -66,7 +66,7 @@ class WarmWire(Wire, Protocol):
 
 
 @runtime_checkable
-class SeeingWire(Wire, Protocol):
+class VisionApiClient(ApiClient, Protocol):
     """A wire that can carry images. Over any other, a message brings only their names."""
 
     @property

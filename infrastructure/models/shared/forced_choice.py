@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.api_client import ApiRequest
 
 _REFUSALS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.NOT_FOUND})
 
@@ -20,12 +20,12 @@ class FreeModels:
     def __init__(self) -> None:
         self._models: set[str] = set()
 
-    def fitted(self, request: WireRequest) -> WireRequest:
+    def fitted(self, request: ApiRequest) -> ApiRequest:
         """The request as its model takes it, as far as that is known."""
         is_free = request.model in self._models and _forces(request)
         return replace(request, tool_choice="auto") if is_free else request
 
-    def learn(self, request: WireRequest, error: ProviderError) -> bool:
+    def learn(self, request: ApiRequest, error: ProviderError) -> bool:
         """Whether this request was refused because it forces a tool, so that it is worth sending freely."""
         if error.partial or error.kind not in _REFUSALS or not _forces(request):
             return False
@@ -36,5 +36,5 @@ class FreeModels:
         return True
 
 
-def _forces(request: WireRequest) -> bool:
+def _forces(request: ApiRequest) -> bool:
     return not isinstance(request.tool_choice, str)

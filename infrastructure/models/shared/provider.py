@@ -6,12 +6,12 @@ from typing import Protocol
 
 from application.ports import ContentStore, LlmSession, MessageShaper
 from domain.conversation.history import Conversation
-from infrastructure.models.shared.api_client import WarmWire, Wire
+from infrastructure.models.shared.api_client import ApiClient, WarmApiClient
 from infrastructure.models.shared.forced_choice import FreeModels
 from infrastructure.models.shared.session import ConversationSession
 
 
-class Backend(Protocol):
+class Provider(Protocol):
     """A provider that is ready to be asked. `model` is everywhere the provider's own name of a model."""
 
     def session(
@@ -33,10 +33,10 @@ class Backend(Protocol):
         ...
 
 
-class WireBackend:
+class ApiProvider:
     """A provider that takes the whole conversation with every request: one wire serves all its sessions."""
 
-    def __init__(self, wire: Wire, *, max_retries: int, contents: ContentStore | None = None) -> None:
+    def __init__(self, wire: ApiClient, *, max_retries: int, contents: ContentStore | None = None) -> None:
         self._wire = wire
         self._max_retries = max_retries
         self._contents = contents
@@ -63,7 +63,7 @@ class WireBackend:
 
     def warm_up(self) -> None:
         """Load the SDK, where there is one. Raises ProviderError."""
-        if isinstance(self._wire, WarmWire):
+        if isinstance(self._wire, WarmApiClient):
             self._wire.warm_up()
 
     async def aclose(self) -> None:

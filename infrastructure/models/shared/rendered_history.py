@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from domain.conversation.history import Message, in_common
-from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.api_client import ApiRequest
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -19,7 +19,7 @@ _SHORT = 4
 class Rendering(Protocol[T_co]):
     """Puts the messages of one conversation into a provider's form, in their order. It may remember them."""
 
-    def __call__(self, message: Message, request: WireRequest) -> Iterable[T_co]:
+    def __call__(self, message: Message, request: ApiRequest) -> Iterable[T_co]:
         """What a request has of this message."""
         ...
 
@@ -31,7 +31,7 @@ class _Kept(Generic[T]):
     messages: tuple[Message, ...] = ()
     rendered: list[T] = field(default_factory=list)
 
-    def begins(self, request: WireRequest) -> bool:
+    def begins(self, request: ApiRequest) -> bool:
         known = len(self.messages)
         return in_common(self.messages, request.messages) == known and self.images == request.images
 
@@ -47,7 +47,7 @@ class RenderedHistory(Generic[T]):
         self._begin = begin
         self._kept: list[_Kept[T]] = []
 
-    def of(self, request: WireRequest) -> list[T]:
+    def of(self, request: ApiRequest) -> list[T]:
         """All messages of a request in the provider's form."""
         kept = self._taken(request)
         for message in request.messages[len(kept.messages) :]:
@@ -57,7 +57,7 @@ class RenderedHistory(Generic[T]):
             self._kept = [kept, *self._kept][:_CONVERSATIONS]
         return list(kept.rendered)
 
-    def _taken(self, request: WireRequest) -> _Kept[T]:
+    def _taken(self, request: ApiRequest) -> _Kept[T]:
         """What is known of this conversation, taken out: a rendering that fails is not used again.
 
         Another beginning, as after a rewind, makes what was known of the same conversation useless.

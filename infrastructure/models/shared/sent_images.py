@@ -15,7 +15,7 @@ from application.ports import ContentStore
 from domain.conversation.history import AssistantMessage, Message, UserMessage
 from domain.conversation.image import Image, ImageLimits
 from domain.errors import LedgerError, ProviderError, ProviderErrorKind
-from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.api_client import ApiRequest
 
 _GONE = "its content is no longer stored"
 _TOO_MANY = "left out, as one request takes no more images than the newer ones"
@@ -43,7 +43,7 @@ class SentImages:
         self._taken: set[tuple[str, str]] = set()
         self._left_out: dict[tuple[str, str], str] = {}
 
-    async def fitted(self, request: WireRequest, model: str) -> WireRequest:
+    async def fitted(self, request: ApiRequest, model: str) -> ApiRequest:
         """The request with its images at hand, those left out named in its messages. `model` is for the person.
 
         Raises ProviderError, before anything is sent, for one that was just shown and is too large; the next
@@ -68,11 +68,11 @@ class SentImages:
         )
         return replace(request, messages=messages, images=at_hand)
 
-    def accept(self, request: WireRequest) -> None:
+    def accept(self, request: ApiRequest) -> None:
         """Take note that the model answered this request."""
         self._taken.update((request.model, sha256) for sha256 in request.images)
 
-    def refuse(self, request: WireRequest, error: ProviderError, model: str) -> str:
+    def refuse(self, request: ApiRequest, error: ProviderError, model: str) -> str:
         """Why a request was refused for images that came before and is worth sending without them; else empty.
 
         Raises the error, worded anew with the remedy, where that may be for images just shown.
@@ -95,7 +95,7 @@ class SentImages:
             raise _refused(error, suspects, model) from error
         return f"{model} did not take {_labels(suspects)}: the request is sent without"
 
-    def _known_not_to_fit(self, request: WireRequest, images: Iterable[Image], model: str) -> dict[str, str]:
+    def _known_not_to_fit(self, request: ApiRequest, images: Iterable[Image], model: str) -> dict[str, str]:
         """Why each image that will not do is left out. Raises ProviderError for those just shown, once."""
         shown = {image.sha256 for image in _newest_first(_unanswered(request.messages))}
         left_out: dict[str, str] = {}
@@ -121,7 +121,7 @@ class SentImages:
             return None
 
 
-def images_of(message: UserMessage, request: WireRequest) -> Iterator[tuple[Image, str]]:
+def images_of(message: UserMessage, request: ApiRequest) -> Iterator[tuple[Image, str]]:
     """The images of a message that go out with this request, each with its content in base64."""
     for image in message.images:
         if (encoded := request.images.get(image.sha256)) is not None:

@@ -9,10 +9,10 @@ from application.ports import ContentStore, MessageShaper, OnStreamEvent, ToolCh
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import Conversation, UserMessage
 from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock
-from domain.conversation.stream import Completed, CompletedResponse, Delta, Error, RetryScheduled, StreamEvent
+from domain.conversation.stream import Completed, CompletedResponse, Delta, Error, StreamEvent, StreamRetry
 from domain.errors import ConversationError, ProviderError
 from domain.text.json_value import JsonObject
-from infrastructure.models.shared.api_client import SeeingWire, Wire, WireRequest
+from infrastructure.models.shared.api_client import ApiClient, ApiRequest, VisionApiClient
 from infrastructure.models.shared.forced_choice import FreeModels
 from infrastructure.models.shared.retry import jittered_backoff, too_long_to_wait
 from infrastructure.models.shared.sent_images import SentImages
@@ -30,7 +30,7 @@ class ConversationSession:
 
     def __init__(
         self,
-        wire: Wire,
+        wire: ApiClient,
         conversation: Conversation,
         *,
         model: str,
@@ -49,7 +49,7 @@ class ConversationSession:
         self._max_retries = max_retries
         self._backoff = backoff
         self._free = free if free is not None else FreeModels()
-        self._images = SentImages(contents, wire.image_limits) if isinstance(wire, SeeingWire) else None
+        self._images = SentImages(contents, wire.image_limits) if isinstance(wire, VisionApiClient) else None
         self._tools: tuple[JsonObject, ...] = ()
 
     @property
@@ -106,7 +106,7 @@ class ConversationSession:
         self, tools: tuple[JsonObject, ...], tool_choice: ToolChoice, on_event: OnStreamEvent
     ) -> LlmResponse:
         messages = self._conversation.messages
-        request = WireRequest(
+        request = ApiRequest(
             model=self._model,
             system=self._system,
             messages=await self._shape(messages) if self._shape else messages,
@@ -124,7 +124,7 @@ class ConversationSession:
             self._keep(heard.text, "interrupted")
             raise
 
-    async def _until_answered(self, request: WireRequest, heard: _Listener) -> LlmResponse:
+    async def _until_answered(self, request: ApiRequest, heard: _Listener) -> LlmResponse:
         attempt = 0
         while True:
             sent = await self._with_images(self._free.fitted(request))
@@ -142,7 +142,7 @@ class ConversationSession:
                 attempt += 1
                 delay = error.retry_after if error.retry_after is not None else self._backoff(attempt)
                 heard.pass_on(
-                    RetryScheduled(
+                    StreamRetry(
                         attempt=attempt,
                         delay_secs=delay,
                         reason=str(error),
@@ -156,15 +156,15 @@ class ConversationSession:
                 return response
             await asyncio.sleep(delay)
 
-    async def _with_images(self, request: WireRequest) -> WireRequest:
+    async def _with_images(self, request: ApiRequest) -> ApiRequest:
         return request if self._images is None else await self._images.fitted(request, self.model)
 
-    def _goes_on_without_images(self, sent: WireRequest, error: ProviderError, heard: _Listener) -> bool:
+    def _goes_on_without_images(self, sent: ApiRequest, error: ProviderError, heard: _Listener) -> bool:
         """Whether a request refused for images of earlier is to be sent without them. Raises ProviderError,
         with the remedy, where it may be for those of the last message."""
         why = self._images.refuse(sent, error, self.model) if self._images is not None else ""
         if why:
-            heard.pass_on(RetryScheduled(attempt=1, attempts=1, delay_secs=0.0, reason=why, kind=error.kind))
+            heard.pass_on(StreamRetry(attempt=1, attempts=1, delay_secs=0.0, reason=why, kind=error.kind))
         return bool(why)
 
     def _keep(self, text: str, why: str) -> None:

@@ -14,7 +14,7 @@ from domain.errors import LedgerError
 from domain.sessions.ledger_chain import NO_LINK, ChainedRecord, flaw, relinked
 from infrastructure.store.ledger.rows import records_of, row_of
 from infrastructure.store.ledger.schema import records, sessions
-from infrastructure.store.ledger.session_facts import SessionFacts
+from infrastructure.store.ledger.session_facts import StoredSessionFacts
 from infrastructure.store.ledger.sqlite_file import transaction
 
 
@@ -47,7 +47,7 @@ def session_row(
     session_id: str, chain: list[ChainedRecord], *, parent: str | None, updated_ms: int
 ) -> dict[str, object]:
     """What the list tells of a session, gathered from all its records."""
-    facts = SessionFacts()
+    facts = StoredSessionFacts()
     for record in chain:
         value = json.loads(record.payload)
         facts = facts.after(value) if isinstance(value, Mapping) else facts

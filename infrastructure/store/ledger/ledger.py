@@ -11,7 +11,7 @@ from domain.sessions.ledger_chain import payload_of
 from infrastructure.store.ledger.locks import SessionLock
 from infrastructure.store.ledger.session_chain import SessionChain
 from infrastructure.store.ledger.waiting import to_the_end
-from infrastructure.store.ledger.writer import Entry, Writer
+from infrastructure.store.ledger.writer import LedgerEntry, Writer
 
 _MOST_BYTES = 1 << 29  # beyond 1 GB the database refuses, and whatever waits behind would never be written
 
@@ -56,7 +56,7 @@ class SqlLedger:
         finally:
             self._lock.release()
 
-    def _entry(self, event: Event, urgent: bool) -> Entry:
+    def _entry(self, event: Event, urgent: bool) -> LedgerEntry:
         try:
             value = event_to_json(event)
             payload = payload_of(value)
@@ -64,7 +64,7 @@ class SqlLedger:
             raise LedgerError(f"{event.type} cannot be put on the record: {error}") from error
         if len(payload) > _MOST_BYTES:
             raise LedgerError(f"{event.type} cannot be put on the record: it is larger than 512 MiB")
-        return Entry(
+        return LedgerEntry(
             chain=self._chain,
             at_ms=self._clock(),
             type=event.type,

@@ -24,7 +24,7 @@ from infrastructure.store.ledger.database import Database, wall_clock_ms
 from infrastructure.store.ledger.ledger import SqlLedger
 from infrastructure.store.ledger.place import database_path
 from infrastructure.store.ledger.session_chain import SessionChain
-from infrastructure.store.ledger.session_facts import SessionFacts, storable
+from infrastructure.store.ledger.session_facts import StoredSessionFacts, storable
 from infrastructure.store.ledger.trouble import DamagedLedger, explained
 
 _Result = TypeVar("_Result")
@@ -97,7 +97,7 @@ def _latest(database: Database, cwd: str) -> OpenedSession:
 
 def _begun(database: Database, cwd: str, *told: str) -> OpenedSession:
     session_id = new_id()
-    chain = SessionChain(session_id, SessionFacts(cwd=storable(cwd)))
+    chain = SessionChain(session_id, StoredSessionFacts(cwd=storable(cwd)))
     ledger = database.ledger(chain, database.lock(session_id))
     return OpenedSession(session_id=session_id, ledger=ledger, told=told)
 

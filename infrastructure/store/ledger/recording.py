@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tempfile import TemporaryDirectory
 
 from application.session.session_record import SessionRecord
-from domain.conversation.session_kind import Form
+from domain.conversation.session_kind import SessionKind
 from domain.errors import LedgerError
 from domain.sessions.past_session import LatestSession, NamedSession, NewSession, SessionChoice
 from infrastructure.store.ledger.database import Database
@@ -33,10 +33,10 @@ def open_record(
     except BaseException:
         database.close()
         raise
-    return _record(database, opened, form=choice.form if isinstance(choice, NewSession) else Form.AGENT)
+    return _record(database, opened, form=choice.form if isinstance(choice, NewSession) else SessionKind.AGENT)
 
 
-def _unrecorded_because(trouble: LedgerError, form: Form) -> SessionRecord:
+def _unrecorded_because(trouble: LedgerError, form: SessionKind) -> SessionRecord:
     told = f"This session is not recorded, and ends with this process: {trouble}"
     try:
         return unrecorded(told, form=form)
@@ -48,7 +48,7 @@ def _unrecorded_because(trouble: LedgerError, form: Form) -> SessionRecord:
         ) from error
 
 
-def unrecorded(*told: str, form: Form = Form.AGENT) -> SessionRecord:
+def unrecorded(*told: str, form: SessionKind = SessionKind.AGENT) -> SessionRecord:
     """A record in a folder of its own, which is gone when it is released. `told` says why.
 
     Raises LedgerError and OSError where there is no room for it.
@@ -94,7 +94,7 @@ def _opened(database: Database, choice: SessionChoice, cwd: str, *, fork: bool) 
 
 
 def _record(
-    database: Database, opened: OpenedSession, told: tuple[str, ...] = (), form: Form = Form.AGENT
+    database: Database, opened: OpenedSession, told: tuple[str, ...] = (), form: SessionKind = SessionKind.AGENT
 ) -> SessionRecord:
     async def release() -> None:
         try:

@@ -14,7 +14,7 @@ from domain.sessions.past_session import SessionSummary
 from domain.text.json_value import JsonObject
 from infrastructure.store.ledger.rows import row_of
 from infrastructure.store.ledger.schema import records, sessions
-from infrastructure.store.ledger.session_facts import SessionFacts
+from infrastructure.store.ledger.session_facts import StoredSessionFacts
 
 # Spelled out once: each event passes here, and to have them spelled out anew takes as long as to write it.
 _DIALECT = dialect(paramstyle="named")
@@ -38,7 +38,7 @@ class SessionChain:
     def __init__(
         self,
         session_id: str,
-        facts: SessionFacts,
+        facts: StoredSessionFacts,
         *,
         parent: str | None = None,
         records: int = 0,
@@ -58,7 +58,7 @@ class SessionChain:
     @classmethod
     def after(cls, summary: SessionSummary, head: bytes, last: ChainedRecord | None) -> SessionChain:
         """Goes on with a session. Where its last records are missing, their places stay empty, to be seen."""
-        facts = SessionFacts(
+        facts = StoredSessionFacts(
             cwd=summary.cwd,
             title=summary.title,
             model=summary.model,

@@ -11,7 +11,7 @@ _LONGEST_TITLE = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionFacts:
+class StoredSessionFacts:
     """The facts after some of the events. `cost` adds up the known costs, in USD; None where none is known."""
 
     cwd: str = ""
@@ -20,7 +20,7 @@ class SessionFacts:
     turns: int = 0
     cost: Decimal | None = None
 
-    def after(self, event: JsonObject) -> SessionFacts:
+    def after(self, event: JsonObject) -> StoredSessionFacts:
         """The facts after one more event, in its JSON form."""
         match event.get("type"):
             case "session_started" | "session_resumed":

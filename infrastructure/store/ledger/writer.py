@@ -33,7 +33,7 @@ def _promise() -> Future[Any]:
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
-class Entry:
+class LedgerEntry:
     """One event on its way to the record of its session. `done`, a future of the event loop in which the entry
     is made, ends with its first attempt; whoever waits for it may be cancelled, and it is written all the same.
     """
@@ -65,7 +65,7 @@ class _Stop:
     done: Future[None] = field(default_factory=_promise)
 
 
-_Work: TypeAlias = "Entry | _Job[object] | _Stop"
+_Work: TypeAlias = "LedgerEntry | _Job[object] | _Stop"
 
 
 class Writer:
@@ -78,14 +78,14 @@ class Writer:
     def __init__(self, file: SqliteFile) -> None:
         self._file = file
         self._work: SimpleQueue[_Work] = SimpleQueue()
-        self._backlog: list[Entry] = []
+        self._backlog: list[LedgerEntry] = []
         self._unsure = False
         self._connection: Connection | None = None
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._closed = False
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: LedgerEntry) -> None:
         """Write an event; `entry.done` ends when it is committed, or with a LedgerError."""
         self._put(entry)
 
@@ -122,8 +122,8 @@ class Writer:
     def _run(self) -> None:
         while True:
             work = self._work.get()
-            entries: list[Entry] = []
-            while isinstance(work, Entry):
+            entries: list[LedgerEntry] = []
+            while isinstance(work, LedgerEntry):
                 entries.append(work)
                 try:
                     work = self._work.get_nowait()
@@ -140,7 +140,7 @@ class Writer:
                 case _:
                     pass
 
-    def _attempt(self, entries: list[Entry]) -> None:
+    def _attempt(self, entries: list[LedgerEntry]) -> None:
         try:
             for entry in entries:
                 entry.record = entry.chain.link(entry.at_ms, entry.type, entry.payload, entry.event)
@@ -150,7 +150,7 @@ class Writer:
             return
         _end([(entry.done, LedgerError(lost) if (lost := entry.chain.lost) else None) for entry in entries])
 
-    def _write(self, entries: Iterable[Entry]) -> None:
+    def _write(self, entries: Iterable[LedgerEntry]) -> None:
         """Write these and what waits, or keep it. What belongs to a lost session cannot be kept."""
         self._backlog += entries
         while True:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from application.ports import ContentStore
 from domain.calls.effects import FileMark, FileState
-from infrastructure.store.snapshots.reading import Reading
+from infrastructure.store.snapshots.reading import FileContent
 from infrastructure.store.snapshots.stat_index import StatIndex
 
 
-class Shelf:
+class ContentCache:
     """Stores each content once, and remembers the state of each file whose content it took."""
 
     def __init__(self, contents: ContentStore) -> None:
@@ -26,7 +26,7 @@ class Shelf:
         """The content of that hash. Raises LedgerError where there is none."""
         return await self._contents.get(sha256)
 
-    async def store(self, readings: Sequence[Reading], *more: bytes) -> tuple[str, ...]:
+    async def store(self, readings: Sequence[FileContent], *more: bytes) -> tuple[str, ...]:
         """Store what is not stored yet, in one step, and remember it; the hashes of `more`.
 
         Raises LedgerError, and then nothing is remembered.

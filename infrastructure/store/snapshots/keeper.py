@@ -28,11 +28,11 @@ from domain.errors import LedgerError
 from infrastructure.blocking import Stop, in_thread
 from infrastructure.files.workspace import Workspace
 from infrastructure.store.snapshots.budget import Budget, KeepLimits
-from infrastructure.store.snapshots.cache import Shelf
+from infrastructure.store.snapshots.cache import ContentCache
 from infrastructure.store.snapshots.ignored_folders import IgnoredFolders
 from infrastructure.store.snapshots.manifest import Base, decoded, encoded
 from infrastructure.store.snapshots.places import OpenFolders, literal
-from infrastructure.store.snapshots.reading import FileReader, Reading, unread_state
+from infrastructure.store.snapshots.reading import FileContent, FileReader, unread_state
 from infrastructure.store.snapshots.watch import WorkspaceWatch
 
 _IGNORED = "it lies in an ignored folder"
@@ -51,7 +51,7 @@ class _Survey:
         """The size of all contents that are known to be stored."""
         return sum(state.size for state in self.states.values() if state.unkept is None)
 
-    def take(self, readings: Sequence[Reading]) -> None:
+    def take(self, readings: Sequence[FileContent]) -> None:
         for reading in readings:
             if reading.state is None or reading.mark is None:
                 self.marks.pop(reading.path, None)
@@ -84,7 +84,7 @@ class WorkspaceKeeper:
         self._reader = reader
         self._ignored = IgnoredFolders(self._roots)
         self._ignored_lock = threading.Lock()
-        self._shelf = Shelf(contents)
+        self._shelf = ContentCache(contents)
         self._base: Base | None = None
         self._keeping = 0
         self._is_idle = asyncio.Event()
@@ -192,10 +192,12 @@ class WorkspaceKeeper:
                     survey.unread.append(path)
         return survey
 
-    async def _read_all_but_last(self, survey: _Survey, report: Callable[[int, int], None]) -> list[Reading]:
+    async def _read_all_but_last(
+        self, survey: _Survey, report: Callable[[int, int], None]
+    ) -> list[FileContent]:
         """Read what is unread, within the limits, and store all but the last batch, which is answered."""
         budget = Budget(self._limits, spent_bytes=survey.kept_bytes, secs=self._limits.before_secs)
-        waiting: list[Reading] = []
+        waiting: list[FileContent] = []
         known, done = len(survey.states), 0
         for batch, why in budget.batches(survey.unread, survey.marks):
             if why is not None:
@@ -209,7 +211,7 @@ class WorkspaceKeeper:
             survey.take(waiting)
         return waiting
 
-    def _read(self, paths: Sequence[str], stop: Stop) -> list[Reading]:
+    def _read(self, paths: Sequence[str], stop: Stop) -> list[FileContent]:
         readings = []
         with OpenFolders(self._workspace) as folders:
             for path in sorted(paths):
@@ -250,7 +252,7 @@ class WorkspaceKeeper:
             states.update(await self._stored_after(readings, whole=whole))
         return states
 
-    async def _stored_after(self, readings: Sequence[Reading], *, whole: bool) -> dict[str, FileState]:
+    async def _stored_after(self, readings: Sequence[FileContent], *, whole: bool) -> dict[str, FileState]:
         with self._ignored_lock:
             passed = {reading.path for reading in readings if whole and self._ignored.hold(reading.path)}
         trouble = None

@@ -26,7 +26,7 @@ _OVERLAP_BYTES = 8 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class FileContent:
     """A file as it was read. `mark` and `state` are None where there is none; `content` is what may be stored.
 
     `at_ns` is the time just before it, nanoseconds since 1970.
@@ -60,9 +60,9 @@ class FileReader:
         self._on_sensitive = on_sensitive
         self._largest = largest_bytes
 
-    def read(self, path: str, folders: OpenFolders) -> Reading:
+    def read(self, path: str, folders: OpenFolders) -> FileContent:
         """The file as it is. Never raises for what it finds."""
-        reading = Reading(path=path, at_ns=time.time_ns())
+        reading = FileContent(path=path, at_ns=time.time_ns())
         place = place_of(path, self._workspace)
         try:
             if place is None:
@@ -100,7 +100,7 @@ class FileReader:
             return _unkept(status, "it holds a secret")
         return FileState(kind=FileKind.LINK, mode=0, target=target)
 
-    def _content(self, reading: Reading, name: str, folder: int, status: os.stat_result) -> Reading:
+    def _content(self, reading: FileContent, name: str, folder: int, status: os.stat_result) -> FileContent:
         for _ in range(_TRIES):
             try:
                 before, content, after = _read(name, folder, self._largest)

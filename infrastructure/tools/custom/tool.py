@@ -20,7 +20,7 @@ from infrastructure.config.command_template import CommandTemplate
 from infrastructure.config.custom_tool import CustomParameter, CustomToolDeclaration
 from infrastructure.execution.commands.environment import command_environment
 from infrastructure.execution.commands.output import CommandOutput
-from infrastructure.execution.commands.process import WardedProcess
+from infrastructure.execution.commands.process import SupervisedProcess
 from infrastructure.execution.commands.progress import LiveOutput
 from infrastructure.execution.commands.run_command import DEFAULT_OUTPUT_BYTES
 from infrastructure.execution.commands.sealing import find_program, require_unchanged, seal_arguments
@@ -110,7 +110,7 @@ class CustomTool:
             live.feed(data)
 
         try:
-            process = WardedProcess(
+            process = SupervisedProcess(
                 launch.argv,
                 cwd=self._root,
                 environment=environment,

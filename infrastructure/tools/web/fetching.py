@@ -12,7 +12,7 @@ from infrastructure.tools.builtin.arguments import text, whole
 from infrastructure.tools.web.addressing import host_of, web_address
 from infrastructure.tools.web.media_type import decoded
 from infrastructure.tools.web.page_text import page_text
-from infrastructure.tools.web.retrieval import Page, Retrieval
+from infrastructure.tools.web.retrieval import Retrieval, WebPage
 
 _DEFAULT_LENGTH = 10_000
 _MOST_LENGTH = 1_000_000
@@ -68,7 +68,7 @@ class WebFetch:
         return f"{head}\n\n{shown}"
 
 
-async def _rendered(page: Page, most: int) -> tuple[str, str]:
+async def _rendered(page: WebPage, most: int) -> tuple[str, str]:
     """The lines about a page, and its text."""
     if page.body is None:
         return _head(page), _binary(page, page.size, b"")
@@ -86,7 +86,7 @@ async def _rendered(page: Page, most: int) -> tuple[str, str]:
     return head, _cut(readable.text, readable.characters, most, body_cut=cut)
 
 
-def _head(page: Page, *notes: str) -> str:
+def _head(page: WebPage, *notes: str) -> str:
     told = [f"status {page.status}", page.media.name or "no type stated", *filter(None, notes)]
     if page.redirects:
         told.append(f"after {page.redirects} redirect{'s' if page.redirects > 1 else ''}")
@@ -103,7 +103,7 @@ def _cut(shown: str, characters: int, most: int, *, body_cut: bool) -> str:
     return "\n".join(lines)
 
 
-def _binary(page: Page, size: int | None, content: bytes) -> str:
+def _binary(page: WebPage, size: int | None, content: bytes) -> str:
     kind = kind_of(content) or page.media.name or "an unknown type"
     told = f"{size} bytes" if size is not None else "content of unstated length"
     return (

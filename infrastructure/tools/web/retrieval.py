@@ -29,7 +29,7 @@ _HEADERS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class WebPage:
     """What a server answered. `body` is None where its kind is not text; `size` is what the server stated."""
 
     url: httpx2.URL
@@ -58,7 +58,7 @@ class Retrieval:
         self._timeout_secs = timeout_secs
         self._certificates = certificates
 
-    async def page(self, url: httpx2.URL, tell: Callable[[str], None]) -> Page:
+    async def page(self, url: httpx2.URL, tell: Callable[[str], None]) -> WebPage:
         """The page at an address, or at the one that it leads to. `tell` hears of each step.
 
         Raises ToolError where an address on the way may not be fetched or nothing usable came back.
@@ -73,16 +73,18 @@ class Retrieval:
             text = f"{host_of(url)} did not finish answering within {self._timeout_secs:g} s"
             raise ToolError(f"{text}; tools.web.timeout_secs sets the limit") from error
 
-    async def _followed(self, client: httpx2.AsyncClient, url: httpx2.URL, tell: Callable[[str], None]) -> Page:
+    async def _followed(
+        self, client: httpx2.AsyncClient, url: httpx2.URL, tell: Callable[[str], None]
+    ) -> WebPage:
         for redirects in range(_MOST_REDIRECTS + 1):
             tell(f"asking {url}")
             answer = await self._asked(client, url, redirects)
-            if isinstance(answer, Page):
+            if isinstance(answer, WebPage):
                 return answer
             url = answer
         raise ToolError(f"redirected more than {_MOST_REDIRECTS} times, the last time to {url}")
 
-    async def _asked(self, client: httpx2.AsyncClient, url: httpx2.URL, redirects: int) -> Page | httpx2.URL:
+    async def _asked(self, client: httpx2.AsyncClient, url: httpx2.URL, redirects: int) -> WebPage | httpx2.URL:
         """The page, or the address that the answer leads to."""
         try:
             async with client.stream("GET", url, follow_redirects=False) as response:
@@ -92,10 +94,10 @@ class Retrieval:
         except httpx2.HTTPError as error:
             raise failure(error, host_of(url)) from error
 
-    async def _read(self, response: httpx2.Response, redirects: int) -> Page:
+    async def _read(self, response: httpx2.Response, redirects: int) -> WebPage:
         stated = response.headers.get("content-length", "")
         media = MediaType.of(response.headers.get("content-type", ""))
-        return Page(
+        return WebPage(
             url=response.url,
             status=response.status_code,
             reason=response.reason_phrase,

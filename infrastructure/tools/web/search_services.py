@@ -20,7 +20,7 @@ _TAG = re.compile(r"</?[a-z][^>]{0,100}>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class SearchHit:
     """One result: plain text, each part on one line."""
 
     title: str
@@ -50,7 +50,7 @@ class SearchService(Protocol):
         """The query, as the service wants it."""
         ...
 
-    def hits(self, answer: object) -> tuple[Hit, ...]:
+    def hits(self, answer: object) -> tuple[SearchHit, ...]:
         """The results in a decoded answer. Raises ToolError if it is not of the service's form."""
         ...
 
@@ -73,7 +73,7 @@ class SearXng:
         """The query and the wish for JSON."""
         return {"q": query, "format": "json"}
 
-    def hits(self, answer: object) -> tuple[Hit, ...]:
+    def hits(self, answer: object) -> tuple[SearchHit, ...]:
         """The results, best first."""
         return _hits(self.name, _field(answer, "results"), snippet="content")
 
@@ -98,7 +98,7 @@ class Brave:
         """The query, and that no tags mark its words in the answer."""
         return {"q": query, "count": str(MOST_RESULTS), "text_decorations": "false"}
 
-    def hits(self, answer: object) -> tuple[Hit, ...]:
+    def hits(self, answer: object) -> tuple[SearchHit, ...]:
         """The results, best first."""
         if isinstance(answer, Mapping) and "web" not in answer and answer.get("type") == "search":
             return ()
@@ -111,7 +111,7 @@ class Brave:
         return "the quota of the key is used up for now" if status == 429 else ""
 
 
-def _hits(service: str, results: object, *, snippet: str) -> tuple[Hit, ...]:
+def _hits(service: str, results: object, *, snippet: str) -> tuple[SearchHit, ...]:
     if not isinstance(results, Sequence) or isinstance(results, str):
         raise ToolError(f"the answer of {service} holds no list of results; is the address that of {service}?")
     found = []
@@ -119,7 +119,7 @@ def _hits(service: str, results: object, *, snippet: str) -> tuple[Hit, ...]:
         url = _field(result, "url")
         if isinstance(url, str) and url.startswith(("http://", "https://")):
             title, text = _line(_field(result, "title")), _line(_field(result, snippet))
-            found.append(Hit(title[:_LONGEST_TITLE] or url, url[:_LONGEST_URL], text[:_LONGEST_SNIPPET]))
+            found.append(SearchHit(title[:_LONGEST_TITLE] or url, url[:_LONGEST_URL], text[:_LONGEST_SNIPPET]))
     return tuple(found[:MOST_RESULTS])
 
 

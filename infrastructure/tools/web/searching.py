@@ -16,7 +16,7 @@ from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import text
 from infrastructure.tools.web.body import ACCEPTED_ENCODINGS, Body, read_body
 from infrastructure.tools.web.failures import failure
-from infrastructure.tools.web.search_services import MOST_RESULTS, Hit, SearchService
+from infrastructure.tools.web.search_services import MOST_RESULTS, SearchHit, SearchService
 
 _LONGEST_QUERY = 400
 _INLINE_BYTES = 20_000
@@ -126,7 +126,7 @@ class WebSearch:
         return value
 
 
-def _entry(place: int, hit: Hit) -> str:
+def _entry(place: int, hit: SearchHit) -> str:
     lines = [f"{place}. {hit.title}", f"   {hit.url}"]
     if hit.snippet:
         lines.append(f"   {hit.snippet}")

@@ -14,7 +14,7 @@ import pytest
 from domain.calls.summary import text_of
 from domain.errors import ToolError
 from infrastructure.execution.commands import supervisor as warden
-from infrastructure.execution.commands.process import WardedProcess
+from infrastructure.execution.commands.process import SupervisedProcess
 from infrastructure.execution.commands.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import (
     Daemon,
@@ -206,7 +206,7 @@ async def test_a_warden_stopped_by_the_command_still_ends_it_on_timeout(
 async def test_a_warden_that_does_not_answer_is_replaced_by_our_own_sweep(root: Path) -> None:
     daemon = Daemon(root, wrapper="env -i")  # without the marker, it is found as the warden's descendant
     printed = bytearray()
-    process = WardedProcess(
+    process = SupervisedProcess(
         ["/bin/sh", "-c", f"{daemon.command}; echo $PPID; sleep 600"],
         cwd=root,
         environment={"PATH": "/usr/bin:/bin"},
@@ -231,7 +231,7 @@ async def test_a_folder_that_is_gone_at_the_last_moment_leaves_no_descriptor_ope
     before = os.listdir("/proc/self/fd")
 
     with pytest.raises(FileNotFoundError):
-        WardedProcess(
+        SupervisedProcess(
             ["/bin/sh", "-c", "true"],
             cwd=root / "gone",
             environment={},

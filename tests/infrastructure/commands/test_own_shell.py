@@ -12,18 +12,18 @@ from domain.calls.execution import Outcome
 from domain.calls.summary import text_of
 from domain.calls.user_command import CommandRun
 from domain.text.output import Printed, Spilled
-from infrastructure.execution.commands.user_shell import OwnShell
+from infrastructure.execution.commands.user_shell import UserShell
 from infrastructure.store.blobs.file_store import FileBlobStore
 from tests.infrastructure.commands.command_bench import eventually
 
 
-def a_shell(root: Path, *, limit: int = 32_768, store: Path | None = None, **environ: str) -> OwnShell:
+def a_shell(root: Path, *, limit: int = 32_768, store: Path | None = None, **environ: str) -> UserShell:
     given = {"PATH": os.environ["PATH"], "HOME": str(root), **environ}
     open_spill = FileBlobStore(store).open_spill if store is not None else None
-    return OwnShell(root=root, environ=given, max_output_bytes=limit, open_spill=open_spill)
+    return UserShell(root=root, environ=given, max_output_bytes=limit, open_spill=open_spill)
 
 
-async def run(shell: OwnShell, command: str) -> CommandRun:
+async def run(shell: UserShell, command: str) -> CommandRun:
     return await shell.run(command, owner="command-1", report=lambda _printed: None)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from application.identifiers import new_id
-from infrastructure.execution.commands.orphans import SurvivingProcesses
+from infrastructure.execution.commands.orphans import OrphanFinder
 from tests.infrastructure.commands.command_bench import Daemon, alive_with, eventually
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what a process carries is read from /proc")
@@ -56,12 +56,12 @@ async def test_what_outlived_quorum_and_its_warden_is_named_and_lives_on(root: P
         quorum.kill()
         quorum.wait()
 
-    (survivor,) = await SurvivingProcesses(settle_secs=1).of_batch(batch)  # the shell is dying as well
+    (survivor,) = await OrphanFinder(settle_secs=1).of_batch(batch)  # the shell is dying as well
     try:
         assert [survivor.pid] == alive_with(str(daemon.ready))
         assert survivor.command.startswith(f"{sys.executable} ")
         assert len(survivor.command) <= 80
-        assert await SurvivingProcesses(settle_secs=0).of_batch("another batch") == ()
+        assert await OrphanFinder(settle_secs=0).of_batch("another batch") == ()
         assert daemon.is_alive()
     finally:
         os.kill(survivor.pid, signal.SIGKILL)
@@ -74,4 +74,4 @@ async def test_what_the_warden_still_ends_is_waited_for_and_not_named(root: Path
         quorum.kill()
         quorum.wait()
 
-    assert await SurvivingProcesses(settle_secs=30).of_batch(batch) == ()
+    assert await OrphanFinder(settle_secs=30).of_batch(batch) == ()

@@ -10,7 +10,7 @@ import pytest
 
 from application.calls.hook_chain import HookChain
 from application.calls.hooks import HookRegistration
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from domain.calls.hook import Continue, ContinueWithMessages, Finish, HookAnswer, Skip
 from domain.conversation.history import Message, UserMessage
 from infrastructure.hooks.examples.audit_log import AuditLog
@@ -27,7 +27,7 @@ _NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 
 def _chain(*inner: object) -> HookChain:
     return HookChain(
-        [HookRegistration(name=type(one).__name__, hook=PythonHook(one)) for one in inner], EventStream([])
+        [HookRegistration(name=type(one).__name__, hook=PythonHook(one)) for one in inner], EventBus([])
     )
 
 

@@ -12,7 +12,7 @@ from domain.sessions.ledger_chain import payload_of
 from domain.sessions.past_session import LatestSession
 from infrastructure.store.ledger.database import Database
 from infrastructure.store.ledger.opening import open_database, open_session
-from infrastructure.store.ledger.writer import Entry
+from infrastructure.store.ledger.writer import LedgerEntry
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, end, gone_on, prompt, session_of, sqlite, start
 
 COLUMNS = ("session_id", "seq", "at_ms", "type", "payload", "salt", "digest", "link", "redaction")
@@ -121,7 +121,7 @@ async def test_a_record_that_cannot_be_understood_is_read_as_nothing(database):
 async def test_what_a_newer_version_wrote_is_passed_over_and_said_so(database, event):
     session_id = await session_of(database, [prompt("one")])
     before = gone_on(database, session_id)
-    entry = Entry(
+    entry = LedgerEntry(
         chain=before.ledger._chain,
         at_ms=1,
         type=event["type"],

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from infrastructure.permissions.file_listing import WorkspaceFiles
+from infrastructure.permissions.file_listing import RuleFileListing
 
 
 def test_the_files_of_the_workspace_are_listed_without_what_nobody_means(tmp_path: Path) -> None:
@@ -10,7 +10,7 @@ def test_the_files_of_the_workspace_are_listed_without_what_nobody_means(tmp_pat
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
 
-    listing = WorkspaceFiles((tmp_path,))()
+    listing = RuleFileListing((tmp_path,))()
 
     assert set(listing.paths) == {str(tmp_path / "a.py"), str(tmp_path / "src/b.py")}
     assert listing.complete
@@ -20,7 +20,7 @@ def test_a_large_workspace_is_listed_in_part(tmp_path: Path) -> None:
     for number in range(20):
         (tmp_path / str(number)).write_text("")
 
-    listing = WorkspaceFiles((tmp_path,), most=5)()
+    listing = RuleFileListing((tmp_path,), most=5)()
 
     assert len(listing.paths) == 5
     assert not listing.complete
@@ -29,6 +29,6 @@ def test_a_large_workspace_is_listed_in_part(tmp_path: Path) -> None:
 def test_links_are_not_followed_and_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path)
 
-    listing = WorkspaceFiles((tmp_path, tmp_path / "missing"))()
+    listing = RuleFileListing((tmp_path, tmp_path / "missing"))()
 
     assert listing.paths == (str(tmp_path / "loop"),)

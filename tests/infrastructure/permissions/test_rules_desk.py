@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from application.ports import RulesDesk
+from application.ports import RuleService
 from domain.conversation.context_account import ContextKind
 from domain.errors import ConfigError
 from domain.review.mode import Mode
@@ -24,7 +24,7 @@ async def session(tmp_path: Path) -> AsyncIterator[RealSession]:
         yield opened
 
 
-def desk(session: RealSession) -> RulesDesk:
+def desk(session: RealSession) -> RuleService:
     return session.agent.rules
 
 

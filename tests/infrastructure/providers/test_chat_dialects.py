@@ -19,7 +19,7 @@ from domain.conversation.response import (
     ToolUseBlock,
     Usage,
 )
-from domain.conversation.stream import Delta, ReasoningDelta, StreamEvent, ToolCallDelta
+from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
 from domain.errors import ProviderError, ProviderErrorKind
 from infrastructure.models.openai_chat.answer import ChatAnswer
 from infrastructure.models.shared.failures import Failures
@@ -74,7 +74,7 @@ def test_calls_without_ids_get_ids_of_their_own() -> None:
     assert first.id
     assert second.id
     assert first.id != second.id
-    assert [e.id for e in events if isinstance(e, ToolCallDelta)] == [first.id, second.id]
+    assert [e.id for e in events if isinstance(e, StreamedToolCall)] == [first.id, second.id]
 
 
 def test_calls_that_share_an_id_are_told_apart() -> None:
@@ -96,7 +96,7 @@ def test_an_id_and_name_repeated_with_every_piece_make_one_call() -> None:
         _piece('{"a"', index=0, id="x", name="f"), _piece(": 1}", index=0, id="x", name="f")
     )
     assert [(c.id, c.name, c.input) for c in _calls(response)] == [("x", "f", {"a": 1})]
-    assert [e.name for e in events if isinstance(e, ToolCallDelta)] == ["f", None]
+    assert [e.name for e in events if isinstance(e, StreamedToolCall)] == ["f", None]
 
 
 def test_pieces_without_a_number_belong_to_the_call_before() -> None:
@@ -150,13 +150,13 @@ def test_an_id_that_comes_after_the_name_is_the_id_of_the_call() -> None:
         _piece("", index=0, name="f"), _piece('{"a": ', index=0), _piece("1}", index=0, id="x")
     )
     assert [(c.id, c.input) for c in _calls(response)] == [("x", {"a": 1})]
-    assert events == [ToolCallDelta(index=0, id="x", name="f", arguments_delta='{"a": 1}')]
+    assert events == [StreamedToolCall(index=0, id="x", name="f", arguments_delta='{"a": 1}')]
 
 
 def test_a_name_that_comes_after_the_arguments_began_is_the_name_of_the_call() -> None:
     response, events = _read(_piece('{"a": ', index=0, id="x"), _piece("1}", index=0, name="f"))
     assert [(c.name, c.input) for c in _calls(response)] == [("f", {"a": 1})]
-    assert events == [ToolCallDelta(index=0, id="x", name="f", arguments_delta='{"a": 1}')]
+    assert events == [StreamedToolCall(index=0, id="x", name="f", arguments_delta='{"a": 1}')]
 
 
 def test_calls_whose_pieces_alternate_are_put_together_by_number() -> None:
@@ -224,13 +224,13 @@ def test_parts_of_content_may_be_bare_texts_or_refusals() -> None:
 )
 def test_thinking_comes_in_many_parts(part: dict[str, Any]) -> None:
     _, events = _read({"content": [part]}, {"content": "4"}, finish="stop")
-    assert events == [ReasoningDelta("hm"), Delta("4")]
+    assert events == [StreamedReasoning("hm"), Delta("4")]
 
 
 @pytest.mark.parametrize("field", ["reasoning", "reasoning_content", "reasoning_text", "thinking"])
 def test_reasoning_comes_in_many_fields_and_goes_back_in_its_own(field: str) -> None:
     response, events = _read({field: "h"}, {field: "m", "content": ""}, {"content": "4"}, finish="stop")
-    assert events == [ReasoningDelta("h"), ReasoningDelta("m"), Delta("4")]
+    assert events == [StreamedReasoning("h"), StreamedReasoning("m"), Delta("4")]
     assert response.content[0] == ReasoningBlock(provider="v", payload={field: "hm"}, text="hm")
 
 
@@ -432,7 +432,7 @@ def test_a_refusal_in_its_own_field_is_shown_and_told_apart() -> None:
 def test_content_in_parts_holds_text_and_thinking() -> None:
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
     response, events = _read({"content": [thinking, {"type": "text", "text": "4"}]}, finish="stop")
-    assert events == [Delta("4"), ReasoningDelta("hm")] or events == [ReasoningDelta("hm"), Delta("4")]
+    assert events == [Delta("4"), StreamedReasoning("hm")] or events == [StreamedReasoning("hm"), Delta("4")]
     assert response.text_content() == "4"
     assert response.stop_reason == END_TURN
 

@@ -22,7 +22,7 @@ from domain.conversation.history import Conversation
 from domain.conversation.response import ToolUseBlock
 from domain.errors import ProviderError, ProviderErrorKind
 from infrastructure.models.clouds.sign_in import SignIn
-from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.loopback_net import NET_VARIABLES, Answer, Authority, LoopbackProxy, RecordingServer
 from tests.support.sse_server import Say, ScriptedCall, anthropic_events, chat_events, responses_events
@@ -86,7 +86,7 @@ async def _in_the_cloud(
 async def _session(
     settings: ProviderSettings, environ: dict[str, str], model: str = "m"
 ) -> AsyncIterator[LlmSession]:
-    gateway = ProviderGateway({"cloud": settings}, environ=environ)
+    gateway = ProviderRegistry({"cloud": settings}, environ=environ)
     try:
         yield gateway.session(f"cloud/{model}", Conversation(), "be brief")
     finally:
@@ -99,7 +99,7 @@ async def _called(session: LlmSession) -> tuple[str, list[ToolUseBlock]]:
 
 
 def _refusal(settings: ProviderSettings, environ: dict[str, str]) -> str:
-    gateway = ProviderGateway({"cloud": settings}, environ=environ)
+    gateway = ProviderRegistry({"cloud": settings}, environ=environ)
     with pytest.raises(ProviderError) as caught:
         gateway.session("cloud/m", Conversation(), "")
     assert caught.value.kind is ProviderErrorKind.CONFIGURATION
@@ -532,7 +532,7 @@ async def test_the_public_services_address_and_key_stay_out_of_a_cloud(
     async with RecordingServer(Answer(pieces=chat_events(SAID))) as server:
         environ["AZURE_OPENAI_ENDPOINT"] = server.url
         settings = replace(AZURE, base_url="https://api.openai.com/v1", api_key_env="OPENAI_API_KEY")
-        gateway = ProviderGateway({"openai": settings}, environ=environ)
+        gateway = ProviderRegistry({"openai": settings}, environ=environ)
         await _called(gateway.session("openai/m", Conversation(), ""))
         await gateway.aclose()
     assert server.asked[0].headers["api-key"] == "azure-key"

@@ -7,16 +7,16 @@ import pytest
 
 from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings, ProviderType
 from tests.support.sse_server import Dialect, Say, SseServer
 
 
-def _gateway(environ: dict[str, str] | None = None, **settings: ProviderSettings) -> ProviderGateway:
-    return ProviderGateway(settings, environ=environ or {})
+def _gateway(environ: dict[str, str] | None = None, **settings: ProviderSettings) -> ProviderRegistry:
+    return ProviderRegistry(settings, environ=environ or {})
 
 
-def _refused(gateway: ProviderGateway, model: str) -> str:
+def _refused(gateway: ProviderRegistry, model: str) -> str:
     with pytest.raises(ProviderError) as caught:
         gateway.session(model, Conversation(), "")
     assert caught.value.kind is ProviderErrorKind.CONFIGURATION
@@ -146,10 +146,10 @@ def test_opening_a_session_imports_no_sdk(type_: str) -> None:
     code = (
         "import sys\n"
         "from domain.conversation.history import Conversation\n"
-        "from infrastructure.models.registry import ProviderGateway\n"
+        "from infrastructure.models.registry import ProviderRegistry\n"
         "from infrastructure.models.shared.api_client import ProviderSettings\n"
         f"settings = ProviderSettings(type={type_!r}, api_key_env='KEY')\n"
-        "gateway = ProviderGateway({'p': settings}, environ={'KEY': 'k'})\n"
+        "gateway = ProviderRegistry({'p': settings}, environ={'KEY': 'k'})\n"
         "gateway.session('p/m', Conversation(), '')\n"
         "assert not {'openai', 'anthropic'} & set(sys.modules)\n"
         "gateway.warm_up('p/m')\n"

@@ -23,11 +23,11 @@ from domain.conversation.response import (
     ToolUseBlock,
     Usage,
 )
-from domain.conversation.stream import Delta, StreamEvent, ToolCallDelta
+from domain.conversation.stream import Delta, StreamedToolCall, StreamEvent
 from domain.errors import ProviderError
 from infrastructure.models.anthropic.answer import MessagesAnswer
 from infrastructure.models.anthropic.payload import messages_history, messages_payload
-from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.failures import Failures
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import Say
@@ -82,7 +82,7 @@ def _read(*events: dict[str, Any]) -> tuple[LlmResponse, list[StreamEvent]]:
 
 def _sent_back(response: LlmResponse) -> list[dict[str, Any]]:
     messages = (UserMessage("go"), AssistantMessage(response))
-    request = WireRequest(model="m", system="", messages=messages, tools=(), tool_choice="auto")
+    request = ApiRequest(model="m", system="", messages=messages, tools=(), tool_choice="auto")
     body: dict[str, Any] = messages_payload(request, history=messages_history("p"), max_tokens=9)
     blocks: list[dict[str, Any]] = body["messages"][1]["content"]
     return blocks
@@ -128,8 +128,8 @@ def test_arguments_may_come_with_the_beginning_of_a_call(given: Any) -> None:
     response, heard = _read(_start({**_call(), "input": given}), _stop(), _ended("tool_use"))
     assert _inputs(response) == [("a", {"a": 1})]
     assert heard == [
-        ToolCallDelta(index=0, id="a", name="f"),
-        ToolCallDelta(index=0, arguments_delta='{"a": 1}'),
+        StreamedToolCall(index=0, id="a", name="f"),
+        StreamedToolCall(index=0, arguments_delta='{"a": 1}'),
     ]
 
 

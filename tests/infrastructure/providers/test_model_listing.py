@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
 from infrastructure.models.shared.model_listing import MOST_MODELS
 from tests.support.sse_server import Dialect, Raw, Refuse, SseServer
@@ -32,7 +32,7 @@ async def _listed(server: SseServer, *, address: str | None = None) -> tuple[str
     settings = ProviderSettings(
         type=server.dialect, base_url=address or server.base_url, api_key_env="KEY", timeout_secs=10
     )
-    gateway = ProviderGateway({"local": settings}, environ={"KEY": KEY})
+    gateway = ProviderRegistry({"local": settings}, environ={"KEY": KEY})
     try:
         return await gateway.models("local")
     finally:
@@ -174,7 +174,7 @@ async def test_more_pages_than_anyone_reads_are_not_asked_for(anthropic_server: 
     ],
 )
 async def test_no_cloud_lists_what_can_be_asked_there(settings: ProviderSettings) -> None:
-    gateway = ProviderGateway({"cloud": settings}, environ={"KEY": KEY})
+    gateway = ProviderRegistry({"cloud": settings}, environ={"KEY": KEY})
 
     with pytest.raises(
         ProviderError, match="cloud lists no models; any name can still be typed, as cloud/NAME"
@@ -183,6 +183,6 @@ async def test_no_cloud_lists_what_can_be_asked_there(settings: ProviderSettings
 
 
 async def test_the_offline_interpreter_lists_itself() -> None:
-    gateway = ProviderGateway({"offline": ProviderSettings(type="offline")}, environ={})
+    gateway = ProviderRegistry({"offline": ProviderSettings(type="offline")}, environ={})
 
     assert await gateway.models("offline") == ("offline/offline",)

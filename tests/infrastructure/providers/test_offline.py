@@ -12,10 +12,10 @@ from application.ports import ToolChoice
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import Conversation
 from domain.conversation.response import END_TURN, TOOL_USE, LlmResponse
-from domain.conversation.stream import Delta, StreamEvent, ToolCallDelta
+from domain.conversation.stream import Delta, StreamedToolCall, StreamEvent
 from domain.text.json_value import JsonObject
-from infrastructure.models.offline import OfflineWire
-from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.offline import OfflineApiClient
+from infrastructure.models.shared.api_client import ApiRequest
 
 LABEL = "offline: no model is in use; this is a plain interpreter of simple requests."
 
@@ -68,16 +68,16 @@ SCHEMAS = {str(tool["name"]): tool["input_schema"] for tool in TOOLS}
 async def answer(
     conversation: Conversation,
     *,
-    wire: OfflineWire | None = None,
+    wire: OfflineApiClient | None = None,
     tools: tuple[JsonObject, ...] = TOOLS,
     tool_choice: ToolChoice = "auto",
     events: list[StreamEvent] | None = None,
 ) -> LlmResponse:
-    request = WireRequest(
+    request = ApiRequest(
         model="offline", system="", messages=conversation.messages, tools=tools, tool_choice=tool_choice
     )
     heard: list[StreamEvent] = [] if events is None else events
-    response = await (wire or OfflineWire()).exchange(request, heard.append)
+    response = await (wire or OfflineApiClient()).exchange(request, heard.append)
     conversation.add_response(response)
     return response
 
@@ -295,7 +295,7 @@ async def test_control_characters_of_a_prompt_are_not_echoed():
 
 async def test_the_label_opens_the_first_answer_of_a_conversation_and_no_other():
     conversation = Conversation()
-    wire = OfflineWire()
+    wire = OfflineApiClient()
 
     conversation.add_user("help")
     first = await answer(conversation, wire=wire)
@@ -314,7 +314,7 @@ async def test_text_and_calls_are_streamed_in_pieces_that_add_up():
     response = await answer(conversation, events=events)
 
     texts = [event.text for event in events if isinstance(event, Delta)]
-    call_pieces = [event for event in events if isinstance(event, ToolCallDelta)]
+    call_pieces = [event for event in events if isinstance(event, StreamedToolCall)]
     assert len(texts) > 5
     assert "".join(texts) == response.text_content()
     assert (call_pieces[0].id, call_pieces[0].name) == (response.tool_calls()[0].native_id, "write_file")
@@ -334,11 +334,11 @@ async def test_the_answer_names_its_model_and_counts_no_tokens():
 async def test_ids_stay_unique_over_turns_and_after_a_restart():
     conversation = Conversation()
     ids: list[str] = []
-    wire = OfflineWire()
+    wire = OfflineApiClient()
 
     for turn in range(4):
         if turn == 2:
-            wire = OfflineWire()
+            wire = OfflineApiClient()
         conversation.add_user("read a.py and b.py")
         response = await answer(conversation, wire=wire)
         ids += [call.native_id for call in response.tool_calls()]

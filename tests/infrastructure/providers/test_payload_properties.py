@@ -42,7 +42,7 @@ from domain.text.json_value import JsonObject
 from infrastructure.models.anthropic.payload import messages_history, messages_payload
 from infrastructure.models.openai_chat.payload import CALL_EXTRA, chat_history, chat_payload
 from infrastructure.models.openai_responses.payload import MESSAGE_PHASE, responses_history, responses_payload
-from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.json_fields import whole
 from infrastructure.models.shared.rendered_history import RenderedHistory
 from tests.support.request_rules import Said, read_chat, read_messages, read_responses
@@ -177,7 +177,7 @@ def _histories(draw: st.DrawFn, dialect: Dialect) -> tuple[Message, ...]:
     return conversation.messages
 
 
-Build = Callable[[WireRequest], dict[str, Any]]
+Build = Callable[[ApiRequest], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ class Api:
     texts: Callable[[LlmResponse], list[str]]
     tells_failure: bool
 
-    def build(self, request: WireRequest) -> dict[str, Any]:
+    def build(self, request: ApiRequest) -> dict[str, Any]:
         """The first request of all."""
         return self.builder()(request)
 
@@ -220,8 +220,8 @@ APIS: dict[Dialect, Api] = {
 }
 
 
-def _request(messages: Sequence[Message]) -> WireRequest:
-    return WireRequest(model="m", system="s", messages=tuple(messages), tools=(TOOL,), tool_choice="auto")
+def _request(messages: Sequence[Message]) -> ApiRequest:
+    return ApiRequest(model="m", system="s", messages=tuple(messages), tools=(TOOL,), tool_choice="auto")
 
 
 def _meant(messages: Sequence[Message], api: Api) -> list[Said]:
@@ -367,7 +367,7 @@ def test_what_was_sent_before_changes_nothing_of_what_is_sent_and_stays_as_it_wa
 def test_a_conversation_that_goes_on_is_rendered_from_where_it_stood() -> None:
     rendered: list[Message] = []
 
-    def render(message: Message, _request: WireRequest) -> list[str]:
+    def render(message: Message, _request: ApiRequest) -> list[str]:
         rendered.append(message)
         return [type(message).__name__]
 

@@ -20,7 +20,7 @@ from domain.conversation.response import (
 from domain.text.json_value import JsonObject
 from infrastructure.models.anthropic.payload import messages_history, messages_payload
 from infrastructure.models.openai_chat.payload import chat_history, chat_payload
-from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.api_client import ApiRequest
 
 TOOL: JsonObject = {"name": "t", "description": "d", "input_schema": {"type": "object"}}
 CALL = ToolUseBlock(id="call:1", name="t", input={"a": "ü"})
@@ -36,8 +36,8 @@ def _answer(*content: ContentBlock, stop: StopReason = END_TURN) -> AssistantMes
     return AssistantMessage(LlmResponse(content=content, stop_reason=stop))
 
 
-def _request(*messages: Message, tools: tuple[JsonObject, ...] = (), system: str = "") -> WireRequest:
-    return WireRequest(model="m", system=system, messages=messages, tools=tools, tool_choice="auto")
+def _request(*messages: Message, tools: tuple[JsonObject, ...] = (), system: str = "") -> ApiRequest:
+    return ApiRequest(model="m", system=system, messages=messages, tools=tools, tool_choice="auto")
 
 
 def _anthropic(*messages: Message, **more: Any) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from domain.conversation.response import (
 )
 from domain.text.json_value import JsonObject
 from infrastructure.models.anthropic.payload import messages_history, messages_payload
-from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.api_client import ApiRequest
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import Say, ScriptedCall
 
@@ -87,7 +87,7 @@ def test_what_was_sent_once_stands_unchanged_at_the_beginning_of_every_later_req
     before: list[str] = []
     marks_before: list[int] = []
     for _ in _grow(conversation, turns):
-        request = WireRequest(
+        request = ApiRequest(
             model="m", system="be brief", messages=conversation.messages, tools=TOOLS, tool_choice="auto"
         )
         blocks, marks = _marked_and_bare(messages_payload(request, history=messages_history("p"), max_tokens=9))
@@ -104,7 +104,7 @@ def test_what_was_sent_once_stands_unchanged_at_the_beginning_of_every_later_req
 def test_no_block_is_marked_that_the_api_would_not_cache(turns: list[Any]) -> None:
     conversation = Conversation()
     for _ in _grow(conversation, turns):
-        request = WireRequest(
+        request = ApiRequest(
             model="m", system="s", messages=conversation.messages, tools=(), tool_choice="auto"
         )
         payload: dict[str, Any] = messages_payload(request, history=messages_history("p"), max_tokens=9)

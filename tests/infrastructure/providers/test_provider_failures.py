@@ -11,9 +11,9 @@ import httpx2
 import pytest
 
 from domain.conversation.history import Conversation
-from domain.conversation.stream import Delta, Error, RetryScheduled, StreamEvent
+from domain.conversation.stream import Delta, Error, StreamEvent, StreamRetry
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
 from infrastructure.models.shared.failures import Failures
 from tests.support.session_rigs import SECRET, ServerRig, server_rig
@@ -50,15 +50,15 @@ async def test_a_busy_provider_is_asked_again_and_then_answers(rig: ServerRig, s
     events: list[StreamEvent] = []
     response = await rig.session.send_streaming("hi", events.append)
     assert response.text_content() == "there"
-    assert [e.attempt for e in events if isinstance(e, RetryScheduled)] == [1, 2]
-    assert all(f"({status})" in e.reason for e in events if isinstance(e, RetryScheduled))
+    assert [e.attempt for e in events if isinstance(e, StreamRetry)] == [1, 2]
+    assert all(f"({status})" in e.reason for e in events if isinstance(e, StreamRetry))
 
 
 async def test_the_pause_that_a_provider_asks_for_is_kept(rig: ServerRig) -> None:
     rig.script(Refuse(status=429, headers={"retry-after-ms": "1"}), Say(pieces=("there",)))
     events: list[StreamEvent] = []
     await rig.session.send_streaming("hi", events.append)
-    assert [e.delay_secs for e in events if isinstance(e, RetryScheduled)] == [0.001]
+    assert [e.delay_secs for e in events if isinstance(e, StreamRetry)] == [0.001]
 
 
 async def test_a_pause_longer_than_is_waited_for_fails_at_once_and_says_so(rig: ServerRig) -> None:
@@ -67,7 +67,7 @@ async def test_a_pause_longer_than_is_waited_for_fails_at_once_and_says_so(rig: 
     assert error.kind is ProviderErrorKind.RATE_LIMIT
     assert error.retry_after == 200
     assert "wait 200 s" in str(error)
-    assert not any(isinstance(e, RetryScheduled) for e in events)
+    assert not any(isinstance(e, StreamRetry) for e in events)
 
 
 @pytest.mark.parametrize("wish", ["soon", "-5", "nan", "inf", "-inf", ""])
@@ -75,7 +75,7 @@ async def test_a_pause_that_makes_no_sense_is_not_kept(rig: ServerRig, wish: str
     rig.script(Refuse(status=429, headers={"retry-after": wish}), Say(pieces=("there",)))
     events: list[StreamEvent] = []
     await rig.session.send_streaming("hi", events.append)
-    assert [e.delay_secs for e in events if isinstance(e, RetryScheduled)] == [0.0]
+    assert [e.delay_secs for e in events if isinstance(e, StreamRetry)] == [0.0]
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ async def test_a_refused_connection_names_the_address(dialect: Any) -> None:
     settings = ProviderSettings(
         type=dialect, base_url=f"http://127.0.0.1:{port}", api_key_env="KEY", max_retries=0
     )
-    gateway = ProviderGateway({"mine": settings}, environ={"KEY": "k"})
+    gateway = ProviderRegistry({"mine": settings}, environ={"KEY": "k"})
     with pytest.raises(ProviderError) as caught:
         await gateway.session("mine/m", Conversation(), "").send("hi")
     await gateway.aclose()
@@ -323,7 +323,7 @@ async def test_a_server_that_speaks_no_http_is_an_error(rig: ServerRig) -> None:
     server = await asyncio.start_server(babble, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     settings = ProviderSettings(type=rig.server.dialect, base_url=f"http://127.0.0.1:{port}", max_retries=0)
-    gateway = ProviderGateway({"mine": settings}, environ={})
+    gateway = ProviderRegistry({"mine": settings}, environ={})
     with pytest.raises(ProviderError) as caught:
         await gateway.session("mine/m", Conversation(), "").send("hi")
     await gateway.aclose()

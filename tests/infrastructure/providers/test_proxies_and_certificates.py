@@ -12,7 +12,7 @@ import pytest
 
 from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
 from infrastructure.models.shared.proxies import proxy_for
 from tests.support.loopback_net import NET_VARIABLES, Answer, Authority, LoopbackProxy, RecordingServer
@@ -42,9 +42,9 @@ def context(authority: Authority) -> ssl.SSLContext:
 @asynccontextmanager
 async def _gateway(
     dialect: Dialect, address: str = f"https://{HOST}", retries: int = 0
-) -> AsyncIterator[ProviderGateway]:
+) -> AsyncIterator[ProviderRegistry]:
     settings = ProviderSettings(type=dialect, base_url=address, api_key_env="KEY", max_retries=retries)
-    gateway = ProviderGateway({"mine": settings}, environ={"KEY": "k"})
+    gateway = ProviderRegistry({"mine": settings}, environ={"KEY": "k"})
     try:
         yield gateway
     finally:

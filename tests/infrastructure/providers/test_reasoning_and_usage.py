@@ -6,7 +6,7 @@ import pytest
 
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.response import ReasoningBlock, Usage
-from domain.conversation.stream import ReasoningDelta, StreamEvent
+from domain.conversation.stream import StreamedReasoning, StreamEvent
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import SIGNATURE, Dialect, Say, ScriptedCall
 
@@ -41,7 +41,7 @@ async def test_reasoning_is_shown_and_goes_back_byte_for_byte(
         result = ToolResultMessage(tool_use_id="call_a", tool_name="f", output="1")
         await rig.session.send_tool_results([result], on_event=events.append)
         sent = rig.last_body
-    assert "".join(e.text for e in events if isinstance(e, ReasoningDelta)) == THOUGHT
+    assert "".join(e.text for e in events if isinstance(e, StreamedReasoning)) == THOUGHT
     assert next(b.text for b in response.content if isinstance(b, ReasoningBlock)) == THOUGHT
     if dialect == "openai":
         assert sent["input"][1] == sent_back

@@ -10,14 +10,14 @@ import pytest
 
 from domain.conversation.history import Conversation, UserMessage
 from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, ToolUseBlock
-from domain.conversation.stream import Delta, ReasoningDelta, RetryScheduled, StreamEvent, ToolCallDelta
+from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent, StreamRetry
 from domain.errors import ProviderError, ProviderErrorKind
 from infrastructure.models.anthropic.client import ANTHROPIC, AnthropicMessages
 from infrastructure.models.clouds.endpoint import Endpoint
 from infrastructure.models.openai_chat.client import OpenAiChat
 from infrastructure.models.openai_responses.client import OpenAiResponses
 from infrastructure.models.openai_sdk import OPENAI
-from infrastructure.models.shared.api_client import ProviderSettings, ProviderType, Wire, WireRequest
+from infrastructure.models.shared.api_client import ApiClient, ApiRequest, ProviderSettings, ProviderType
 from infrastructure.models.shared.session import ConversationSession
 from tests.support.recordings import FOLDER, needs_recordings, replay_module
 
@@ -43,7 +43,7 @@ def replay() -> ModuleType:
 _TYPES: dict[str, ProviderType] = {"messages": "anthropic", "responses": "openai", "chat": "openai-chat"}
 
 
-def _wire(api: str, base_url: str, timeout_secs: float = 120.0) -> Wire:
+def _wire(api: str, base_url: str, timeout_secs: float = 120.0) -> ApiClient:
     environ = {"KEY": "test"}
     type_ = _TYPES[api]
     path = "" if api == "messages" else "/v1"
@@ -56,8 +56,8 @@ def _wire(api: str, base_url: str, timeout_secs: float = 120.0) -> Wire:
     return OpenAiResponses(endpoint) if api == "responses" else OpenAiChat(endpoint)
 
 
-async def _exchange(wire: Wire) -> tuple[LlmResponse | ProviderError, list[StreamEvent]]:
-    request = WireRequest(
+async def _exchange(wire: ApiClient) -> tuple[LlmResponse | ProviderError, list[StreamEvent]]:
+    request = ApiRequest(
         model="some-model", system="", messages=(UserMessage("go"),), tools=(), tool_choice="auto"
     )
     events: list[StreamEvent] = []
@@ -73,7 +73,7 @@ def _check_answer(response: LlmResponse, events: list[StreamEvent], expect: dict
     assert "".join(e.text for e in events if isinstance(e, Delta)) == said
     reasoning = "".join(b.text for b in response.content if isinstance(b, ReasoningBlock))
     assert reasoning == (expect["reasoning"] or "")
-    assert "".join(e.text for e in events if isinstance(e, ReasoningDelta)) == reasoning
+    assert "".join(e.text for e in events if isinstance(e, StreamedReasoning)) == reasoning
     calls = [b for b in response.content if isinstance(b, ToolUseBlock)]
     assert [(c.id, c.name, c.input) for c in calls] == [
         (c["id"], c["name"], c["arguments"]) for c in expect["tool_calls"]
@@ -85,7 +85,7 @@ def _check_answer(response: LlmResponse, events: list[StreamEvent], expect: dict
 
 
 def _check_call_events(events: list[StreamEvent], calls: list[ToolUseBlock]) -> None:
-    told = [e for e in events if isinstance(e, ToolCallDelta)]
+    told = [e for e in events if isinstance(e, StreamedToolCall)]
     for index, call in enumerate(calls):
         pieces = [e for e in told if e.index == index]
         assert [(p.id, p.name) for p in pieces] == [(call.id, call.name)] + [(None, None)] * (len(pieces) - 1)
@@ -265,7 +265,7 @@ async def test_what_goes_wrong_before_the_answer_is_tried_again(
     assert [c.native_id for c in response.tool_calls()] == [call["id"] for call in expect["tool_calls"]]
     assert asked == 2
     # A connection that the server has just closed may be found dead only when it is used again.
-    assert sum(isinstance(event, RetryScheduled) for event in events) in (1, 2)
+    assert sum(isinstance(event, StreamRetry) for event in events) in (1, 2)
 
 
 @pytest.mark.parametrize("name", CUT)

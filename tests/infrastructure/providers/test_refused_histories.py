@@ -9,10 +9,10 @@ import pytest
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import Conversation
 from domain.conversation.response import TOOL_USE, LlmResponse, ReasoningBlock, ToolUseBlock
-from domain.conversation.stream import RetryScheduled, StreamEvent
+from domain.conversation.stream import StreamEvent, StreamRetry
 from domain.errors import ProviderError
 from domain.text.json_value import JsonObject
-from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.session_rigs import ServerRig, server_rig
 from tests.support.sse_server import Dialect, Raw, Refuse, Say, ScriptedCall, SseServer
@@ -54,7 +54,7 @@ async def test_a_model_that_refuses_to_be_made_to_call_a_tool_is_offered_it(
     assert response.has_tool_calls()
     assert (_choice(forced) in ("tool", "function"), _choice(free)) == (True, "auto")
     assert {**forced, "tool_choice": 0} == {**free, "tool_choice": 0}
-    assert not any(isinstance(event, RetryScheduled) for event in events)
+    assert not any(isinstance(event, StreamRetry) for event in events)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -80,7 +80,7 @@ async def test_what_a_model_refuses_is_remembered_for_all_its_sessions_and_for_n
     async with SseServer("openai-chat") as server:
         server.script = [Refuse(status=400, message=REFUSALS[1]), VOTED, VOTED, VOTED]
         settings = ProviderSettings(type="openai-chat", base_url=server.base_url)
-        gateway = ProviderGateway({"p": settings}, environ={})
+        gateway = ProviderRegistry({"p": settings}, environ={})
         for model in ("p/thinks", "p/thinks", "p/other"):
             session = gateway.session(model, Conversation(), "")
             await session.send_with_tools(

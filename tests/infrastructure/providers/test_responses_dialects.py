@@ -8,12 +8,12 @@ import pytest
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, OpaqueBlock, StopKind, TextBlock
-from domain.conversation.stream import Delta, ReasoningDelta, StreamEvent, ToolCallDelta
+from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.text.json_value import JsonObject
 from infrastructure.models.openai_responses.answer import ResponsesAnswer
 from infrastructure.models.openai_responses.payload import responses_history, responses_payload
-from infrastructure.models.shared.api_client import WireRequest
+from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.failures import Failures
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import Raw, Refuse, Say
@@ -54,7 +54,7 @@ def _read(*events: dict[str, Any]) -> tuple[LlmResponse, list[StreamEvent]]:
 
 def _sent_back(response: LlmResponse, *after: Message) -> list[dict[str, Any]]:
     messages = (UserMessage("go"), AssistantMessage(response), *after)
-    request = WireRequest(model="m", system="s", messages=messages, tools=(), tool_choice="auto")
+    request = ApiRequest(model="m", system="s", messages=messages, tools=(), tool_choice="auto")
     body: dict[str, Any] = responses_payload(
         request, history=responses_history("p"), max_tokens=None, wants_reasoning=True
     )
@@ -63,7 +63,7 @@ def _sent_back(response: LlmResponse, *after: Message) -> list[dict[str, Any]]:
 
 
 def test_nothing_is_stored_and_reasoning_is_asked_for_in_a_form_that_can_go_back() -> None:
-    request = WireRequest(
+    request = ApiRequest(
         model="m", system="Be brief.", messages=(UserMessage("a"),), tools=(), tool_choice="auto"
     )
     body = responses_payload(request, history=responses_history("p"), max_tokens=7, wants_reasoning=True)
@@ -120,7 +120,9 @@ def test_pieces_without_a_place_are_told_apart_by_the_id_of_their_item() -> None
         ("call_1", {"a": 1}),
         ("call_2", {}),
     ]
-    pieces = [(e.index, e.arguments_delta) for e in heard if isinstance(e, ToolCallDelta) and e.arguments_delta]
+    pieces = [
+        (e.index, e.arguments_delta) for e in heard if isinstance(e, StreamedToolCall) and e.arguments_delta
+    ]
     assert pieces == [(1, "{}"), (0, '{"a": 1}')]
 
 
@@ -128,8 +130,8 @@ def test_what_no_piece_told_is_told_when_the_item_is_whole() -> None:
     response, heard = _read(_done(0, _message("All at once.")), _done(1, CALL), _completed())
     assert heard == [
         Delta("All at once."),
-        ToolCallDelta(index=0, id="call_1", name="f"),
-        ToolCallDelta(index=0, arguments_delta='{"a": 1}'),
+        StreamedToolCall(index=0, id="call_1", name="f"),
+        StreamedToolCall(index=0, arguments_delta='{"a": 1}'),
     ]
     assert len(response.tool_calls()) == 1
 
@@ -200,7 +202,7 @@ def test_parts_of_a_summary_are_paragraphs() -> None:
         _done(0, {**THOUGHT, "summary": summary}),
         _completed(),
     )
-    assert "".join(e.text for e in heard if isinstance(e, ReasoningDelta)) == "One.\n\nTwo."
+    assert "".join(e.text for e in heard if isinstance(e, StreamedReasoning)) == "One.\n\nTwo."
 
 
 def test_two_calls_of_one_id_get_two_ids() -> None:
@@ -216,7 +218,7 @@ def _argued(event: str, text: str, index: int | None = 0) -> dict[str, Any]:
 def test_the_end_of_the_arguments_makes_a_call_whole() -> None:
     response, heard = _read(_added(0, {**CALL, "arguments": ""}), _argued("done", '{"a": 1}'), _completed())
     assert [call.arguments for call in response.tool_calls()] == [{"a": 1}]
-    assert heard[1:] == [ToolCallDelta(index=0, arguments_delta='{"a": 1}')]
+    assert heard[1:] == [StreamedToolCall(index=0, arguments_delta='{"a": 1}')]
 
 
 def test_a_last_form_without_arguments_leaves_those_that_were_told() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings, ProviderType
 from tests.support.loopback_net import Answer, RecordingServer
 
@@ -14,7 +14,7 @@ REMEDY = '[providers.mine] type = "openai-chat"'
 async def _failure(type_: ProviderType, answer: Answer) -> ProviderError:
     async with RecordingServer(answer) as server:
         settings = ProviderSettings(type=type_, base_url=f"{server.url}/v1", max_retries=0)
-        gateway = ProviderGateway({"mine": settings}, environ={})
+        gateway = ProviderRegistry({"mine": settings}, environ={})
         with pytest.raises(ProviderError) as caught:
             await gateway.session("mine/qwen3", Conversation(), "").send("hi")
         await gateway.aclose()

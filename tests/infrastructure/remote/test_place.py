@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ConfigError
-from infrastructure.remote.place import LONGEST_PATH, Place
+from infrastructure.remote.place import LONGEST_PATH, SocketPath
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_socket_is_the_persons_alone_and_goes_when_it_is_left(folder: Path) -> None:
-    place = Place(folder / "q")
+    place = SocketPath(folder / "q")
 
     status = os.lstat(folder / "q")
     assert stat.S_ISSOCK(status.st_mode)
@@ -29,10 +29,10 @@ def test_the_socket_is_the_persons_alone_and_goes_when_it_is_left(folder: Path) 
 
 
 def test_a_second_instance_is_told_who_holds_the_place_and_changes_nothing(folder: Path) -> None:
-    place = Place(folder / "q")
+    place = SocketPath(folder / "q")
 
     with pytest.raises(ConfigError, match=f"process {os.getpid()} listens there already"):
-        Place(folder / "q")
+        SocketPath(folder / "q")
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(folder / "q"))
     place.leave()
@@ -43,7 +43,7 @@ def test_a_socket_that_nobody_listens_at_any_more_is_taken_over(folder: Path) ->
     dead.bind(str(folder / "q"))
     dead.close()
 
-    place = Place(folder / "q")
+    place = SocketPath(folder / "q")
 
     assert stat.S_IMODE(os.lstat(folder / "q").st_mode) == 0o600
     place.leave()
@@ -68,7 +68,7 @@ def test_what_is_no_socket_is_left_alone(folder: Path, kind: str) -> None:
     before = os.lstat(path)
 
     with pytest.raises(ConfigError, match="no socket, and it is left alone"):
-        Place(path)
+        SocketPath(path)
 
     assert os.lstat(path) == before
 
@@ -77,14 +77,14 @@ def test_a_path_that_is_too_long_is_refused_with_its_length(folder: Path) -> Non
     path = folder / ("q" * (LONGEST_PATH + 1))
 
     with pytest.raises(ConfigError, match=f"a socket's at most {LONGEST_PATH}"):
-        Place(path)
+        SocketPath(path)
 
 
 def test_the_longest_path_is_taken(folder: Path) -> None:
     room = LONGEST_PATH - len(os.fsencode(folder.resolve())) - 1
     path = folder / ("q" * room)
 
-    place = Place(path)
+    place = SocketPath(path)
 
     assert path.is_socket()
     place.leave()
@@ -97,7 +97,7 @@ def test_a_folder_that_others_may_write_in_is_refused(folder: Path, mode: int) -
     shared.chmod(mode)
 
     with pytest.raises(ConfigError, match="others may write in"):
-        Place(shared / "q")
+        SocketPath(shared / "q")
 
     assert os.listdir(shared) == []
 
@@ -107,7 +107,7 @@ def test_a_folder_below_one_that_others_may_write_in_is_refused(folder: Path) ->
     (folder / "shared").chmod(0o777)
 
     with pytest.raises(ConfigError, match="others may write in"):
-        Place(folder / "shared" / "mine" / "q")
+        SocketPath(folder / "shared" / "mine" / "q")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
@@ -117,7 +117,7 @@ def test_a_folder_of_another_user_is_refused(folder: Path) -> None:
     os.chown(theirs, 12345, 12345)
 
     with pytest.raises(ConfigError, match="belongs to another user"):
-        Place(theirs / "q")
+        SocketPath(theirs / "q")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a socket away")
@@ -127,28 +127,28 @@ def test_a_dead_socket_of_another_user_is_left_alone(folder: Path) -> None:
     os.chown(folder / "q", 12345, 12345)
 
     with pytest.raises(ConfigError, match="belongs to another user"):
-        Place(folder / "q")
+        SocketPath(folder / "q")
 
     assert (folder / "q").is_socket()
 
 
 def test_a_folder_that_is_not_there_is_named(folder: Path) -> None:
     with pytest.raises(ConfigError, match="No such file or directory"):
-        Place(folder / "nowhere" / "q")
+        SocketPath(folder / "nowhere" / "q")
 
 
 def test_a_link_to_a_folder_is_judged_by_where_it_leads(folder: Path) -> None:
     (folder / "real").mkdir()
     (folder / "link").symlink_to(folder / "real")
 
-    place = Place(folder / "link" / "q")
+    place = SocketPath(folder / "link" / "q")
 
     assert place.path == (folder / "real" / "q").resolve()
     place.leave()
 
 
 def test_leaving_does_not_remove_what_somebody_else_put_there(folder: Path) -> None:
-    place = Place(folder / "q")
+    place = SocketPath(folder / "q")
     (folder / "q").unlink()
     (folder / "q").write_text("mine")
 
@@ -158,7 +158,7 @@ def test_leaving_does_not_remove_what_somebody_else_put_there(folder: Path) -> N
 
 
 def test_the_socket_is_not_inherited_by_what_is_started(folder: Path) -> None:
-    place = Place(folder / "q")
+    place = SocketPath(folder / "q")
 
     assert not place.socket.get_inheritable()
     place.leave()

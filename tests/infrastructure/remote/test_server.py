@@ -17,7 +17,7 @@ from infrastructure.execution.commands.orphans import new_marker
 from infrastructure.remote.admission import objection_to
 from infrastructure.remote.framing import MOST_BODY_BYTES, framed
 from infrastructure.remote.peer import Peer, peer_of
-from infrastructure.remote.place import Place
+from infrastructure.remote.place import SocketPath
 from infrastructure.remote.server import Bounds, Server
 from tests.support.rpc_client import RpcClient
 
@@ -78,7 +78,7 @@ def complaint(why: str) -> bytes:
 async def serving(
     folder: Path, bounds: Bounds | None = None, objection: object = nobody_objects
 ) -> AsyncIterator[tuple[Path, Echo]]:
-    place, echo = Place(folder / "q"), Echo()
+    place, echo = SocketPath(folder / "q"), Echo()
     server = Server(place.socket, echo, complaint, bounds=bounds, objection=objection)  # type: ignore[arg-type]
     running = asyncio.create_task(server.run())
     try:
@@ -251,7 +251,7 @@ async def test_the_end_of_the_server_ends_all_connections(tmp_path: Path) -> Non
 
 
 def test_the_kernel_names_the_peer(tmp_path: Path) -> None:
-    place = Place(tmp_path / "q")
+    place = SocketPath(tmp_path / "q")
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(place.path))
         accepted, _ = place.socket.accept()

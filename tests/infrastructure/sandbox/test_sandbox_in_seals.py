@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from application.events.event_bus import EventStream
+from application.events.event_bus import EventBus
 from application.review.review import Review
 from domain.calls.hook import Skip
 from domain.calls.seal import Seal
@@ -44,7 +44,7 @@ async def sealed(tool: RunCommand) -> Seal:
 
 @pytest.fixture
 def review() -> Review:
-    return a_review(person=FakePerson(), events=EventStream(()))
+    return a_review(person=FakePerson(), events=EventBus(()))
 
 
 @needs_bubblewrap

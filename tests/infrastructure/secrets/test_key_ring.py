@@ -17,7 +17,7 @@ from domain.errors import ConfigError, ProviderError
 from domain.events.masking import SecretMask
 from infrastructure.config.model_choice import choose_model
 from infrastructure.doctor.providers import readiness
-from infrastructure.models.registry import ProviderGateway
+from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
 from infrastructure.secrets.key_ring import KeyRing
 from tests.infrastructure.secrets.keyrings import (
@@ -139,7 +139,7 @@ def opened(environ: dict[str, str], stored: dict[str, str], **settings: str) -> 
         asked.append(provider)
         return stored.get(provider)
 
-    gateway = ProviderGateway({"p": ProviderSettings(**settings)}, environ=environ, stored_key=key)  # type: ignore[arg-type]
+    gateway = ProviderRegistry({"p": ProviderSettings(**settings)}, environ=environ, stored_key=key)  # type: ignore[arg-type]
     gateway.session("p/m", Conversation(), "")
     return asked
 
@@ -183,7 +183,7 @@ def test_a_keyring_that_fails_is_no_missing_key_but_told_as_what_it_is() -> None
     def key(provider: str) -> str | None:
         raise ConfigError("the keyring cannot be used: locked; unlock it")
 
-    gateway = ProviderGateway({"p": ProviderSettings(type="anthropic")}, environ={}, stored_key=key)
+    gateway = ProviderRegistry({"p": ProviderSettings(type="anthropic")}, environ={}, stored_key=key)
 
     with pytest.raises(
         ProviderError, match="ANTHROPIC_API_KEY is not set, and the keyring cannot be used: locked"

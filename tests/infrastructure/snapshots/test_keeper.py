@@ -9,7 +9,7 @@ from domain.calls.effects import ChangeKind, FileKind, KeptFiles
 from domain.errors import LedgerError
 from infrastructure.store.snapshots.budget import KeepLimits
 from infrastructure.store.snapshots.places import OpenFolders
-from infrastructure.store.snapshots.reading import FileReader, Reading
+from infrastructure.store.snapshots.reading import FileContent, FileReader
 from tests.support.rewind_rig import SECRET, RewindRig
 
 _LONG_AGO = 1_000_000_000
@@ -41,7 +41,7 @@ class ReadPaths:
         self.paths: list[str] = []
         read = FileReader.read
 
-        def noted(reader: FileReader, path: str, folders: OpenFolders) -> Reading:
+        def noted(reader: FileReader, path: str, folders: OpenFolders) -> FileContent:
             self.paths.append(os.path.basename(path))
             return read(reader, path, folders)
 
@@ -293,7 +293,7 @@ async def test_files_are_read_beside_the_loop(root: Path, monkeypatch: pytest.Mo
     threads: list[int] = []
     read = FileReader.read
 
-    def noted(reader: FileReader, path: str, folders: OpenFolders) -> Reading:
+    def noted(reader: FileReader, path: str, folders: OpenFolders) -> FileContent:
         threads.append(threading.get_ident())
         return read(reader, path, folders)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.rpc.approval import Approval
+from quorum.rpc.approval import RemoteApproval
 from quorum.rpc.json_rpc import RpcError
 from quorum.rpc.power import power_of
 from quorum.rpc.wording import takes_approval
@@ -12,7 +12,7 @@ TOKEN = "t0ken-of-this-start"
 
 
 def test_without_a_token_made_at_the_start_nobody_may_approve() -> None:
-    hand = Approval(None).hand({"token": "anything"})
+    hand = RemoteApproval(None).hand({"token": "anything"})
 
     with pytest.raises(RpcError, match="without --listen-approve"):
         hand.demand("approving")
@@ -20,7 +20,7 @@ def test_without_a_token_made_at_the_start_nobody_may_approve() -> None:
 
 def test_who_does_not_show_the_token_may_not_approve() -> None:
     with pytest.raises(RpcError, match="say the 'token'") as refusal:
-        Approval(TOKEN).hand({}).demand("approving")
+        RemoteApproval(TOKEN).hand({}).demand("approving")
 
     assert refusal.value.reason == "needs_approval"
 
@@ -28,19 +28,19 @@ def test_who_does_not_show_the_token_may_not_approve() -> None:
 @pytest.mark.parametrize("wrong", ["", TOKEN[:-1], TOKEN + "x", 5, "tökén", True])
 def test_a_wrong_token_is_told_at_once_whatever_is_asked(wrong: object) -> None:
     with pytest.raises(RpcError) as refusal:
-        Approval(TOKEN).hand({"token": wrong})
+        RemoteApproval(TOKEN).hand({"token": wrong})
 
     assert refusal.value.reason == "wrong_token"
 
 
 def test_who_shows_the_token_may_approve() -> None:
-    Approval(TOKEN).hand({"token": TOKEN}).demand("approving")
+    RemoteApproval(TOKEN).hand({"token": TOKEN}).demand("approving")
 
 
 @pytest.mark.parametrize("params", [{"text": f"say {TOKEN}"}, {"keys": [TOKEN]}, {TOKEN: 1}])
 def test_a_token_in_the_wrong_place_goes_no_further(params: dict[str, object]) -> None:
     with pytest.raises(RpcError, match="in another parameter"):
-        Approval(TOKEN).hand({"token": TOKEN, **params})
+        RemoteApproval(TOKEN).hand({"token": TOKEN, **params})
 
 
 @pytest.mark.parametrize(

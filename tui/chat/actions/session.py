@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui.agent.turns import Errand
+from tui.agent.turns import QueuedTask
 from tui.chat.actions.base import ChatActions
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class SessionActions(ChatActions):
         async def compact(agent: Agent) -> None:
             self.say(await agent.compact(focus))
 
-        self.turns.submit(Errand("compacting", compact))
+        self.turns.submit(QueuedTask("compacting", compact))
 
     def action_undo(self) -> None:
         """Show what taking back the last turn would change."""
@@ -80,7 +80,7 @@ class SessionActions(ChatActions):
         else:
             self.app.push_screen(session.turn_list(self._take_back))
 
-    async def _take_back(self, errand: Errand, prompt: str) -> QuorumError | None:
+    async def _take_back(self, errand: QueuedTask, prompt: str) -> QuorumError | None:
         """Have a turn taken back, in line with the turns; why that failed, if it did.
 
         Its `prompt` comes back to be edited; it is empty where the conversation stays.
@@ -97,7 +97,7 @@ class SessionActions(ChatActions):
             except QuorumError as error:
                 failure = error
 
-        await self.turns.perform(Errand(errand.does, whole))
+        await self.turns.perform(QueuedTask(errand.does, whole))
         if failure is None and prompt:
             self.turns.begin_after("")
             self.turns.note_returned(prompt)

@@ -59,7 +59,7 @@ class TellingActions(ChatActions):
                 facts = self.session.facts
                 in_use = bool(self.session.agent.in_use)
                 self._header.show(
-                    model=facts.model, mode=self.session.manner, sandbox=facts.sandbox, read_only=in_use
+                    model=facts.model, mode=self.session.mode_label, sandbox=facts.sandbox, read_only=in_use
                 )
                 welcome = welcome_text(printable(facts.model, newlines=False), place_of(self._cwd))
                 if welcome != self._welcome.content:  # each update has the whole screen laid out again
@@ -90,7 +90,7 @@ class TellingActions(ChatActions):
             can_go_on=self.turns.can_go_on,
             used=facts.used if facts else "",
             context=self.session.context if self.session is not None else (0, 0),
-            mode=self.session.manner if self.session is not None else "",
+            mode=self.session.mode_label if self.session is not None else "",
             below=self.transcript.new_below,
             notice=self._notice,
             own=self.turns.own.running,

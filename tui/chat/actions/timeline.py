@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tui.chat.actions.base import ChatActions
 
 if TYPE_CHECKING:
-    from tui.screens.timeline.rows import Row
+    from tui.screens.timeline.rows import TimelineRow
 
 
 class TimelineActions(ChatActions):
@@ -20,7 +20,7 @@ class TimelineActions(ChatActions):
         told = self.transcript.told
         self.app.push_screen(TimelineScreen(told.chronicle, told.clock), self._show_again)
 
-    def _show_again(self, row: Row | None) -> None:
+    def _show_again(self, row: TimelineRow | None) -> None:
         """Have what a row stands for in sight."""
         if row is None or (entry := row.entry) is None:
             return

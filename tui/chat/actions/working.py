@@ -6,7 +6,7 @@ from textual import on
 from textual.widgets import Static, TextArea
 
 from domain.text.printable import printable
-from tui.agent.user_commands import MARK, OwnCommand
+from tui.agent.user_commands import MARK, TypedCommand
 from tui.chat.actions.base import ChatActions
 from tui.prompt_box.prompt import Prompt
 from tui.prompt_box.prompt_text import REFUSAL, as_prompt, is_prompt
@@ -48,7 +48,7 @@ class WorkingActions(ChatActions):
     asking: bool
     _waiting_lines: WaitingLines
     _welcome: Static
-    _held_commands: list[tuple[OwnCommand, str]]
+    _held_commands: list[tuple[TypedCommand, str]]
 
     def action_steer(self, text: str = "") -> None:
         """Say this, or the prompt that waits last, into the running turn; where none runs, it is a prompt."""
@@ -69,7 +69,7 @@ class WorkingActions(ChatActions):
         if self.turns.running and self.turns.prompts:
             self.say(self.turns.steer())
 
-    def run_own_command(self, own: OwnCommand, typed: str) -> None:
+    def run_own_command(self, own: TypedCommand, typed: str) -> None:
         """Run a command that the person typed; where it cannot be, it stays where it was `typed`.
 
         Nothing else leads here: neither prompts that wait, nor what models say, nor what came by the command
@@ -98,7 +98,7 @@ class WorkingActions(ChatActions):
             else:
                 self.run_own_command(own, typed)
 
-    def _why_not(self, own: OwnCommand) -> str:
+    def _why_not(self, own: TypedCommand) -> str:
         if not own.command:
             return f"type a command after the {MARK}"
         if self.asking:

@@ -16,7 +16,7 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ModelOffer:
     """A model, "provider/model". `hits` are the places of its name that the query hit.
 
     `as_typed`: no provider lists it, but it can be asked for all the same.
@@ -29,13 +29,13 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class ModelRemark:
     """What there is to say about a provider in place of models."""
 
     text: str
 
 
-Row = Heading | Offer | Remark
+Row = Heading | ModelOffer | ModelRemark
 
 
 class Catalogue:
@@ -70,21 +70,21 @@ class Catalogue:
             if remark and not offers and not provider.startswith(query.partition("/")[0]):
                 continue
             if offers or remark:
-                rows += [Heading(provider), *offers, *([Remark(remark)] if remark else [])]
+                rows += [Heading(provider), *offers, *([ModelRemark(remark)] if remark else [])]
         listed = {model for models in self._models.values() for model in models}
         if _is_full_name(query) and query not in listed:
-            rows.append(Offer(query, as_typed=True))
+            rows.append(ModelOffer(query, as_typed=True))
         return rows
 
-    def _offers(self, provider: str, matcher: NameMatcher) -> Iterator[Offer]:
+    def _offers(self, provider: str, matcher: NameMatcher) -> Iterator[ModelOffer]:
         found = []
         for model in self._models.get(provider, ()):
             start = len(provider) + 1
             score, hits = matcher.match(model[start:])  # its provider's name is the same for all of them
             if score:
-                found.append(Offer(model, tuple(hit + start for hit in hits), 2 * score))
+                found.append(ModelOffer(model, tuple(hit + start for hit in hits), 2 * score))
             elif (whole := matcher.match(model))[0]:
-                found.append(Offer(model, tuple(whole[1]), whole[0]))
+                found.append(ModelOffer(model, tuple(whole[1]), whole[0]))
         return iter(sorted(found, key=lambda offer: -offer.score))
 
 
@@ -93,13 +93,13 @@ def best_row(rows: Sequence[Row], query: str, current: str) -> int | None:
     else what fits best; where nothing is typed, the current model.
     """
     typed = query.strip().lower()
-    offers = [(place, row) for place, row in enumerate(rows) if isinstance(row, Offer)]
+    offers = [(place, row) for place, row in enumerate(rows) if isinstance(row, ModelOffer)]
     if not offers:
         return None
     if not typed:
         return next((place for place, offer in offers if offer.model == current), offers[0][0])
 
-    def worth(placed: tuple[int, Offer]) -> tuple[bool, bool, float]:
+    def worth(placed: tuple[int, ModelOffer]) -> tuple[bool, bool, float]:
         offer = placed[1]
         return not offer.as_typed and typed in offer.model.lower(), offer.as_typed, offer.score
 

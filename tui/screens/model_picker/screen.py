@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 from domain.errors import ProviderError
 from domain.text.printable import printable
 from tui.agent.port import Agent
-from tui.screens.model_picker.catalogue import Catalogue, Heading, Offer, Remark, Row, best_row
+from tui.screens.model_picker.catalogue import Catalogue, Heading, ModelOffer, ModelRemark, Row, best_row
 from tui.widgets.closing import ClosesItself
 
 _QUIET = "$foreground 60%"
@@ -114,8 +114,10 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
         choices = self.query_one(OptionList)
         kept = self._marked() if self._has_moved else None
         self._rows = self._catalogue.rows(self._query)
-        choices.set_options(Option(self._drawn(row), disabled=not isinstance(row, Offer)) for row in self._rows)
-        places = {row.model: place for place, row in enumerate(self._rows) if isinstance(row, Offer)}
+        choices.set_options(
+            Option(self._drawn(row), disabled=not isinstance(row, ModelOffer)) for row in self._rows
+        )
+        places = {row.model: place for place, row in enumerate(self._rows) if isinstance(row, ModelOffer)}
         best = best_row(self._rows, self._query, self._catalogue.current)
         choices.highlighted = places.get(kept, best) if kept is not None else best
 
@@ -123,18 +125,18 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
         match row:
             case Heading(provider):
                 return Content(printable(provider, newlines=False)).stylize("bold $text-accent")
-            case Remark(text):
+            case ModelRemark(text):
                 return Content(f"    {printable(text, newlines=False)}").stylize(_QUIET)
-            case Offer(model, as_typed=True):
+            case ModelOffer(model, as_typed=True):
                 return Content.assemble("  ", printable(model, newlines=False), ("  as typed", _QUIET))
-            case Offer(model, hits):
+            case ModelOffer(model, hits):
                 sign = "● " if model == self._catalogue.current else "  "
                 return Content(f"  {sign}") + _own_name(model, hits)
 
     def _marked(self) -> str | None:
         place = self.query_one(OptionList).highlighted
         row = self._rows[place] if place is not None and place < len(self._rows) else None
-        return row.model if isinstance(row, Offer) else None
+        return row.model if isinstance(row, ModelOffer) else None
 
     # -- keys ---------------------------------------------------------------------------------------------
 
@@ -163,7 +165,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
     def _clicked(self, message: OptionList.OptionSelected) -> None:
         message.stop()
         row = self._rows[message.option_index]
-        if isinstance(row, Offer):
+        if isinstance(row, ModelOffer):
             self._choose(row.model)
 
     def _choose(self, model: str) -> None:

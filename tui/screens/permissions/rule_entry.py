@@ -13,7 +13,7 @@ from textual.widgets import Input
 from domain.review.permissions import Answer
 from domain.review.questions import RulePreview, RuleScope
 from tui.screens.review.rule_form import SCOPES, covered_rows
-from tui.screens.review.text.rows import Kind, Line, Part, Row, fold, shown
+from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, fold, shown
 from tui.screens.review.widgets import Rows, TypedLine
 
 _ANSWERS = (Answer.ALLOW, Answer.ASK, Answer.DENY)
@@ -80,7 +80,7 @@ class RuleEntry(VerticalGroup):
         answers = "  ".join(f"({'•' if each is self.answer else ' '}) {each}" for each in _ANSWERS)
         scopes = "  ".join(f"({'•' if each is self.scope else ' '}) {word}" for each, word in SCOPES.items())
         for name, text, keys in (("#answers", answers, "↑ ↓"), ("#scopes", scopes, "tab")):
-            row = (Part(text, Kind.PLAIN), Part(f"  {keys}", Kind.QUIET))
+            row = (StyledPart(text, LineKind.PLAIN), StyledPart(f"  {keys}", LineKind.QUIET))
             self.query_one(name, Rows).show([row], height=1)
         self.query_one("#preview", Rows).show(self._preview(), height=_PREVIEW_LINES)
 
@@ -88,9 +88,11 @@ class RuleEntry(VerticalGroup):
         width = max(20, self.size.width or self.app.size.width - 4)
         if not self.text:
             examples = "such as write_file(src/**), run_command(npm test *) or web_fetch"
-            return fold([Line("  ", examples, Kind.QUIET)], width)
+            return fold([Line("  ", examples, LineKind.QUIET)], width)
         preview = self._outlook(self.text, self.answer)
         if preview.problem:
-            return fold([Line("✗ ", shown(preview.problem), Kind.BAD, Kind.BAD)], width)[:_PREVIEW_LINES]
+            return fold([Line("✗ ", shown(preview.problem), LineKind.BAD, LineKind.BAD)], width)[
+                :_PREVIEW_LINES
+            ]
         head, nothing = _HEADS[self.answer]
         return covered_rows(preview.covers, width, _PREVIEW_LINES, head=head, nothing=nothing)

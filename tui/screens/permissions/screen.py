@@ -25,7 +25,7 @@ from tui.screens.review.widgets import TypedLine
 from tui.widgets.closing import ClosesItself
 
 if TYPE_CHECKING:
-    from application.ports import RulesDesk
+    from application.ports import RuleService
 
 _KEYS = {
     "listing": "{permissions_add=a} adds · {permissions_remove=d} removes · {permissions_try=t} tries a call"
@@ -91,7 +91,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
     }
     """
 
-    def __init__(self, desk: RulesDesk) -> None:
+    def __init__(self, desk: RuleService) -> None:
         super().__init__()
         self._desk = desk
         self._rows: list[Row] = []

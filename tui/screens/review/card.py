@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
-from application.ports import ReviewDesk
+from application.ports import ReviewContext
 from domain.review.questions import ReviewRequest
 from tui.keys.hints import with_keys
 from tui.screens.review.cramped import is_cramped
@@ -25,7 +25,7 @@ from tui.screens.review.text.objections import Quotes, quotes_of
 from tui.screens.review.text.rows import Row, digest_in_short, fold, in_home, shown
 from tui.screens.review.text.substance import first_objected, substance
 from tui.screens.review.text.votes import votes_in_full, votes_in_short, wanted_height
-from tui.screens.review.widgets import CallEditor, Choice, Reading, ReasonLine, Rows
+from tui.screens.review.widgets import CallEditor, Choice, ReasonLine, Rows, ScrollableText
 from tui.transcript.cells.lines import amount
 
 _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
@@ -69,7 +69,7 @@ class ReviewCard(VerticalGroup):
             super().__init__()
             self.lines = lines
 
-    def __init__(self, request: ReviewRequest, desk: ReviewDesk, earlier: Earlier = NOTHING) -> None:
+    def __init__(self, request: ReviewRequest, desk: ReviewContext, earlier: Earlier = NOTHING) -> None:
         super().__init__(id="card")
         self._request, self._desk, self._earlier = request, desk, earlier
         self._digest = request.packet.digest
@@ -87,7 +87,7 @@ class ReviewCard(VerticalGroup):
     def compose(self) -> ComposeResult:
         """All but what is typed into: most reviews end without, and making it takes longer than all else."""
         yield Rows(id="votes")
-        yield Reading(id="reading")
+        yield ScrollableText(id="reading")
         yield Static(id="more", markup=False)
         yield Rows(id="facts")
         yield Static(id="problem", markup=False)
@@ -104,8 +104,8 @@ class ReviewCard(VerticalGroup):
         self.watch(self._reading, "scroll_y", self._tell_more, init=False)
 
     @property
-    def _reading(self) -> Reading:
-        return self.query_one("#reading", Reading)
+    def _reading(self) -> ScrollableText:
+        return self.query_one("#reading", ScrollableText)
 
     def on_resize(self, event: events.Resize) -> None:
         """Tell how much of the screen is covered now."""

@@ -14,7 +14,7 @@ from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Input, TextArea
 
-from application.ports import ReviewDesk
+from application.ports import ReviewContext
 from domain.review.questions import (
     Approve,
     ApproveAlways,
@@ -63,7 +63,7 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
     def __init__(
         self,
         request: ReviewRequest,
-        desk: ReviewDesk,
+        desk: ReviewContext,
         *,
         earlier: Earlier = NOTHING,
         clock: Callable[[], float] = time.monotonic,

@@ -51,7 +51,7 @@ STAGED = frozenset[str]().union(*ACTIONS.values())
 """Actions that belong to some stages only."""
 
 
-class Offer(NamedTuple):
+class ReviewOffer(NamedTuple):
     """A choice: its key, what it does, the action behind it, and what it is called where room is scarce.
 
     On a screen of fewer columns than `named_from` its key alone stands for it, so that the last choice, to
@@ -65,31 +65,31 @@ class Offer(NamedTuple):
     named_from: int = 0
 
 
-_BACK = Offer("esc", "back", "back")
+_BACK = ReviewOffer("esc", "back", "back")
 
 
-def choices_in(stage: Stage, *, following: int, can_rule: bool) -> list[Offer]:
+def choices_in(stage: Stage, *, following: int, can_rule: bool) -> list[ReviewOffer]:
     """What can be done in a stage, the most careful first."""
-    rest = Offer("{review_list_rest=A}", f"approve these {1 + following}", "list_rest", named_from=76)
+    rest = ReviewOffer("{review_list_rest=A}", f"approve these {1 + following}", "list_rest", named_from=76)
     match stage:
         case "reasoning":
-            return [Offer("enter", "reject with this reason", "send_reason"), _BACK]
+            return [ReviewOffer("enter", "reject with this reason", "send_reason"), _BACK]
         case "editing":
-            return [Offer("{review_submit_edit=ctrl+s}", "ask again with this", "submit_edit"), _BACK]
+            return [ReviewOffer("{review_submit_edit=ctrl+s}", "ask again with this", "submit_edit"), _BACK]
         case "ruling":
-            return [Offer("enter", "save this rule and approve", "save_rule"), _BACK]
+            return [ReviewOffer("enter", "save this rule and approve", "save_rule"), _BACK]
         case "listing":
             return [_BACK, rest]
         case "polling":
             return [_BACK]
         case "choosing":
             return [
-                Offer("{review_reject=n}", "reject", "reject"),
-                Offer("{review_reason=r}", "reject with a reason", "reason", "reason", 50),
-                Offer("{review_edit=e}", "edit", "edit", named_from=50),
-                *([Offer("{review_rule=a}", "always…", "rule", named_from=62)] if can_rule else []),
+                ReviewOffer("{review_reject=n}", "reject", "reject"),
+                ReviewOffer("{review_reason=r}", "reject with a reason", "reason", "reason", 50),
+                ReviewOffer("{review_edit=e}", "edit", "edit", named_from=50),
+                *([ReviewOffer("{review_rule=a}", "always…", "rule", named_from=62)] if can_rule else []),
                 *([rest] if following else []),
-                Offer("{review_approve=y}", "approve", "approve"),
+                ReviewOffer("{review_approve=y}", "approve", "approve"),
             ]
         case _:
             assert_never(stage)

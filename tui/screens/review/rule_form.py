@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.widgets import Input
 
 from domain.review.questions import RulePreview, RuleScope
-from tui.screens.review.text.rows import Kind, Line, Part, Row, fold, shown
+from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, fold, shown
 from tui.screens.review.widgets import Rows, TypedLine
 from tui.transcript.cells.lines import amount, fitted
 
@@ -117,10 +117,12 @@ class RuleForm(VerticalGroup):
     def _tell(self) -> None:
         width = self.app.size.width - 4
         several = f" · {self._place + 1} of {len(self._texts)}, ↑ and ↓ choose" if len(self._texts) > 1 else ""
-        head = (Part("always let run", Kind.STRONG), Part(several, Kind.QUIET))
+        head = (StyledPart("always let run", LineKind.STRONG), StyledPart(several, LineKind.QUIET))
         self.query_one("#rule_head", Rows).show([head], height=1)
         scopes = "  ".join(f"({'•' if scope is self.scope else ' '}) {word}" for scope, word in SCOPES.items())
-        self.query_one("#scopes", Rows).show([(Part(scopes, Kind.PLAIN), Part("  tab", Kind.QUIET))], height=1)
+        self.query_one("#scopes", Rows).show(
+            [(StyledPart(scopes, LineKind.PLAIN), StyledPart("  tab", LineKind.QUIET))], height=1
+        )
         rows = _preview_rows(self._preview_of(self.text), width, self._lines)
         self.query_one("#preview", Rows).show(rows, height=self._lines)
         self.post_message(self.Changed())
@@ -129,13 +131,18 @@ class RuleForm(VerticalGroup):
 def _preview_rows(preview: RulePreview, width: int, height: int) -> list[Row]:
     """What a rule would do, in exactly so many rows; what does not fit is counted."""
     if preview.problem:
-        rows = fold([Line("✗ ", shown(preview.problem), Kind.BAD, Kind.BAD)], width)
+        rows = fold([Line("✗ ", shown(preview.problem), LineKind.BAD, LineKind.BAD)], width)
     elif not preview.covers_this:
-        rows = fold([Line("✗ ", _NOT_THIS, Kind.BAD, Kind.BAD)], width)
+        rows = fold([Line("✗ ", _NOT_THIS, LineKind.BAD, LineKind.BAD)], width)
     else:
         kept = len(preview.must_match) + len(preview.must_not_match)
         checked = f" · {amount(kept, 'example')} checked whenever it is loaded" if kept else ""
-        rows = [(Part("✓ covers this call", Kind.GOOD), Part(fitted(checked, width - 18), Kind.QUIET))]
+        rows = [
+            (
+                StyledPart("✓ covers this call", LineKind.GOOD),
+                StyledPart(fitted(checked, width - 18), LineKind.QUIET),
+            )
+        ]
         rows += covered_rows(preview.covers, width, height - 1)
     rows = rows[:height]
     return rows + [()] * (height - len(rows))
@@ -151,12 +158,17 @@ def covered_rows(
 ) -> list[Row]:
     """What a rule covers, in at most so many rows, `head` before the first; what does not fit is counted."""
     if not covers:
-        return [(Part(nothing, Kind.QUIET),)]
+        return [(StyledPart(nothing, LineKind.QUIET),)]
     fitting = len(covers) if len(covers) <= room else room - 1
     rows: list[Row] = []
     for call in covers[:fitting]:
-        rows.append((Part(head, Kind.QUIET), Part(fitted(shown(call), width - len(head)), Kind.PLAIN)))
+        rows.append(
+            (
+                StyledPart(head, LineKind.QUIET),
+                StyledPart(fitted(shown(call), width - len(head)), LineKind.PLAIN),
+            )
+        )
         head = " " * len(head)
     if fitting < len(covers):
-        rows.append((Part(f"{' ' * len(head)}… and {len(covers) - fitting} more", Kind.WARNING),))
+        rows.append((StyledPart(f"{' ' * len(head)}… and {len(covers) - fitting} more", LineKind.WARNING),))
     return rows

@@ -18,16 +18,16 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 from domain.text.printable import printable
-from tui.screens.review.text.rows import Kind, Part, Row, Tone
+from tui.screens.review.text.rows import LineKind, Row, StyledPart, Tone
 
-_KINDS_OF_WORDS = (Kind.STRONG, Kind.QUIET, Kind.WARNING, Kind.GOOD, Kind.BAD)
-_KINDS_OF_CHANGES = (Kind.ADDED, Kind.REMOVED, Kind.HUNK)
-_CHANGED = (Kind.ADDED, Kind.REMOVED)
+_KINDS_OF_WORDS = (LineKind.STRONG, LineKind.QUIET, LineKind.WARNING, LineKind.GOOD, LineKind.BAD)
+_KINDS_OF_CHANGES = (LineKind.ADDED, LineKind.REMOVED, LineKind.HUNK)
+_CHANGED = (LineKind.ADDED, LineKind.REMOVED)
 _TIGHT_BELOW = 92
 """The width of the screen, in cells, below which choices are called by their short names."""
 
 
-def _component_classes(looks: Iterable[Kind | Tone]) -> set[str]:
+def _component_classes(looks: Iterable[LineKind | Tone]) -> set[str]:
     """Each of them is styled again whenever its widget is, so that a widget has those it draws, and no more."""
     return {f"rows--{look.value}" for look in looks}
 
@@ -89,23 +89,23 @@ class Rows(ScrollView, can_focus=False):
             return Strip.blank(self.size.width, self.rich_style)
         row = self._rows[place]
         strip = Strip([Segment(part.text, self._style(part)) for part in row])
-        last = row[-1] if row else Part("", Kind.PLAIN)
+        last = row[-1] if row else StyledPart("", LineKind.PLAIN)
         tinted = last.kind in _CHANGED
         edge = self._look(last.kind, partial=False) if tinted else self.rich_style
         return strip.extend_cell_length(self.size.width, edge).crop(0, self.size.width)
 
-    def _style(self, part: Part) -> Style:
+    def _style(self, part: StyledPart) -> Style:
         style = self._look(part.kind, partial=False)
         if part.tone is None or (part.tone is not Tone.OBJECTED and self._is_told_by_text(part.kind, style)):
             return style
         return style + self._look(part.tone, partial=True)
 
-    def _is_told_by_text(self, kind: Kind, style: Style) -> bool:
+    def _is_told_by_text(self, kind: LineKind, style: Style) -> bool:
         """Whether only the text of a changed line has a colour, as in the ansi themes."""
         return kind in _CHANGED and (style.bgcolor is None or style.bgcolor.is_default)
 
-    def _look(self, look: Kind | Tone, *, partial: bool) -> Style:
-        if look in (Kind.PLAIN, Kind.CONTEXT):
+    def _look(self, look: LineKind | Tone, *, partial: bool) -> Style:
+        if look in (LineKind.PLAIN, LineKind.CONTEXT):
             return self.rich_style
         if (style := self._styles.get(look)) is None:
             style = self.get_component_rich_style(f"rows--{look.value}", partial=partial)
@@ -113,7 +113,7 @@ class Rows(ScrollView, can_focus=False):
         return style
 
 
-class Reading(Rows):
+class ScrollableText(Rows):
     """Rows that may be code and changes of it."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = _component_classes((*_KINDS_OF_CHANGES, *Tone))

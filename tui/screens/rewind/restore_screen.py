@@ -17,7 +17,7 @@ from domain.errors import QuorumError
 from domain.sessions.state import PastTurn
 from domain.text.printable import printable
 from tui.agent.port import Agent
-from tui.agent.turns import Errand
+from tui.agent.turns import QueuedTask
 from tui.keys.hints import with_keys
 from tui.screens.rewind.diff_sheet import DiffSheet
 from tui.screens.rewind.steps import Steps
@@ -25,7 +25,7 @@ from tui.transcript.cells.lines import amount
 from tui.widgets.closing import ClosesItself
 from tui.widgets.line_list import LineList, Move
 
-TakeBack: TypeAlias = Callable[[Errand, str], Awaitable[QuorumError | None]]
+TakeBack: TypeAlias = Callable[[QueuedTask, str], Awaitable[QuorumError | None]]
 """Has an errand carried out and gives a prompt back; answers why that failed, if it did."""
 
 _MOST_FILES = 8
@@ -211,7 +211,7 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
             await agent.rewind(self._turn.number, conversation=conversation, plan=plan, overwrite=overwrite)
 
         failure = await self._take_back(
-            Errand("taking back", rewind), self._turn.prompt if conversation else ""
+            QueuedTask("taking back", rewind), self._turn.prompt if conversation else ""
         )
         self._is_working = False
         if failure is None:

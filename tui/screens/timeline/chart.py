@@ -10,10 +10,10 @@ from textual.strip import Strip
 
 from tui.screens.timeline.axis import Axis
 from tui.screens.timeline.drawing import Columns, draw_row
-from tui.screens.timeline.rows import Row, rows_of
+from tui.screens.timeline.rows import TimelineRow, rows_of
 from tui.transcript.cells.palette import Palette, component_class, palette_of, role_styles
 from tui.transcript.model.entries import Batch, Call
-from tui.transcript.model.turn_timings import Chronicle, Request
+from tui.transcript.model.turn_timings import RequestTiming, TurnTimings
 from tui.widgets.line_list import LineList
 
 
@@ -32,10 +32,10 @@ class Chart(LineList):
         *(component_class(role) for role in Palette.roles()),
     }
 
-    def __init__(self, chronicle: Chronicle, clock: Callable[[], float], *, id: str | None = None) -> None:
+    def __init__(self, chronicle: TurnTimings, clock: Callable[[], float], *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._chronicle, self._clock = chronicle, clock
-        self._rows: list[Row] = []
+        self._rows: list[TimelineRow] = []
         self._version = -1
         self._palette: Palette | None = None
         self.axis = Axis()
@@ -63,7 +63,7 @@ class Chart(LineList):
         self._count = len(self._rows)
 
     @property
-    def row(self) -> Row | None:
+    def row(self) -> TimelineRow | None:
         """The marked row; None where there are none."""
         return self._rows[self._marked] if self._marked < len(self._rows) else None
 
@@ -98,11 +98,11 @@ class Chart(LineList):
         """Where on its axis the marked row begins; for a turn, what is in the middle now."""
         row, cells = self.row, self._columns.lane
         match row:
-            case Row(event=Request(begin=moment)):
+            case TimelineRow(event=RequestTiming(begin=moment)):
                 pass
-            case Row(call=Call(since=[(moment, _), *_])):
+            case TimelineRow(call=Call(since=[(moment, _), *_])):
                 pass
-            case Row(event=Batch(calls=[Call(since=[(moment, _), *_]), *_])):
+            case TimelineRow(event=Batch(calls=[Call(since=[(moment, _), *_]), *_])):
                 pass
             case _:
                 return (self.axis.left + cells / 2) / (cells * self.axis.zoom)

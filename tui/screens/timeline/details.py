@@ -8,14 +8,14 @@ from rich.style import Style
 from textual.strip import Strip
 
 from domain.text.printable import printable
-from tui.screens.timeline.rows import Row
+from tui.screens.timeline.rows import TimelineRow
 from tui.transcript.cells.lines import amount, duration, fitted, strip_of
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.ballots import decided
 from tui.transcript.draw.lanes import course, span_of
 from tui.transcript.draw.status import arguments_in_short, batch_in_short, state_of
 from tui.transcript.model.entries import Batch, Call, NoticeKind
-from tui.transcript.model.turn_timings import Request, Totals, Turn
+from tui.transcript.model.turn_timings import RequestTiming, Totals, TurnTiming
 
 DETAIL_LINES = 4
 _WORTH_TELLING = 1.05
@@ -38,17 +38,17 @@ def totals_line(totals: Totals, turns: int, width: int, palette: Palette) -> Str
     return strip_of((fitted(" · ".join(told), width), palette.accent))
 
 
-def details(row: Row, width: int, palette: Palette, now: float) -> list[Strip]:
+def details(row: TimelineRow, width: int, palette: Palette, now: float) -> list[Strip]:
     """At most four lines about a row."""
     match row:
-        case Row(event=None):
+        case TimelineRow(event=None):
             lines = _turn(row.turn, now)
-        case Row(event=Request() as request):
+        case TimelineRow(event=RequestTiming() as request):
             lines = _request(request, row.turn, now)
-        case Row(event=Batch() as batch, call=None):
+        case TimelineRow(event=Batch() as batch, call=None):
             lines = [(f"batch {row.number} of turn {row.turn.number}", Style(bold=True))]
             lines += [(batch_in_short(batch, span_of(batch, now)), Style())]
-        case Row(call=Call() as call):
+        case TimelineRow(call=Call() as call):
             lines = _call(call, row, palette, now)
     return [strip_of((fitted(printable(text, newlines=False), width), style)) for text, style in lines if text][
         :DETAIL_LINES
@@ -58,7 +58,7 @@ def details(row: Row, width: int, palette: Palette, now: float) -> list[Strip]:
 _Lines = list[tuple[str, Style]]
 
 
-def _turn(turn: Turn, now: float) -> _Lines:
+def _turn(turn: TurnTiming, now: float) -> _Lines:
     begin, end = turn.span(now)
     clock = (
         time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() - (now - begin))) if turn.timed else ""
@@ -70,7 +70,7 @@ def _turn(turn: Turn, now: float) -> _Lines:
     return [(f"turn {turn.number}", Style(bold=True)), (" · ".join(told), Style()), (prompt, Style())]
 
 
-def _request(request: Request, turn: Turn, now: float) -> _Lines:
+def _request(request: RequestTiming, turn: TurnTiming, now: float) -> _Lines:
     took = (now if request.end is None else request.end) - request.begin
     told = [f"{duration(took)} in all"] if turn.timed else []
     if request.first is not None:
@@ -85,7 +85,7 @@ def _request(request: Request, turn: Turn, now: float) -> _Lines:
     return [(head, Style(bold=True)), (" · ".join(told), Style()), (retries, Style()), (request.words, Style())]
 
 
-def _call(call: Call, row: Row, palette: Palette, now: float) -> _Lines:
+def _call(call: Call, row: TimelineRow, palette: Palette, now: float) -> _Lines:
     telling, others = arguments_in_short(call)
     head = (
         f"call {call.number} of batch {row.number} in turn {row.turn.number} · {call.tool} {telling} {others}"

@@ -10,13 +10,13 @@ from textual.strip import Strip
 
 from domain.text.printable import printable
 from tui.screens.timeline.axis import Axis
-from tui.screens.timeline.rows import Row
+from tui.screens.timeline.rows import TimelineRow
 from tui.transcript.cells.lines import amount, duration, fitted, padded, strip_of
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.lanes import lane, span_of
 from tui.transcript.draw.status import arguments_in_short, batch_in_short, state_of, time_of
 from tui.transcript.model.entries import Batch, Call
-from tui.transcript.model.turn_timings import Request, Stretch, Turn
+from tui.transcript.model.turn_timings import RequestTiming, Stretch, TurnTiming
 
 _MODEL = "━"
 _PAUSE = "┄"
@@ -44,7 +44,7 @@ class Columns:
         return cls(name, room - name, state, time)
 
 
-def draw_row(row: Row, columns: Columns, axis: Axis, palette: Palette, now: float) -> Strip:
+def draw_row(row: TimelineRow, columns: Columns, axis: Axis, palette: Palette, now: float) -> Strip:
     """The line of a row."""
     name, bar, state, time = _cells(row, columns, axis, palette, now)
     parts = [*_filled(name, columns.name - 1), (" ", Style()), *_filled(bar, columns.lane)]
@@ -62,21 +62,21 @@ _Runs = list[tuple[str, Style]]
 
 
 def _cells(
-    row: Row, columns: Columns, axis: Axis, palette: Palette, now: float
+    row: TimelineRow, columns: Columns, axis: Axis, palette: Palette, now: float
 ) -> tuple[_Runs, _Runs, _Runs, str]:
     span = row.turn.span(now)
     window = axis.window(span, columns.lane)
     timed = row.turn.timed
     match row:
-        case Row(turn=turn, event=None):
+        case TimelineRow(turn=turn, event=None):
             return _turn(turn, span, columns, axis, palette)
-        case Row(event=Request() as request):
+        case TimelineRow(event=RequestTiming() as request):
             bar = _request(request, window, columns.lane, palette, now) if timed else []
             return *_answer(request, bar, palette), _took(request.begin, request.end, now, timed=timed)
-        case Row(event=Batch() as batch, call=Call() as call):
+        case TimelineRow(event=Batch() as batch, call=Call() as call):
             bar = lane(call, window, now, columns.lane, palette, others=batch.calls) if timed else []
             return _call(call, palette), bar, state_of(call, palette), time_of(call, now)
-        case Row(event=Batch() as batch):
+        case TimelineRow(event=Batch() as batch):
             begin, end = span_of(batch, now)
             cells = _bar(((begin, end, _BATCH),), window, columns.lane)
             told = batch_in_short(batch, (begin, end)).split(" · ")
@@ -87,7 +87,7 @@ def _cells(
 
 
 def _turn(
-    turn: Turn, span: Stretch, columns: Columns, axis: Axis, palette: Palette
+    turn: TurnTiming, span: Stretch, columns: Columns, axis: Axis, palette: Palette
 ) -> tuple[_Runs, _Runs, _Runs, str]:
     prompt = (
         printable(turn.prompt.text.strip().partition("\n")[0], newlines=False) if turn.prompt else "going on"
@@ -101,7 +101,7 @@ def _turn(
     return name, [(ticks, palette.muted)], state, duration(span[1] - span[0]) if turn.timed else ""
 
 
-def _answer(request: Request, bar: _Runs, palette: Palette) -> tuple[_Runs, _Runs, _Runs]:
+def _answer(request: RequestTiming, bar: _Runs, palette: Palette) -> tuple[_Runs, _Runs, _Runs]:
     words = printable(request.words, newlines=False)
     name: _Runs = [("  model ", Style()), (words, palette.muted)]
     if request.end is None:
@@ -126,7 +126,7 @@ def _call(call: Call, palette: Palette) -> _Runs:
     ]
 
 
-def _request(request: Request, window: Stretch, cells: int, palette: Palette, now: float) -> _Runs:
+def _request(request: RequestTiming, window: Stretch, cells: int, palette: Palette, now: float) -> _Runs:
     pauses = ((begin, min(end, request.end or now), _PAUSE) for begin, end in request.retries)
     text = _bar(((request.begin, request.end or now, _MODEL), *pauses), window, cells)
     return [(char, palette.warning if char == _PAUSE else palette.heading) for char in text]

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tui.transcript.model.entries import Batch, Call, Entry
-from tui.transcript.model.turn_timings import Chronicle, Request, Turn
+from tui.transcript.model.turn_timings import RequestTiming, TurnTiming, TurnTimings
 
 
-class Row(NamedTuple):
+class TimelineRow(NamedTuple):
     """One row: a turn, or an answer or a batch of it, or a call of that batch. `number` counts batches."""
 
-    turn: Turn
-    event: Request | Batch | None = None
+    turn: TurnTiming
+    event: RequestTiming | Batch | None = None
     call: Call | None = None
     number: int = 0
 
@@ -29,25 +29,25 @@ class Row(NamedTuple):
         entries = (event if isinstance(event, Batch) else event.answer for event in events)
         return next((entry for entry in entries if entry is not None), None)
 
-    def is_same(self, other: Row) -> bool:
+    def is_same(self, other: TimelineRow) -> bool:
         """Whether it stands for the same thing, whatever became of it."""
         return self.turn is other.turn and self.event is other.event and self.call is other.call
 
 
-def rows_of(chronicle: Chronicle) -> list[Row]:
+def rows_of(chronicle: TurnTimings) -> list[TimelineRow]:
     """All rows, in the order in which things began."""
     return [row for turn in chronicle.turns for row in _of_turn(turn)]
 
 
-def _of_turn(turn: Turn) -> Iterator[Row]:
-    yield Row(turn)
+def _of_turn(turn: TurnTiming) -> Iterator[TimelineRow]:
+    yield TimelineRow(turn)
     number = 0
     for event in turn.events:
-        if isinstance(event, Request):
-            yield Row(turn, event)
+        if isinstance(event, RequestTiming):
+            yield TimelineRow(turn, event)
             continue
         number += 1
         if len(event.calls) > 1:
-            yield Row(turn, event, None, number)
+            yield TimelineRow(turn, event, None, number)
         for call in event.calls:
-            yield Row(turn, event, call, number)
+            yield TimelineRow(turn, event, call, number)

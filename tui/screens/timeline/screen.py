@@ -19,9 +19,9 @@ from domain.events.report import RunStatus
 from tui.keys.hints import with_keys
 from tui.screens.timeline.chart import Chart
 from tui.screens.timeline.details import DETAIL_LINES, details, totals_line
-from tui.screens.timeline.rows import Row
+from tui.screens.timeline.rows import TimelineRow
 from tui.transcript.draw.lanes import ASKED, RAN, WAITED
-from tui.transcript.model.turn_timings import Chronicle, Totals, totals_of
+from tui.transcript.model.turn_timings import Totals, TurnTimings, totals_of
 from tui.widgets.closing import ClosesItself
 from tui.widgets.line_list import LineList, Move
 
@@ -53,7 +53,7 @@ class _Lines(Widget, can_focus=False):
         return strip.adjust_cell_length(self.content_size.width).apply_style(self.rich_style)
 
 
-class TimelineScreen(ClosesItself, Screen[Row]):
+class TimelineScreen(ClosesItself, Screen[TimelineRow]):
     """Shows a chronicle, and goes on with it while a turn is under way. Answers the row that was chosen."""
 
     AUTO_FOCUS = ""
@@ -87,7 +87,7 @@ class TimelineScreen(ClosesItself, Screen[Row]):
     }}
     """
 
-    def __init__(self, chronicle: Chronicle, clock: Callable[[], float]) -> None:
+    def __init__(self, chronicle: TurnTimings, clock: Callable[[], float]) -> None:
         super().__init__()
         self._chronicle, self._clock = chronicle, clock
         self._chart = Chart(chronicle, clock)

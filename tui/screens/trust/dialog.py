@@ -19,7 +19,7 @@ from domain.sessions.trust import TrustQuestion
 from tui.keys.hints import with_keys
 from tui.keys.keyboard_guard import Guarded, KeyboardGuard
 from tui.screens.review.cramped import Cramped, fit, is_cramped
-from tui.screens.review.text.rows import Kind, Line, Row, digest_in_short, fold, in_home, shown
+from tui.screens.review.text.rows import Line, LineKind, Row, digest_in_short, fold, in_home, shown
 from tui.screens.review.widgets import Choice, Rows
 from tui.widgets.closing import ClosesItself
 
@@ -187,11 +187,11 @@ class TrustDialog(Guarded, ClosesItself, ModalScreen[bool]):
 
 def _lines(question: TrustQuestion) -> Iterator[Line]:
     """Everything the answer may depend on, each line of it safe to draw."""
-    yield Line("folder  ", shown(in_home(question.folder)), Kind.STRONG)
+    yield Line("folder  ", shown(in_home(question.folder)), LineKind.STRONG)
     yield Line("file    ", shown(in_home(question.file)))
     yield Line("", "")
     if question.changed:
-        yield Line("", "This file has changed since you trusted it.", Kind.WARNING)
+        yield Line("", "This file has changed since you trusted it.", LineKind.WARNING)
     for sentence in _EXPLANATION:
         yield Line("", sentence)
     yield Line("", "")

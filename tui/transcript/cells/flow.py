@@ -14,7 +14,7 @@ _BETWEEN = "  "
 """What stands for decoration between two pieces of text on a line."""
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """Characters of a drawn line, from `start` up to, not including, `end`."""
 
     line: int
@@ -63,16 +63,16 @@ class Flow:
                 length += len(text)
         self.text = "".join(parts)
 
-    def spans(self, start: int, end: int) -> list[Span]:
+    def spans(self, start: int, end: int) -> list[TextSpan]:
         """Where the text from `start` up to `end` is drawn."""
-        spans: list[Span] = []
+        spans: list[TextSpan] = []
         place = max(bisect_right(self._offsets, start) - 1, 0)
         for piece in self._pieces[place:]:
             if piece.offset >= end:
                 break
             first, last = max(start - piece.offset, 0), min(end - piece.offset, piece.length)
             if first < last:
-                spans.append(Span(piece.line, piece.start + first, piece.start + last))
+                spans.append(TextSpan(piece.line, piece.start + first, piece.start + last))
         return spans
 
     def offset_of(self, line: int, column: int) -> int | None:

@@ -22,7 +22,7 @@ from tui.transcript.draw.receipts import receipt, receipt_line
 from tui.transcript.draw.remarks import remark_lines
 from tui.transcript.draw.status import arguments_in_short, batch_in_short, state_of, time_of
 from tui.transcript.kinds.changes import diff_lines, folded_diff
-from tui.transcript.kinds.kind import Kind, kind_of, view_of
+from tui.transcript.kinds.kind import OutputKind, kind_of, view_of
 from tui.transcript.kinds.part import MOST_LINES, PAGER, Part, more
 from tui.transcript.kinds.terminal import command_line, live
 from tui.transcript.model.entries import Batch, Call, Kept, Phase, StoredOutput
@@ -36,7 +36,7 @@ _BOLD = Style(bold=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CardTarget:
     """What a click on a line is meant for: the call at a place of its batch.
 
     `opens`: that call's output; `fold`: a part of its output that can be opened and folded by itself.
@@ -52,9 +52,9 @@ class Drawing:
     """Lines, and for each what a click on it is meant for."""
 
     strips: list[Strip] = field(default_factory=list)
-    targets: list[Target | None] = field(default_factory=list)
+    targets: list[CardTarget | None] = field(default_factory=list)
 
-    def add(self, strips: list[Strip], target: Target | None = None) -> None:
+    def add(self, strips: list[Strip], target: CardTarget | None = None) -> None:
         """Add lines that a click on means the same for."""
         self.strips += strips
         self.targets += [target] * len(strips)
@@ -77,12 +77,12 @@ def draw_batch(batch: Batch, width: int, palette: Palette, now: float) -> Drawin
         if lanes:
             bar = lane(call, span, now, lanes, palette, others=batch.calls)
             right = [*((text, style + ASIDE) for text, style in bar), ("  ", Style()), *right]
-        drawing.add([_row(call, several, right, width, palette)], Target(place))
+        drawing.add([_row(call, several, right, width, palette)], CardTarget(place))
         edge = strip_of(("  │ ", palette.muted + ASIDE))
         card = _Card(call, width - 4, palette)
         for part in card.everything(batch, now) if call.expanded else card.what_matters():
             for strip, key in zip(part.strips, part.keys, strict=True):
-                target = Target(place, key == PAGER, key if key != PAGER else None)
+                target = CardTarget(place, key == PAGER, key if key != PAGER else None)
                 line = Strip([*edge, *strip])
                 drawing.add([line if line.cell_length <= width else line.crop(0, width)], target)
     return drawing
@@ -240,9 +240,9 @@ class _Card:
     def _tells(self) -> bool:
         """Whether there is yet what tells the arguments in another form."""
         match kind_of(self._call):
-            case Kind.CHANGES:
+            case OutputKind.CHANGES:
                 return self._call.diff is not None
-            case Kind.TERMINAL:
+            case OutputKind.TERMINAL:
                 return True
             case _:
                 return self._call.output is not None

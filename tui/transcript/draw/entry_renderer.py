@@ -13,11 +13,11 @@ from domain.text.printable import printable
 from tui.transcript.cells.lines import fitted, padded, strip_of, words
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.cards import Drawing, Target, draw_batch
+from tui.transcript.draw.cards import CardTarget, Drawing, draw_batch
 from tui.transcript.draw.markdown import MarkdownLines
 from tui.transcript.draw.receipts import restored
 from tui.transcript.draw.remarks import signed_lines
-from tui.transcript.model.entries import Answer, Batch, Entry, Notice, Prompt, Restoration
+from tui.transcript.model.entries import AnswerEntry, Batch, Entry, Notice, PromptEntry, Restoration
 
 _INDENT = "  "
 _MARGIN = Segment(" ", ASIDE)
@@ -25,7 +25,7 @@ UNDONE = "┊"
 """What stands in the margin of an entry that was taken back."""
 
 
-class Pen:
+class EntryRenderer:
     """Draws entries at one width in one palette; remembers how far answers that still grow are drawn."""
 
     def __init__(self, width: int, palette: Palette) -> None:
@@ -42,22 +42,22 @@ class Pen:
             return spoken(entry, self.width)
         drawing = Drawing()
         match entry:
-            case Prompt():
+            case PromptEntry():
                 drawing.add(self._prompt(entry))
-            case Answer():
-                drawing.add(self._reasoning(entry), Target(0))
+            case AnswerEntry():
+                drawing.add(self._reasoning(entry), CardTarget(0))
             case Batch():
                 drawing = draw_batch(entry, self._room, self.palette, now)
             case Notice():
                 drawing.add(self._notice(entry, now))
             case Restoration():
-                drawing.add(restored(entry, self._room, self.palette), Target(0))
+                drawing.add(restored(entry, self._room, self.palette), CardTarget(0))
             case _:
                 assert_never(entry)
         with_margin = Drawing([Strip([])], [None])
         with_margin.strips += [Strip([_MARGIN, *strip]) for strip in drawing.strips]
         with_margin.targets += drawing.targets
-        if isinstance(entry, Answer):
+        if isinstance(entry, AnswerEntry):
             # These have their margin already: what is drawn of a growing answer must stay the same strips.
             with_margin.add(self._answer(entry))
         if entry.undone:
@@ -69,7 +69,7 @@ class Pen:
         dim = self.palette.muted
         return Strip([Segment(UNDONE, dim + ASIDE), *strip.crop(1).apply_style(Style(dim=True))])
 
-    def _prompt(self, entry: Prompt) -> list[Strip]:
+    def _prompt(self, entry: PromptEntry) -> list[Strip]:
         palette, room = self.palette, self._room - 2
         strips, mark = [], "↪ " if entry.steers else "› "
         for line in words(printable(entry.text), room):
@@ -78,7 +78,7 @@ class Pen:
             mark = _INDENT
         return strips
 
-    def _reasoning(self, entry: Answer) -> list[Strip]:
+    def _reasoning(self, entry: AnswerEntry) -> list[Strip]:
         """One line while folded: the last of the thoughts as they come, and that there were some later."""
         if not entry.reasoning:
             return []
@@ -91,7 +91,7 @@ class Pen:
         said = "thought" if entry.finished or entry.pieces else f"thinking: {last}"
         return [strip_of(("▸ ", style + ASIDE), (fitted(said, self._room - 2), style))]
 
-    def _answer(self, entry: Answer) -> list[Strip]:
+    def _answer(self, entry: AnswerEntry) -> list[Strip]:
         """What was drawn of a growing answer is kept, and only what came since is given to the Markdown."""
         edition, consumed, lines = self._growing.pop(id(entry), (-1, 0, None))
         if lines is None or edition != entry.edition:

@@ -16,18 +16,18 @@ from domain.calls.execution import Outcome
 from domain.review.ballot import Ballot
 from domain.text.printable import printable
 from tui.transcript.cells.lines import amount, duration, program_text, strip_of, words
-from tui.transcript.draw.cards import Drawing, Target
+from tui.transcript.draw.cards import CardTarget, Drawing
 from tui.transcript.draw.status import arguments_in_short
 from tui.transcript.kinds.hunks import parsed
 from tui.transcript.model.entries import (
-    Answer,
+    AnswerEntry,
     Batch,
     Call,
     Entry,
     Notice,
     NoticeKind,
     Phase,
-    Prompt,
+    PromptEntry,
     Restoration,
 )
 
@@ -39,17 +39,17 @@ def spoken(entry: Entry, width: int) -> Drawing:
     """All lines of an entry, the first being the empty one above it."""
     drawing = Drawing([Strip([])], [None])
     match entry:
-        case Prompt():
+        case PromptEntry():
             _add(drawing, [f"you: {entry.text}"], width)
-        case Answer():
-            _add(drawing, _answer(entry), width, Target(0))
+        case AnswerEntry():
+            _add(drawing, _answer(entry), width, CardTarget(0))
         case Batch():
             for place, sentences in _batch(entry):
-                _add(drawing, sentences, width, Target(place))
+                _add(drawing, sentences, width, CardTarget(place))
         case Notice():
             _add(drawing, [_LOUD[entry.kind] + entry.text], width)
         case Restoration():
-            _add(drawing, _restoration(entry), width, Target(0))
+            _add(drawing, _restoration(entry), width, CardTarget(0))
         case _:
             assert_never(entry)
     if entry.undone:
@@ -58,12 +58,12 @@ def spoken(entry: Entry, width: int) -> Drawing:
     return drawing
 
 
-def _add(drawing: Drawing, sentences: list[str], width: int, target: Target | None = None) -> None:
+def _add(drawing: Drawing, sentences: list[str], width: int, target: CardTarget | None = None) -> None:
     lines = [line for sentence in sentences for line in words(printable(sentence), width)]
     drawing.add([strip_of((line, Style())) for line in lines], target)
 
 
-def _answer(entry: Answer) -> list[str]:
+def _answer(entry: AnswerEntry) -> list[str]:
     thoughts = "".join(entry.reasoning).strip()
     said = [f"thought: {thoughts}"] if thoughts and entry.expanded else []
     return [*said, f"answer: {entry.text.strip()}"] if entry.text.strip() else said or ["thinking"]

@@ -15,7 +15,7 @@ from domain.text.printable import printable
 from tui.transcript.cells.lines import amount, duration
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.ballots import voting
-from tui.transcript.kinds.kind import Kind, kind_of, view_of
+from tui.transcript.kinds.kind import OutputKind, kind_of, view_of
 from tui.transcript.kinds.terminal import exit_of
 from tui.transcript.model.entries import Batch, Call, Phase
 
@@ -99,7 +99,7 @@ def _ended(call: Call, palette: Palette) -> list[tuple[str, Style]]:
     summary = ""
     if outcome is Outcome.OK and call.output is not None:
         summary = view_of(call).summary(call, call.output)
-        if kind_of(call) is Kind.TERMINAL and (exited := exit_of(call.output)) not in ("", "exit 0"):
+        if kind_of(call) is OutputKind.TERMINAL and (exited := exit_of(call.output)) not in ("", "exit 0"):
             # That it ran is no news: what counts is how it exited.
             word, style = exited, palette.warning
     parts = [(word, style)]

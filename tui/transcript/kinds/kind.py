@@ -12,7 +12,7 @@ from tui.transcript.kinds.part import Part
 from tui.transcript.model.entries import Call, Kept
 
 
-class Kind(Enum):
+class OutputKind(Enum):
     """What an output is, as far as looking at it is concerned."""
 
     CHANGES = auto()
@@ -27,15 +27,15 @@ class Kind(Enum):
 
 # Tools of ours say what they answer. What others answer is told by its shape.
 BY_TOOL = {
-    "edit_file": Kind.CHANGES,
-    "write_file": Kind.CHANGES,
-    "run_command": Kind.TERMINAL,
-    "grep_search": Kind.MATCHES,
-    "glob_search": Kind.TREE,
-    "list_directory": Kind.TREE,
-    "read_file": Kind.SOURCE,
-    "inspect": Kind.SOURCE,
-    "update_plan": Kind.PLAN,
+    "edit_file": OutputKind.CHANGES,
+    "write_file": OutputKind.CHANGES,
+    "run_command": OutputKind.TERMINAL,
+    "grep_search": OutputKind.MATCHES,
+    "glob_search": OutputKind.TREE,
+    "list_directory": OutputKind.TREE,
+    "read_file": OutputKind.SOURCE,
+    "inspect": OutputKind.SOURCE,
+    "update_plan": OutputKind.PLAN,
 }
 _LOOKED_AT = 4_000
 
@@ -61,45 +61,49 @@ class View(Protocol):
         ...
 
 
-def kind_of(call: Call) -> Kind:
+def kind_of(call: Call) -> OutputKind:
     """The kind of a call: by its tool, by what it changes, and else by the shape of its output."""
     known = BY_TOOL.get(call.tool)
-    if known is Kind.TERMINAL or (known is None and isinstance(call.arguments.get("command"), str)):
-        return Kind.TERMINAL
+    if known is OutputKind.TERMINAL or (known is None and isinstance(call.arguments.get("command"), str)):
+        return OutputKind.TERMINAL
     if call.outcome not in (None, Outcome.OK):
-        return Kind.PLAIN  # a sentence about what went wrong
+        return OutputKind.PLAIN  # a sentence about what went wrong
     if known is not None:
         return known
     if call.diff is not None:
-        return Kind.CHANGES
-    return _by_shape(call.output) if call.output is not None else Kind.PLAIN
+        return OutputKind.CHANGES
+    return _by_shape(call.output) if call.output is not None else OutputKind.PLAIN
 
 
-def _by_shape(output: Kept) -> Kind:
+def _by_shape(output: Kept) -> OutputKind:
     if not output.tail and json_tree.value_in(output.head) is not None:
-        return Kind.JSON
+        return OutputKind.JSON
     beginning = output.head[:_LOOKED_AT]
-    return Kind.TERMINAL if "\x1b[" in beginning or "\r" in beginning.replace("\r\n", "") else Kind.PLAIN
+    return (
+        OutputKind.TERMINAL
+        if "\x1b[" in beginning or "\r" in beginning.replace("\r\n", "")
+        else OutputKind.PLAIN
+    )
 
 
 def view_of(call: Call) -> View:
     """How a call is looked at."""
     match kind := kind_of(call):
-        case Kind.CHANGES:
+        case OutputKind.CHANGES:
             return changes
-        case Kind.TERMINAL:
+        case OutputKind.TERMINAL:
             return terminal
-        case Kind.MATCHES:
+        case OutputKind.MATCHES:
             return matches
-        case Kind.TREE:
+        case OutputKind.TREE:
             return tree
-        case Kind.SOURCE:
+        case OutputKind.SOURCE:
             return source
-        case Kind.JSON:
+        case OutputKind.JSON:
             return json_tree
-        case Kind.PLAN:
+        case OutputKind.PLAN:
             return plan
-        case Kind.PLAIN:
+        case OutputKind.PLAIN:
             return plain
         case _:
             assert_never(kind)

@@ -36,7 +36,7 @@ _MOST_LINES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class MatchedLine:
     """One line of a file; `matches` says whether it is a match or stands beside one."""
 
     path: str
@@ -83,7 +83,7 @@ def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     if not counts:
         return plain.unfolded(call, output, width, palette)
     spots = _spotter(call.arguments)
-    digits = max(len(str(hit.number)) for hit in hits if isinstance(hit, Hit))
+    digits = max(len(str(hit.number)) for hit in hits if isinstance(hit, MatchedLine))
     path, drawn = "", 0
     for hit in hits:
         strips: Iterable[Strip]
@@ -109,7 +109,11 @@ def _heading(path: str, count: int, width: int, palette: Palette) -> Iterator[St
 
 
 def _line(
-    hit: Hit, digits: int, width: int, palette: Palette, spots: Callable[[str], Sequence[tuple[int, int]]]
+    hit: MatchedLine,
+    digits: int,
+    width: int,
+    palette: Palette,
+    spots: Callable[[str], Sequence[tuple[int, int]]],
 ) -> Iterator[Strip]:
     sign = ":" if hit.matches else "-"
     lead: list[Run] = [(f"{hit.number:>{digits + 2}}{sign} ", palette.muted)]
@@ -128,12 +132,12 @@ def _line(
     return wrapped_runs([run for run in runs if run[0]] or [("", Style())], width, lead, " " * (digits + 4))
 
 
-def _counts(hits: Iterable[Hit | str]) -> Counter[str]:
-    return Counter(hit.path for hit in hits if isinstance(hit, Hit) and hit.matches)
+def _counts(hits: Iterable[MatchedLine | str]) -> Counter[str]:
+    return Counter(hit.path for hit in hits if isinstance(hit, MatchedLine) and hit.matches)
 
 
 @lru_cache(maxsize=16)
-def _parsed(text: str) -> tuple[Hit | str, ...]:
+def _parsed(text: str) -> tuple[MatchedLine | str, ...]:
     """The lines as `path:line:text`, those around them as `path-line-text`, and all others as they are.
 
     Either may look like the other: a line belongs to the file that others belong to as well.
@@ -141,25 +145,25 @@ def _parsed(text: str) -> tuple[Hit | str, ...]:
     lines = list(islice(plain.lines_of(text), _MOST_LINES))
     found = [_MATCH.fullmatch(line) for line in lines]
     paths = {match[1] for match in found if match is not None}
-    hits: list[Hit | str] = []
+    hits: list[MatchedLine | str] = []
     path = ""
     for line, match in zip(lines, found, strict=True):
         hit = _beside(line, path, paths) or (
-            Hit(match[1], int(match[2]), match[3], True) if match is not None else line
+            MatchedLine(match[1], int(match[2]), match[3], True) if match is not None else line
         )
-        if isinstance(hit, Hit):
+        if isinstance(hit, MatchedLine):
             path = hit.path
         if hit != "--":
             hits.append(hit)
     return tuple(hits)
 
 
-def _beside(line: str, path: str, paths: Collection[str]) -> Hit | None:
+def _beside(line: str, path: str, paths: Collection[str]) -> MatchedLine | None:
     """The line as one that stands beside a match, of the file before it or of one that has matches."""
     for around in _AROUND.finditer(line):
         name = line[: around.start()]
         if name in paths and not line.startswith(f"{path}:"):
-            return Hit(name, int(around[1]), line[around.end() :], False)
+            return MatchedLine(name, int(around[1]), line[around.end() :], False)
     return None
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from tui.transcript.layout.transcript_layout import Page
-from tui.transcript.model.entries import Answer, Batch, Call, Entry, Restoration
+from tui.transcript.layout.transcript_layout import TranscriptLayout
+from tui.transcript.model.entries import AnswerEntry, Batch, Call, Entry, Restoration
 
 
 def set_open(entry: Entry, part: int | None, is_open: bool) -> bool:
@@ -19,11 +19,11 @@ def set_open(entry: Entry, part: int | None, is_open: bool) -> bool:
     return True
 
 
-def _foldable(entry: Entry, part: int | None) -> Call | Answer | Restoration | None:
+def _foldable(entry: Entry, part: int | None) -> Call | AnswerEntry | Restoration | None:
     match entry:
         case Batch() if part is not None:
             return entry.calls[part]
-        case Answer() | Restoration() if part is not None:
+        case AnswerEntry() | Restoration() if part is not None:
             return entry
         case _:
             return None
@@ -37,7 +37,7 @@ def set_all_open(entries: Sequence[Entry], is_open: bool) -> None:
             set_open(entry, part, is_open)
 
 
-def toggle_at(page: Page, line: int) -> bool:
+def toggle_at(page: TranscriptLayout, line: int) -> bool:
     """Fold or unfold what a line belongs to; whether it belongs to anything of the kind.
 
     What is unfolded is folded at its first line alone: a click further down may be meant for the text.
@@ -58,7 +58,7 @@ def toggle_at(page: Page, line: int) -> bool:
     return not (foldable.expanded and is_further_down) and set_open(entry, target.place, not foldable.expanded)
 
 
-def unfold(page: Page, place: int, call: Call) -> int:
+def unfold(page: TranscriptLayout, place: int, call: Call) -> int:
     """Unfold a call of the batch at this place; the line of its row, counted from the entry's first."""
     entry = page.transcript.entries[place]
     part = (
@@ -70,7 +70,7 @@ def unfold(page: Page, place: int, call: Call) -> int:
     return page.first_line(place, part)
 
 
-def output_at(page: Page, line: int) -> Call | None:
+def output_at(page: TranscriptLayout, line: int) -> Call | None:
     """The call whose whole output a click on this line is meant to open, if it is such a line."""
     if not 0 <= line < page.lines:
         return None

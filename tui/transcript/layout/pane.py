@@ -19,15 +19,15 @@ from textual.widget import Widget
 
 from tui.transcript.cells.palette import Palette, palette_of
 from tui.transcript.layout.pace import Pace
-from tui.transcript.layout.surface import Patch, Surface
+from tui.transcript.layout.surface import LineView, Patch
 
 if TYPE_CHECKING:
     from tui.transcript.layout.selected import Ends
-    from tui.transcript.layout.transcript_layout import Page
+    from tui.transcript.layout.transcript_layout import TranscriptLayout
 
 _LIVE_SECS = 1 / 4
 
-Patching = Callable[["Page", int], Iterable[tuple[int, Patch]]]
+Patching = Callable[["TranscriptLayout", int], Iterable[tuple[int, Patch]]]
 """Answers for a page, and so many lines of it in sight, which cells are to look different, by their lines."""
 
 
@@ -39,9 +39,9 @@ class Pane(ScrollView, can_focus=False):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self._page: Page | None = None
+        self._page: TranscriptLayout | None = None
         self._palette: Palette | None = None
-        self._surface: Surface | None = None
+        self._surface: LineView | None = None
         self._pace: Pace | None = None
         self._live: Timer | None = None
         self._news = self._unseen = self._settling = self._in_past = False
@@ -111,7 +111,7 @@ class Pane(ScrollView, can_focus=False):
         self._patching = patching
         self._repaint_changed()
 
-    def _show_page(self, page: Page | None) -> None:
+    def _show_page(self, page: TranscriptLayout | None) -> None:
         self._page, self._shown, self._pinned = page, [], True
         self.select(None)
         self._tell_unseen(False)
@@ -234,7 +234,7 @@ class Pane(ScrollView, can_focus=False):
 
     def _finished_lines(self) -> list[Strip]:
         if self._surface is None or self._surface.size != self.size:
-            self._surface = Surface(
+            self._surface = LineView(
                 size=self.size,
                 style=self.rich_style,
                 background=self.background_colors[1],

@@ -10,8 +10,8 @@ from textual.geometry import Offset
 from textual.selection import Selection
 from textual.strip import Strip
 
-from tui.transcript.cells.flow import Flow, Span, continues
-from tui.transcript.layout.transcript_layout import Page
+from tui.transcript.cells.flow import Flow, TextSpan, continues
+from tui.transcript.layout.transcript_layout import TranscriptLayout
 
 _WORD = re.compile(r"[\w./\\~:@%+#?&=$-]+")
 _FURTHEST = 200
@@ -27,7 +27,7 @@ class Place:
     column: int
 
     @classmethod
-    def at(cls, page: Page, line: int, column: int) -> Place:
+    def at(cls, page: TranscriptLayout, line: int, column: int) -> Place:
         """The place at a line of the page, or at the last one above it."""
         if not page.lines:
             return cls(0, 0, 0)
@@ -47,7 +47,7 @@ class Ends:
         first, last = min(one, other), max(one, other)
         return cls(first, Place(last.entry, last.offset, last.column + 1))
 
-    def on(self, page: Page) -> Selection:
+    def on(self, page: TranscriptLayout) -> Selection:
         """Where they stand on a page at present."""
         first, after = (page.line_of(place.entry, place.offset) for place in (self.first, self.after))
         return Selection(Offset(self.first.column, first), Offset(self.after.column, after))
@@ -64,7 +64,7 @@ def column_at(strip: Strip, cell: int) -> int:
     return column
 
 
-def word_at(page: Page, line: int, column: int) -> Ends | None:
+def word_at(page: TranscriptLayout, line: int, column: int) -> Ends | None:
     """The word, path or address around a character, also one that was broken; None where there is none."""
     flow = _flow_around(page, line)
     if (at := flow.offset_of(line, column)) is None:
@@ -76,13 +76,13 @@ def word_at(page: Page, line: int, column: int) -> Ends | None:
     return None
 
 
-def line_at(page: Page, line: int) -> Ends | None:
+def line_at(page: TranscriptLayout, line: int) -> Ends | None:
     """The whole line, however often it was broken to fit; None where it is empty."""
     flow = _flow_around(page, line)
     return _ends(page, flow.spans(0, len(flow.text)))
 
 
-def _flow_around(page: Page, line: int) -> Flow:
+def _flow_around(page: TranscriptLayout, line: int) -> Flow:
     first, end = line, line + 1
     while first > 0 and line - first < _FURTHEST and _continues(page, first):
         first -= 1
@@ -91,11 +91,11 @@ def _flow_around(page: Page, line: int) -> Flow:
     return Flow(page.between(first, end), first)
 
 
-def _continues(page: Page, line: int) -> bool:
+def _continues(page: TranscriptLayout, line: int) -> bool:
     return any(map(continues, page.between(line, line + 1)))
 
 
-def _ends(page: Page, spans: list[Span]) -> Ends | None:
+def _ends(page: TranscriptLayout, spans: list[TextSpan]) -> Ends | None:
     if not spans:
         return None
     first, last = spans[0], spans[-1]

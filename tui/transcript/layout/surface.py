@@ -25,7 +25,7 @@ class Patch(NamedTuple):
     style: Style
 
 
-class Surface:
+class LineView:
     """What a widget is like until its size or style changes. `selected` is the style of selected text."""
 
     def __init__(

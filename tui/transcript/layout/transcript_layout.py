@@ -18,8 +18,8 @@ from tui.transcript.cells.flow import Flow
 from tui.transcript.cells.heights import Heights
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.cards import Drawing
-from tui.transcript.draw.entry_renderer import Pen
-from tui.transcript.model.entries import Answer, Batch, Entry, Notice, Prompt, Restoration
+from tui.transcript.draw.entry_renderer import EntryRenderer
+from tui.transcript.model.entries import AnswerEntry, Batch, Entry, Notice, PromptEntry, Restoration
 from tui.transcript.model.transcript import Transcript
 
 _LINES_KEPT = 20_000
@@ -33,7 +33,7 @@ class _Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class LinePosition:
     """A line as the person knows it: its entry, the part of that, the line in it, and its way from the top."""
 
     entry: int
@@ -42,7 +42,7 @@ class Spot:
     below_top: int
 
 
-class Page:
+class TranscriptLayout:
     """Entries laid out one below the other at one width."""
 
     def __init__(self, transcript: Transcript | None = None) -> None:
@@ -53,7 +53,7 @@ class Page:
         self._heights = Heights()
         self._drawn: OrderedDict[int, _Drawn] = OrderedDict()
         self._lines_kept = 0
-        self._pen: Pen | None = None
+        self._pen: EntryRenderer | None = None
         self.unfolded = False
 
     @property
@@ -65,9 +65,9 @@ class Page:
         """Take an event in; nothing is drawn. `at` is when it happened by the clock, if it is of the past."""
         self.transcript.apply(event, at)
 
-    def successor(self) -> Page:
+    def successor(self) -> TranscriptLayout:
         """An empty page that goes on with the same session."""
-        return Page(self.transcript.successor())
+        return TranscriptLayout(self.transcript.successor())
 
     def age(self) -> bool:
         """Have everything drawn anew that changes with time; answers whether there is any such thing."""
@@ -83,7 +83,7 @@ class Page:
         if self._pen is not None and (self._pen.width, self._pen.palette) == (width, palette):
             return
         top = self._heights.at(self.scroll) if self.scroll < self.lines else None
-        self._pen = Pen(width, palette)
+        self._pen = EntryRenderer(width, palette)
         self._drawn.clear()
         self._lines_kept = 0
         if top is not None:
@@ -144,16 +144,16 @@ class Page:
         """An entry as it is drawn."""
         return self._draw(entry)
 
-    def spot_at(self, line: int) -> Spot:
+    def spot_at(self, line: int) -> LinePosition:
         """What stands at a line. Raises IndexError beyond the end."""
         return self.spot_of(*self._heights.at(line), line - self.scroll)
 
-    def spot_of(self, entry: int, offset: int, below_top: int) -> Spot:
+    def spot_of(self, entry: int, offset: int, below_top: int) -> LinePosition:
         """A line of an entry, wanted so far below the top."""
         parts = self._parts(entry)
-        return Spot(entry, parts[offset], offset - parts.index(parts[offset]), below_top)
+        return LinePosition(entry, parts[offset], offset - parts.index(parts[offset]), below_top)
 
-    def hold(self, spot: Spot) -> None:
+    def hold(self, spot: LinePosition) -> None:
         """Go to where this spot stands as far below the top as it did, whatever was folded since."""
         self._admit()
         parts, first = self._parts(spot.entry), self.first_line(spot.entry, spot.part)
@@ -225,9 +225,9 @@ class Page:
 
 def _estimated_height(entry: Entry, width: int) -> int:
     match entry:
-        case Prompt() | Notice():
+        case PromptEntry() | Notice():
             text = entry.text
-        case Answer():
+        case AnswerEntry():
             text = entry.text
         case Batch():
             return 2 + len(entry.calls)

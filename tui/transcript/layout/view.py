@@ -20,7 +20,7 @@ from tui.transcript.layout.pane import Pane
 if TYPE_CHECKING:
     from domain.events.event import Event
     from tui.transcript.layout.selected import Place
-    from tui.transcript.layout.transcript_layout import Page
+    from tui.transcript.layout.transcript_layout import TranscriptLayout
     from tui.transcript.model.entries import Call, Entry
     from tui.transcript.model.transcript import Transcript
 
@@ -88,11 +88,11 @@ class TranscriptView(Pane):
         self._in_past = False
         self._want_frame()
 
-    def _opened_page(self) -> Page:
+    def _opened_page(self) -> TranscriptLayout:
         if self._page is None:
-            from tui.transcript.layout.transcript_layout import Page
+            from tui.transcript.layout.transcript_layout import TranscriptLayout
 
-            self._page = Page()
+            self._page = TranscriptLayout()
         return self._page
 
     def clear(self) -> None:
@@ -128,7 +128,7 @@ class TranscriptView(Pane):
         return self._page.transcript.entries if self._page is not None else ()
 
     @property
-    def page(self) -> Page | None:
+    def page(self) -> TranscriptLayout | None:
         """The lines, once there are any."""
         return self._page
 
@@ -236,7 +236,7 @@ class TranscriptView(Pane):
             self.flush()
             self._pin_at_end()
 
-    def _select_at(self, page: Page, event: events.Click) -> None:
+    def _select_at(self, page: TranscriptLayout, event: events.Click) -> None:
         from tui.transcript.layout.selected import line_at, word_at
 
         line = page.scroll + event.y

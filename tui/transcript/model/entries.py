@@ -24,7 +24,7 @@ _TAIL_KEPT = 50_000
 
 
 @dataclass(slots=True)
-class Prompt:
+class PromptEntry:
     """What the person said; `steers`: into a turn that was running."""
 
     text: str
@@ -34,7 +34,7 @@ class Prompt:
 
 
 @dataclass(slots=True)
-class Answer:
+class AnswerEntry:
     """What the model said, in the pieces it came in. `edition` changes when the pieces were replaced."""
 
     pieces: list[str] = field(default_factory=list)
@@ -260,4 +260,4 @@ class Batch:
         return any(call.phase is Phase.RUNNING for call in self.calls)
 
 
-Entry: TypeAlias = Prompt | Answer | Batch | Notice | Restoration
+Entry: TypeAlias = PromptEntry | AnswerEntry | Batch | Notice | Restoration

@@ -12,10 +12,10 @@ from domain.events import event as ev
 from domain.events.report import RunReport, RunStatus
 from tui.transcript.model.batches import Batches
 from tui.transcript.model.endings import PROCESS_ENDED, compacted, ending, resumed, rewound
-from tui.transcript.model.entries import Answer, Batch, Entry, Notice, NoticeKind, Prompt, Restoration
+from tui.transcript.model.entries import AnswerEntry, Batch, Entry, Notice, NoticeKind, PromptEntry, Restoration
 from tui.transcript.model.hook_runs import told
-from tui.transcript.model.turn_timings import Chronicle
-from tui.transcript.model.user_commands import OwnCommandCards
+from tui.transcript.model.turn_timings import TurnTimings
+from tui.transcript.model.user_commands import UserCommandCards
 
 _BROKE_OFF = "the answer broke off here; what arrived is kept · /retry goes on, /model chooses who answers"
 _FAILED = "/retry sends the request again, /model chooses who answers"
@@ -27,16 +27,16 @@ class Transcript:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.entries: list[Entry] = []
         self.clock = clock
-        self.chronicle = Chronicle()
+        self.chronicle = TurnTimings()
         # When what is told of the past happened, and what was told before it.
         self._moment: float | None = None
         self._moment_before: float | None = None
         self._in_past = False
         self._begins: list[int] = []  # for each turn of the session, the place of its first entry
         self._in_turn = False
-        self._answer: Answer | None = None
+        self._answer: AnswerEntry | None = None
         self._batches = Batches(self.entries, self._now)
-        self._own_commands = OwnCommandCards(self.entries, self._now)
+        self._own_commands = UserCommandCards(self.entries, self._now)
         self._countdown: Notice | None = None
         self._last_error = ""
         self._broke_off = False
@@ -95,7 +95,7 @@ class Transcript:
                 self._broke_off = False
                 self._begins.append(len(self.entries))
                 self._in_turn = True
-                prompt = Prompt(event.prompt) if event.prompt else None
+                prompt = PromptEntry(event.prompt) if event.prompt else None
                 self.chronicle.begin(prompt, self._now(), timed=not self._batches.untimed)
                 if prompt is not None:
                     self.entries.append(prompt)
@@ -174,12 +174,12 @@ class Transcript:
         if event.steers and isinstance(event.message, UserMessage):
             self._settle_countdown()
             self._end_answer()
-            self.entries.append(Prompt(event.message.text, steers=True))
+            self.entries.append(PromptEntry(event.message.text, steers=True))
 
-    def _open_answer(self) -> Answer:
+    def _open_answer(self) -> AnswerEntry:
         self._settle_countdown()
         if self._answer is None:
-            self._answer = Answer()
+            self._answer = AnswerEntry()
             self.entries.append(self._answer)
         self._answer.version += 1
         return self._answer

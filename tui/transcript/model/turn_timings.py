@@ -12,13 +12,13 @@ from typing import TypeAlias
 
 from domain.conversation.response import LlmResponse
 from domain.events import event as ev
-from tui.transcript.model.entries import Answer, Batch, Call, Phase, Prompt
+from tui.transcript.model.entries import AnswerEntry, Batch, Call, Phase, PromptEntry
 
 Stretch: TypeAlias = tuple[float, float]
 
 
 @dataclass(slots=True)
-class Request:
+class RequestTiming:
     """One answer of the model, from being asked until it was whole. `retries` are the pauses before attempts.
 
     `end` is None while it is under way; `first` is when its first piece came, where that was seen; `answer` is
@@ -30,28 +30,28 @@ class Request:
     first: float | None = None
     calls: int = 0
     words: str = ""
-    answer: Answer | None = None
+    answer: AnswerEntry | None = None
     retries: list[Stretch] = field(default_factory=list)
     why: str = ""
 
 
 @dataclass(slots=True)
-class Turn:
+class TurnTiming:
     """One turn. `events` are its requests and batches in order, `prompt` its entry in the transcript."""
 
     number: int
-    prompt: Prompt | None
+    prompt: PromptEntry | None
     begin: float
     end: float | None = None
     ending: str = ""
     undone: bool = False
-    events: list[Request | Batch] = field(default_factory=list)
+    events: list[RequestTiming | Batch] = field(default_factory=list)
     timed: bool = True
 
     @property
-    def requests(self) -> list[Request]:
+    def requests(self) -> list[RequestTiming]:
         """The answers of the model."""
-        return [event for event in self.events if isinstance(event, Request)]
+        return [event for event in self.events if isinstance(event, RequestTiming)]
 
     @property
     def calls(self) -> list[Call]:
@@ -88,23 +88,23 @@ class Totals:
         )
 
 
-class Chronicle:
+class TurnTimings:
     """The turns of a session, oldest first. `version` changes with whatever happened."""
 
     def __init__(self) -> None:
-        self.turns: list[Turn] = []
+        self.turns: list[TurnTiming] = []
         self.version = 0
-        self._request: Request | None = None
+        self._request: RequestTiming | None = None
 
     @property
     def is_live(self) -> bool:
         """Whether a turn is under way, so that time counts."""
         return bool(self.turns) and self.turns[-1].end is None
 
-    def begin(self, prompt: Prompt | None, now: float, *, timed: bool) -> None:
+    def begin(self, prompt: PromptEntry | None, now: float, *, timed: bool) -> None:
         """A turn begins."""
         self.rest(now)
-        self.turns.append(Turn(len(self.turns) + 1, prompt, now, timed=timed))
+        self.turns.append(TurnTiming(len(self.turns) + 1, prompt, now, timed=timed))
         self.version += 1
 
     def add(self, batch: Batch) -> None:
@@ -113,7 +113,7 @@ class Chronicle:
             self.turns[-1].events.append(batch)
         self.version += 1
 
-    def say(self, answer: Answer) -> None:
+    def say(self, answer: AnswerEntry) -> None:
         """The last request has this answer."""
         if self.turns and (requests := self.turns[-1].requests):
             requests[-1].answer = answer
@@ -151,9 +151,9 @@ class Chronicle:
             self.turns[-1].end, self.turns[-1].ending = now, ending or "interrupted"
             self.version += 1
 
-    def _ask(self, now: float) -> Request:
+    def _ask(self, now: float) -> RequestTiming:
         if self._request is None:
-            self._request = Request(now)
+            self._request = RequestTiming(now)
             self.turns[-1].events.append(self._request)
             self.version += 1
         return self._request
@@ -166,18 +166,18 @@ class Chronicle:
         self.version += 1
 
 
-def _last_moment(turn: Turn, now: float) -> float:
+def _last_moment(turn: TurnTiming, now: float) -> float:
     """When the last of a turn so far had ended: an answer that nobody was seen to ask for began then."""
     if not turn.events:
         return turn.begin
     match turn.events[-1]:
-        case Request(end=end):
+        case RequestTiming(end=end):
             return now if end is None else end
         case Batch(calls=calls):
             return max((call.since[-1][0] for call in calls if call.since), default=now)
 
 
-def totals_of(turn: Turn, now: float) -> Totals:
+def totals_of(turn: TurnTiming, now: float) -> Totals:
     """What a turn took until now."""
     calls = turn.calls
     running = list(_stretches(calls, Phase.RUNNING, now))

@@ -11,7 +11,7 @@ from domain.events import event as ev
 from tui.transcript.model.entries import Batch, Call, Entry, Kept, Phase, StoredOutput
 
 
-class OwnCommandCards:
+class UserCommandCards:
     """Adds the cards to the entries it is given, and keeps them up to date."""
 
     def __init__(self, entries: list[Entry], clock: Callable[[], float]) -> None:
@@ -24,7 +24,7 @@ class OwnCommandCards:
         """Those that run at this moment."""
         return [batch for batch in self._open.values() if batch.is_running]
 
-    def take_over(self, others: OwnCommandCards) -> None:
+    def take_over(self, others: UserCommandCards) -> None:
         """Go on with the cards of others that have no end yet."""
         self._open = others._open
         self._entries += self._open.values()

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.copilot.launch import Launch
+from infrastructure.models.copilot.launch import CliLaunch
 from infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.copilot_rig import fake_program
 
 
-def _launch(folder: Path, environ: dict[str, str] | None = None, **settings: Any) -> Launch:
+def _launch(folder: Path, environ: dict[str, str] | None = None, **settings: Any) -> CliLaunch:
     fake_program(folder)
     known = {"PATH": str(folder), **(environ or {})}
-    return Launch.of("copilot", ProviderSettings(type="copilot", **settings), known)
+    return CliLaunch.of("copilot", ProviderSettings(type="copilot", **settings), known)
 
 
 def _refusal(folder: Path, environ: dict[str, str] | None = None, **settings: Any) -> str:

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from domain.calls.tool import ToolResultMessage
-from domain.conversation.stream import RetryScheduled, StreamEvent
+from domain.conversation.stream import StreamEvent, StreamRetry
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.text.json_value import JsonObject
-from infrastructure.models.copilot.provider import CopilotBackend
+from infrastructure.models.copilot.provider import CopilotProvider
 from infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.copilot_rig import CopilotRig, copilot_rig
 from tests.support.sse_server import Say, ScriptedCall
@@ -73,7 +73,7 @@ async def test_a_cli_that_dies_while_our_tools_run_is_started_again_and_told_eve
         result = ToolResultMessage(tool_use_id="call_a", tool_name="bash", output="the output")
         response = await rig.session.send_tool_results([result], on_event=events.append)
         assert response.text_content() == "done"
-        assert [e.kind for e in events if isinstance(e, RetryScheduled)] == [ProviderErrorKind.CONNECTION]
+        assert [e.kind for e in events if isinstance(e, StreamRetry)] == [ProviderErrorKind.CONNECTION]
         assert '"output":"the output"' in rig.log("asked")[-1]["prompt"]
 
 
@@ -130,7 +130,7 @@ async def test_a_program_that_is_no_copilot_cli_is_told(tmp_path: Path) -> None:
     program.write_text("#!/bin/sh\necho 'unknown option --headless' >&2\nexit 2\n")
     program.chmod(0o755)
     settings = ProviderSettings(type="copilot", program=str(program))
-    backend = CopilotBackend("copilot", settings, {"PATH": os.environ["PATH"]})
+    backend = CopilotProvider("copilot", settings, {"PATH": os.environ["PATH"]})
     with pytest.raises(ProviderError, match=r"did not start as the Copilot CLI.*unknown option") as caught:
         await backend.models()
     assert caught.value.kind is ProviderErrorKind.CONFIGURATION
@@ -160,9 +160,9 @@ def test_a_backend_loads_no_sdk_before_it_is_used(tmp_path: Path) -> None:
     script = (
         "import sys\n"
         "from domain.conversation.history import Conversation\n"
-        "from infrastructure.models.copilot.provider import CopilotBackend\n"
+        "from infrastructure.models.copilot.provider import CopilotProvider\n"
         "from infrastructure.models.shared.api_client import ProviderSettings\n"
-        "backend = CopilotBackend('c', ProviderSettings(type='copilot', program=sys.executable), {})\n"
+        "backend = CopilotProvider('c', ProviderSettings(type='copilot', program=sys.executable), {})\n"
         "backend.session('m', Conversation(), '', None)\n"
         "assert 'copilot' not in sys.modules\n"
         "backend.warm_up()\n"

@@ -17,7 +17,7 @@ from domain.conversation.history import Conversation
 from domain.conversation.response import StopKind
 from domain.conversation.stream import StreamEvent
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.copilot.provider import CopilotBackend
+from infrastructure.models.copilot.provider import CopilotProvider
 from infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.sse_server import Reply, Say, ScriptedCall, SseServer
 
@@ -43,7 +43,7 @@ BASH = ScriptedCall("call_b", "bash", '{"path": "b.txt"}')
 class Stage:
     """The real CLI between us and a scripted model."""
 
-    def __init__(self, server: SseServer, backend: CopilotBackend) -> None:
+    def __init__(self, server: SseServer, backend: CopilotProvider) -> None:
         self.server = server
         self.backend = backend
 
@@ -72,7 +72,7 @@ async def _stage(home: Path, **settings: Any) -> AsyncIterator[Stage]:
         given = ProviderSettings(
             type="copilot", program=CLI, base_url=server.base_url, api_key_env="KEY", **settings
         )
-        backend = CopilotBackend("copilot", given, _environ(home))
+        backend = CopilotProvider("copilot", given, _environ(home))
         try:
             yield Stage(server, backend)
         finally:
@@ -196,7 +196,7 @@ async def test_a_cli_that_is_killed_is_noticed_and_started_again(tmp_path: Path)
 
 async def test_who_is_not_logged_in_is_told_how(tmp_path: Path) -> None:
     settings = ProviderSettings(type="copilot", program=CLI)
-    backend = CopilotBackend("copilot", settings, _environ(tmp_path / "home"))
+    backend = CopilotProvider("copilot", settings, _environ(tmp_path / "home"))
     try:
         for asking in (backend.models(), backend.session("gpt-5", Conversation(), "", None).send("hi")):
             with pytest.raises(ProviderError, match="`copilot login`") as caught:
@@ -211,7 +211,7 @@ async def test_with_the_persons_own_login_none_of_their_servers_is_started(tmp_p
     (home / ".copilot").mkdir(parents=True)
     server = {"type": "local", "command": "touch", "args": [str(started)], "tools": ["*"]}
     (home / ".copilot" / "mcp-config.json").write_text(json.dumps({"mcpServers": {"canary": server}}))
-    backend = CopilotBackend("copilot", ProviderSettings(type="copilot", program=CLI), _environ(home))
+    backend = CopilotProvider("copilot", ProviderSettings(type="copilot", program=CLI), _environ(home))
     try:
         with pytest.raises(ProviderError):
             await backend.session("gpt-5", Conversation(), "x", None).send("hi")

@@ -8,9 +8,9 @@ import pytest
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import Conversation
 from domain.conversation.response import StopKind, Usage
-from domain.conversation.stream import Delta, StreamEvent, ToolCallDelta
+from domain.conversation.stream import Delta, StreamedToolCall, StreamEvent
 from domain.text.json_value import JsonObject
-from infrastructure.models.copilot.provider import CopilotBackend
+from infrastructure.models.copilot.provider import CopilotProvider
 from infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.copilot_rig import fake_program
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 async def test_the_recorded_conversation_is_led_to_its_end(tmp_path: Path) -> None:
     program = str(fake_program(tmp_path, of=RECORDING))
     settings = ProviderSettings(type="copilot", program=program, base_url="http://127.0.0.1:8000/v1")
-    backend = CopilotBackend("copilot", settings, {"PATH": os.environ["PATH"]})
+    backend = CopilotProvider("copilot", settings, {"PATH": os.environ["PATH"]})
     session = backend.session("fake-model", Conversation(), "You are a test agent.", None)
     tools: list[JsonObject] = [
         {"name": n, "description": n, "input_schema": {}} for n in ("quorum_read", "quorum_grep")
@@ -52,5 +52,5 @@ async def test_the_recorded_conversation_is_led_to_its_end(tmp_path: Path) -> No
     assert "".join(event.text for event in events if isinstance(event, Delta)) == (
         "Looking.Final answer: both tools ran."
     )
-    named = [event.name for event in events if isinstance(event, ToolCallDelta) and event.name]
+    named = [event.name for event in events if isinstance(event, StreamedToolCall) and event.name]
     assert named == ["quorum_read", "quorum_grep"]

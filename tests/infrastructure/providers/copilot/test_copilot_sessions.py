@@ -11,7 +11,7 @@ import pytest
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import AssistantMessage, Conversation, Message, UserMessage
 from domain.conversation.response import LlmResponse, StopKind, Usage
-from domain.conversation.stream import Delta, ReasoningDelta, RetryScheduled, StreamEvent
+from domain.conversation.stream import Delta, StreamedReasoning, StreamEvent, StreamRetry
 from domain.errors import ConversationError, ProviderError, ProviderErrorKind
 from domain.text.json_value import JsonObject
 from infrastructure.models.copilot import channel
@@ -175,7 +175,7 @@ async def test_reasoning_and_usage_are_told(rig: CopilotRig) -> None:
     rig.script(Say(reasoning="Hmm", pieces=("yes",)))
     events: list[StreamEvent] = []
     response = await rig.session.send_streaming("x", events.append)
-    assert ReasoningDelta("Hmm") in events
+    assert StreamedReasoning("Hmm") in events
     assert response.usage == Usage(input=4, output=11, cache_read=5, cache_write=3, reasoning=2)
 
 
@@ -183,7 +183,7 @@ async def test_each_repetition_by_the_cli_is_told(rig: CopilotRig) -> None:
     rig.step(Say(pieces=("ok",)), retries=("rate_limit", "api_error"))
     events: list[StreamEvent] = []
     await rig.session.send_streaming("x", events.append)
-    told = [(e.attempt, e.kind) for e in events if isinstance(e, RetryScheduled)]
+    told = [(e.attempt, e.kind) for e in events if isinstance(e, StreamRetry)]
     assert told == [(1, ProviderErrorKind.RATE_LIMIT), (2, ProviderErrorKind.SERVER)]
 
 

@@ -13,11 +13,11 @@ from tui.screens.review.earlier import Earlier
 from tui.screens.review.text.changes import changes
 from tui.screens.review.text.objections import Quotes, in_lines
 from tui.screens.review.text.rows import (
-    Kind,
     Line,
-    Part,
+    LineKind,
     Row,
     Span,
+    StyledPart,
     digest_in_short,
     fold,
     in_home,
@@ -44,7 +44,7 @@ class Facts(NamedTuple):
 class _Fact(NamedTuple):
     label: str
     text: str
-    kind: Kind = Kind.PLAIN
+    kind: LineKind = LineKind.PLAIN
     spans: tuple[Span, ...] = ()
 
 
@@ -54,9 +54,9 @@ def facts(request: ReviewRequest, earlier: Earlier, *, full_digest: bool = False
     pressing = [*_asked_again(request, earlier)]
     pressing += [_Fact("asks because", reason) for reason in request.reasons]
     if isinstance(packet, MaskedPacket):
-        pressing.append(_Fact("hidden", _HIDDEN, Kind.WARNING))
+        pressing.append(_Fact("hidden", _HIDDEN, LineKind.WARNING))
     if seal.unsealed:
-        pressing.append(_Fact("not sealed", seal.unsealed, Kind.WARNING))
+        pressing.append(_Fact("not sealed", seal.unsealed, LineKind.WARNING))
     arguments = [_Fact("with", text, spans=in_lines(quotes, [text])[0]) for text in _other_arguments(packet)]
     others = [_Fact("touches", f"{in_home(f.path)}  {_hash(f.sha256)}") for f in seal.files]
     others += [_Fact("runs", program) for program in seal.executables]
@@ -80,10 +80,10 @@ def _asked_again(request: ReviewRequest, earlier: Earlier) -> Iterator[_Fact]:
     if request.stale:
         changed = changes(earlier.approved, request.packet) if earlier.approved is not None else ()
         for change in changed:
-            yield _Fact("asked again", f"changed since you approved: {change}", Kind.WARNING)
+            yield _Fact("asked again", f"changed since you approved: {change}", LineKind.WARNING)
         if not changed:
             text = "what was approved is no longer what would run; this is how it stands now"
-            yield _Fact("asked again", text, Kind.WARNING)
+            yield _Fact("asked again", text, LineKind.WARNING)
     if earlier.is_edited:
         yield _Fact("your edit", "these are other bytes than those voted on: your word alone decides")
 
@@ -118,10 +118,10 @@ def listed(request: ReviewRequest, width: int) -> list[Row]:
     intro = (
         f"These {count} run as they are sealed now, each at its turn; one that differs by then is asked again."
     )
-    rows = fold([Line("", intro, Kind.PLAIN)], width)
+    rows = fold([Line("", intro, LineKind.PLAIN)], width)
     for packet in (request.packet, *request.following):
         place = f"call {packet.context.call_index + 1} of {request.batch_size}"
         title = f"{place} · {shown(packet.call.tool_name)} · packet {digest_in_short(packet.digest)}"
-        rows += [(), *fold([Line("", title, Kind.STRONG)], width)]
-        rows += [(Part("  ", Kind.PLAIN), *row) for row in substance(packet, width - 2)]
+        rows += [(), *fold([Line("", title, LineKind.STRONG)], width)]
+        rows += [(StyledPart("  ", LineKind.PLAIN), *row) for row in substance(packet, width - 2)]
     return rows

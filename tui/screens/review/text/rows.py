@@ -14,7 +14,7 @@ from rich.cells import cell_len, chop_cells
 from domain.text.printable import printable
 
 
-class Kind(StrEnum):
+class LineKind(StrEnum):
     """What a piece of text is; the dialog gives each a look."""
 
     PLAIN = "plain"
@@ -49,15 +49,15 @@ class Span(NamedTuple):
     tone: Tone
 
 
-class Part(NamedTuple):
+class StyledPart(NamedTuple):
     """A piece of a row that is drawn alike."""
 
     text: str
-    kind: Kind
+    kind: LineKind
     tone: Tone | None = None
 
 
-Row: TypeAlias = tuple[Part, ...]
+Row: TypeAlias = tuple[StyledPart, ...]
 
 
 class Line(NamedTuple):
@@ -68,8 +68,8 @@ class Line(NamedTuple):
 
     head: str
     text: str
-    kind: Kind = Kind.PLAIN
-    head_kind: Kind = Kind.QUIET
+    kind: LineKind = LineKind.PLAIN
+    head_kind: LineKind = LineKind.QUIET
     spans: Sequence[Span] = ()
 
 
@@ -83,9 +83,9 @@ def _folded(line: Line, width: int) -> Iterator[Row]:
     tones = _tones(line)
     start = 0
     for piece in chopped(line.text, max(4, width - cell_len(head))):
-        lead = (Part(head, line.head_kind),) if head else ()
+        lead = (StyledPart(head, line.head_kind),) if head else ()
         if tones is None:
-            yield (*lead, Part(piece, line.kind))
+            yield (*lead, StyledPart(piece, line.kind))
         else:
             yield (*lead, *_toned(piece, tones[start : start + len(piece)], line.kind))
         start += len(piece)
@@ -101,14 +101,14 @@ def _tones(line: Line) -> list[Tone | None] | None:
     return tones
 
 
-def _toned(piece: str, tones: Sequence[Tone | None], kind: Kind) -> Iterator[Part]:
+def _toned(piece: str, tones: Sequence[Tone | None], kind: LineKind) -> Iterator[StyledPart]:
     start = 0
     for tone, run in groupby(tones):
         end = start + sum(1 for _ in run)
-        yield Part(piece[start:end], kind, tone)
+        yield StyledPart(piece[start:end], kind, tone)
         start = end
     if not piece:
-        yield Part("", kind)
+        yield StyledPart("", kind)
 
 
 def chopped(text: str, width: int) -> list[str]:

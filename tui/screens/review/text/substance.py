@@ -12,14 +12,14 @@ from rich.cells import cell_len
 
 from domain.calls.packet import ReviewPacket
 from tui.screens.review.text.colours import MOST_CHARACTERS, coloured
-from tui.screens.review.text.diff import DiffLine, paired, parse_diff
+from tui.screens.review.text.diff import ReviewDiffLine, paired, parse_diff
 from tui.screens.review.text.objections import Quotes, in_diff, in_lines
 from tui.screens.review.text.rows import (
-    Kind,
     Line,
-    Part,
+    LineKind,
     Row,
     Span,
+    StyledPart,
     Tone,
     fold,
     placed,
@@ -38,7 +38,7 @@ def substance(packet: ReviewPacket, width: int, quotes: Quotes = ()) -> list[Row
     """What would run, in full; what the quotes say word for word is marked as objected to."""
     if (diff := packet.seal.diff) is not None:
         if not diff:
-            return fold([Line("", "the file's text stays as it is", Kind.QUIET)], width)
+            return fold([Line("", "the file's text stays as it is", LineKind.QUIET)], width)
         if sizes := _BINARY.fullmatch(diff):
             return fold(_binary(packet, int(sizes[1]), int(sizes[2])), width)
         lines = _marked(_coloured(diff, next((file.path for file in packet.seal.files), "")), quotes)
@@ -64,7 +64,7 @@ def command_of(packet: ReviewPacket) -> str | None:
 
 
 def _command_line(head: str, text: str, marks: tuple[Span, ...]) -> Line:
-    return Line(head, shown(text), Kind.STRONG, spans=placed(marks, text, shown))
+    return Line(head, shown(text), LineKind.STRONG, spans=placed(marks, text, shown))
 
 
 def _plain_line(head: str, text: str, marks: tuple[Span, ...]) -> Line:
@@ -75,7 +75,7 @@ def _plain_line(head: str, text: str, marks: tuple[Span, ...]) -> Line:
 
 
 def _binary(packet: ReviewPacket, before: int, after: int) -> Iterator[Line]:
-    yield Line("", "not text: only sizes and hashes can be shown", Kind.WARNING)
+    yield Line("", "not text: only sizes and hashes can be shown", LineKind.WARNING)
     for file in packet.seal.files[:1]:
         yield Line("", "")
         known = "no file" if file.sha256 is None else f"{before:,} bytes  SHA-256 {file.sha256}"
@@ -86,32 +86,38 @@ def _binary(packet: ReviewPacket, before: int, after: int) -> Iterator[Line]:
     for name in _TEXTS:
         if isinstance(text := packet.call.arguments.get(name), str):
             yield Line("", "")
-            yield Line("", f"{name}:", Kind.STRONG)
+            yield Line("", f"{name}:", LineKind.STRONG)
             yield from (Line("  ", shown(line)) for line in text.split("\n"))
 
 
 # -- diffs ----------------------------------------------------------------------------------------------------
 
-_KINDS = {"+": Kind.ADDED, "-": Kind.REMOVED, "@": Kind.HUNK, " ": Kind.CONTEXT, "": Kind.QUIET}
+_KINDS = {
+    "+": LineKind.ADDED,
+    "-": LineKind.REMOVED,
+    "@": LineKind.HUNK,
+    " ": LineKind.CONTEXT,
+    "": LineKind.QUIET,
+}
 _TELLING = ("binary before:", "binary after:", "encoding:")
 _TRAILING = re.compile(r" +$")
 
 
-def _marked(lines: Sequence[DiffLine], quotes: Quotes) -> list[DiffLine]:
+def _marked(lines: Sequence[ReviewDiffLine], quotes: Quotes) -> list[ReviewDiffLine]:
     """The lines, and over their colours what is objected to."""
     marks = in_diff(quotes, lines)
     return [line._replace(spans=line.spans + marks[n]) for n, line in enumerate(lines)]
 
 
 @lru_cache(maxsize=8)
-def _coloured(diff: str, path: str) -> tuple[DiffLine, ...]:
+def _coloured(diff: str, path: str) -> tuple[ReviewDiffLine, ...]:
     """The lines of a diff, coloured unless there are too many. Kept, for they are drawn again and again."""
     lines = parse_diff(diff)
     colours = _colours(lines, path) if len(diff) <= MOST_CHARACTERS else [()] * len(lines)
     return tuple(line._replace(spans=colours[n]) for n, line in enumerate(lines))
 
 
-def _colours(lines: Sequence[DiffLine], path: str) -> list[tuple[Span, ...]]:
+def _colours(lines: Sequence[ReviewDiffLine], path: str) -> list[tuple[Span, ...]]:
     """Both sides are read as the code they are, hunk by hunk; unchanged lines are coloured as the new side."""
     spans: list[tuple[Span, ...]] = [()] * len(lines)
     begins = [n for n, line in enumerate(lines) if line.sign == "@"]
@@ -126,14 +132,14 @@ def _colours(lines: Sequence[DiffLine], path: str) -> list[tuple[Span, ...]]:
     return spans
 
 
-def _drawn(line: DiffLine, head: str) -> Line:
+def _drawn(line: ReviewDiffLine, head: str) -> Line:
     kind = _KINDS[line.sign]
     if line.text.startswith(_TELLING) and not line.sign:
-        return Line("", shown(line.text), Kind.WARNING)
+        return Line("", shown(line.text), LineKind.WARNING)
     if line.sign in ("@", ""):
         return Line("", shown(line.text), kind, spans=placed(line.spans, line.text, shown))
     draw = shown if line.sign == " " else _changed
-    head_kind = Kind.QUIET if line.sign == " " else kind
+    head_kind = LineKind.QUIET if line.sign == " " else kind
     return Line(head, draw(line.text), kind, head_kind, placed(line.spans, line.text, draw))
 
 
@@ -143,14 +149,14 @@ def _changed(text: str) -> str:
     return shown(_TRAILING.sub(lambda match: "·" * len(match[0]), text.replace("\t", "→   ")))
 
 
-def _unified(lines: list[DiffLine]) -> Iterator[Line]:
+def _unified(lines: list[ReviewDiffLine]) -> Iterator[Line]:
     digits = _digits(lines)
     for line in lines:
         number = line.old if line.sign == "-" else line.new
         yield _drawn(line, f"{number:>{digits}} {line.sign} " if number is not None else "")
 
 
-def _side_by_side(lines: list[DiffLine], width: int) -> list[Row]:
+def _side_by_side(lines: list[ReviewDiffLine], width: int) -> list[Row]:
     digits, half = _digits(lines), (width - 3) // 2
     rows: list[Row] = []
     for left, right in paired(lines):
@@ -160,22 +166,22 @@ def _side_by_side(lines: list[DiffLine], width: int) -> list[Row]:
         lefts = _half(left, left and left.old, digits, half)
         rights = _half(right, right and right.new, digits, half)
         for place in range(max(len(lefts), len(rights))):
-            one = lefts[place] if place < len(lefts) else (Part(" " * half, Kind.PLAIN),)
-            other = rights[place] if place < len(rights) else (Part(" " * half, Kind.PLAIN),)
-            rows.append((*one, Part(" │ ", Kind.QUIET), *other))
+            one = lefts[place] if place < len(lefts) else (StyledPart(" " * half, LineKind.PLAIN),)
+            other = rights[place] if place < len(rights) else (StyledPart(" " * half, LineKind.PLAIN),)
+            rows.append((*one, StyledPart(" │ ", LineKind.QUIET), *other))
     return rows
 
 
-def _half(line: DiffLine | None, number: int | None, digits: int, width: int) -> list[Row]:
+def _half(line: ReviewDiffLine | None, number: int | None, digits: int, width: int) -> list[Row]:
     if line is None:
         return []
     rows = fold([_drawn(line, f"{number:>{digits}} {line.sign} ")], width)
-    return [(*row, Part(" " * (width - _cells(row)), row[-1].kind)) for row in rows]
+    return [(*row, StyledPart(" " * (width - _cells(row)), row[-1].kind)) for row in rows]
 
 
 def _cells(row: Row) -> int:
     return sum(cell_len(part.text) for part in row)
 
 
-def _digits(lines: list[DiffLine]) -> int:
+def _digits(lines: list[ReviewDiffLine]) -> int:
     return len(str(max((line.old or line.new or 0 for line in lines), default=0)))

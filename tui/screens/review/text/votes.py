@@ -7,17 +7,17 @@ from collections.abc import Iterator
 
 from rich.cells import cell_len
 
-from application.ports import ReviewDesk
+from application.ports import ReviewContext
 from domain.review.ballot import Ballot, Vote, dissent_first
-from tui.screens.review.text.rows import Kind, Line, Part, Row, fold, shown
+from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, fold, shown
 from tui.transcript.cells.lines import fitted, padded, words
 from tui.transcript.draw.ballots import AWAITED, SIGNS, said
 
 _KINDS = {
-    Vote.APPROVE: Kind.GOOD,
-    Vote.REJECT: Kind.BAD,
-    Vote.ABSTAIN: Kind.QUIET,
-    Vote.ERROR: Kind.WARNING,
+    Vote.APPROVE: LineKind.GOOD,
+    Vote.REJECT: LineKind.BAD,
+    Vote.ABSTAIN: LineKind.QUIET,
+    Vote.ERROR: LineKind.WARNING,
 }
 _WHAT_CELLS = max(len(said(word, 0.0)) for _, word in SIGNS.values())
 _NAME_CELLS = 26
@@ -27,13 +27,13 @@ _SPARE = 2
 _ALL = "v shows all of it"
 
 
-def wanted_height(desk: ReviewDesk) -> int:
+def wanted_height(desk: ReviewContext) -> int:
     """How many rows show the votes well, with some to spare for long reasons. Known before any arrives."""
     count = len(desk.reviewers)
     return 1 + count + min(count, _SPARE) if count else 0
 
 
-def votes_in_short(desk: ReviewDesk, width: int, height: int) -> list[Row]:
+def votes_in_short(desk: ReviewContext, width: int, height: int) -> list[Row]:
     """The votes in exactly `height` rows (at least two) of at most `width` cells, the count first.
 
     Reasons that do not fit are cut and votes that do not fit are counted, and both is said.
@@ -54,12 +54,12 @@ def votes_in_short(desk: ReviewDesk, width: int, height: int) -> list[Row]:
         rows += own
     rows += [_awaited_row(names[reviewer], width) for reviewer in awaited]
     if left_out:
-        rows.append((Part(f"  … {left_out} more", Kind.QUIET),))
+        rows.append((StyledPart(f"  … {left_out} more", LineKind.QUIET),))
     rows += [()] * (room - len(rows))
     return [_count_row(desk, width, _ALL if is_cut else ""), *rows]
 
 
-def votes_in_full(desk: ReviewDesk, width: int) -> list[Row]:
+def votes_in_full(desk: ReviewContext, width: int) -> list[Row]:
     """Every vote with its whole reason, and what it objects to."""
     rows = [_count_row(desk, width, "")]
     for ballot in dissent_first(desk.ballots):
@@ -71,31 +71,31 @@ def votes_in_full(desk: ReviewDesk, width: int) -> list[Row]:
                 width,
             ),
         ]
-        rows += [(Part(f"  {line}", Kind.PLAIN),) for line in words(shown(ballot.reason), width - 2)]
+        rows += [(StyledPart(f"  {line}", LineKind.PLAIN),) for line in words(shown(ballot.reason), width - 2)]
         if ballot.objection:
-            rows += fold([Line("  objects to  ", shown(ballot.objection), Kind.STRONG)], width)
+            rows += fold([Line("  objects to  ", shown(ballot.objection), LineKind.STRONG)], width)
     for reviewer in _awaited(desk):
         rows += [(), _awaited_row(shown(reviewer), width)]
     return rows
 
 
-def _awaited(desk: ReviewDesk) -> tuple[str, ...]:
+def _awaited(desk: ReviewContext) -> tuple[str, ...]:
     answered = {ballot.reviewer for ballot in desk.ballots}
     return tuple(reviewer for reviewer in desk.reviewers if reviewer not in answered)
 
 
-def _count_row(desk: ReviewDesk, width: int, hint: str) -> Row:
+def _count_row(desk: ReviewContext, width: int, hint: str) -> Row:
     asked, arrived = len(desk.reviewers), len(desk.ballots)
     counted = desk.tally.in_words() if not _awaited(desk) else f"{arrived} of {asked} voted{_so_far(desk)}"
-    parts = [Part("votes  ", Kind.QUIET), Part(counted, Kind.STRONG)]
+    parts = [StyledPart("votes  ", LineKind.QUIET), StyledPart(counted, LineKind.STRONG)]
     if not desk.independent and asked > 1:
-        parts.append(Part(" · not independent: one family of models", Kind.WARNING))
+        parts.append(StyledPart(" · not independent: one family of models", LineKind.WARNING))
     if hint:
-        parts.append(Part(f" · {hint}", Kind.QUIET))
+        parts.append(StyledPart(f" · {hint}", LineKind.QUIET))
     return _cut(tuple(parts), width)
 
 
-def _so_far(desk: ReviewDesk) -> str:
+def _so_far(desk: ReviewContext) -> str:
     counts = Counter[str](ballot.vote for ballot in desk.ballots)
     told = [f"{counts[vote]} {word}" for vote, (_, word) in SIGNS.items() if counts[vote]]
     return f": {', '.join(told)}" if told else ""
@@ -110,17 +110,20 @@ def _ballot_rows(ballot: Ballot, name: str, width: int, most: int) -> tuple[list
     if is_cut:
         last = fitted(f"{lines[most - 1]} {lines[most]}", width - cell_len(head))
         lines = [*lines[: most - 1], last if last.endswith("…") else f"{last[:-1]}…"]
-    rows: list[Row] = [(Part(head, kind), Part(lines[0], Kind.PLAIN))]
-    rows += [(Part(" " * cell_len(head), Kind.PLAIN), Part(line, Kind.PLAIN)) for line in lines[1:]]
+    rows: list[Row] = [(StyledPart(head, kind), StyledPart(lines[0], LineKind.PLAIN))]
+    rows += [
+        (StyledPart(" " * cell_len(head), LineKind.PLAIN), StyledPart(line, LineKind.PLAIN))
+        for line in lines[1:]
+    ]
     return rows, is_cut
 
 
 def _awaited_row(name: str, width: int) -> Row:
     sign, word = AWAITED
-    return (Part(fitted(f"{sign} {padded(word, _WHAT_CELLS)}  {name}", width), Kind.QUIET),)
+    return (StyledPart(fitted(f"{sign} {padded(word, _WHAT_CELLS)}  {name}", width), LineKind.QUIET),)
 
 
-def _names(desk: ReviewDesk, width: int) -> dict[str, str]:
+def _names(desk: ReviewContext, width: int) -> dict[str, str]:
     """What the reviewers are called, in one width; without their providers where there is little room."""
     names = {reviewer: shown(reviewer) for reviewer in desk.reviewers}
     own = {reviewer: shown(reviewer.partition("/")[2] or reviewer) for reviewer in desk.reviewers}
@@ -136,7 +139,7 @@ def _cut(row: Row, width: int) -> Row:
     return tuple(_cut_parts(row, width))
 
 
-def _cut_parts(row: Row, width: int) -> Iterator[Part]:
+def _cut_parts(row: Row, width: int) -> Iterator[StyledPart]:
     for part in row:
         if width <= 0:
             return
