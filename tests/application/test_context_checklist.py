@@ -63,7 +63,8 @@ class Before(Hook):
         return Continue()
 
 
-async def test_A02_a_tool_is_told_who_it_is() -> None:
+@pytest.mark.requirement("A02")
+async def test_a_tool_is_told_who_it_is() -> None:
     seen = Seen()
 
     await AgentBench(reads("toolu_7", "toolu_8"), DONE, tool=FakeTool("read", seen)).agent.execute("go")
@@ -75,7 +76,8 @@ async def test_A02_a_tool_is_told_who_it_is() -> None:
     assert first.turn_index == 0
 
 
-async def test_A03_all_calls_of_one_answer_share_one_batch_id() -> None:
+@pytest.mark.requirement("A03")
+async def test_all_calls_of_one_answer_share_one_batch_id() -> None:
     seen = Seen()
     bench = AgentBench(reads("a", "b", "c"), DONE, tool=FakeTool("read", seen))
 
@@ -87,7 +89,8 @@ async def test_A03_all_calls_of_one_answer_share_one_batch_id() -> None:
 
 
 @every_planner
-async def test_A05_indices_follow_the_models_order_whichever_call_ends_first(planner: Planner) -> None:
+@pytest.mark.requirement("A05")
+async def test_indices_follow_the_models_order_whichever_call_ends_first(planner: Planner) -> None:
     turns = [asyncio.Event() for _ in range(3)]
     turns[2].set()
 
@@ -104,7 +107,8 @@ async def test_A05_indices_follow_the_models_order_whichever_call_ends_first(pla
 
 
 @pytest.mark.parametrize("module", [tool_runtime, call_run, batch_state], ids=lambda module: module.__name__)
-def test_A07_the_engine_compares_nothing_of_a_context_but_the_places_in_a_plan(module: ModuleType) -> None:
+@pytest.mark.requirement("A07")
+def test_the_engine_compares_nothing_of_a_context_but_the_places_in_a_plan(module: ModuleType) -> None:
     identity = {field.name for field in fields(ToolExecutionContext)}
     compared = [
         (comparison.lineno, operand.attr)
@@ -118,7 +122,8 @@ def test_A07_the_engine_compares_nothing_of_a_context_but_the_places_in_a_plan(m
     assert compared == []
 
 
-async def test_A08_a_tool_can_keep_its_own_order_with_nothing_but_its_context() -> None:
+@pytest.mark.requirement("A08")
+async def test_a_tool_can_keep_its_own_order_with_nothing_but_its_context() -> None:
     all_began = asyncio.Barrier(4)
     ended = [asyncio.Event() for _ in range(4)]
     order: list[int] = []
@@ -136,7 +141,8 @@ async def test_A08_a_tool_can_keep_its_own_order_with_nothing_but_its_context() 
     assert order == [0, 1, 2, 3]
 
 
-async def test_A09_hooks_see_the_context_before_and_after_and_are_given_nothing_to_hold() -> None:
+@pytest.mark.requirement("A09")
+async def test_hooks_see_the_context_before_and_after_and_are_given_nothing_to_hold() -> None:
     hook = Before()
     bench = Bench(reader(), hooks=[HookRegistration(name="h", hook=hook)])
     batch = a_batch(("read", {}), ("read", {}))
@@ -150,7 +156,8 @@ async def test_A09_hooks_see_the_context_before_and_after_and_are_given_nothing_
 
 
 @every_planner
-async def test_A11_a_skipped_call_keeps_its_index_and_its_batch(planner: Planner) -> None:
+@pytest.mark.requirement("A11")
+async def test_a_skipped_call_keeps_its_index_and_its_batch(planner: Planner) -> None:
     seen = Seen()
     hook = Before(call_1=Skip("not this one"))
     bench = Bench(reader(seen), planner=planner, hooks=[HookRegistration(name="h", hook=hook)])
@@ -163,7 +170,8 @@ async def test_A11_a_skipped_call_keeps_its_index_and_its_batch(planner: Planner
     assert outcomes(result) == [Outcome.OK, Outcome.SKIPPED, Outcome.OK]
 
 
-async def test_A11_aborted_calls_keep_their_contexts() -> None:
+@pytest.mark.requirement("A11")
+async def test_aborted_calls_keep_their_contexts() -> None:
     bench = Bench(reader(), hooks=[HookRegistration(name="h", hook=Before(call_1=Abort("enough")))])
     batch = a_batch(*[("read", {})] * 3)
 
@@ -173,7 +181,8 @@ async def test_A11_aborted_calls_keep_their_contexts() -> None:
     assert outcomes(result) == [Outcome.NOT_RUN] * 3
 
 
-async def test_A11_calls_that_a_limit_keeps_from_running_have_contexts_of_their_own_batch() -> None:
+@pytest.mark.requirement("A11")
+async def test_calls_that_a_limit_keeps_from_running_have_contexts_of_their_own_batch() -> None:
     bench = AgentBench(reads("a"), reads("b", "c"), DONE, limits=AgentLimits(max_tool_turns=1))
 
     report = await bench.agent.execute("go")
@@ -212,7 +221,8 @@ def writes_of(arguments: JsonObject) -> Access:
 
 @every_planner
 @pytest.mark.parametrize("risk", RiskLevel)
-async def test_A12_two_edits_of_one_file_in_one_answer_land_in_call_order(
+@pytest.mark.requirement("A12")
+async def test_two_edits_of_one_file_in_one_answer_land_in_call_order(
     planner: Planner, risk: RiskLevel
 ) -> None:
     file = File()
@@ -230,7 +240,8 @@ async def test_A12_two_edits_of_one_file_in_one_answer_land_in_call_order(
 
 
 @pytest.mark.parametrize("name", ["serializable", "all_parallel", "risk_split"])
-async def test_A12_edits_of_two_files_overlap(name: str) -> None:
+@pytest.mark.requirement("A12")
+async def test_edits_of_two_files_overlap(name: str) -> None:
     both = asyncio.Barrier(2)
 
     async def meet(arguments: JsonObject, context: ToolExecutionContext) -> str:
@@ -268,7 +279,8 @@ OUTCOMES = {
 @every_planner
 @given(fates=st.lists(st.sampled_from(Fate), min_size=2, max_size=5))
 @settings(max_examples=40, deadline=None)
-async def test_A12_whatever_becomes_of_an_edit_the_next_of_the_same_file_gets_its_turn(
+@pytest.mark.requirement("A12")
+async def test_whatever_becomes_of_an_edit_the_next_of_the_same_file_gets_its_turn(
     planner: Planner, fates: list[Fate]
 ) -> None:
     file = File()
@@ -298,7 +310,8 @@ async def test_A12_whatever_becomes_of_an_edit_the_next_of_the_same_file_gets_it
     assert file.lines == [index for index, fate in enumerate(fates) if fate is Fate.EDITS]
 
 
-async def test_A13_identity_parallelism_and_withheld_calls_hold_together_under_all_parallel() -> None:
+@pytest.mark.requirement("A13")
+async def test_identity_parallelism_and_withheld_calls_hold_together_under_all_parallel() -> None:
     both = asyncio.Barrier(2)
     seen = Seen()
 

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,7 +80,8 @@ def noting(log: list[str], name: str, answer: HookAnswer | None = None) -> HookR
 # ------------------------------------------------------------------ order and answers
 
 
-async def test_C04_hooks_run_in_the_order_of_registration() -> None:
+@pytest.mark.requirement("C04")
+async def test_hooks_run_in_the_order_of_registration() -> None:
     log: list[str] = []
 
     await RuntimeBench(reader(), hooks=[noting(log, n) for n in "ABC"]).run(("read", {}))
@@ -87,7 +89,8 @@ async def test_C04_hooks_run_in_the_order_of_registration() -> None:
     assert log == ["A0", "B0", "C0"]
 
 
-async def test_C11_a_lower_priority_runs_first_and_equal_ones_as_registered() -> None:
+@pytest.mark.requirement("C11")
+async def test_a_lower_priority_runs_first_and_equal_ones_as_registered() -> None:
     log: list[str] = []
     hooks = [noting(log, name) for name in "ABCD"]
     priorities = [0, 5, -1, 0]
@@ -101,7 +104,8 @@ async def test_C11_a_lower_priority_runs_first_and_equal_ones_as_registered() ->
     assert log == ["C0", "A0", "D0", "B0"]
 
 
-async def test_C05_after_a_skip_later_hooks_do_not_run_and_neither_does_the_tool() -> None:
+@pytest.mark.requirement("C05")
+async def test_after_a_skip_later_hooks_do_not_run_and_neither_does_the_tool() -> None:
     log: list[str] = []
     world = World()
     bench = RuntimeBench(
@@ -118,7 +122,8 @@ async def test_C05_after_a_skip_later_hooks_do_not_run_and_neither_does_the_tool
     assert bench.person.requests == []
 
 
-async def test_C05_an_abort_runs_nothing_and_ends_the_run_as_failed_with_the_reason() -> None:
+@pytest.mark.requirement("C05")
+async def test_an_abort_runs_nothing_and_ends_the_run_as_failed_with_the_reason() -> None:
     bench = AgentBench(
         reads("a", "b"),
         hooks=[registered(Answering(before=lambda call: Abort("enough")), "guard")],
@@ -133,7 +138,8 @@ async def test_C05_an_abort_runs_nothing_and_ends_the_run_as_failed_with_the_rea
     assert await bench.next_prompt_works()
 
 
-async def test_C06_on_message_send_runs_before_every_request() -> None:
+@pytest.mark.requirement("C06")
+async def test_on_message_send_runs_before_every_request() -> None:
     seen: list[int] = []
 
     def count(request: RequestDraft) -> HookAnswer:
@@ -147,9 +153,8 @@ async def test_C06_on_message_send_runs_before_every_request() -> None:
     assert len(seen) == len(bench.session.sent) == 2
 
 
-async def test_C07_before_hooks_see_all_calls_in_order_before_any_tool_starts_and_after_hooks_follow_all() -> (
-    None
-):
+@pytest.mark.requirement("C07")
+async def test_before_hooks_see_all_calls_in_order_before_any_tool_starts_and_after_hooks_follow_all() -> None:
     trace: list[str] = []
 
     async def work(arguments: JsonObject, context: ToolExecutionContext) -> str:
@@ -172,7 +177,8 @@ async def test_C07_before_hooks_see_all_calls_in_order_before_any_tool_starts_an
     assert trace == ["before 0", "before 1", "before 2", "run", "run", "run", "after 0", "after 1", "after 2"]
 
 
-async def test_C08_edited_messages_reach_this_request_and_not_the_history() -> None:
+@pytest.mark.requirement("C08")
+async def test_edited_messages_reach_this_request_and_not_the_history() -> None:
     def stamp(request: RequestDraft) -> HookAnswer:
         request.messages.insert(0, UserMessage("[12:00]"))
         return Continue()
@@ -187,7 +193,8 @@ async def test_C08_edited_messages_reach_this_request_and_not_the_history() -> N
     assert ran[0].edited is not None
 
 
-async def test_C08_edited_arguments_are_validated_again_and_are_what_is_reviewed_and_run() -> None:
+@pytest.mark.requirement("C08")
+async def test_edited_arguments_are_validated_again_and_are_what_is_reviewed_and_run() -> None:
     world = World()
 
     def redirect(call: CallDraft) -> HookAnswer:
@@ -206,7 +213,8 @@ async def test_C08_edited_arguments_are_validated_again_and_are_what_is_reviewed
     assert asked.packet.call.arguments["cell"] == started.arguments["cell"] == "b"
 
 
-async def test_C08_edited_arguments_that_do_not_fit_become_an_error() -> None:
+@pytest.mark.requirement("C08")
+async def test_edited_arguments_that_do_not_fit_become_an_error() -> None:
     def spoil(call: CallDraft) -> HookAnswer:
         call.arguments["count"] = "many"
         return Continue()
@@ -217,7 +225,8 @@ async def test_C08_edited_arguments_that_do_not_fit_become_an_error() -> None:
     assert "count" in result.results[0].output
 
 
-async def test_C08_an_edited_result_is_what_the_model_sees() -> None:
+@pytest.mark.requirement("C08")
+async def test_an_edited_result_is_what_the_model_sees() -> None:
     def mask(result: ResultDraft) -> HookAnswer:
         result.output = result.output.replace("ok", "**")
         return Continue()
@@ -227,7 +236,8 @@ async def test_C08_an_edited_result_is_what_the_model_sees() -> None:
     assert result.results[0].output == "** 0"
 
 
-async def test_C09_a_hook_at_the_turns_end_makes_the_model_repair_its_answer() -> None:
+@pytest.mark.requirement("C09")
+async def test_a_hook_at_the_turns_end_makes_the_model_repair_its_answer() -> None:
     def wants_good(messages: Sequence[Message]) -> TurnEndAnswer:
         ends_well = "good" in str(messages[-1])
         return Finish() if ends_well else ContinueWithMessages(("that is bad; again",))
@@ -245,7 +255,8 @@ async def test_C09_a_hook_at_the_turns_end_makes_the_model_repair_its_answer() -
     assert bench.session.sent[1].messages[-1] == UserMessage("that is bad; again")
 
 
-async def test_C09_the_hook_at_the_turns_end_is_not_asked_while_there_are_calls() -> None:
+@pytest.mark.requirement("C09")
+async def test_the_hook_at_the_turns_end_is_not_asked_while_there_are_calls() -> None:
     asked: list[int] = []
 
     def note(messages: Sequence[Message]) -> TurnEndAnswer:
@@ -259,7 +270,8 @@ async def test_C09_the_hook_at_the_turns_end_is_not_asked_while_there_are_calls(
     assert len(asked) == 1
 
 
-async def test_C11_going_on_at_the_turns_end_has_a_limit_that_is_told() -> None:
+@pytest.mark.requirement("C11")
+async def test_going_on_at_the_turns_end_has_a_limit_that_is_told() -> None:
     bench = AgentBench(
         *[LlmResponse.from_text(str(n)) for n in range(9)],
         hooks=[registered(Answering(end=lambda _: ContinueWithMessages(("again",))))],
@@ -278,7 +290,8 @@ async def test_C11_going_on_at_the_turns_end_has_a_limit_that_is_told() -> None:
 # ------------------------------------------------------------------ skip at the other points
 
 
-async def test_C12_a_skipped_request_is_not_sent_and_the_turn_ends_saying_so() -> None:
+@pytest.mark.requirement("C12")
+async def test_a_skipped_request_is_not_sent_and_the_turn_ends_saying_so() -> None:
     bench = AgentBench(
         LlmResponse.from_text("never"),
         hooks=[registered(Answering(message=lambda _: Skip("quiet hours")), "night")],
@@ -290,7 +303,8 @@ async def test_C12_a_skipped_request_is_not_sent_and_the_turn_ends_saying_so() -
     assert "night withheld the request: quiet hours" in (report.error or "")
 
 
-async def test_C12_of_a_skipped_result_the_model_learns_only_that_it_was_withheld() -> None:
+@pytest.mark.requirement("C12")
+async def test_of_a_skipped_result_the_model_learns_only_that_it_was_withheld() -> None:
     result = await RuntimeBench(reader(), hooks=[registered(Answering(after=lambda _: Skip("secret")))]).run(
         ("read", {})
     )
@@ -299,7 +313,8 @@ async def test_C12_of_a_skipped_result_the_model_learns_only_that_it_was_withhel
     assert outcomes(result) == [Outcome.OK]
 
 
-async def test_C12_an_abort_after_a_call_withholds_this_result_and_those_after_it() -> None:
+@pytest.mark.requirement("C12")
+async def test_an_abort_after_a_call_withholds_this_result_and_those_after_it() -> None:
     def stop_at_first(result: ResultDraft) -> HookAnswer:
         return Abort("leak") if result.context.call_index == 1 else Continue()
 
@@ -335,14 +350,16 @@ def failing(point: str) -> Answering:
     return Answering(**{point: fail})  # type: ignore[arg-type]
 
 
-async def test_C11_a_failing_hook_before_a_call_closes_and_says_why() -> None:
+@pytest.mark.requirement("C11")
+async def test_a_failing_hook_before_a_call_closes_and_says_why() -> None:
     result = await RuntimeBench(reader(), hooks=[registered(failing("before"), "bad")]).run(("read", {}))
 
     assert outcomes(result) == [Outcome.SKIPPED]
     assert "bad failed: broken hook" in result.results[0].output
 
 
-async def test_C11_a_failing_hook_before_a_request_closes_and_says_why() -> None:
+@pytest.mark.requirement("C11")
+async def test_a_failing_hook_before_a_request_closes_and_says_why() -> None:
     bench = AgentBench(LlmResponse.from_text("never"), hooks=[registered(failing("message"), "bad")])
 
     report = await bench.agent.execute("go")
@@ -351,7 +368,8 @@ async def test_C11_a_failing_hook_before_a_request_closes_and_says_why() -> None
     assert "bad failed: broken hook" in (report.error or "")
 
 
-async def test_C11_a_failing_hook_after_a_call_keeps_the_original_and_warns() -> None:
+@pytest.mark.requirement("C11")
+async def test_a_failing_hook_after_a_call_keeps_the_original_and_warns() -> None:
     def spoil_then_fail(result: ResultDraft) -> HookAnswer:
         result.output = "half edited"
         raise ValueError("broken hook")
@@ -365,7 +383,8 @@ async def test_C11_a_failing_hook_after_a_call_keeps_the_original_and_warns() ->
     assert ran.reason == "broken hook"
 
 
-async def test_C11_on_error_overrides_what_the_point_means() -> None:
+@pytest.mark.requirement("C11")
+async def test_on_error_overrides_what_the_point_means() -> None:
     open_before = registered(failing("before"), on_error=OnHookError.OPEN)
     closed_after = registered(failing("after"), on_error=OnHookError.CLOSED)
 
@@ -376,7 +395,8 @@ async def test_C11_on_error_overrides_what_the_point_means() -> None:
     assert "withheld" in withheld.results[0].output
 
 
-async def test_C11_a_hook_that_takes_too_long_has_failed() -> None:
+@pytest.mark.requirement("C11")
+async def test_a_hook_that_takes_too_long_has_failed() -> None:
     class Slow(Hook):
         async def before_tool_call(self, call: CallDraft) -> HookAnswer:
             await asyncio.Event().wait()
@@ -390,7 +410,8 @@ async def test_C11_a_hook_that_takes_too_long_has_failed() -> None:
     assert "took longer than 0.01 s" in result.results[0].output
 
 
-async def test_C11_a_cancelled_turn_cancels_the_hook_and_every_call_has_its_result() -> None:
+@pytest.mark.requirement("C11")
+async def test_a_cancelled_turn_cancels_the_hook_and_every_call_has_its_result() -> None:
     entered = asyncio.Event()
 
     class Slow(Hook):
@@ -410,7 +431,8 @@ async def test_C11_a_cancelled_turn_cancels_the_hook_and_every_call_has_its_resu
     assert outcomes(result) == [Outcome.NOT_RUN] * 2
 
 
-async def test_C11_conditions_choose_the_calls_a_hook_is_asked_about() -> None:
+@pytest.mark.requirement("C11")
+async def test_conditions_choose_the_calls_a_hook_is_asked_about() -> None:
     log: list[str] = []
     matchers = {
         "tool": HookMatcher(tools=("wri*",)),
@@ -429,7 +451,8 @@ async def test_C11_conditions_choose_the_calls_a_hook_is_asked_about() -> None:
     assert sorted(log) == ["path1", "risk0", "tool1"]
 
 
-async def test_C02_any_other_answer_is_a_typed_error() -> None:
+@pytest.mark.requirement("C02")
+async def test_any_other_answer_is_a_typed_error() -> None:
     class Odd(Hook):
         async def before_tool_call(self, call: CallDraft) -> HookAnswer:
             return "yes"  # type: ignore[return-value]

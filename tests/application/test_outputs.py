@@ -27,7 +27,8 @@ def returning(output: str | ToolOutput, *, inline_bytes: int | None = None) -> F
     ("output", "stored"),
     [("a" * 800, False), ("a" * 801, True), ("あ" * 266 + "ab", False), ("あ" * 267, True)],
 )
-async def test_D02_above_800_bytes_of_utf8_an_output_is_stored(output: str, *, stored: bool) -> None:
+@pytest.mark.requirement("D02")
+async def test_above_800_bytes_of_utf8_an_output_is_stored(output: str, *, stored: bool) -> None:
     store = FakeBlobStore()
 
     result = await Bench(returning(output), store=store).run(("read", {}))
@@ -36,7 +37,8 @@ async def test_D02_above_800_bytes_of_utf8_an_output_is_stored(output: str, *, s
     assert len(store.contents) == stored
 
 
-async def test_D09_the_conversation_gets_the_summary_and_the_store_the_whole() -> None:
+@pytest.mark.requirement("D09")
+async def test_the_conversation_gets_the_summary_and_the_store_the_whole() -> None:
     store = FakeBlobStore()
     whole = "\n".join(f"line {n}" for n in range(10_000))
     bench = Bench(returning(whole), store=store)
@@ -52,7 +54,8 @@ async def test_D09_the_conversation_gets_the_summary_and_the_store_the_whole() -
     assert (event.blob_id, event.size_bytes) == (blob_id, len(whole))
 
 
-async def test_D10_without_a_store_everything_stays_in_the_conversation() -> None:
+@pytest.mark.requirement("D10")
+async def test_without_a_store_everything_stays_in_the_conversation() -> None:
     whole = "a" * 5000
     structured = Stored(Structured({"key": [1, 2]}))
 
@@ -63,7 +66,8 @@ async def test_D10_without_a_store_everything_stays_in_the_conversation() -> Non
     assert json.results[0].output == '{\n  "key": [\n    1,\n    2\n  ]\n}'
 
 
-async def test_D13_a_tool_may_return_text_or_an_explicit_output() -> None:
+@pytest.mark.requirement("D13")
+async def test_a_tool_may_return_text_or_an_explicit_output() -> None:
     store = FakeBlobStore()
 
     inline = await Bench(returning(Inline("b" * 5000)), store=store).run(("read", {}))
@@ -87,7 +91,8 @@ async def test_the_summary_that_a_tool_gives_is_bounded_too() -> None:
     assert len(stored.results[0].output.encode()) <= 400
 
 
-async def test_D14_printed_json_stays_text_and_errors_are_promoted_too() -> None:
+@pytest.mark.requirement("D14")
+async def test_printed_json_stays_text_and_errors_are_promoted_too() -> None:
     store = FakeBlobStore()
 
     async def fail(arguments: JsonObject, context: ToolExecutionContext) -> str:

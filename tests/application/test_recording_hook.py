@@ -9,7 +9,8 @@ from domain.conversation.history import Message, UserMessage
 from tests.support.hook_drafts import a_call_draft, a_conversation, a_request_draft, a_result_draft
 
 
-async def test_C11_it_remembers_what_it_saw_at_each_point_in_order():
+@pytest.mark.requirement("C11")
+async def test_it_remembers_what_it_saw_at_each_point_in_order():
     hook = RecordingHook()
 
     await hook.on_message_send(a_request_draft())
@@ -27,7 +28,8 @@ async def test_C11_it_remembers_what_it_saw_at_each_point_in_order():
     assert end == SeenTurnEnd(a_conversation())
 
 
-async def test_C11_what_it_saw_is_not_changed_by_later_edits():
+@pytest.mark.requirement("C11")
+async def test_what_it_saw_is_not_changed_by_later_edits():
     call, request = a_call_draft(arguments={"items": [{"text": "a"}]}), a_request_draft()
     hook = RecordingHook()
     await hook.before_tool_call(call)
@@ -44,7 +46,8 @@ async def test_C11_what_it_saw_is_not_changed_by_later_edits():
     assert seen_request == SeenRequest(a_conversation()[:3])
 
 
-async def test_C11_it_answers_from_its_script_and_then_changes_nothing():
+@pytest.mark.requirement("C11")
+async def test_it_answers_from_its_script_and_then_changes_nothing():
     def edit(call: CallDraft) -> HookAnswer:
         call.arguments["path"] = "b.txt"
         return Continue()
@@ -60,7 +63,8 @@ async def test_C11_it_answers_from_its_script_and_then_changes_nothing():
     assert [call.arguments["path"] for call in calls] == ["a.txt", "a.txt", "b.txt", "a.txt"]
 
 
-async def test_C11_each_point_has_its_own_script():
+@pytest.mark.requirement("C11")
+async def test_each_point_has_its_own_script():
     hook = RecordingHook(after_tool_call=[Skip()], on_turn_end=[ContinueWithMessages(("more",))])
     messages: list[Message] = [UserMessage("x")]
 

@@ -220,7 +220,8 @@ async def test_results_of_all_calls_go_back_in_one_request_and_the_answer_after_
     assert {record.context.turn_index for record in report.calls} == {0}
 
 
-async def test_A04_two_batches_never_share_an_id_and_the_ids_sort_by_time() -> None:
+@pytest.mark.requirement("A04")
+async def test_two_batches_never_share_an_id_and_the_ids_sort_by_time() -> None:
     bench = Bench(reads("a"), reads("b"), reads("c"), LlmResponse.from_text("done"))
 
     report = await bench.agent.execute("go")

@@ -41,7 +41,8 @@ def list_in(state: RunState) -> list[object]:
 # ------------------------------------------------------------------ lanes
 
 
-async def test_B01_a_mixed_batch_runs_lane_by_lane_under_partition() -> None:
+@pytest.mark.requirement("B01")
+async def test_a_mixed_batch_runs_lane_by_lane_under_partition() -> None:
     order: list[str] = []
     reads_overlap = asyncio.Barrier(2)
 
@@ -65,7 +66,8 @@ async def test_B01_a_mixed_batch_runs_lane_by_lane_under_partition() -> None:
     assert order[2:] == ["write 2", "read 3"]
 
 
-async def test_B02_one_tool_is_safe_with_one_input_and_unsafe_with_another() -> None:
+@pytest.mark.requirement("B02")
+async def test_one_tool_is_safe_with_one_input_and_unsafe_with_another() -> None:
     safe_at_once = asyncio.Barrier(2)
     running: set[int] = set()
 
@@ -89,7 +91,8 @@ async def test_B02_one_tool_is_safe_with_one_input_and_unsafe_with_another() -> 
     assert [one.is_concurrency_safe for one in bench.runtime.executions] == [True, True, False, False]
 
 
-async def test_B03_a_tool_nobody_knows_and_one_that_cannot_be_placed_are_not_safe() -> None:
+@pytest.mark.requirement("B03")
+async def test_a_tool_nobody_knows_and_one_that_cannot_be_placed_are_not_safe() -> None:
     def unplaceable(arguments: JsonObject) -> Access:
         raise KeyError("path")
 
@@ -100,7 +103,8 @@ async def test_B03_a_tool_nobody_knows_and_one_that_cannot_be_placed_are_not_saf
     assert [one.is_concurrency_safe for one in bench.runtime.executions] == [False, False, True]
 
 
-async def test_B05_calls_of_a_safe_lane_overlap_and_those_of_an_unsafe_one_never() -> None:
+@pytest.mark.requirement("B05")
+async def test_calls_of_a_safe_lane_overlap_and_those_of_an_unsafe_one_never() -> None:
     all_safe = asyncio.Barrier(3)
     running = most = 0
 
@@ -130,7 +134,8 @@ async def test_B05_calls_of_a_safe_lane_overlap_and_those_of_an_unsafe_one_never
 # ------------------------------------------------------------------ records
 
 
-def test_B06_a_record_holds_the_seven_fields() -> None:
+@pytest.mark.requirement("B06")
+def test_a_record_holds_the_seven_fields() -> None:
     record = ToolExecution(context=a_context(), call=a_call("read"), is_concurrency_safe=True)
     modifier = appending(1)
 
@@ -148,7 +153,8 @@ def test_B06_a_record_holds_the_seven_fields() -> None:
     assert record.modifiers == [modifier]
 
 
-async def test_B07_a_call_is_queued_executing_completed_and_in_the_end_yielded() -> None:
+@pytest.mark.requirement("B07")
+async def test_a_call_is_queued_executing_completed_and_in_the_end_yielded() -> None:
     seen: list[ToolStatus] = []
 
     def when_asked(request: ReviewRequest) -> ReviewAnswer:
@@ -173,7 +179,8 @@ async def test_B07_a_call_is_queued_executing_completed_and_in_the_end_yielded()
         record.start()
 
 
-async def test_B08_at_any_moment_the_records_say_what_waits_runs_is_done_and_reported() -> None:
+@pytest.mark.requirement("B08")
+async def test_at_any_moment_the_records_say_what_waits_runs_is_done_and_reported() -> None:
     second_runs, release = asyncio.Event(), asyncio.Event()
 
     async def work(arguments: JsonObject, context: ToolExecutionContext) -> str:
@@ -198,7 +205,8 @@ async def test_B08_at_any_moment_the_records_say_what_waits_runs_is_done_and_rep
     assert {one.status for one in bench.runtime.executions} == {ToolStatus.YIELDED}
 
 
-async def test_B08_a_call_in_review_says_that_it_waits_for_it() -> None:
+@pytest.mark.requirement("B08")
+async def test_a_call_in_review_says_that_it_waits_for_it() -> None:
     waiting: list[object] = []
 
     def note(request: ReviewRequest) -> ReviewAnswer:
@@ -214,7 +222,8 @@ async def test_B08_a_call_in_review_says_that_it_waits_for_it() -> None:
 
 
 @every_planner
-async def test_B09_progress_of_each_call_comes_in_its_order_and_before_its_result(planner: Planner) -> None:
+@pytest.mark.requirement("B09")
+async def test_progress_of_each_call_comes_in_its_order_and_before_its_result(planner: Planner) -> None:
     async def work(arguments: JsonObject, context: ToolExecutionContext) -> str:
         for step in range(3):
             context.controls.report(f"{context.call_index}.{step}")
@@ -237,7 +246,8 @@ async def test_B09_progress_of_each_call_comes_in_its_order_and_before_its_resul
 # ------------------------------------------------------------------ shared state
 
 
-async def test_B10_a_message_goes_out_now_and_the_new_context_only_when_the_batch_has_ended() -> None:
+@pytest.mark.requirement("B10")
+async def test_a_message_goes_out_now_and_the_new_context_only_when_the_batch_has_ended() -> None:
     changed, looked = asyncio.Event(), asyncio.Event()
     seen_beside: list[object] = []
 
@@ -265,7 +275,8 @@ async def test_B10_a_message_goes_out_now_and_the_new_context_only_when_the_batc
     assert bench.runtime.state.get("key") == "new"
 
 
-async def test_B12_modifiers_of_a_concurrent_batch_are_applied_in_call_order_however_the_calls_end() -> None:
+@pytest.mark.requirement("B12")
+async def test_modifiers_of_a_concurrent_batch_are_applied_in_call_order_however_the_calls_end() -> None:
     lots = random.Random(20260821)
 
     for _ in range(200):
@@ -294,7 +305,8 @@ async def test_B12_modifiers_of_a_concurrent_batch_are_applied_in_call_order_how
 
 
 @pytest.mark.parametrize("name", ["serializable", "partition"])
-async def test_B13_a_serial_call_sees_what_the_one_before_it_changed(name: str) -> None:
+@pytest.mark.requirement("B13")
+async def test_a_serial_call_sees_what_the_one_before_it_changed(name: str) -> None:
     seen: list[list[object]] = []
 
     async def work(arguments: JsonObject, context: ToolExecutionContext) -> str:
@@ -311,7 +323,8 @@ async def test_B13_a_serial_call_sees_what_the_one_before_it_changed(name: str) 
 
 
 @every_planner
-async def test_B14_several_modifiers_of_one_call_keep_their_own_order(planner: Planner) -> None:
+@pytest.mark.requirement("B14")
+async def test_several_modifiers_of_one_call_keep_their_own_order(planner: Planner) -> None:
     async def twice(arguments: JsonObject, context: ToolExecutionContext) -> str:
         context.controls.modify(appending(f"{context.call_index}a"))
         await asyncio.sleep(0)

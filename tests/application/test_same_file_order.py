@@ -72,7 +72,8 @@ class Change(FakeTool):
 @pytest.mark.parametrize("planner", sorted(PLANNERS))
 @pytest.mark.parametrize("risk", RiskLevel)
 @pytest.mark.parametrize("fate", FATES)
-async def test_A12_changes_of_one_file_keep_their_order_whatever_becomes_of_the_first(
+@pytest.mark.requirement("A12")
+async def test_changes_of_one_file_keep_their_order_whatever_becomes_of_the_first(
     fate: str, risk: RiskLevel, planner: str
 ) -> None:
     if fate == "rejected" and risk is RiskLevel.LOW:

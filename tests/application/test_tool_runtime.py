@@ -101,7 +101,8 @@ def reader(body: Callable[[JsonObject, ToolExecutionContext], Awaitable[str]] = 
     return FakeTool("read", body, access=lambda a: Access.of(reads=[f"/ws/{a.get('cell', 'x')}"]))
 
 
-async def test_A06_calls_that_wait_for_each_other_all_run_at_once() -> None:
+@pytest.mark.requirement("A06")
+async def test_calls_that_wait_for_each_other_all_run_at_once() -> None:
     barrier = asyncio.Barrier(4)
 
     async def meet(arguments: JsonObject, context: ToolExecutionContext) -> str:
@@ -113,7 +114,8 @@ async def test_A06_calls_that_wait_for_each_other_all_run_at_once() -> None:
     assert outcomes(result) == [Outcome.OK] * 4
 
 
-async def test_B11_results_stand_in_the_models_order_though_calls_end_in_reverse() -> None:
+@pytest.mark.requirement("B11")
+async def test_results_stand_in_the_models_order_though_calls_end_in_reverse() -> None:
     turn = [asyncio.Event() for _ in range(4)]
     turn[3].set()
 
@@ -199,7 +201,8 @@ async def test_a_call_that_overruns_its_time_becomes_an_error() -> None:
     assert "timed out after 0.01 s" in result.results[0].output
 
 
-async def test_B09_progress_from_a_thread_is_shown_before_the_result() -> None:
+@pytest.mark.requirement("B09")
+async def test_progress_from_a_thread_is_shown_before_the_result() -> None:
     async def work(arguments: JsonObject, context: ToolExecutionContext) -> str:
         await asyncio.to_thread(lambda: [context.controls.report(str(i)) for i in range(5)])
         return "done"

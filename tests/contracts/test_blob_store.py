@@ -50,13 +50,15 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStore:
     ],
     ids=lambda content: repr(content)[:30],
 )
-async def test_D01_what_was_stored_comes_back_as_it_was(store, content):
+@pytest.mark.requirement("D01")
+async def test_what_was_stored_comes_back_as_it_was(store, content):
     blob_id = await store.store(content)
 
     assert await store.load(blob_id) == content
 
 
-async def test_D07_ids_are_uuids_of_version_7_and_sort_by_the_time_of_storing(store):
+@pytest.mark.requirement("D07")
+async def test_ids_are_uuids_of_version_7_and_sort_by_the_time_of_storing(store):
     ids = [await store.store(Text(str(number))) for number in range(20)]
 
     assert ids == sorted(set(ids))
@@ -64,7 +66,8 @@ async def test_D07_ids_are_uuids_of_version_7_and_sort_by_the_time_of_storing(st
     assert all(str(uuid.UUID(blob_id)) == blob_id for blob_id in ids)
 
 
-async def test_D07_what_was_stored_exists_and_nothing_else_does(store):
+@pytest.mark.requirement("D07")
+async def test_what_was_stored_exists_and_nothing_else_does(store):
     stored = await store.store(Structured([1]))
 
     assert await store.exists(stored)
@@ -72,7 +75,8 @@ async def test_D07_what_was_stored_exists_and_nothing_else_does(store):
     assert not await store.exists("../etc/passwd")
 
 
-async def test_D07_outputs_stored_at_once_are_kept_apart(store):
+@pytest.mark.requirement("D07")
+async def test_outputs_stored_at_once_are_kept_apart(store):
     ids = await asyncio.gather(*(store.store(Text(f"output {number}")) for number in range(20)))
 
     contents = await asyncio.gather(*(store.load(blob_id) for blob_id in ids))
@@ -96,7 +100,8 @@ async def test_D07_outputs_stored_at_once_are_kept_apart(store):
     ],
     ids=lambda unknown: ascii(unknown)[:20],
 )
-async def test_D12_an_unknown_id_is_an_error_that_names_it(store, unknown):
+@pytest.mark.requirement("D12")
+async def test_an_unknown_id_is_an_error_that_names_it(store, unknown):
     with pytest.raises(BlobError, match="stored output"):
         await store.load(unknown)
 

@@ -85,7 +85,8 @@ def test_places_need_not_be_without_gaps(planner: Planner, calls: list[PlannedCa
 # ------------------------------------------------------------------ partition
 
 
-def test_B01_a_batch_becomes_lanes_in_the_given_order() -> None:
+@pytest.mark.requirement("B01")
+def test_a_batch_becomes_lanes_in_the_given_order() -> None:
     calls = calls_of((READ, LOW), (OTHER, LOW), (WRITE, HIGH), (READ, LOW))
 
     plan = partition(calls)
@@ -93,7 +94,8 @@ def test_B01_a_batch_becomes_lanes_in_the_given_order() -> None:
     assert plan == {0: frozenset(), 1: frozenset(), 2: frozenset({0, 1}), 3: frozenset({0, 1, 2})}
 
 
-def test_B02_safety_is_judged_by_the_call_and_not_by_its_risk() -> None:
+@pytest.mark.requirement("B02")
+def test_safety_is_judged_by_the_call_and_not_by_its_risk() -> None:
     reviewed_read, free_write = (READ, HIGH), (WRITE, LOW)
 
     batches = partitioned(calls_of(reviewed_read, free_write))
@@ -101,14 +103,16 @@ def test_B02_safety_is_judged_by_the_call_and_not_by_its_risk() -> None:
     assert [batch.is_concurrency_safe for batch in batches] == [True, False]
 
 
-def test_B03_a_call_that_cannot_be_placed_runs_alone() -> None:
+@pytest.mark.requirement("B03")
+def test_a_call_that_cannot_be_placed_runs_alone() -> None:
     calls = calls_of((READ, LOW), (EXCLUSIVE, LOW), (READ, LOW))
 
     assert [len(batch.blocks) for batch in partitioned(calls)] == [1, 1, 1]
     assert not partitioned(calls)[1].is_concurrency_safe
 
 
-def test_B04_a_batch_record_says_whether_it_is_safe_and_lists_its_calls() -> None:
+@pytest.mark.requirement("B04")
+def test_a_batch_record_says_whether_it_is_safe_and_lists_its_calls() -> None:
     one, two, three, four, five = calls_of((READ, LOW), (OTHER, LOW), (WRITE, HIGH), (WRITE, HIGH), (READ, LOW))
 
     assert partitioned([one, two, three, four, five]) == (
@@ -120,7 +124,8 @@ def test_B04_a_batch_record_says_whether_it_is_safe_and_lists_its_calls() -> Non
 
 
 @given(calls=BATCHES)
-def test_B04_the_blocks_of_all_batches_together_are_the_calls_in_their_order(calls: list[PlannedCall]) -> None:
+@pytest.mark.requirement("B04")
+def test_the_blocks_of_all_batches_together_are_the_calls_in_their_order(calls: list[PlannedCall]) -> None:
     batches = partitioned(calls)
 
     assert [call for batch in batches for call in batch.blocks] == calls
@@ -165,7 +170,8 @@ def test_at_most_one_high_risk_call_runs_and_never_beside_a_low_risk_one(calls: 
 
 
 @given(calls=BATCHES)
-def test_A07_all_parallel_lets_nobody_wait(calls: list[PlannedCall]) -> None:
+@pytest.mark.requirement("A07")
+def test_all_parallel_lets_nobody_wait(calls: list[PlannedCall]) -> None:
     assert not any(all_parallel(calls).values())
 
 
@@ -178,7 +184,8 @@ def write_one_path(one: PlannedCall, other: PlannedCall) -> bool:
 
 @every_planner
 @given(calls=BATCHES)
-def test_A12_two_writers_of_one_path_are_ordered_under_every_planner(
+@pytest.mark.requirement("A12")
+def test_two_writers_of_one_path_are_ordered_under_every_planner(
     planner: Planner, calls: list[PlannedCall]
 ) -> None:
     plan = planner(calls)

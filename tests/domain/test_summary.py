@@ -42,11 +42,13 @@ def rules_of(summary: str) -> list[str]:
         ("", False),
     ],
 )
-def test_D02_a_text_is_long_above_the_limit_in_bytes_not_in_characters(text, long):
+@pytest.mark.requirement("D02")
+def test_a_text_is_long_above_the_limit_in_bytes_not_in_characters(text, long):
     assert is_long(text, 800) is long
 
 
-def test_D03_of_a_hundred_lines_five_and_three_are_shown_within_400_bytes():
+@pytest.mark.requirement("D03")
+def test_of_a_hundred_lines_five_and_three_are_shown_within_400_bytes():
     summary = summary_of(Text("\n".join(f"{n} " + "é" * 120 for n in range(100))), ID, DEFAULTS)
 
     header, *rest = summary.split("\n")
@@ -58,7 +60,8 @@ def test_D03_of_a_hundred_lines_five_and_three_are_shown_within_400_bytes():
     assert len(summary.encode()) <= 400
 
 
-def test_D04_a_text_is_summed_up_by_its_first_five_and_last_three_lines():
+@pytest.mark.requirement("D04")
+def test_a_text_is_summed_up_by_its_first_five_and_last_three_lines():
     assert summary_of(Text(lines_of(range(100)) + "\n"), ID, DEFAULTS) == (
         f"[blob:{ID}] text | 100 lines\n"
         f"── head ──\n{lines_of(range(5))}\n── tail ──\n{lines_of(range(97, 100))}"
@@ -66,7 +69,8 @@ def test_D04_a_text_is_summed_up_by_its_first_five_and_last_three_lines():
 
 
 @pytest.mark.parametrize("count", range(1, 9))
-def test_D04_no_line_of_a_short_text_is_shown_twice(count):
+@pytest.mark.requirement("D04")
+def test_no_line_of_a_short_text_is_shown_twice(count):
     head, tail = lines_of(range(min(count, 5))), lines_of(range(5, count))
 
     summary = summary_of(Text(lines_of(range(count))), ID, DEFAULTS)
@@ -80,12 +84,14 @@ def test_D04_no_line_of_a_short_text_is_shown_twice(count):
     ("text", "count"),
     [("", 0), ("\n", 1), ("a", 1), ("a\n", 1), ("a\n\nb", 3), ("a\r\nb\r\n", 2), ("a\x0b\u2028b", 1)],
 )
-def test_D04_only_a_newline_ends_a_line_and_the_last_one_begins_no_other(text, count):
+@pytest.mark.requirement("D04")
+def test_only_a_newline_ends_a_line_and_the_last_one_begins_no_other(text, count):
     assert line_count(text) == count
     assert header_of(Text(text), ID).endswith(f"text | {count} lines")
 
 
-def test_D04_the_numbers_of_lines_and_bytes_follow_the_limits():
+@pytest.mark.requirement("D04")
+def test_the_numbers_of_lines_and_bytes_follow_the_limits():
     limits = OutputLimits(summary_bytes=1000, head_lines=1, tail_lines=2)
 
     assert summary_of(Text(lines_of(range(9))), ID, limits) == (
@@ -93,7 +99,8 @@ def test_D04_the_numbers_of_lines_and_bytes_follow_the_limits():
     )
 
 
-def test_D05_an_array_is_summed_up_by_the_schema_of_its_first_entry_and_its_first_two():
+@pytest.mark.requirement("D05")
+def test_an_array_is_summed_up_by_the_schema_of_its_first_entry_and_its_first_two():
     entries = [
         {"name": f"é{n}", "size": n, "tags": ["x"], "more": {}, "ok": True, "no": None} for n in range(9)
     ]
@@ -117,13 +124,15 @@ def test_D05_an_array_is_summed_up_by_the_schema_of_its_first_entry_and_its_firs
         ([{}], "\n── schema ──\nobject\n── head ──\n{}"),
     ],
 )
-def test_D05_arrays_of_scalars_and_empty_ones_have_a_summary_too(entries, rest):
+@pytest.mark.requirement("D05")
+def test_arrays_of_scalars_and_empty_ones_have_a_summary_too(entries, rest):
     header = f"[blob:{ID}] json_array | {len(entries)} entries"
 
     assert summary_of(Structured(entries), ID, DEFAULTS) == header + rest
 
 
-def test_D06_an_object_is_summed_up_by_its_keys_with_type_and_size():
+@pytest.mark.requirement("D06")
+def test_an_object_is_summed_up_by_its_keys_with_type_and_size():
     value = {
         "results": [1] * 120,
         "name": "é",
@@ -144,7 +153,8 @@ def test_D06_an_object_is_summed_up_by_its_keys_with_type_and_size():
     assert summary_of(Structured({}), ID, DEFAULTS) == f"[blob:{ID}] json_object | 0 keys"
 
 
-def test_D06_keys_that_there_is_no_room_for_leave_a_mark():
+@pytest.mark.requirement("D06")
+def test_keys_that_there_is_no_room_for_leave_a_mark():
     summary = summary_of(Structured({f"key{n:03}": n for n in range(200)}), ID, DEFAULTS)
 
     header, rule, *keys, mark = summary.split("\n")
@@ -163,15 +173,18 @@ def test_D06_keys_that_there_is_no_room_for_leave_a_mark():
         (None, f"[blob:{ID}] json_null\n── head ──\nnull"),
     ],
 )
-def test_D06_a_lone_value_is_named_by_its_type(value, expected):
+@pytest.mark.requirement("D06")
+def test_a_lone_value_is_named_by_its_type(value, expected):
     assert summary_of(Structured(value), ID, DEFAULTS) == expected
 
 
-def test_D14_printed_json_stays_text():
+@pytest.mark.requirement("D14")
+def test_printed_json_stays_text():
     assert summary_of(Text('{"a": 1}'), ID, DEFAULTS) == (f'[blob:{ID}] text | 1 lines\n── head ──\n{{"a": 1}}')
 
 
-def test_D14_where_eight_lines_are_too_much_the_head_is_cut_before_the_tail():
+@pytest.mark.requirement("D14")
+def test_where_eight_lines_are_too_much_the_head_is_cut_before_the_tail():
     lines = [f"{n} " + "x" * 54 for n in range(100)]
 
     summary = summary_of(Text("\n".join(lines)), ID, DEFAULTS)
@@ -182,7 +195,8 @@ def test_D14_where_eight_lines_are_too_much_the_head_is_cut_before_the_tail():
     assert len(summary.encode()) <= 400
 
 
-def test_D14_short_lines_leave_their_room_to_long_ones():
+@pytest.mark.requirement("D14")
+def test_short_lines_leave_their_room_to_long_ones():
     text = "a\nb\n" + "é" * 400 + "\nd\ne\nf\ng\nh"
 
     summary = summary_of(Text(text), ID, DEFAULTS)
@@ -192,7 +206,8 @@ def test_D14_short_lines_leave_their_room_to_long_ones():
     assert 398 <= len(summary.encode()) <= 400
 
 
-def test_D14_as_the_room_shrinks_the_head_goes_first_then_the_tail_and_never_the_header():
+@pytest.mark.requirement("D14")
+def test_as_the_room_shrinks_the_head_goes_first_then_the_tail_and_never_the_header():
     text = Text("\n".join(f"{n} " + "x" * 100 for n in range(100)))
     header = header_of(text, ID)
 
@@ -205,7 +220,8 @@ def test_D14_as_the_room_shrinks_the_head_goes_first_then_the_tail_and_never_the
     assert summaries[-1] == header
 
 
-def test_D14_halves_of_surrogate_pairs_do_not_reach_the_summary():
+@pytest.mark.requirement("D14")
+def test_halves_of_surrogate_pairs_do_not_reach_the_summary():
     text = summary_of(Text("a\ud800b"), ID, DEFAULTS)
     structured = summary_of(Structured({"\udc00": ["\ud800"]}), ID, DEFAULTS)
 
@@ -213,7 +229,8 @@ def test_D14_halves_of_surrogate_pairs_do_not_reach_the_summary():
     assert structured.endswith('\n"\\udc00": array (1 entries)')
 
 
-def test_D14_a_value_nested_without_end_is_cut_like_any_other():
+@pytest.mark.requirement("D14")
+def test_a_value_nested_without_end_is_cut_like_any_other():
     value: list = []
     for _ in range(50_000):
         value = [value]
@@ -224,7 +241,8 @@ def test_D14_a_value_nested_without_end_is_cut_like_any_other():
 
 
 @given(contents, st.integers(0, 600), st.integers(0, 9), st.integers(0, 9))
-def test_D14_no_summary_is_longer_than_it_may_be_unless_it_is_the_header_alone(content, cap, head, tail):
+@pytest.mark.requirement("D14")
+def test_no_summary_is_longer_than_it_may_be_unless_it_is_the_header_alone(content, cap, head, tail):
     limits = OutputLimits(summary_bytes=cap, head_lines=head, tail_lines=tail)
     header = header_of(content, ID)
 
@@ -234,7 +252,8 @@ def test_D14_no_summary_is_longer_than_it_may_be_unless_it_is_the_header_alone(c
     assert summary == header or summary.startswith(header + "\n")
 
 
-def test_D10_without_a_store_the_whole_output_is_text():
+@pytest.mark.requirement("D10")
+def test_without_a_store_the_whole_output_is_text():
     assert text_of(Inline("as it is")) == "as it is"
     assert text_of(Stored(Text("all\nof it\n"), "a summary")) == "all\nof it\n"
     assert text_of(Stored(Structured({"é": (1, MappingProxyType({}))}))) == (
@@ -242,7 +261,8 @@ def test_D10_without_a_store_the_whole_output_is_text():
     )
 
 
-def test_D10_even_a_value_nested_without_end_becomes_text():
+@pytest.mark.requirement("D10")
+def test_even_a_value_nested_without_end_becomes_text():
     value: list = []
     for _ in range(50_000):
         value = [value]

@@ -86,7 +86,8 @@ def test_who_only_asks_is_given_no_more_by_the_settings(tmp_path: Path) -> None:
     assert set(asked.tools()) == {"read_file"}
 
 
-def test_D11_inspect_is_there_exactly_where_there_is_a_store(tmp_path: Path) -> None:
+@pytest.mark.requirement("D11")
+def test_inspect_is_there_exactly_where_there_is_a_store(tmp_path: Path) -> None:
     assert "inspect" in a_container(tmp_path).tools()
     assert "inspect" not in a_container(tmp_path, tools__output__store=False).tools()
 

@@ -52,7 +52,8 @@ def row(board, index):
     return next(line for line in lines(board)[2:] if line.startswith(f"{index + 1} "))
 
 
-def test_B08_at_any_moment_it_is_seen_what_waits_runs_is_done_and_has_reported_progress(board):
+@pytest.mark.requirement("B08")
+def test_at_any_moment_it_is_seen_what_waits_runs_is_done_and_has_reported_progress(board):
     feed(board, planned(CALL, SLOW), ev.CallQueued(context=context(1), waiting_for=(0,)))
     assert row(board, 0).endswith("queued")
     assert row(board, 1).endswith("waits for 1")

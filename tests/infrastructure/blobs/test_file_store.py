@@ -36,7 +36,8 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-async def test_D08_text_lies_in_a_txt_and_json_in_a_json_file_side_by_side(store, folder):
+@pytest.mark.requirement("D08")
+async def test_text_lies_in_a_txt_and_json_in_a_json_file_side_by_side(store, folder):
     text = await store.store(Text("one\ntwo"))
     structured = await store.store(Structured({"é": [1, 2]}))
 
@@ -45,7 +46,8 @@ async def test_D08_text_lies_in_a_txt_and_json_in_a_json_file_side_by_side(store
     assert (folder / f"{structured}.json").read_text("utf-8") == '{\n  "é": [\n    1,\n    2\n  ]\n}\n'
 
 
-async def test_D08_outputs_belong_to_no_session_and_another_one_can_read_them(store, folder):
+@pytest.mark.requirement("D08")
+async def test_outputs_belong_to_no_session_and_another_one_can_read_them(store, folder):
     blob_id = await store.store(Text("kept"))
 
     assert await FileBlobStore(folder).load(blob_id) == Text("kept")

@@ -9,7 +9,8 @@ _SEND, _BEFORE, _AFTER, _END = HookPoint
 
 
 @pytest.mark.parametrize("point", _FLOW)
-def test_C02_the_first_three_points_know_continue_skip_and_abort(point: HookPoint):
+@pytest.mark.requirement("C02")
+def test_the_first_three_points_know_continue_skip_and_abort(point: HookPoint):
     assert read_answer(b"", point).flow() == Continue()
     assert read_answer(b"{}", point).flow() == Continue()
     assert read_answer(b' \n{"decision": "continue"}\n', point).flow() == Continue()
@@ -17,7 +18,8 @@ def test_C02_the_first_three_points_know_continue_skip_and_abort(point: HookPoin
     assert read_answer(b'{"decision": "abort", "reason": "r"}', point).flow() == Abort("r")
 
 
-def test_C02_the_end_of_a_turn_knows_finish_continue_with_and_abort():
+@pytest.mark.requirement("C02")
+def test_the_end_of_a_turn_knows_finish_continue_with_and_abort():
     assert read_answer(b"\n", _END).turn_end() == Finish()
     assert read_answer(b'{"decision": "finish"}', _END).turn_end() == Finish()
     assert read_answer(b'{"decision": "abort", "reason": "r"}', _END).turn_end() == Abort("r")
@@ -31,7 +33,8 @@ def test_C02_the_end_of_a_turn_knows_finish_continue_with_and_abort():
         *((_END, decision) for decision in ("continue", "skip", "Finish")),
     ],
 )
-def test_C02_a_decision_of_another_point_is_an_error_that_lists_its_own(point: HookPoint, decision: str):
+@pytest.mark.requirement("C02")
+def test_a_decision_of_another_point_is_an_error_that_lists_its_own(point: HookPoint, decision: str):
     with pytest.raises(HookFailure) as caught:
         read_answer(f'{{"decision": "{decision}"}}'.encode(), point)
 
@@ -62,7 +65,8 @@ def test_C02_a_decision_of_another_point_is_an_error_that_lists_its_own(point: H
         (_BEFORE, b'{"decision": "abort"}', "abort needs a reason"),
     ],
 )
-def test_C11_an_answer_that_cannot_be_meant_is_an_error(point: HookPoint, printed: bytes, sentence: str):
+@pytest.mark.requirement("C11")
+def test_an_answer_that_cannot_be_meant_is_an_error(point: HookPoint, printed: bytes, sentence: str):
     with pytest.raises(HookFailure) as caught:
         read_answer(printed, point)
 
@@ -71,7 +75,8 @@ def test_C11_an_answer_that_cannot_be_meant_is_an_error(point: HookPoint, printe
 
 
 @pytest.mark.parametrize("messages", ["", ', "messages": []', ', "messages": [""]', ', "messages": ["a", 1]'])
-def test_C11_going_on_takes_texts(messages: str):
+@pytest.mark.requirement("C11")
+def test_going_on_takes_texts(messages: str):
     answer = read_answer(f'{{"decision": "continue_with"{messages}}}'.encode(), _END)
 
     with pytest.raises(HookFailure, match='continue_with needs "messages"'):

@@ -27,7 +27,8 @@ def _seen(programs: Programs) -> dict[str, object]:
     return seen
 
 
-async def test_C01_a_command_reads_the_call_with_its_context(programs: Programs):
+@pytest.mark.requirement("C01")
+async def test_a_command_reads_the_call_with_its_context(programs: Programs):
     await programs.hook(_KEEP).before_tool_call(a_call_draft())
 
     assert _seen(programs) == {
@@ -45,7 +46,8 @@ async def test_C01_a_command_reads_the_call_with_its_context(programs: Programs)
     }
 
 
-async def test_C01_a_command_reads_the_result_whole(programs: Programs):
+@pytest.mark.requirement("C01")
+async def test_a_command_reads_the_result_whole(programs: Programs):
     await programs.hook(_KEEP).after_tool_call(a_result_draft("x" * 300_000))
 
     result = _seen(programs)["result"]
@@ -54,7 +56,8 @@ async def test_C01_a_command_reads_the_result_whole(programs: Programs):
     assert (result["tool"], result["outcome"], result["risk"]) == ("read_file", "ok", "low")
 
 
-async def test_C01_a_command_reads_the_messages_of_a_request(programs: Programs):
+@pytest.mark.requirement("C01")
+async def test_a_command_reads_the_messages_of_a_request(programs: Programs):
     await programs.hook(_KEEP).on_message_send(a_request_draft())
 
     assert _seen(programs) == {
@@ -84,7 +87,8 @@ async def test_C01_a_command_reads_the_messages_of_a_request(programs: Programs)
     }
 
 
-async def test_C01_a_command_reads_the_messages_at_the_end_of_a_turn(programs: Programs):
+@pytest.mark.requirement("C01")
+async def test_a_command_reads_the_messages_at_the_end_of_a_turn(programs: Programs):
     await programs.hook(_KEEP).on_turn_end(a_conversation())
 
     messages = _seen(programs)["messages"]
@@ -92,7 +96,8 @@ async def test_C01_a_command_reads_the_messages_at_the_end_of_a_turn(programs: P
     assert messages[3] == {"index": 3, "role": "assistant", "text": "it says hello", "calls": []}
 
 
-async def test_C03_a_command_that_prints_nothing_changes_nothing(programs: Programs):
+@pytest.mark.requirement("C03")
+async def test_a_command_that_prints_nothing_changes_nothing(programs: Programs):
     silent = programs.command("true")
     call, result, request = a_call_draft(), a_result_draft(), a_request_draft()
 
@@ -107,7 +112,8 @@ async def test_C03_a_command_that_prints_nothing_changes_nothing(programs: Progr
     assert (call, result, request) == (a_call_draft(), a_result_draft(), a_request_draft())
 
 
-async def test_C05_a_command_skips_or_aborts_with_its_reason(programs: Programs):
+@pytest.mark.requirement("C05")
+async def test_a_command_skips_or_aborts_with_its_reason(programs: Programs):
     skips = programs.hook("answer(decision='skip', reason='not today')")
     skipped = await skips.before_tool_call(a_call_draft())
     aborts = programs.hook("answer(decision='abort', reason='enough')")
@@ -117,7 +123,8 @@ async def test_C05_a_command_skips_or_aborts_with_its_reason(programs: Programs)
     assert await aborts.on_turn_end(a_conversation()) == Abort("enough")
 
 
-async def test_C08_a_command_edits_arguments_and_results(programs: Programs):
+@pytest.mark.requirement("C08")
+async def test_a_command_edits_arguments_and_results(programs: Programs):
     call, result = a_call_draft(), a_result_draft("secret")
 
     await programs.hook("answer(arguments=given['call']['arguments'] | {'path': 'b.txt'})").before_tool_call(
@@ -129,7 +136,8 @@ async def test_C08_a_command_edits_arguments_and_results(programs: Programs):
     assert result.output == "SECRET"
 
 
-async def test_C08_a_command_edits_the_messages_of_one_request(programs: Programs):
+@pytest.mark.requirement("C08")
+async def test_a_command_edits_the_messages_of_one_request(programs: Programs):
     request = a_request_draft()
     question, answer, results = request.messages
 
@@ -148,7 +156,8 @@ async def test_C08_a_command_edits_the_messages_of_one_request(programs: Program
     assert fourth.results[0].output == "1 h****"
 
 
-async def test_C09_a_command_sends_the_model_back_to_work(programs: Programs):
+@pytest.mark.requirement("C09")
+async def test_a_command_sends_the_model_back_to_work(programs: Programs):
     hook = programs.hook("answer(decision='continue_with', messages=['run the tests', 'then say so'])")
 
     answer = await hook.on_turn_end(a_conversation())
@@ -172,7 +181,8 @@ async def test_C09_a_command_sends_the_model_back_to_work(programs: Programs):
         ("[{'index': 0, 'text': 1}]", "messages[0].text must be a text"),
     ],
 )
-async def test_C11_messages_that_could_not_be_sent_are_an_error_and_change_nothing(
+@pytest.mark.requirement("C11")
+async def test_messages_that_could_not_be_sent_are_an_error_and_change_nothing(
     programs: Programs, printed: str, sentence: str
 ):
     request = a_request_draft()
@@ -184,7 +194,8 @@ async def test_C11_messages_that_could_not_be_sent_are_an_error_and_change_nothi
     assert request == a_request_draft()
 
 
-async def test_C12_exit_code_2_skips_with_standard_error_as_the_reason(programs: Programs):
+@pytest.mark.requirement("C12")
+async def test_exit_code_2_skips_with_standard_error_as_the_reason(programs: Programs):
     hook = programs.hook("print('this is no JSON'); print('path is protected', file=sys.stderr); sys.exit(2)")
 
     assert await hook.before_tool_call(a_call_draft()) == Skip("path is protected")
@@ -192,12 +203,14 @@ async def test_C12_exit_code_2_skips_with_standard_error_as_the_reason(programs:
     assert await hook.on_message_send(a_request_draft()) == Skip("path is protected")
 
 
-async def test_C12_there_is_nothing_to_skip_at_the_end_of_a_turn(programs: Programs):
+@pytest.mark.requirement("C12")
+async def test_there_is_nothing_to_skip_at_the_end_of_a_turn(programs: Programs):
     with pytest.raises(HookFailure, match="exited with 2, which means skip, and there is nothing to skip"):
         await programs.hook("sys.exit(2)").on_turn_end(a_conversation())
 
 
-async def test_C11_any_other_exit_code_is_an_error_with_what_was_said(programs: Programs):
+@pytest.mark.requirement("C11")
+async def test_any_other_exit_code_is_an_error_with_what_was_said(programs: Programs):
     hook = programs.hook("print('{\"decision\": \"continue\"}'); sys.exit('\\x1b[31mboom')")
 
     with pytest.raises(HookFailure) as caught:
@@ -206,29 +219,34 @@ async def test_C11_any_other_exit_code_is_an_error_with_what_was_said(programs: 
     assert str(caught.value).endswith("exited with 1: boom")
 
 
-async def test_C11_a_command_that_is_killed_is_an_error(programs: Programs):
+@pytest.mark.requirement("C11")
+async def test_a_command_that_is_killed_is_an_error(programs: Programs):
     with pytest.raises(HookFailure, match="was killed by signal 9"):
         await programs.hook("os.kill(os.getpid(), 9)").before_tool_call(a_call_draft())
 
 
-async def test_C11_a_program_that_is_not_there_is_an_error_that_names_it(programs: Programs):
+@pytest.mark.requirement("C11")
+async def test_a_program_that_is_not_there_is_an_error_that_names_it(programs: Programs):
     with pytest.raises(HookFailure, match="there is no program no-such-program; name one by its absolute path"):
         await programs.command("no-such-program").before_tool_call(a_call_draft())
 
 
-async def test_C11_a_folder_that_is_gone_is_an_error(programs: Programs):
+@pytest.mark.requirement("C11")
+async def test_a_folder_that_is_gone_is_an_error(programs: Programs):
     programs.workspace.rmdir()
 
     with pytest.raises(HookFailure, match="could not be started"):
         await programs.command("true").before_tool_call(a_call_draft())
 
 
-async def test_C11_a_flood_of_output_is_ended_and_is_an_error(programs: Programs):
+@pytest.mark.requirement("C11")
+async def test_a_flood_of_output_is_ended_and_is_an_error(programs: Programs):
     with pytest.raises(HookFailure, match=f"printed more than {OUTPUT_BYTES:,} bytes"):
         await programs.command("yes").before_tool_call(a_call_draft())
 
 
-async def test_C11_a_command_out_of_time_is_ended_with_all_it_started(programs: Programs):
+@pytest.mark.requirement("C11")
+async def test_a_command_out_of_time_is_ended_with_all_it_started(programs: Programs):
     daemon = Daemon(programs.folder)
     hook = programs.command("sh", "-c", f"{daemon.command}; sleep 60", timeout_secs=1.5)
 
@@ -238,7 +256,8 @@ async def test_C11_a_command_out_of_time_is_ended_with_all_it_started(programs: 
     assert not daemon.is_alive()
 
 
-async def test_C11_a_cancelled_turn_ends_the_command_with_all_it_started(programs: Programs):
+@pytest.mark.requirement("C11")
+async def test_a_cancelled_turn_ends_the_command_with_all_it_started(programs: Programs):
     daemon = Daemon(programs.folder)
     hook = programs.command("sh", "-c", f"{daemon.command}; sleep 60")
     task = asyncio.create_task(hook.before_tool_call(a_call_draft()))  # type: ignore[arg-type]

@@ -48,7 +48,8 @@ class _Clock:
     ("tool", "blocked"),
     [("write_file", True), ("run_command", True), ("read_file", False), ("Write_file", False)],
 )
-async def test_C10_the_tool_blocker_skips_tools_whose_names_fit(tool: str, blocked: bool):
+@pytest.mark.requirement("C10")
+async def test_the_tool_blocker_skips_tools_whose_names_fit(tool: str, blocked: bool):
     answer = await _chain(ToolBlocker(["write_*", "run_command"], "no")).before_tool_call(a_call_draft(tool))
 
     assert answer == (Skip("no") if blocked else Continue())
@@ -57,7 +58,8 @@ async def test_C10_the_tool_blocker_skips_tools_whose_names_fit(tool: str, block
 # -------------------------------------------------------------------- audit log
 
 
-async def test_C10_the_audit_log_appends_a_line_of_json_for_all_it_sees(tmp_path: Path):
+@pytest.mark.requirement("C10")
+async def test_the_audit_log_appends_a_line_of_json_for_all_it_sees(tmp_path: Path):
     path = tmp_path / "audit.jsonl"
     path.write_text("earlier\n")
     chain = _chain(AuditLog(str(path), now=lambda: _NOON))
@@ -103,7 +105,8 @@ async def test_the_audit_log_is_for_its_owner_alone_and_whole_however_many_write
     assert sorted(indices) == list(range(50))
 
 
-async def test_C11_an_audit_log_that_cannot_be_written_lets_no_call_run(tmp_path: Path):
+@pytest.mark.requirement("C11")
+async def test_an_audit_log_that_cannot_be_written_lets_no_call_run(tmp_path: Path):
     answer = await _chain(AuditLog(str(tmp_path / "none/audit.jsonl"))).before_tool_call(a_call_draft())
 
     assert isinstance(answer, Skip)
@@ -116,7 +119,8 @@ async def test_C11_an_audit_log_that_cannot_be_written_lets_no_call_run(tmp_path
 @pytest.mark.parametrize(
     "text", ['{"name": 1}', ' {"name": null, "more": []}\n', '```json\n{"name": 1}\n```', '```\n{"name": 1}```']
 )
-async def test_C10_the_json_validator_lets_a_right_answer_pass(text: str):
+@pytest.mark.requirement("C10")
+async def test_the_json_validator_lets_a_right_answer_pass(text: str):
     assert await _chain(JsonValidator(["name"])).on_turn_end((an_answer(text),)) == Finish()
 
 
@@ -131,7 +135,8 @@ async def test_C10_the_json_validator_lets_a_right_answer_pass(text: str):
         ("", "it cannot be read"),
     ],
 )
-async def test_C10_the_json_validator_tells_the_model_what_is_wrong(text: str, problem: str):
+@pytest.mark.requirement("C10")
+async def test_the_json_validator_tells_the_model_what_is_wrong(text: str, problem: str):
     answer = await _chain(JsonValidator(["name"])).on_turn_end((an_answer(text),))
 
     assert isinstance(answer, ContinueWithMessages)
@@ -146,7 +151,8 @@ async def test_the_json_validator_has_nothing_to_say_where_nobody_answered(messa
 # -------------------------------------------------------------------- timestamp injector
 
 
-async def test_C10_the_timestamp_injector_puts_the_time_before_everything_else():
+@pytest.mark.requirement("C10")
+async def test_the_timestamp_injector_puts_the_time_before_everything_else():
     time = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=timezone(timedelta(hours=9)))
     before = tuple(a_request_draft().messages)
 
@@ -182,7 +188,8 @@ _SECRETS = [
 
 
 @pytest.mark.parametrize("secret", _SECRETS, ids=lambda secret: secret[:10])
-async def test_C10_the_secret_masker_takes_secrets_out_of_results(secret: str):
+@pytest.mark.requirement("C10")
+async def test_the_secret_masker_takes_secrets_out_of_results(secret: str):
     result = a_result_draft(f"before é {secret} after, and again: {secret}\n")
 
     await _chain(SecretMasker()).after_tool_call(result)
@@ -235,7 +242,8 @@ def test_the_secret_masker_refuses_what_is_no_expression():
 # -------------------------------------------------------------------- rate limiter
 
 
-async def test_C10_the_rate_limiter_lets_so_many_calls_through_in_any_minute():
+@pytest.mark.requirement("C10")
+async def test_the_rate_limiter_lets_so_many_calls_through_in_any_minute():
     clock = _Clock()
     chain = _chain(RateLimiter(2, clock=clock))
     answers: list[HookAnswer] = []
@@ -254,7 +262,8 @@ async def test_C10_the_rate_limiter_lets_so_many_calls_through_in_any_minute():
     ]
 
 
-async def test_C10_the_rate_limiter_counts_right_for_several_sessions_and_threads_at_once():
+@pytest.mark.requirement("C10")
+async def test_the_rate_limiter_counts_right_for_several_sessions_and_threads_at_once():
     limiter = RateLimiter(50, clock=_Clock())
     answers: list[HookAnswer] = []
     together = threading.Barrier(8)
@@ -285,7 +294,8 @@ def test_the_rate_limiter_refuses_a_limit_below_one():
 # -------------------------------------------------------------------- together
 
 
-async def test_C08_a_masker_before_a_log_keeps_secrets_out_of_both(tmp_path: Path):
+@pytest.mark.requirement("C08")
+async def test_a_masker_before_a_log_keeps_secrets_out_of_both(tmp_path: Path):
     path = tmp_path / "audit.jsonl"
     result = a_result_draft("API_KEY=hunter2hunter2")
 

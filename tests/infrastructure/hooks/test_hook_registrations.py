@@ -77,7 +77,8 @@ def test_every_key_of_a_table_reaches_its_place(home: Home):
     assert registration.on_error is OnHookError.OPEN
 
 
-def test_C04_hooks_stand_in_the_order_of_the_settings_without_those_switched_off(home: Home):
+@pytest.mark.requirement("C04")
+def test_hooks_stand_in_the_order_of_the_settings_without_those_switched_off(home: Home):
     names = [
         registration.name
         for registration in home.register(

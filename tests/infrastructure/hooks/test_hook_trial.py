@@ -35,7 +35,8 @@ async def _told(registration: HookRegistration, call: Mapping[str, JsonValue] = 
     return [line.strip() for line in re.sub(r" \(\d+ ms\)", "", text).split("\n")]
 
 
-async def test_C11_a_trial_tells_the_answer_and_the_edited_arguments(programs: Programs):
+@pytest.mark.requirement("C11")
+async def test_a_trial_tells_the_answer_and_the_edited_arguments(programs: Programs):
     hook = programs.hook("answer(arguments=given['call']['arguments'] | {'mode': 'ä'})")
 
     assert await _told(_registration(hook)) == [
@@ -44,7 +45,8 @@ async def test_C11_a_trial_tells_the_answer_and_the_edited_arguments(programs: P
     ]
 
 
-async def test_C11_a_trial_gives_the_hook_the_call_as_it_stands_in_the_file():
+@pytest.mark.requirement("C11")
+async def test_a_trial_gives_the_hook_the_call_as_it_stands_in_the_file():
     hook = RecordingHook()
 
     await try_hook(_registration(hook), {**_CALL, "risk": "low", "paths": ["/ws/a.txt"]})
@@ -55,7 +57,8 @@ async def test_C11_a_trial_gives_the_hook_the_call_as_it_stands_in_the_file():
     assert getattr(seen, "paths", None) == ("/ws/a.txt",)
 
 
-async def test_C11_a_trial_tells_what_follows_from_a_skip_and_an_abort():
+@pytest.mark.requirement("C11")
+async def test_a_trial_tells_what_follows_from_a_skip_and_an_abort():
     skip = RecordingHook(before_tool_call=[Skip("protected")], after_tool_call=[Skip("private")])
     abort = RecordingHook(before_tool_call=[Abort("enough")])
     points = (HookPoint.BEFORE_TOOL_CALL, HookPoint.AFTER_TOOL_CALL)
@@ -75,7 +78,8 @@ async def test_C11_a_trial_tells_what_follows_from_a_skip_and_an_abort():
     ]
 
 
-async def test_C11_a_trial_tells_an_error_and_what_it_means(programs: Programs):
+@pytest.mark.requirement("C11")
+async def test_a_trial_tells_an_error_and_what_it_means(programs: Programs):
     closed = await _told(_registration(programs.hook("sys.exit('boom')")))
     opened = await _told(_registration(programs.hook("sys.exit('boom')"), on_error=OnHookError.OPEN))
 
@@ -86,7 +90,8 @@ async def test_C11_a_trial_tells_an_error_and_what_it_means(programs: Programs):
     assert opened == closed[:2]
 
 
-async def test_C11_a_trial_is_bounded_in_time(programs: Programs):
+@pytest.mark.requirement("C11")
+async def test_a_trial_is_bounded_in_time(programs: Programs):
     hook = programs.command("sleep", "60")
 
     lines = await _told(_registration(hook, timeout_secs=0.2))
@@ -94,7 +99,8 @@ async def test_C11_a_trial_is_bounded_in_time(programs: Programs):
     assert lines[:2] == ["before_tool_call: error", "error: took longer than 0.2 s"]
 
 
-async def test_C11_a_trial_tells_an_edited_result():
+@pytest.mark.requirement("C11")
+async def test_a_trial_tells_an_edited_result():
     hook = _registration(PythonHook(SecretMasker()), HookPoint.AFTER_TOOL_CALL)
 
     assert await _told(hook, {"tool": "read_file", "result": "API_KEY=hunter2hunter2"}) == [
@@ -103,7 +109,8 @@ async def test_C11_a_trial_tells_an_edited_result():
     ]
 
 
-async def test_C11_a_trial_tells_edited_requests_and_new_messages():
+@pytest.mark.requirement("C11")
+async def test_a_trial_tells_edited_requests_and_new_messages():
     def insert(request: RequestDraft) -> HookAnswer:
         request.messages.insert(0, UserMessage("first"))
         return Continue()
@@ -120,7 +127,8 @@ async def test_C11_a_trial_tells_edited_requests_and_new_messages():
     assert lines[2:] == ["on_turn_end: continue_with_messages", 'messages: ["again"]']
 
 
-async def test_C11_a_trial_says_when_the_hook_is_not_asked_about_such_a_call():
+@pytest.mark.requirement("C11")
+async def test_a_trial_says_when_the_hook_is_not_asked_about_such_a_call():
     hook = RecordingHook()
 
     lines = await _told(_registration(hook, matcher=HookMatcher(tools=("read_*",))))

@@ -58,13 +58,15 @@ _DEFAULTS = {point: Finish() if point is HookPoint.ON_TURN_END else Continue() f
 
 
 @pytest.mark.parametrize("point", HookPoint)
-async def test_C03_methods_that_are_missing_change_nothing(point: HookPoint):
+@pytest.mark.requirement("C03")
+async def test_methods_that_are_missing_change_nothing(point: HookPoint):
     assert await _asked(PythonHook(Nothing()), point) == _DEFAULTS[point]
     assert await _asked(PythonHook(Hook()), point) == _DEFAULTS[point]
 
 
 @pytest.mark.parametrize("point", HookPoint)
-async def test_C03_none_goes_on(point: HookPoint):
+@pytest.mark.requirement("C03")
+async def test_none_goes_on(point: HookPoint):
     assert await _asked(PythonHook(Answering(None)), point) == _DEFAULTS[point]
 
 
@@ -72,7 +74,8 @@ async def test_C03_none_goes_on(point: HookPoint):
 @pytest.mark.parametrize(
     "answer", [Continue(), Skip("s"), Abort("a"), Finish(), ContinueWithMessages(("m",))], ids=repr
 )
-async def test_C02_each_point_takes_its_own_answers_only(point: HookPoint, answer: object):
+@pytest.mark.requirement("C02")
+async def test_each_point_takes_its_own_answers_only(point: HookPoint, answer: object):
     ends_a_turn = isinstance(answer, Finish | ContinueWithMessages)
     allowed = isinstance(answer, Abort) or ends_a_turn is (point is HookPoint.ON_TURN_END)
     hook = PythonHook(Answering(answer))
@@ -88,14 +91,16 @@ async def test_C02_each_point_takes_its_own_answers_only(point: HookPoint, answe
 @pytest.mark.parametrize(
     ("answer", "found"), [(True, "bool"), ("skip", "str"), (Skip, "the class Skip"), ([], "list"), (0, "int")]
 )
-async def test_C02_any_other_value_is_a_typed_error_that_names_class_method_and_value(
+@pytest.mark.requirement("C02")
+async def test_any_other_value_is_a_typed_error_that_names_class_method_and_value(
     point: HookPoint, answer: object, found: str
 ):
     with pytest.raises(HookFailure, match=rf"^Answering\.{point} answered {found}; it may answer "):
         await _asked(PythonHook(Answering(answer)), point)
 
 
-async def test_C02_a_reason_and_messages_must_be_texts():
+@pytest.mark.requirement("C02")
+async def test_a_reason_and_messages_must_be_texts():
     with pytest.raises(HookFailure, match="answered Skip with a reason that is no text"):
         await _asked(PythonHook(Answering(Skip(cast("str", 5)))), HookPoint.BEFORE_TOOL_CALL)
     with pytest.raises(HookFailure, match="answered ContinueWithMessages without texts"):
@@ -104,7 +109,8 @@ async def test_C02_a_reason_and_messages_must_be_texts():
         )
 
 
-async def test_C08_plain_functions_and_coroutines_edit_alike():
+@pytest.mark.requirement("C08")
+async def test_plain_functions_and_coroutines_edit_alike():
     class Editing:
         def before_tool_call(self, call: CallDraft) -> None:
             call.arguments["path"] = "b.txt"
@@ -127,7 +133,8 @@ async def test_C08_plain_functions_and_coroutines_edit_alike():
     assert request.messages[0] == UserMessage("first")
 
 
-async def test_C02_a_draft_that_cannot_be_used_is_a_typed_error():
+@pytest.mark.requirement("C02")
+async def test_a_draft_that_cannot_be_used_is_a_typed_error():
     class Spoiling:
         async def before_tool_call(self, call: CallDraft) -> None:
             call.arguments = cast("dict[str, object]", [1])  # type: ignore[assignment]
@@ -169,7 +176,8 @@ async def test_a_plain_function_that_gives_away_a_coroutine_is_awaited():
 
 
 @pytest.mark.parametrize("raised", [ValueError("boom"), StopIteration("boom"), KeyError("boom")])
-async def test_C11_what_a_hook_raises_is_told_with_class_and_method(raised: Exception):
+@pytest.mark.requirement("C11")
+async def test_what_a_hook_raises_is_told_with_class_and_method(raised: Exception):
     def fail(call: CallDraft) -> None:
         raise raised
 
@@ -177,7 +185,8 @@ async def test_C11_what_a_hook_raises_is_told_with_class_and_method(raised: Exce
         await PythonHook(_Before(fail)).before_tool_call(a_call_draft())
 
 
-async def test_C11_an_error_of_our_own_tree_passes_as_it_is():
+@pytest.mark.requirement("C11")
+async def test_an_error_of_our_own_tree_passes_as_it_is():
     def fail(call: CallDraft) -> None:
         raise HookAborted("as it is")
 
@@ -185,7 +194,8 @@ async def test_C11_an_error_of_our_own_tree_passes_as_it_is():
         await PythonHook(_Before(fail)).before_tool_call(a_call_draft())
 
 
-async def test_C11_a_function_that_hangs_is_left_behind_and_changes_nothing_later():
+@pytest.mark.requirement("C11")
+async def test_a_function_that_hangs_is_left_behind_and_changes_nothing_later():
     started, go_on, ended = threading.Event(), threading.Event(), threading.Event()
 
     def hang(call: CallDraft) -> None:

@@ -51,7 +51,8 @@ def lines_to(last: int) -> Text:
     return Text("".join(f"line {n}\n" for n in range(1, last + 1)))
 
 
-def test_D12_without_a_selector_a_text_is_told_by_its_extent_and_its_beginning(desk):
+@pytest.mark.requirement("D12")
+def test_without_a_selector_a_text_is_told_by_its_extent_and_its_beginning(desk):
     blob_id = desk.put(lines_to(2000))
 
     first, *lines, note = call(desk.inspect, blob_id=blob_id).split("\n")
@@ -61,7 +62,8 @@ def test_D12_without_a_selector_a_text_is_told_by_its_extent_and_its_beginning(d
     assert note == f"[lines 1-{len(lines)} of 2000; continue with lines:{len(lines) + 1}-2000]"
 
 
-def test_D12_a_short_output_is_shown_whole(desk):
+@pytest.mark.requirement("D12")
+def test_a_short_output_is_shown_whole(desk):
     text, structured = desk.put(Text("one\r\ntwo")), desk.put(Structured({"a": [1, 2]}))
 
     assert call(desk.inspect, blob_id=text) == (
@@ -73,24 +75,28 @@ def test_D12_a_short_output_is_shown_whole(desk):
     assert desk.shown(Text("")).endswith("] text | 0 lines | 0 bytes")
 
 
-def test_D14_lines_count_from_one_and_the_last_is_included(desk):
+@pytest.mark.requirement("D14")
+def test_lines_count_from_one_and_the_last_is_included(desk):
     assert desk.shown(lines_to(100), "lines:20-23") == numbered(20, 21, 22, 23) + "\n[lines 20-23 of 100]"
     assert desk.shown(lines_to(3), "lines:1-1") == numbered(1) + "\n[lines 1-1 of 3]"
     assert desk.shown(lines_to(3), "lines:1-3") == numbered(1, 2, 3)
 
 
-def test_D12_lines_that_reach_past_the_end_stop_at_it_and_say_so(desk):
+@pytest.mark.requirement("D12")
+def test_lines_that_reach_past_the_end_stop_at_it_and_say_so(desk):
     assert desk.shown(lines_to(100), "lines:99-500") == numbered(99, 100) + "\n[lines 99-100 of 100]"
 
 
-def test_D14_a_slice_counts_from_zero_and_leaves_its_end_out(desk):
+@pytest.mark.requirement("D14")
+def test_a_slice_counts_from_zero_and_leaves_its_end_out(desk):
     values = Structured([{"n": n} for n in range(10)])
 
     assert desk.shown(values, "slice:3..5") == '[3] {"n":3}\n[4] {"n":4}\n[entries 3..5 of 10]'
     assert desk.shown(values, "slice:9..99") == '[9] {"n":9}\n[entries 9..10 of 10]'
 
 
-def test_D12_a_key_shows_what_it_holds_and_paths_go_further_down(desk):
+@pytest.mark.requirement("D12")
+def test_a_key_shows_what_it_holds_and_paths_go_further_down(desk):
     value = Structured({"results": [{"name": "é"}, {"name": "b"}], "a.b": {"c": 1}, "text": "x\ny"})
 
     assert desk.shown(value, "key:results.1.name") == 'key:results.1.name string (1 bytes)\n"b"'
@@ -100,14 +106,16 @@ def test_D12_a_key_shows_what_it_holds_and_paths_go_further_down(desk):
     assert desk.shown(Structured([[1, 2], [3]]), "key:1.0") == "key:1.0 number\n3"
 
 
-def test_D12_a_key_can_be_followed_by_a_page_of_what_it_holds(desk):
+@pytest.mark.requirement("D12")
+def test_a_key_can_be_followed_by_a_page_of_what_it_holds(desk):
     value = Structured({"log": "a\nb\nc", "my results": {"all": list(range(50))}})
 
     assert desk.shown(value, "key:my results.all slice:7..9") == "[7] 7\n[8] 8\n[entries 7..9 of 50]"
     assert desk.shown(value, "key:log lines:2-3") == "     2\tb\n     3\tc\n[lines 2-3 of 3]"
 
 
-def test_D12_a_large_array_is_told_by_its_schema_and_its_first_entries(desk):
+@pytest.mark.requirement("D12")
+def test_a_large_array_is_told_by_its_schema_and_its_first_entries(desk):
     blob_id = desk.put(Structured([{"name": "x" * 100, "n": n} for n in range(500)]))
 
     lines = call(desk.inspect, blob_id=blob_id).split("\n")
@@ -124,7 +132,8 @@ def test_D12_a_large_array_is_told_by_its_schema_and_its_first_entries(desk):
     assert json.loads(lines[-2].removeprefix(f"[{shown - 1}] "))["n"] == shown - 1
 
 
-def test_D12_a_large_object_is_told_by_its_keys(desk):
+@pytest.mark.requirement("D12")
+def test_a_large_object_is_told_by_its_keys(desk):
     value = Structured({"inner": {f"key{n:04}": "x" * 99 for n in range(1000)}})
 
     lines = desk.shown(value, "key:inner").split("\n")
@@ -144,7 +153,8 @@ def test_D12_a_large_object_is_told_by_its_keys(desk):
     ],
     ids=["text", "text in JSON", "array", "array in JSON"],
 )
-def test_D14_every_page_is_bounded_and_says_how_to_go_on_to_the_end(desk, content, selector, expected):
+@pytest.mark.requirement("D14")
+def test_every_page_is_bounded_and_says_how_to_go_on_to_the_end(desk, content, selector, expected):
     blob_id = desk.put(content)
     places: list[int] = []
 
@@ -161,7 +171,8 @@ def test_D14_every_page_is_bounded_and_says_how_to_go_on_to_the_end(desk, conten
 @pytest.mark.parametrize(
     ("content", "prefix"), [(Text("é" * 30_000), ""), (Structured({"a": ["é" * 30_000]}), "key:a.0 ")]
 )
-def test_D14_a_line_too_long_for_a_page_can_be_read_on_by_characters(desk, content, prefix):
+@pytest.mark.requirement("D14")
+def test_a_line_too_long_for_a_page_can_be_read_on_by_characters(desk, content, prefix):
     blob_id = desk.put(content)
     page = call(desk.inspect, blob_id=blob_id, selector=prefix + "lines:1-1")
     shown = page.count("é")
@@ -179,7 +190,8 @@ def test_D14_a_line_too_long_for_a_page_can_be_read_on_by_characters(desk, conte
     assert shown == 30_000
 
 
-def test_D14_an_entry_too_long_for_a_page_says_which_key_shows_it(desk):
+@pytest.mark.requirement("D14")
+def test_an_entry_too_long_for_a_page_says_which_key_shows_it(desk):
     value = Structured({"a": [{"long": "x" * 50_000}]})
 
     page = desk.shown(value, "key:a slice:0..1")
@@ -189,7 +201,8 @@ def test_D14_an_entry_too_long_for_a_page_says_which_key_shows_it(desk):
     assert len(desk.shown(value, "key:a.0.long").encode()) <= MOST_BYTES
 
 
-def test_D14_nothing_that_inspect_shows_is_put_aside_again(desk):
+@pytest.mark.requirement("D14")
+def test_nothing_that_inspect_shows_is_put_aside_again(desk):
     assert not is_long("x" * MOST_BYTES, desk.inspect.definition.inline_bytes)
 
 
@@ -218,9 +231,8 @@ def test_D14_nothing_that_inspect_shows_is_put_aside_again(desk):
         (Structured(1), "chars:1-2", "chars: needs text, and the output is a number"),
     ],
 )
-def test_D12_a_selector_of_the_wrong_kind_is_an_error_that_names_the_right_one(
-    desk, content, selector, complaint
-):
+@pytest.mark.requirement("D12")
+def test_a_selector_of_the_wrong_kind_is_an_error_that_names_the_right_one(desk, content, selector, complaint):
     with pytest.raises(ToolError, match=f"^{re.escape(complaint)}$"):
         desk.shown(content, selector)
 
@@ -248,7 +260,8 @@ def test_D12_a_selector_of_the_wrong_kind_is_an_error_that_names_the_right_one(
         (Text("abc"), "chars:4-5", "chars:4-5 is past the end of the text: it has 3 characters: use chars:1-3"),
     ],
 )
-def test_D12_a_selector_past_the_end_is_an_error_that_tells_what_there_is(desk, content, selector, complaint):
+@pytest.mark.requirement("D12")
+def test_a_selector_past_the_end_is_an_error_that_tells_what_there_is(desk, content, selector, complaint):
     with pytest.raises(ToolError, match=f"^{re.escape(complaint)}$"):
         desk.shown(content, selector)
 
@@ -271,7 +284,8 @@ def test_D12_a_selector_past_the_end_is_an_error_that_tells_what_there_is(desk, 
         "\x1b[2J",
     ],
 )
-def test_D12_a_selector_that_is_none_is_an_error_that_shows_all_forms(desk, selector):
+@pytest.mark.requirement("D12")
+def test_a_selector_that_is_none_is_an_error_that_shows_all_forms(desk, selector):
     with pytest.raises(
         ToolError, match=r"is not understood: use lines:20-50 .*slice:3\.\.8 .*key:results"
     ) as caught:
@@ -282,12 +296,14 @@ def test_D12_a_selector_that_is_none_is_an_error_that_shows_all_forms(desk, sele
 
 
 @pytest.mark.parametrize("selector", ["lines:0-5", "lines:5-4", "slice:3..3", "slice:5..2", "chars:0-1"])
-def test_D12_a_range_that_holds_nothing_is_an_error_that_says_how_to_count(desk, selector):
+@pytest.mark.requirement("D12")
+def test_a_range_that_holds_nothing_is_an_error_that_says_how_to_count(desk, selector):
     with pytest.raises(ToolError, match=f"^{re.escape(selector)} (holds no entry: the end|is empty: )"):
         desk.shown(lines_to(9), selector)
 
 
-def test_D12_only_outputs_of_this_conversation_are_opened(desk):
+@pytest.mark.requirement("D12")
+def test_only_outputs_of_this_conversation_are_opened(desk):
     foreign = new_id()
     desk.store.contents[foreign] = Text("of another session")
     inspect = Inspect(desk.store, {new_id()}.__contains__)
@@ -298,14 +314,16 @@ def test_D12_only_outputs_of_this_conversation_are_opened(desk):
         assert str(caught.value).isprintable()
 
 
-def test_D12_an_id_may_come_in_the_brackets_it_was_read_in(desk):
+@pytest.mark.requirement("D12")
+def test_an_id_may_come_in_the_brackets_it_was_read_in(desk):
     blob_id = desk.put(Text("one"))
 
     for written in (f"[blob:{blob_id}]", f"blob:{blob_id}", f" {blob_id} "):
         assert call(desk.inspect, blob_id=written).endswith("\tone")
 
 
-async def test_D12_an_output_whose_file_is_gone_is_an_error_that_names_it(tmp_path, desk):
+@pytest.mark.requirement("D12")
+async def test_an_output_whose_file_is_gone_is_an_error_that_names_it(tmp_path, desk):
     store = FileBlobStore(tmp_path)
     inspect = Inspect(store, lambda _id: True)
     blob_id = await store.store(Text("one"))
@@ -320,7 +338,8 @@ def test_halves_of_surrogate_pairs_do_not_reach_the_model(desk):
     assert desk.shown(Structured(["\ud800"])).endswith('"?"\n]')
 
 
-def test_D11_inspect_is_low_risk_and_runs_beside_anything_that_changes_nothing(desk):
+@pytest.mark.requirement("D11")
+def test_inspect_is_low_risk_and_runs_beside_anything_that_changes_nothing(desk):
     definition = desk.inspect.definition
 
     assert definition.name == "inspect"

@@ -212,9 +212,8 @@ def test_a_plug_in_with_a_package_of_a_name_of_ours_is_told_of_the_conflict(
     assert "quorum itself has a package domain, and Python finds that one" in told
 
 
-def test_A01_a_tool_of_a_plug_in_without_the_context_parameter_is_refused_by_name(
-    install: Install, tmp_path: Path
-):
+@pytest.mark.requirement("A01")
+def test_a_tool_of_a_plug_in_without_the_context_parameter_is_refused_by_name(install: Install, tmp_path: Path):
     install("acme-tools", "greet = acme_tools:Old")
 
     assert refusal(tmp_path).startswith(

@@ -87,14 +87,16 @@ def test_tools_are_registered_by_name_in_their_order():
 
 
 @pytest.mark.parametrize("execute", [without_context, with_another_second, with_keyword_context])
-def test_A01_a_tool_without_the_context_parameter_is_refused_at_registration(execute):
+@pytest.mark.requirement("A01")
+def test_a_tool_without_the_context_parameter_is_refused_at_registration(execute):
     assert refusal(with_execute(execute)) == (
         "the test: the tool probe is refused because its execute does not take context as its second "
         "parameter; write it as `async def execute(self, arguments, context)`"
     )
 
 
-def test_A01_a_method_of_one_argument_is_refused_as_well():
+@pytest.mark.requirement("A01")
+def test_a_method_of_one_argument_is_refused_as_well():
     class OneArgument(Probe):
         async def execute(self, arguments):
             return ""
@@ -102,7 +104,8 @@ def test_A01_a_method_of_one_argument_is_refused_as_well():
     assert "does not take context as its second parameter" in refusal(OneArgument())
 
 
-def test_A01_the_form_with_arguments_and_context_is_the_only_one():
+@pytest.mark.requirement("A01")
+def test_the_form_with_arguments_and_context_is_the_only_one():
     assert "does not take arguments as its first parameter" in refusal(with_execute(with_the_old_form))
     assert "cannot be called with arguments and context alone" in refusal(with_execute(with_a_third))
 

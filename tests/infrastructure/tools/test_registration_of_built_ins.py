@@ -62,7 +62,8 @@ def _names() -> list[str]:
 
 
 @pytest.mark.parametrize("name", _names())
-async def test_A10_every_registered_built_in_is_called_with_its_context(name: str, tmp_path: Path):
+@pytest.mark.requirement("A10")
+async def test_every_registered_built_in_is_called_with_its_context(name: str, tmp_path: Path):
     (tmp_path / "a.txt").write_text("one")
     tools = a_container(tmp_path).tools()
     await tools["read_file"].execute(_CALLS["read_file"], a_context(0))  # an edit wants the file to be seen
