@@ -56,10 +56,10 @@ def compose_in(root: Path) -> Callable[[Approver, Observer], object]:
         loaded = load_settings(cwd=root, environ={"HOME": str(root)})
         container = Container(
             settings=loaded.settings,
-            model="offline/offline",
+            models=("offline/offline",),
             root=root,
             environ={},
-            person=person,
+            approver=person,
             observer=observer,
             record=unrecorded(),
             mask=SecretMask(),

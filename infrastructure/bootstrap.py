@@ -1,30 +1,25 @@
-"""The composition of a session out of its settings, and the warming up of what it will need."""
+"""The composition root: builds a session from its settings, for any front end."""
 
 from __future__ import annotations
 
 import gc
 import os
-import sys
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Thread
 
 from application.ports import Approver, Observer
-from application.session.late_secrets import without_late_secrets
 from application.session.session_record import SessionRecord
 from domain.conversation.session_kind import SessionKind
-from domain.errors import ProviderError
-from domain.events.event import Event, ModelChanged, SessionResumed, SessionStarted
+from domain.events.event import ModelChanged, SessionResumed, SessionStarted
 from domain.events.masking import SecretMask
 from domain.sessions.past_session import LedgerRecord, SessionChoice
 from infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings
-from infrastructure.config.model_choice import choose_roles
+from infrastructure.config.model_choice import StoredKey, choose_roles
 from infrastructure.container import Container
 from infrastructure.execution.process_privacy import close_process_to_inspection
 from infrastructure.secrets.key_ring import KeyRing
 from infrastructure.secrets.output_masking import mask_crashes, mask_logs
-from quorum.cli.errors import mask_complaints
-from quorum.cli.headless import NonInteractiveApprover
 
 
 def open_session(
@@ -40,72 +35,76 @@ def open_session(
     return open_record(loaded.settings.storage.url, os.environ, choice, cwd=str(root), fork=fork)
 
 
-def compose(
+def build_session(
     loaded: LoadedSettings,
     root: Path,
-    person: Approver,
+    *,
+    approver: Approver,
     observer: Observer,
     record: SessionRecord,
     mask: SecretMask | None = None,
-    sockets: tuple[Path, ...] = (),
+    sockets: Sequence[Path] = (),
+    mask_outputs: Sequence[Callable[[Callable[[str], str]], None]] = (),
+    warm_up: Callable[[], None] | None = None,
 ) -> Container:
-    """A session, complete but for what is loaded on first use. Raises ConfigError and ProviderError.
+    """Build a session, complete but for what is loaded on first use. Raises ConfigError and ProviderError.
 
     Sessions side by side share a mask: what one of them learns to be a secret no other shows. `sockets` are
-    those we listen at ourselves.
+    those we listen at ourselves. Each of `mask_outputs` is handed the function that hides secrets, for a way
+    on which the front end prints. `warm_up` imports in the background what the front end needs later.
     """
     close_process_to_inspection()
     mask = mask or SecretMask()
-    for hide in (mask_logs, mask_crashes, mask_complaints):
+    for hide in (mask_logs, mask_crashes, *mask_outputs):
         hide(mask.text)
     keys = KeyRing(mask.learn)
-    container = _container(loaded, root, person, observer, mask, keys)
-    container.sockets.override(sockets)
-    container.secrets().gather()  # before anything is said, or put on record
-    _put_on_record(container, record, mask)
-    _choose_model(container, loaded, record, keys)
-    container.rules()  # a damaged file of saved rules is told now, not at the first prompt
+    container = Container(
+        settings=loaded.settings,
+        models=_models(loaded, record, keys.key),
+        root=root,
+        environ=os.environ,
+        config_files=loaded.files,
+        origins=loaded.origins,
+        approver=approver,
+        observer=observer,
+        record=record,
+        mask=mask,
+        sockets=sockets,
+        stored_key=keys.key,
+    )
+    container.visible_record()  # a missing key is told now, not at the first prompt
+    container.rules()  # so is a damaged file of saved rules
     container.spec()  # and so are tools that cannot be had
-    Thread(target=_warm_up, args=(container,), name="warm-up", daemon=True).start()
+    Thread(target=_warm_up, args=(container, warm_up), name="warm-up", daemon=True).start()
     return container
 
 
-def compose_unused(loaded: LoadedSettings, root: Path) -> Container:
-    """A session that is only looked at: nobody is asked, nobody hears of it, and no model is needed."""
-    return _container(loaded, root, NonInteractiveApprover(), _Unheard(), SecretMask(), KeyRing())
-
-
-def _put_on_record(container: Container, record: SessionRecord, mask: SecretMask) -> None:
-    """The past as it was for the model, and without secrets for all who look at it."""
-    shown, told = without_late_secrets(record.records, mask, record.session_id)
-    container.record.override(
-        replace(record, records=shown, told=(*record.told, told) if told else record.told)
+def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, observer: Observer) -> Container:
+    """A session that is only looked at: its rules and tools are there, its model and its record are not."""
+    return Container(
+        settings=loaded.settings,
+        root=root,
+        environ=os.environ,
+        config_files=loaded.files,
+        origins=loaded.origins,
+        approver=approver,
+        observer=observer,
+        mask=SecretMask(),
+        stored_key=KeyRing().key,
+        ledger=None,
+        past=(),
+        kind=SessionKind.AGENT,
     )
-    container.form.override(record.form)
-    container.contents.override(record.contents)
-    container.ledger.override(record.ledger)
-    container.past.override(record.records)
 
 
-def _choose_model(container: Container, loaded: LoadedSettings, record: SessionRecord, keys: KeyRing) -> None:
-    """The model the session had, where it had one, that can be had, and no other is asked for now.
-
-    A missing key is told here, not at the first prompt.
-    """
-    roles = choose_roles(loaded, os.environ, keys.key)
+def _models(loaded: LoadedSettings, record: SessionRecord, stored_key: StoredKey) -> tuple[str, ...]:
+    """The model the session had, where no other is asked for now, before the one it would have anyway."""
+    roles = choose_roles(loaded, os.environ, stored_key)
     usual = (roles.ask if record.form is SessionKind.ASK else roles.decision).model
     former = _former_model(record.records)
-    if former is not None and former != usual and loaded.origins.get("models.decision") != FLAG_ORIGIN:
-        container.model.override(former)
-        try:
-            container.session()
-            return
-        except ProviderError as error:
-            told = f"The session's model, {former}, cannot be had, so {usual} goes on with it: {error}"
-            known = container.record()
-            container.record.override(replace(known, told=(*known.told, told)))
-    container.model.override(usual)
-    container.session()
+    if former is None or former == usual or loaded.origins.get("models.decision") == FLAG_ORIGIN:
+        return (usual,)
+    return (former, usual)
 
 
 def _former_model(records: tuple[LedgerRecord, ...]) -> str | None:
@@ -115,44 +114,13 @@ def _former_model(records: tuple[LedgerRecord, ...]) -> str | None:
     return None
 
 
-def _container(
-    loaded: LoadedSettings,
-    root: Path,
-    person: Approver,
-    observer: Observer,
-    mask: SecretMask,
-    keys: KeyRing,
-) -> Container:
-    return Container(
-        settings=loaded.settings,
-        model="",
-        root=root,
-        environ=os.environ,
-        config_files=loaded.files,
-        origins=loaded.origins,
-        person=person,
-        observer=observer,
-        mask=mask,
-        stored_key=keys.key,
-    )
-
-
-class _Unheard:
-    """Nobody hears what happens."""
-
-    def notify(self, event: Event) -> None:
-        """Take no note."""
-
-
-def _warm_up(container: Container) -> None:
+def _warm_up(container: Container, more: Callable[[], None] | None) -> None:
     """Import what takes long while the person types or the first answer is on its way."""
-    container.gateway().warm_up(container.model())
+    container.gateway().warm_up(container.session().model)
     container.schema().warm_up(container.spec())
     container.sandbox().look()
-    if "textual" in sys.modules:
-        from tui.transcript.layout.view import TranscriptView
-
-        TranscriptView.warm_up()
+    if more is not None:
+        more()
     if not gc.get_freeze_count():  # once: what is frozen of a session stays after it is closed
         gc.freeze()
     gc.enable()

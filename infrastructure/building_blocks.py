@@ -6,19 +6,21 @@ import glob
 import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime
-from application.ports import BlobStore, Spill, Tool
+from application.ports import BlobStore, LlmSession, Spill, Tool
 from application.review.review import Review
 from application.review.voting import QuorumPolicy
+from application.session.late_secrets import without_late_secrets
+from application.session.session_record import SessionRecord
 from domain.calls.tool import RiskLevel, ToolSpec
 from domain.conversation.compaction import ContextBudget
 from domain.conversation.session_kind import SessionKind
-from domain.errors import ConfigError
+from domain.errors import ConfigError, ProviderError
 from domain.events.event import Event
 from domain.events.masking import SecretMask
 from domain.review.ballot import QuorumRule
@@ -42,6 +44,7 @@ from infrastructure.execution.shell.gate import ShellGate
 from infrastructure.execution.shell.programs import SystemPrograms
 from infrastructure.files.workspace import Workspace
 from infrastructure.models.shared.api_client import ProviderSettings
+from infrastructure.secrets.known import SessionSecrets
 from infrastructure.store.blobs.file_store import FileBlobStore
 from infrastructure.store.ledger.place import database_path, files_of
 from infrastructure.tools.builtin.inspect import Inspect
@@ -296,10 +299,6 @@ def secret_test(mask: SecretMask) -> Callable[[bytes], bool]:
     return holds_secret
 
 
-def no_stored_key(_provider: str) -> None:
-    """Where no keyring is asked."""
-
-
 def context_budget(settings: Settings) -> ContextBudget:
     """How a conversation is kept within its model's window."""
     table = settings.context_budget
@@ -340,3 +339,42 @@ def inspection(store: BlobStore | None, outputs: Outputs) -> tuple[Inspect, ...]
 def past_events(records: Sequence[LedgerRecord]) -> tuple[Event, ...]:
     """What happened in these records, as far as it can be read."""
     return tuple(record.event for record in records if record.event is not None)
+
+
+def session_secrets(
+    mask: SecretMask, *, settings: Settings, environ: Mapping[str, str], policy: PathPolicy
+) -> SessionSecrets:
+    """What a session knows to be secret, gathered before anything is said or recorded."""
+    secrets = SessionSecrets(mask, settings=settings, environ=environ, policy=policy)
+    secrets.gather()
+    return secrets
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The first way to a model; `notices` say which other one was wanted and why it cannot be had."""
+
+    session: LlmSession
+    notices: tuple[str, ...] = ()
+
+
+def open_first(open_session: Callable[[str], LlmSession], models: Sequence[str]) -> Opening:
+    """Open a session with the first of these models that can be had. Raises ProviderError where none can."""
+    notices: list[str] = []
+    for model, following in zip(models, models[1:], strict=False):
+        try:
+            return Opening(open_session(model), tuple(notices))
+        except ProviderError as error:
+            notices.append(
+                f"The session's model, {model}, cannot be had, so {following} goes on with it: {error}"
+            )
+    return Opening(open_session(models[-1]), tuple(notices))
+
+
+def visible_record(
+    record: SessionRecord, mask: SecretMask, _gathered: SessionSecrets, *, notices: Sequence[str]
+) -> SessionRecord:
+    """The record as people may see it: without the secrets that are known by now, with what there is to say."""
+    shown, hidden = without_late_secrets(record.records, mask, record.session_id)
+    told = (*record.told, *((hidden,) if hidden else ()), *notices)
+    return replace(record, records=shown, told=told)

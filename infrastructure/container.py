@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping, Sequence
 from functools import partial
-from operator import call
 from pathlib import Path
-from typing import Any
 
 from dependency_injector import containers, providers
 
@@ -17,6 +16,7 @@ from application.context.context_gauge import ContextGauge
 from application.context.context_manager import ContextManager
 from application.context.summariser import Summariser
 from application.events.event_bus import EventBus
+from application.ports import Approver, Observer
 from application.review.masking_approver import MaskingApprover
 from application.review.review import Review
 from application.review.voting import Voting
@@ -32,37 +32,10 @@ from application.turn.switchable_session import SwitchableSession
 from application.turn.user_commands import UserCommandRunner
 from domain.calls.planners import PLANNERS
 from domain.conversation.history import Conversation
-from domain.conversation.session_kind import SessionKind
 from domain.events.masking import SecretMask
-from infrastructure.building_blocks import (
-    as_strings,
-    blob_store,
-    command_limits,
-    context_budget,
-    custom_declarations,
-    directory_resolver,
-    fixed_bytes,
-    guard_settings,
-    inspection,
-    key_names,
-    no_stored_key,
-    offered,
-    output_limits,
-    own_paths,
-    past_events,
-    path_policy,
-    provider_settings,
-    quorum_policy,
-    resources,
-    sandbox,
-    secret_test,
-    shell_gate,
-    spec,
-    spill_opener,
-    state_values,
-    text_bytes,
-    web_settings,
-)
+from infrastructure import building_blocks as build
+from infrastructure.config.model_choice import StoredKey, no_stored_key
+from infrastructure.config.schema import Settings
 from infrastructure.execution.commands.orphans import OrphanFinder
 from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.execution.commands.user_shell import UserShell
@@ -71,11 +44,10 @@ from infrastructure.files.workspace import Workspace
 from infrastructure.hooks.registrations import hook_registrations
 from infrastructure.images.files import ImageFiles
 from infrastructure.models.registry import ProviderRegistry
+from infrastructure.permissions import in_force
 from infrastructure.permissions.desk import SessionRuleService
-from infrastructure.permissions.in_force import rule_book, rule_file, saved_rules
 from infrastructure.prices.table import price_table
 from infrastructure.prices.windows import context_windows
-from infrastructure.secrets.known import SessionSecrets
 from infrastructure.store.snapshots.keeper import WorkspaceKeeper
 from infrastructure.store.snapshots.reading import FileReader
 from infrastructure.store.snapshots.restorer import WorkspaceRestorer
@@ -96,23 +68,24 @@ from infrastructure.tools.web.selection import web_tools
 class Container(containers.DeclarativeContainer):
     """One session. Slots first, then what stands on them."""
 
-    settings: providers.Dependency[Any] = providers.Dependency()
-    model: providers.Dependency[Any] = providers.Dependency()
-    root: providers.Dependency[Any] = providers.Dependency(instance_of=Path)
-    environ: providers.Dependency[Any] = providers.Dependency()
-    config_files: providers.Provider[Any] = providers.Object(())
-    origins: providers.Provider[Any] = providers.Object({})
-    person: providers.Dependency[Any] = providers.Dependency()
-    observer: providers.Dependency[Any] = providers.Dependency()
+    settings: providers.Dependency[Settings] = providers.Dependency(instance_of=Settings)
+    models: providers.Dependency[Sequence[str]] = providers.Dependency()
+    root: providers.Dependency[Path] = providers.Dependency(instance_of=Path)
+    environ: providers.Dependency[Mapping[str, str]] = providers.Dependency()
+    config_files: providers.Provider[Sequence[Path]] = providers.Object(())
+    origins: providers.Provider[Mapping[str, str]] = providers.Object({})
+    approver: providers.Dependency[Approver] = providers.Dependency()
+    observer: providers.Dependency[Observer] = providers.Dependency()
+    record: providers.Dependency[SessionRecord] = providers.Dependency(instance_of=SessionRecord)
+    mask: providers.Dependency[SecretMask] = providers.Dependency(instance_of=SecretMask)
+    stored_key: providers.Provider[StoredKey] = providers.Object(no_stored_key)
+    sockets: providers.Provider[Sequence[Path]] = providers.Object(())
 
-    record: providers.Dependency[Any] = providers.Dependency(instance_of=SessionRecord)
-    ledger: providers.Provider[Any] = providers.Object(None)
-    form: providers.Provider[Any] = providers.Object(SessionKind.AGENT)
-    contents: providers.Provider[Any] = providers.Object(None)
-    past: providers.Provider[Any] = providers.Object(())
-    mask: providers.Dependency[Any] = providers.Dependency(instance_of=SecretMask)
-    stored_key: providers.Provider[Any] = providers.Object(no_stored_key)
-    sockets: providers.Provider[Any] = providers.Object(())
+    # What the record of the session says of it
+    ledger = record.provided.ledger
+    contents = record.provided.contents
+    past = record.provided.records
+    kind = record.provided.form
 
     # What happens, and where
     events = providers.Singleton(
@@ -124,14 +97,16 @@ class Container(containers.DeclarativeContainer):
     )
     state = events.provided.state
     workspace = providers.Singleton(Workspace, roots=providers.List(root))
-    own = providers.Singleton(own_paths, settings, workspace.provided.roots, environ, config_files, sockets)
-    paths = providers.Singleton(path_policy, settings, workspace.provided.roots, own, config_files)
-    secrets = providers.Singleton(SessionSecrets, mask, settings=settings, environ=environ, policy=paths)
+    own = providers.Singleton(
+        build.own_paths, settings, workspace.provided.roots, environ, config_files, sockets
+    )
+    paths = providers.Singleton(build.path_policy, settings, workspace.provided.roots, own, config_files)
+    secrets = providers.Singleton(build.session_secrets, mask, settings=settings, environ=environ, policy=paths)
 
     # The models that can be asked, and what they cost
     gateway = providers.Singleton(
         ProviderRegistry,
-        settings=providers.Callable(provider_settings, settings.provided.providers),
+        settings=providers.Callable(build.provider_settings, settings.provided.providers),
         environ=environ,
         stored_key=stored_key,
         contents=contents,
@@ -139,11 +114,11 @@ class Container(containers.DeclarativeContainer):
     prices = providers.Singleton(price_table, settings.provided.providers, settings.provided.prices, environ)
 
     # Who decides that a call may run
-    guards = providers.Singleton(guard_settings, settings)
-    rule_file = providers.Singleton(rule_file, environ)
-    saved_rules = providers.Singleton(saved_rules, rule_file, workspace.provided.cwd)
+    guards = providers.Singleton(build.guard_settings, settings)
+    rule_file = providers.Singleton(in_force.rule_file, environ)
+    saved_rules = providers.Singleton(in_force.saved_rules, rule_file, workspace.provided.cwd)
     rules = providers.Singleton(
-        rule_book,
+        in_force.rule_book,
         settings,
         origins=origins,
         saved=saved_rules,
@@ -154,13 +129,13 @@ class Container(containers.DeclarativeContainer):
     voting = providers.Singleton(
         Voting,
         gateway=gateway,
-        policy=providers.Singleton(quorum_policy, settings),
+        policy=providers.Singleton(build.quorum_policy, settings),
         events=events,
         prices=prices,
     )
     review = providers.Singleton(
         Review,
-        person=providers.Singleton(MaskingApprover, person, mask),
+        person=providers.Singleton(MaskingApprover, approver, mask),
         paths=paths,
         mode=settings.provided.review.mode,
         events=events,
@@ -170,61 +145,64 @@ class Container(containers.DeclarativeContainer):
     )
 
     # Tools
-    store = providers.Singleton(blob_store, settings, environ, mask)
+    store = providers.Singleton(build.blob_store, settings, environ, mask)
     outputs = providers.Singleton(
-        Outputs, store=store, limits=providers.Callable(output_limits, settings), kept=state.blobs
+        Outputs, store=store, limits=providers.Callable(build.output_limits, settings), kept=state.blobs
     )
-    command_limits = providers.Callable(command_limits, settings)
+    command_limits = providers.Callable(build.command_limits, settings)
     seen = providers.Singleton(SeenFiles)
-    secret_names = providers.Callable(key_names, settings)
-    gate = providers.Singleton(shell_gate, paths, environ, secret_names)
-    sandbox = providers.Singleton(sandbox, settings, paths, environ, own, review)
-    built_in = providers.List(
-        providers.Singleton(ReadFile, workspace=workspace, seen=seen),
-        providers.Singleton(ListDirectory, workspace=workspace),
-        providers.Singleton(GlobSearch, workspace=workspace),
-        providers.Singleton(GrepSearch, workspace=workspace, policy=paths),
-        providers.Singleton(WriteFile, workspace=workspace, seen=seen),
-        providers.Singleton(EditFile, workspace=workspace, seen=seen),
-        providers.Singleton(
-            RunCommand,
-            root=root,
-            resolve_directory=providers.Callable(directory_resolver, workspace),
-            timeout_secs=settings.provided.tools.run_command.timeout_secs,
-            max_output_bytes=settings.provided.tools.run_command.max_output_bytes,
-            limits=command_limits,
-            secret_names=secret_names,
-            open_spill=providers.Callable(spill_opener, store),
-            judge=gate.provided.judge,
-            sandbox=sandbox,
-        ),
-        providers.Singleton(UpdatePlan),
+    secret_names = providers.Callable(build.key_names, settings)
+    gate = providers.Singleton(build.shell_gate, paths, environ, secret_names)
+    sandbox = providers.Singleton(build.sandbox, settings, paths, environ, own, review)
+    read_file = providers.Singleton(ReadFile, workspace=workspace, seen=seen)
+    list_directory = providers.Singleton(ListDirectory, workspace=workspace)
+    glob_search = providers.Singleton(GlobSearch, workspace=workspace)
+    grep_search = providers.Singleton(GrepSearch, workspace=workspace, policy=paths)
+    write_file = providers.Singleton(WriteFile, workspace=workspace, seen=seen)
+    edit_file = providers.Singleton(EditFile, workspace=workspace, seen=seen)
+    run_command = providers.Singleton(
+        RunCommand,
+        root=root,
+        resolve_directory=providers.Callable(build.directory_resolver, workspace),
+        timeout_secs=settings.provided.tools.run_command.timeout_secs,
+        max_output_bytes=settings.provided.tools.run_command.max_output_bytes,
+        limits=command_limits,
+        secret_names=secret_names,
+        open_spill=providers.Callable(build.spill_opener, store),
+        judge=gate.provided.judge,
+        sandbox=sandbox,
     )
-    web = providers.Callable(web_tools, providers.Callable(web_settings, settings), environ=environ)
+    update_plan = providers.Singleton(UpdatePlan)
+    built_in = providers.List(
+        read_file, list_directory, glob_search, grep_search, write_file, edit_file, run_command, update_plan
+    )
+    web = providers.Callable(web_tools, providers.Callable(build.web_settings, settings), environ=environ)
     custom = providers.Callable(
         custom_tools,
-        providers.Callable(custom_declarations, settings),
+        providers.Callable(build.custom_declarations, settings),
         root=workspace.provided.cwd,
-        resources=providers.Callable(resources, workspace),
+        resources=providers.Callable(build.resources, workspace),
         max_output_bytes=settings.provided.tools.run_command.max_output_bytes,
         secret_names=secret_names,
         sandbox=sandbox,
-        open_spill=providers.Callable(spill_opener, store),
+        open_spill=providers.Callable(build.spill_opener, store),
     )
     tools = providers.Singleton(
-        offered,
-        form=form,
+        build.offered,
+        form=kind,
         settings=settings,
         cwd=workspace.provided.cwd,
         sources=providers.List(
             providers.Factory(ToolSource, "quorum itself", built_in),
-            providers.Factory(ToolSource, "quorum itself", providers.Callable(inspection, store, outputs)),
+            providers.Factory(
+                ToolSource, "quorum itself", providers.Callable(build.inspection, store, outputs)
+            ),
             providers.Factory(ToolSource, "[tools.web] in the settings", web),
             providers.Factory(ToolSource, "[tools.custom] in the settings", custom),
         ),
     )
     schema = providers.Singleton(JsonSchema)
-    spec = providers.Singleton(spec, tools=tools)
+    spec = providers.Singleton(build.spec, tools=tools)
     schemas = providers.Singleton(schema.provided.all_tools_schema.call(spec))
     planner = providers.Selector(
         settings.provided.tools.planner,
@@ -240,7 +218,7 @@ class Container(containers.DeclarativeContainer):
     )
     hooks = providers.Singleton(HookChain, registrations=registrations, events=events)
     # Files as they were before they were changed
-    holds_secret = providers.Callable(secret_test, mask)
+    holds_secret = providers.Callable(build.secret_test, mask)
     reader = providers.Singleton(
         FileReader, workspace, paths, holds_secret, on_sensitive=secrets.provided.learn_from_file
     )
@@ -250,7 +228,7 @@ class Container(containers.DeclarativeContainer):
         reader,
         record.provided.contents,
         holds_secret=holds_secret,
-        own_paths=providers.Callable(as_strings, own),
+        own_paths=providers.Callable(build.as_strings, own),
     )
     rewind = providers.Singleton(
         Rewind,
@@ -279,7 +257,7 @@ class Container(containers.DeclarativeContainer):
         system_instructions,
         cwd=providers.Callable(str, root),
         system=platform.system(),
-        form=form,
+        form=kind,
     )
     open_session = providers.Factory(
         partial,
@@ -288,15 +266,19 @@ class Container(containers.DeclarativeContainer):
         system=system,
         shape=hooks.provided.on_message_send,
     )
+    opening = providers.Singleton(build.open_first, open_session, models)
+    visible_record = providers.Singleton(
+        build.visible_record, record, mask, secrets, notices=opening.provided.notices
+    )
     session = providers.Singleton(
         SwitchableSession,
-        providers.Callable(call, open_session, model),
+        opening.provided.session,
         conversation=conversation,
         gateway=gateway,
         open_session=open_session,
     )
 
-    budget = providers.Singleton(context_budget, settings)
+    budget = providers.Singleton(build.context_budget, settings)
     gauge = providers.Singleton(
         ContextGauge,
         conversation,
@@ -304,8 +286,8 @@ class Container(containers.DeclarativeContainer):
             context_windows, settings.provided.providers, settings.provided.context_budget.models
         ),
         budget=budget,
-        fixed_bytes=providers.Callable(fixed_bytes, system, schemas),
-        instruction_bytes=providers.Callable(text_bytes, system),
+        fixed_bytes=providers.Callable(build.fixed_bytes, system, schemas),
+        instruction_bytes=providers.Callable(build.text_bytes, system),
     )
     care = providers.Singleton(
         ContextManager,
@@ -317,7 +299,7 @@ class Container(containers.DeclarativeContainer):
         ),
         gauge=gauge,
         budget=budget,
-        values=providers.Callable(state_values, runtime),
+        values=providers.Callable(build.state_values, runtime),
     )
     words = providers.Singleton(PendingMessages)
     dialogue = providers.Singleton(
@@ -332,12 +314,13 @@ class Container(containers.DeclarativeContainer):
         words=words,
     )
 
+    images = providers.Singleton(ImageFiles, workspace.provided.cwd, paths, environ)
     attachments = providers.Singleton(
         Attachments,
-        providers.Singleton(ImageFiles, workspace.provided.cwd, paths, environ),
+        images,
         record.provided.contents,
         hide=events.provided.hide,
-        past=providers.Callable(past_events, past),
+        past=providers.Callable(build.past_events, past),
     )
 
     # What the person runs themselves
@@ -346,7 +329,7 @@ class Container(containers.DeclarativeContainer):
         root=root,
         environ=environ,
         max_output_bytes=settings.provided.tools.run_command.max_output_bytes,
-        open_spill=providers.Callable(spill_opener, store),
+        open_spill=providers.Callable(build.spill_opener, store),
     )
     commands = providers.Singleton(
         UserCommandRunner,
@@ -367,6 +350,9 @@ class Container(containers.DeclarativeContainer):
         review=review,
         roots=paths.provided.roots,
     )
+
+    survivors = providers.Singleton(OrphanFinder)
+    files = providers.Singleton(WorkspaceFiles, workspace.provided.cwd, environ)
 
     # The main job, and the session as front ends hold it
     run = providers.Singleton(
@@ -392,11 +378,11 @@ class Container(containers.DeclarativeContainer):
         review=review,
         outputs=outputs,
         events=events,
-        record=record,
+        record=visible_record,
         rewind=rewind,
         care=care,
-        survivors=providers.Singleton(OrphanFinder),
+        survivors=survivors,
         rules=rules_desk,
-        files=providers.Singleton(WorkspaceFiles, workspace.provided.cwd, environ),
+        files=files,
         commands=commands,
     )

@@ -200,7 +200,7 @@ class _Sessions:
         try:
             container = await asyncio.to_thread(self._composed, loaded, person, observer, record)
             notices = self._adopted(loaded) if self._is_first else ()
-            agent: AgentSession = container.agent()
+            agent = container.agent()
             await agent.open()
         except BaseException:
             await record.release()
@@ -209,7 +209,7 @@ class _Sessions:
         check = asyncio.create_task(_tell_sandbox(container, agent))
         self._checks.add(check)
         check.add_done_callback(self._checks.discard)
-        told = container.record().told
+        told = container.visible_record().told
         _tell((*told, *loaded.warnings, *notices, *container.saved_rules().warnings), observer)
         return agent
 
@@ -243,17 +243,19 @@ class _Sessions:
 
     def _opened(self, loaded: LoadedSettings, choice: SessionChoice) -> SessionRecord:
         """Runs in a thread, as all that is imported late or waits for a disk."""
-        from infrastructure import bootstrap as composition
+        from infrastructure.bootstrap import open_session
 
         fork = self._options.fork and self._is_first
-        return composition.open_session(loaded, self._root, choice, fork=fork)
+        return open_session(loaded, self._root, choice, fork=fork)
 
     def _composed(
         self, loaded: LoadedSettings, person: Approver, observer: Observer, record: SessionRecord
     ) -> Container:
         """Runs in a thread while the screen is already up: most of what is imported is imported here."""
         from domain.events.masking import SecretMask
-        from infrastructure import bootstrap as composition
+        from infrastructure.bootstrap import build_session
+        from quorum.cli.errors import mask_complaints
+        from tui.transcript.layout.view import TranscriptView
 
         with self._making_mask:  # two tabs may be composed at once
             self._mask = self._mask or SecretMask()
@@ -261,7 +263,17 @@ class _Sessions:
         if self._listening is not None:
             self._listening.teach(self._mask)
             own = (self._listening.path,)
-        return composition.compose(loaded, self._root, person, observer, record, self._mask, own)
+        return build_session(
+            loaded,
+            self._root,
+            approver=person,
+            observer=observer,
+            record=record,
+            mask=self._mask,
+            sockets=own,
+            mask_outputs=(mask_complaints,),
+            warm_up=TranscriptView.warm_up,
+        )
 
     def open_settings(self) -> SettingsService:
         """The settings and their files."""

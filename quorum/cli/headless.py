@@ -55,6 +55,13 @@ class NonInteractiveApprover:
         return False
 
 
+class Unobserved:
+    """Implements `Observer` for a session that is only looked at."""
+
+    def notify(self, event: Event) -> None:
+        """Ignore it."""
+
+
 class HeadlessPrinter:
     """Observes a run and prints what the chosen output asks for."""
 

@@ -7,11 +7,12 @@ import os
 from pathlib import Path
 
 from domain.errors import ConfigError
-from infrastructure.bootstrap import compose_unused
+from infrastructure.bootstrap import build_unused
 from infrastructure.container import Container
 from infrastructure.permissions.in_force import rule_file
 from infrastructure.permissions.trial import listing, numbered, try_call
 from quorum.cli.errors import complain
+from quorum.cli.headless import NonInteractiveApprover, Unobserved
 from quorum.cli.settings import load
 from quorum.options import Options
 
@@ -23,7 +24,7 @@ def print_permissions(options: Options, root: Path) -> int:
     """Do what is asked about the rules; the exit code. Raises ConfigError."""
     loaded = load(options, root)
     complain(loaded.warnings)
-    container = compose_unused(loaded, root)
+    container = build_unused(loaded, root, approver=NonInteractiveApprover(), observer=Unobserved())
     complain(container.saved_rules().warnings)
     file = rule_file(os.environ)
     saved = file.rules() if file is not None else ()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from application.session.agent_session import AgentSession
 from domain.errors import ImageError, LedgerError
 from infrastructure.config.loading import LoadedSettings
-from quorum.cli.errors import UsageError, complain
+from quorum.cli.errors import UsageError, complain, mask_complaints
 from quorum.cli.settings import load
 from quorum.cli.starting import starting
 from quorum.options import Options
@@ -81,7 +81,7 @@ async def _answer(
 async def _composed(
     options: Options, root: Path, loaded: LoadedSettings
 ) -> tuple[AgentSession, HeadlessPrinter]:
-    from infrastructure.bootstrap import compose, open_session
+    from infrastructure.bootstrap import build_session, open_session
     from quorum.cli.headless import HeadlessPrinter, NonInteractiveApprover
 
     printer = HeadlessPrinter(options.output, quiet=options.quiet, verbose=options.verbose)
@@ -90,8 +90,15 @@ async def _composed(
         if record.in_use:
             remedy = f"quorum run --resume {record.session_id} --fork PROMPT"
             raise UsageError(f"{record.in_use}; to go on in a copy: {remedy}")
-        container = compose(loaded, root, NonInteractiveApprover(), printer, record)
-        complain((*container.record().told, *container.saved_rules().warnings))
+        container = build_session(
+            loaded,
+            root,
+            approver=NonInteractiveApprover(),
+            observer=printer,
+            record=record,
+            mask_outputs=(mask_complaints,),
+        )
+        complain((*container.visible_record().told, *container.saved_rules().warnings))
         return container.agent(), printer
     except BaseException:
         await record.release()

@@ -22,13 +22,12 @@ def a_container(root: Path, form: SessionKind = SessionKind.AGENT, **overrides: 
     )
     return Container(
         record=no_record(form=form),
-        form=form,
         mask=SecretMask(),
         settings=loaded.settings,
-        model="offline/offline",
+        models=("offline/offline",),
         root=root,
         environ={"HOME": str(root)},
-        person=FakePerson(),
+        approver=FakePerson(),
         observer=RecordingObserver(),
     )
 

@@ -25,10 +25,10 @@ def test_the_chosen_planner_is_the_one_that_plans(name: str, tmp_path: Path) -> 
         record=no_record(),
         mask=SecretMask(),
         settings=loaded.settings,
-        model="offline/offline",
+        models=("offline/offline",),
         root=tmp_path,
         environ={},
-        person=FakePerson(),
+        approver=FakePerson(),
         observer=RecordingObserver(),
     )
 

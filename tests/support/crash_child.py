@@ -116,7 +116,7 @@ class HastyPerson:
 async def live(order: dict[str, Any]) -> None:
     """Take the session up where it stands, and go on with it until all prompts are answered."""
     from domain.sessions.past_session import LatestSession
-    from infrastructure.bootstrap import compose, open_session
+    from infrastructure.bootstrap import build_session, open_session
     from infrastructure.config.loading import load_settings
 
     root = Path(order["root"])
@@ -124,7 +124,7 @@ async def live(order: dict[str, Any]) -> None:
     person = HastyPerson(Path(order["acknowledged"]), chance)
     loaded = load_settings(cwd=root, environ=os.environ, overrides={"models.decision": order["model"]})
     opened = open_session(loaded, root, LatestSession())
-    container = compose(loaded, root, person, person.acknowledged, opened)
+    container = build_session(loaded, root, approver=person, observer=person.acknowledged, record=opened)
     agent = container.agent()
     await agent.open()
     person.agent = agent

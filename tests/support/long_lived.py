@@ -20,7 +20,7 @@ from domain.errors import QuorumError
 from domain.events.event import ErrorOccurred, Event
 from domain.events.json_form import event_to_json
 from domain.sessions.past_session import LatestSession, NewSession
-from infrastructure.bootstrap import compose, open_session
+from infrastructure.bootstrap import build_session, open_session
 from infrastructure.config.loading import load_settings
 from quorum.cli.headless import NonInteractiveApprover
 
@@ -65,7 +65,9 @@ async def _live() -> None:
     choice = LatestSession() if "--continue" in sys.argv else NewSession()
     record = await asyncio.to_thread(open_session, loaded, root, choice)
     say({"told": record.told})
-    agent = compose(loaded, root, NonInteractiveApprover(), _Printed(), record).agent()
+    agent = build_session(
+        loaded, root, approver=NonInteractiveApprover(), observer=_Printed(), record=record
+    ).agent()
     try:
         await agent.open()
         say({"done": "opened"})

@@ -44,12 +44,12 @@ def real_container(
         record=no_record(),
         mask=SecretMask(),
         settings=loaded.settings,
-        model=decision_model(loaded, environ),
+        models=(decision_model(loaded, environ),),
         root=project,
         environ=environ,
         config_files=loaded.files,
         origins=loaded.origins,
-        person=person,
+        approver=person,
         observer=observer or _Unheard(),
     )
 

@@ -95,21 +95,18 @@ class SessionStage:
         )
         container = Container(
             settings=loaded.settings,
-            model=MODEL,
+            models=(MODEL,),
             root=self.root,
             environ=environ,
             config_files=loaded.files,
             origins=loaded.origins,
-            person=person or FakePerson(),
+            approver=person or FakePerson(),
             observer=observer or _Unheard(),
             mask=SecretMask(),
             record=record,
         )
-        container.ledger.override(record.ledger)
-        container.past.override(record.records)
         gateway = FakeGateway({MODEL: []})
         container.gateway.override(gateway)
-        container.secrets().gather()
         adjust(container)
         agent = container.agent()
         await agent.open()

@@ -5,7 +5,7 @@ import asyncio
 from domain.conversation.session_kind import SessionKind
 from domain.events.masking import SecretMask
 from domain.sessions.past_session import NamedSession, NewSession
-from infrastructure import bootstrap as composition
+from infrastructure.bootstrap import build_session, open_session
 from infrastructure.config.loading import load_settings
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.headless_run import environment
@@ -18,8 +18,15 @@ def loaded_in(root, monkeypatch, **overrides):
 
 
 async def opened(loaded, root, choice):
-    record = await asyncio.to_thread(composition.open_session, loaded, root, choice)
-    container = composition.compose(loaded, root, FakePerson(), RecordingObserver(), record, SecretMask())
+    record = await asyncio.to_thread(open_session, loaded, root, choice)
+    container = build_session(
+        loaded,
+        root,
+        approver=FakePerson(),
+        observer=RecordingObserver(),
+        record=record,
+        mask=SecretMask(),
+    )
     agent = container.agent()
     await agent.open()
     return agent

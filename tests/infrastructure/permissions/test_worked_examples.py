@@ -61,11 +61,11 @@ def _container(root: Path, home: Path, example: _Example) -> Container:
         record=no_record(),
         mask=SecretMask(),
         settings=loaded.settings,
-        model="",
+        models=("offline/offline",),
         root=root,
         environ={"HOME": str(home)},
         origins=loaded.origins,
-        person=FakePerson(),
+        approver=FakePerson(),
         observer=RecordingObserver(),
     )
 

@@ -41,10 +41,10 @@ class Session:
             settings=load_settings(
                 cwd=root, environ={"HOME": str(root)}, config_file=root / "own.toml"
             ).settings,
-            model="offline/offline",
+            models=("offline/offline",),
             root=root,
             environ={},
-            person=person,
+            approver=person,
             observer=self.observer,
         )
 

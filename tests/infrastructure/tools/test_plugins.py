@@ -102,10 +102,10 @@ def a_container(root: Path, text: str = "") -> Container:
         record=no_record(),
         mask=SecretMask(),
         settings=loaded.settings,
-        model="offline/offline",
+        models=("offline/offline",),
         root=root,
         environ={},
-        person=FakePerson(),
+        approver=FakePerson(),
         observer=RecordingObserver(),
     )
 

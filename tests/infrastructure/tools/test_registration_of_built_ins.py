@@ -48,10 +48,10 @@ def a_container(root: Path) -> Container:
         record=no_record(),
         mask=SecretMask(),
         settings=load_settings(cwd=root, environ=environ, overrides=overrides).settings,
-        model="offline/offline",
+        models=("offline/offline",),
         root=root,
         environ=environ,
-        person=FakePerson(),
+        approver=FakePerson(),
         observer=RecordingObserver(),
     )
 

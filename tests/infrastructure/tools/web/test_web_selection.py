@@ -23,10 +23,10 @@ def a_container(root: Path, environ: Mapping[str, str] | None = None, **web: obj
         record=no_record(),
         mask=SecretMask(),
         settings=loaded.settings,
-        model="offline/offline",
+        models=("offline/offline",),
         root=root,
         environ=environ or {},
-        person=FakePerson(),
+        approver=FakePerson(),
         observer=RecordingObserver(),
     )
 
