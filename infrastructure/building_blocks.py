@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 
@@ -361,7 +362,7 @@ class Opening:
 def open_first(open_session: Callable[[str], LlmSession], models: Sequence[str]) -> Opening:
     """Open a session with the first of these models that can be had. Raises ProviderError where none can."""
     notices: list[str] = []
-    for model, following in zip(models, models[1:], strict=False):
+    for model, following in pairwise(models):
         try:
             return Opening(open_session(model), tuple(notices))
         except ProviderError as error:

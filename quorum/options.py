@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
+    from application.export.formats import ExportFormat
     from domain.sessions.past_session import SessionChoice
 
 Command: TypeAlias = Literal[
     "app", "run", "config", "doctor", "hooks", "permissions", "sessions", "keys", "rpc"
 ]
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
-ExportFormat: TypeAlias = Literal["md", "json", "html", "canonical"]
 
 USUAL_SIZE = (80, 24)
 """Columns and lines of a screen without a terminal."""

@@ -5,33 +5,44 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from application.export.formats import ExportFormat, exported
+from application.ports import SessionArchive
 from domain.errors import ConfigError
-
-if TYPE_CHECKING:
-    from quorum.options import ExportFormat
-    from tui.agent.port import Agent
 
 _FORMS: dict[str, ExportFormat] = {".md": "md", ".json": "json", ".html": "html", ".jsonl": "canonical"}
 
 
-async def export_to(file: str, agent: Agent, folder: Path) -> Path:
-    """Write all of the agent's session into this file; without a name into one of its own in the folder.
+class ExportableSession(Protocol):
+    """What an export needs of a session: its records, and how its secrets are hidden."""
+
+    @property
+    def session_id(self) -> str:
+        """The id of the session."""
+
+    @property
+    def archive(self) -> SessionArchive:
+        """Where its records are found."""
+
+    def hide(self, text: str, /) -> str:
+        """The text without the secrets that are known."""
+
+
+async def export_to(file: str, session: ExportableSession, folder: Path) -> Path:
+    """Write all of the session into this file; without a name into one of its own in the folder.
 
     Raises ConfigError for a name that chooses no form, LedgerError, and OSError where the file cannot be made:
     one that is there is not overwritten.
     """
-    target = _target(file or f"quorum-{agent.session_id}.md", folder)
+    target = _target(file or f"quorum-{session.session_id}.md", folder)
     if (form := _FORMS.get(target.suffix)) is None:
         raise ConfigError(f"{target.name} should end in {', '.join(_FORMS)}: that chooses the form")
-    archive = agent.archive
-    summary, records = await archive.find(agent.session_id), await archive.read(agent.session_id)
+    archive = session.archive
+    summary, records = await archive.find(session.session_id), await archive.read(session.session_id)
 
     def write() -> None:
-        from application.export.formats import exported
-
-        content = exported(form, summary, records, agent.hide)
+        content = exported(form, summary, records, session.hide)
         with os.fdopen(
             os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
         ) as out:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, assert_never
+from typing import Literal, TypeAlias, assert_never
 
 from application.export.markdown import markdown
 from application.export.narration import account_of
 from application.export.page import page
 from application.export.session_json import json_text, masked_lines
+from domain.sessions.canonical import canonical
 from domain.sessions.past_session import LedgerRecord, SessionSummary
 
-if TYPE_CHECKING:
-    from quorum.options import ExportFormat
+ExportFormat: TypeAlias = Literal["md", "json", "html", "canonical"]
 
 
 def exported(
@@ -27,8 +27,6 @@ def exported(
         case "json":
             return json_text(summary, records, mask)
         case "canonical":
-            from domain.sessions.canonical import canonical
-
             return masked_lines(canonical(records), mask)
         case _:
             assert_never(form)

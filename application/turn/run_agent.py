@@ -185,7 +185,7 @@ class RunAgent:
 
     @property
     def has_pending(self) -> bool:
-        """Whether a review waits that a process before this one asked about: then `resume_pending` comes first."""
+        """Whether a review waits that an earlier process asked about: then `resume_pending` comes first."""
         return self._recovery is not None and self._recovery.pending
 
     async def recover(self) -> None:

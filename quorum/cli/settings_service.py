@@ -34,7 +34,7 @@ _KEYS = ("tui", "keys")
 
 
 class FileSettingsService:
-    """Implements `SettingsService` for the settings that a command line asks for. Files are read at each call."""
+    """Implements `SettingsService` for the settings of a command line. Files are read at each call."""
 
     def __init__(self, options: Options, root: Path) -> None:
         self._options, self._root = options, root

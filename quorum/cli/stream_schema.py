@@ -1,7 +1,7 @@
-"""The JSON Schema of `--output stream-json`, made from the types of the events: `python -m quorum.cli.stream_schema`.
+"""The JSON Schema of `--output stream-json`, made from the types of the events.
 
-It follows `domain.events.json_form` type by type. A field of a kind that neither of the two knows raises here, so
-that no event goes out undescribed.
+Run as `python -m quorum.cli.stream_schema`. It follows `domain.events.json_form` type by type; a field of a
+kind that neither of the two knows raises here, so that no event goes out undescribed.
 """
 
 from __future__ import annotations

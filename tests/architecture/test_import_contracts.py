@@ -15,14 +15,14 @@ PACKAGES = ("domain", "application", "infrastructure", "tui", "quorum")
 
 PLANTED = {
     "Imports point inwards": ("application/planted.py", "import quorum.cli.headless"),
-    "Only the entry point sees infrastructure": ("quorum/cli/headless.py", "import infrastructure.container"),
+    "The screen sees no infrastructure": ("tui/planted.py", "import infrastructure.container"),
     "Domain and application know no SDK, no screen, no container": ("domain/planted.py", "import textual"),
     "One importer of anthropic": ("infrastructure/planted.py", "import anthropic"),
     "One importer of openai": ("infrastructure/planted.py", "def late():\n    import openai"),
-    "One room for tree-sitter": ("infrastructure/planted.py", "def late():\n    import tree_sitter"),
+    "One importer of tree-sitter": ("infrastructure/planted.py", "def late():\n    import tree_sitter"),
     "One importer of copilot": ("infrastructure/planted.py", "def late():\n    import copilot"),
-    "One room for SQLAlchemy": ("infrastructure/planted.py", "def late():\n    import sqlalchemy"),
-    "One room for keyring": ("infrastructure/planted.py", "def late():\n    import keyring"),
+    "One importer of SQLAlchemy": ("infrastructure/planted.py", "def late():\n    import sqlalchemy"),
+    "One importer of keyring": ("infrastructure/planted.py", "def late():\n    import keyring"),
     "One importer of dependency_injector": ("tui/planted.py", "import dependency_injector"),
     "Infrastructure draws nothing": ("infrastructure/planted.py", "import rich"),
     "No package imports in circles": ("domain/text/json_value.py", "import domain.calls.tool"),

@@ -9,7 +9,7 @@ from domain.review.saved_rule import HeldRule
 
 
 class FakeRules:
-    """Implements `RuleService` over `held`. `answers` are decisions about calls, by their text; all else asks."""
+    """Implements `RuleService` over `held`. `answers` are decisions about calls, by text; all else asks."""
 
     def __init__(self, *held: HeldRule) -> None:
         self.held = list(held)

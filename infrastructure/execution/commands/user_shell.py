@@ -33,7 +33,7 @@ _FOR_TERMINALS = frozenset(
 
 
 class UserShell:
-    """Implements `UserShellPort`: $SHELL, else /bin/sh, in the workspace, with the environment quorum was given.
+    """Implements `UserShellPort`: $SHELL, else /bin/sh, in the workspace, with the environment of quorum.
 
     Nothing confines a command; it can do what the person could do in their own terminal. It has no terminal:
     nothing can be typed, and programs see that.

@@ -198,7 +198,7 @@ def test_without_being_on_the_import_path_the_workspace_does_not_exist(home: Hom
             "hooks[0].event is before_tool_call, but Gate has no such method; it needs one of on_message_send",
         ),
         (
-            "from application.calls.hooks import Hook\nclass Gate(Hook):\n  async def on_turn_end(self, m): ...",
+            "from quorum.api import Hook\nclass Gate(Hook):\n  async def on_turn_end(self, m): ...",
             {},
             "hooks[0].event is before_tool_call, but Gate has no such method; it has on_turn_end",
         ),

@@ -128,7 +128,8 @@ async def test_every_root_of_the_workspace_may_be_read(workspace: Path) -> None:
 def test_the_grammar_is_not_loaded_before_there_is_a_command() -> None:
     code = (
         "import sys, infrastructure.execution.shell.gate; assert 'tree_sitter' not in sys.modules; "
-        "from infrastructure.execution.shell.parsing import parse; parse('ls'); assert 'tree_sitter' in sys.modules"
+        "from infrastructure.execution.shell.parsing import parse; parse('ls'); "
+        "assert 'tree_sitter' in sys.modules"
     )
 
     done = subprocess.run(
