@@ -1,6 +1,6 @@
 """The requirements of the tool runtime and the tests that show them: `.venv/bin/python docs/checklist.py`.
 
-Writes `docs/checklist.md` from the names of the tests: `test_A05_…` shows requirement A05.
+Writes `docs/checklist.md` from the markers of the tests: `@pytest.mark.requirement("A05")`.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ REQUIREMENTS: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-_SHOWS = re.compile(r"test_([A-D]\d\d)_")
+_MARK = re.compile(r"pytest\.mark\.requirement\(['\"]([A-E]\d\d)['\"]\)")
 _HEAD = """\
 # What the tool runtime owes, and the tests that show it
 
-Made by `docs/checklist.py` from the names of the tests. `tests/architecture/test_checklist.py` sees to it that
+Made by `docs/checklist.py` from the markers of the tests. `tests/architecture/test_checklist.py` sees to it that
 no line is without one and that the page is up to date.
 """
 
@@ -91,9 +91,8 @@ def shown_by() -> dict[str, list[str]]:
     """For each requirement, the tests that carry its id, as pytest names them."""
     tests: dict[str, list[str]] = {id_: [] for part in REQUIREMENTS.values() for id_ in part}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        for name in _functions(path):
-            if found := _SHOWS.match(name):
-                tests.setdefault(found[1], []).append(f"{path.relative_to(ROOT).as_posix()}::{name}")
+        for id_, name in _marked(path):
+            tests.setdefault(id_, []).append(f"{path.relative_to(ROOT).as_posix()}::{name}")
     return tests
 
 
@@ -110,10 +109,13 @@ def render() -> str:
     return "\n".join(lines)
 
 
-def _functions(path: Path) -> Iterator[str]:
+def _marked(path: Path) -> Iterator[tuple[str, str]]:
+    """The requirements that the tests of a file are marked with, and the names of these tests."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node.name
+            for decorator in node.decorator_list:
+                if found := _MARK.fullmatch(ast.unparse(decorator)):
+                    yield found[1], node.name
 
 
 if __name__ == "__main__":
