@@ -82,7 +82,7 @@ _MARK = re.compile(r"pytest\.mark\.requirement\(['\"]([A-E]\d\d)['\"]\)")
 _HEAD = """\
 # What the tool runtime owes, and the tests that show it
 
-Made by `docs/checklist.py` from the markers of the tests. `tests/architecture/test_checklist.py` sees to it that
+Made by `docs/checklist.py` from the markers of the tests. `tests/architecture/test_checklist.py` checks that
 no line is without one and that the page is up to date.
 """
 

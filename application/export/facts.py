@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from application.export.wording import amount, moment, money, tokens
+from application.export.wording import moment, money, tokens
 from domain.conversation.response import Usage
 from domain.events.event import SessionResumed, SessionStarted, UsageCounted
 from domain.sessions.past_session import LedgerRecord, SessionSummary
+from domain.text.amounts import amount
 
 
 def facts_of(summary: SessionSummary, records: Sequence[LedgerRecord]) -> Iterator[tuple[str, str]]:

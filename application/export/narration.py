@@ -10,7 +10,6 @@ from application.export.account import Account, Entry, ExportRemark, Said, Thoug
 from application.export.call_draft import ExportedCall
 from application.export.facts import facts_of
 from application.export.wording import (
-    amount,
     changed,
     concluded,
     decided,
@@ -55,6 +54,7 @@ from domain.events.event import (
 )
 from domain.events.report import RunReport, RunStatus
 from domain.sessions.past_session import LedgerRecord, SessionSummary
+from domain.text.amounts import amount
 from domain.text.printable import printable
 
 _Draft: TypeAlias = Entry | ExportedCall

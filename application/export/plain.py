@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
-from application.export.wording import amount, seconds
+from application.export.wording import seconds
+from domain.text.amounts import amount
 
 _KEPT_LINES = 12  # of arguments, diffs and outputs
 _KEPT_CHARS = 400  # of each of these lines

@@ -54,11 +54,6 @@ def seconds(duration: float | None) -> str:
     return "" if duration is None else f"{duration:,.2f} s"
 
 
-def amount(count: int, noun: str) -> str:
-    """A count with its noun."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def tokens(usage: Usage) -> str:
     """What was sent and what was answered."""
     cached = f" ({usage.cache_read:,} from the cache)" if usage.cache_read else ""

@@ -10,11 +10,11 @@ from domain.conversation.response import Usage
 from domain.errors import ProviderErrorKind
 from domain.events.event import ModeChanged, RetryScheduled, TextDelta, UsageCounted
 from domain.review.mode import Mode
+from domain.text.amounts import tokens
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, break_off, hold, say, wait_for_retry
 from tui.screens.accounts.book import Book, cost_of, dollars, in_short
 from tui.session.facts import SessionFacts
-from tui.transcript.cells.lines import tokens
 
 
 @pytest.fixture(autouse=True)

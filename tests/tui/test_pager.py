@@ -6,6 +6,7 @@ import pytest
 from domain.calls.execution import Outcome
 from domain.calls.tool import RiskLevel
 from domain.errors import BlobError
+from domain.text.amounts import size
 from infrastructure.store.blobs.line_index import FileLines
 from tests.support.app_stage import on_stage
 from tests.tui.panel_scenes import play, stored
@@ -13,7 +14,6 @@ from tests.tui.transcript_scenes import Clock, finished, planned
 from tui.keys.commands import NotACommand, action_for
 from tui.screens.pager.kept_lines import KeptLines
 from tui.screens.pager.screen import PagerScreen
-from tui.transcript.cells.lines import size
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())

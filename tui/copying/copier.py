@@ -7,9 +7,9 @@ from pathlib import Path
 
 from textual.app import App
 
+from domain.text.amounts import amount, size
 from domain.text.printable import SEQUENCE, printable
 from tui.copying.clipboard import Way, hand_to, program_of, way_of
-from tui.transcript.cells.lines import amount, size
 
 
 def pasteable(text: str) -> str:

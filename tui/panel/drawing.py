@@ -10,11 +10,12 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
+from domain.text.amounts import amount, duration
 from domain.text.printable import printable
 from tui.panel.board import Decided, HookRun, PanelState, Step, StepStatus
 from tui.panel.folding import Row, folded, shares
 from tui.panel.timeline import counts_of, timeline
-from tui.transcript.cells.lines import amount, duration, fitted, strip_of, words
+from tui.transcript.cells.lines import fitted, strip_of, words
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.ballots import awaited_lines, vote_lines
 from tui.transcript.draw.lanes import span_of

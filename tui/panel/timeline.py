@@ -9,9 +9,10 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
+from domain.text.amounts import amount
 from domain.text.printable import printable
 from tui.panel.folding import Row
-from tui.transcript.cells.lines import amount, fitted, padded, program_text, strip_of
+from tui.transcript.cells.lines import fitted, padded, program_text, strip_of
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.lanes import lane, span_of
 from tui.transcript.draw.status import state_of, time_of

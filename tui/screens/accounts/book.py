@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from domain.conversation.cost import Spending
 from domain.events.event import UsageCounted
-from tui.transcript.cells.lines import tokens
+from domain.text.amounts import tokens
 
 _CENT = Decimal("0.01")
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from textual.content import Content
 
 from domain.conversation.context_account import ContextAccount, ContextEntry, ContextKind, ContextShare
+from domain.text.amounts import tokens
 from domain.text.printable import printable
 from tui.screens.accounts.sheet import CELLS, AccountSheet
-from tui.transcript.cells.lines import tokens
 
 _NAME_CELLS, _NUMBER_CELLS, _BAR_CELLS = 26, 8, 30
 _MOST_AROUND = CELLS - _BAR_CELLS

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from domain.text.amounts import amount, size
 from tui.agent.port import Agent
 from tui.screens.pager.kept_lines import KeptLines
 from tui.screens.pager.screen import PagerScreen
-from tui.transcript.cells.lines import amount, size
 from tui.transcript.draw.status import arguments_in_short
 from tui.transcript.model.entries import Call, Kept
 

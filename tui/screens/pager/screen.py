@@ -13,11 +13,11 @@ from textual.widgets import Input, Static
 from textual.worker import Worker
 
 from domain.errors import QuorumError
+from domain.text.amounts import amount
 from tui.keys.hints import with_keys
 from tui.screens.pager.bars import footing, heading
 from tui.screens.pager.reader import Reader
 from tui.screens.pager.sheet import Sheet
-from tui.transcript.cells.lines import amount
 from tui.widgets.closing import ClosesItself
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from textual.message import Message
 from textual.widgets import Input
 
 from domain.review.questions import RulePreview, RuleScope
+from domain.text.amounts import amount
 from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, fold, shown
 from tui.screens.review.widgets import Rows, TypedLine
-from tui.transcript.cells.lines import amount, fitted
+from tui.transcript.cells.lines import fitted
 
 SCOPES = {
     RuleScope.SESSION: "this session",

@@ -15,13 +15,13 @@ from textual.widgets import Static
 
 from domain.errors import QuorumError
 from domain.sessions.state import PastTurn
+from domain.text.amounts import amount
 from domain.text.printable import printable
 from tui.agent.port import Agent
 from tui.agent.turns import QueuedTask
 from tui.keys.hints import with_keys
 from tui.screens.rewind.diff_sheet import DiffSheet
 from tui.screens.rewind.steps import Steps
-from tui.transcript.cells.lines import amount
 from tui.widgets.closing import ClosesItself
 from tui.widgets.line_list import LineList, Move
 

@@ -15,10 +15,10 @@ from textual.screen import ModalScreen
 
 from domain.sessions.state import PastTurn
 from domain.text.ages import age
+from domain.text.amounts import amount
 from domain.text.printable import printable
 from tui.agent.port import Agent
 from tui.screens.rewind.restore_screen import RestoreScreen, TakeBack
-from tui.transcript.cells.lines import amount
 from tui.widgets.closing import ClosesItself
 from tui.widgets.line_list import LineList, Move
 

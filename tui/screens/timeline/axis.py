@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tui.transcript.cells.lines import duration
+from domain.text.amounts import duration
 from tui.transcript.model.turn_timings import Stretch
 
 _MOST_ZOOM = 4_096

@@ -7,9 +7,10 @@ import time
 from rich.style import Style
 from textual.strip import Strip
 
+from domain.text.amounts import amount, duration
 from domain.text.printable import printable
 from tui.screens.timeline.rows import TimelineRow
-from tui.transcript.cells.lines import amount, duration, fitted, strip_of
+from tui.transcript.cells.lines import fitted, strip_of
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.ballots import decided
 from tui.transcript.draw.lanes import course, span_of

@@ -8,10 +8,11 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
+from domain.text.amounts import amount, duration
 from domain.text.printable import printable
 from tui.screens.timeline.axis import Axis
 from tui.screens.timeline.rows import TimelineRow
-from tui.transcript.cells.lines import amount, duration, fitted, padded, strip_of
+from tui.transcript.cells.lines import fitted, padded, strip_of
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.lanes import lane, span_of
 from tui.transcript.draw.status import arguments_in_short, batch_in_short, state_of, time_of

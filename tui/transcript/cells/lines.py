@@ -94,40 +94,6 @@ def _marked(text: str, style: Style) -> Style:
     return style + going_on(text.joint) if isinstance(text, Continued) else style
 
 
-def amount(count: int, noun: str) -> str:
-    """A count with its noun, as in `1 line` and `3,200 lines`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def size(count: int) -> str:
-    """A number of bytes in the unit that suits it: `1 byte`, `1.2 kB`, `340 MB`."""
-    if count < 1_000:
-        return amount(count, "byte")
-    number, units = count / 1_000, ["kB", "MB", "GB"]
-    while number >= 999.5 and len(units) > 1:
-        number /= 1_000
-        units.pop(0)
-    return f"{number:.1f} {units[0]}" if number < 9.95 else f"{number:,.0f} {units[0]}"
-
-
-def tokens(count: int) -> str:
-    """A number of tokens: `950`, `12.3k`, `1.25M`."""
-    if count < 1_000:
-        return str(count)
-    if count < 999_500:
-        return f"{count / 1_000:.1f}k" if count < 99_950 else f"{count / 1_000:.0f}k"
-    return f"{count / 1_000_000:.2f}M"
-
-
-def duration(seconds: float) -> str:
-    """A span of time in the unit that suits it: `12 ms`, `3.2 s`, `2 min 05 s`."""
-    if seconds < 0.9995:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 99.95:
-        return f"{seconds:.1f} s"
-    return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
-
-
 def program_text(text: str) -> str:
     """Output of a program, safe to draw: terminal sequences removed, other controls shown."""
     return printable(text, strip_ansi=True)

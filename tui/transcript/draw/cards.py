@@ -11,9 +11,10 @@ from rich.style import Style
 from textual.strip import Strip
 
 from domain.calls.execution import Outcome
+from domain.text.amounts import amount, size
 from domain.text.json_value import JsonValue
 from domain.text.printable import printable
-from tui.transcript.cells.lines import amount, fitted, program_text, size, strip_of, wrapped
+from tui.transcript.cells.lines import fitted, program_text, strip_of, wrapped
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.ballots import awaited_lines, decided, decision_line, vote_lines

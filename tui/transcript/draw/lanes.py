@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.style import Style
 
-from tui.transcript.cells.lines import duration
+from domain.text.amounts import duration
 from tui.transcript.cells.palette import Palette
 from tui.transcript.model.entries import Batch, Call, Phase
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from textual.strip import Strip
 
 from domain.calls.effects import ChangeKind, Effects, FileChange
+from domain.text.amounts import amount
 from domain.text.printable import printable
-from tui.transcript.cells.lines import amount, fitted, strip_of
+from tui.transcript.cells.lines import fitted, strip_of
 from tui.transcript.cells.palette import Palette
 from tui.transcript.model.entries import Restoration
 

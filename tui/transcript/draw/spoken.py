@@ -14,8 +14,9 @@ from textual.strip import Strip
 
 from domain.calls.execution import Outcome
 from domain.review.ballot import Ballot
+from domain.text.amounts import amount, duration
 from domain.text.printable import printable
-from tui.transcript.cells.lines import amount, duration, program_text, strip_of, words
+from tui.transcript.cells.lines import program_text, strip_of, words
 from tui.transcript.draw.cards import CardTarget, Drawing
 from tui.transcript.draw.status import arguments_in_short
 from tui.transcript.kinds.hunks import parsed

@@ -10,9 +10,9 @@ from rich.style import Style
 
 from domain.calls.execution import Outcome
 from domain.review.questions import DecisionLabel
+from domain.text.amounts import amount, duration
 from domain.text.json_value import JsonValue
 from domain.text.printable import printable
-from tui.transcript.cells.lines import amount, duration
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.ballots import voting
 from tui.transcript.kinds.kind import OutputKind, kind_of, view_of

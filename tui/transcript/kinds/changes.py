@@ -8,8 +8,9 @@ from itertools import pairwise
 from rich.style import Style
 from textual.strip import Strip
 
+from domain.text.amounts import amount
 from domain.text.printable import printable
-from tui.transcript.cells.lines import amount, strip_of
+from tui.transcript.cells.lines import strip_of
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain

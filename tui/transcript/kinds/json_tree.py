@@ -9,9 +9,10 @@ from functools import lru_cache
 
 from rich.style import Style
 
+from domain.text.amounts import amount
 from domain.text.json_value import JsonValue
 from domain.text.printable import printable
-from tui.transcript.cells.lines import amount, fitted, strip_of
+from tui.transcript.cells.lines import fitted, strip_of
 from tui.transcript.cells.palette import TERMINAL, Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.part import Part, Run, wrapped_runs

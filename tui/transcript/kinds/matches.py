@@ -13,9 +13,10 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
+from domain.text.amounts import amount
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
-from tui.transcript.cells.lines import amount, fitted, strip_of
+from tui.transcript.cells.lines import fitted, strip_of
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.part import Part, Run, wrapped_runs

@@ -10,7 +10,8 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from tui.transcript.cells.lines import amount, strip_of, wrapped
+from domain.text.amounts import amount
+from tui.transcript.cells.lines import strip_of, wrapped
 from tui.transcript.cells.marks import ASIDE, Continued
 from tui.transcript.cells.palette import Palette
 

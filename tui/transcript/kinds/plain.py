@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from rich.style import Style
 
 from domain.calls.tool import RiskLevel
-from tui.transcript.cells.lines import amount, fitted, program_text, strip_of, wrapped
+from domain.text.amounts import amount
+from tui.transcript.cells.lines import fitted, program_text, strip_of, wrapped
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds.part import Part
 from tui.transcript.model.entries import Call, Kept

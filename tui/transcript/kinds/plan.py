@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tui.transcript.cells.lines import amount, fitted, strip_of
+from domain.text.amounts import amount
+from tui.transcript.cells.lines import fitted, strip_of
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.part import Part, more

@@ -7,8 +7,8 @@ from itertools import islice
 
 from rich.style import Style
 
+from domain.text.amounts import amount
 from domain.text.printable import printable
-from tui.transcript.cells.lines import amount
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.code import coloured

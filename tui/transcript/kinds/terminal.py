@@ -15,9 +15,10 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from domain.text.amounts import amount
 from domain.text.json_value import JsonObject
 from domain.text.printable import SEQUENCE, printable
-from tui.transcript.cells.lines import amount, fitted, strip_of, words
+from tui.transcript.cells.lines import fitted, strip_of, words
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds.colouring import PLAIN, Look, after, style_of
 from tui.transcript.kinds.part import MOST_LINES, PAGER, Part, Run, more, wrapped_runs

@@ -9,8 +9,8 @@ from itertools import islice
 
 from rich.style import Style
 
+from domain.text.amounts import amount, size
 from domain.text.printable import printable
-from tui.transcript.cells.lines import amount, size
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.part import Part, Run, wrapped_runs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from domain.conversation.response import StopKind
 from domain.events.event import ConversationCompacted, SessionResumed, SessionRewound
 from domain.events.report import MAX_TOOL_TURNS, RunReport, RunStatus
-from tui.transcript.cells.lines import amount, tokens
+from domain.text.amounts import amount, tokens
 
 PROCESS_ENDED = "interrupted: the process ended here"
 RECORD_ENDS = "the record ends here; the process that writes it may be at work on this turn"
