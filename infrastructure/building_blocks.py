@@ -32,10 +32,10 @@ from domain.review.permissions import Answer, Rule
 from domain.secrets.key_variables import CLOUD_KEYS
 from domain.sessions.past_session import LedgerRecord
 from domain.text.json_value import JsonObject, JsonValue
+from domain.text.nearest import nearest_word
 from domain.text.output import COMMAND_LIMITS, OutputLimits
 from infrastructure.config.custom_tool import CustomToolDeclaration
 from infrastructure.config.custom_tool_table import declaration
-from infrastructure.config.keys import nearest_word
 from infrastructure.config.paths import FILE_NAME, state_folder, user_file
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.config.schema import Settings

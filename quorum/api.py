@@ -6,6 +6,8 @@ What is listed here keeps its meaning from one minor version to the next, and no
 
 from __future__ import annotations
 
+from domain.calls.output import Inline, Printed, Structured, Text, ToolOutput
+
 from application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
 from application.ports import SealingTool, Tool
 from application.recording_hook import RecordingHook
@@ -21,7 +23,6 @@ from domain.calls.hook import (
     Skip,
     TurnEndAnswer,
 )
-from domain.calls.output import Inline, Printed, Structured, Text, ToolOutput
 from domain.calls.run_state import Modifier, RunState
 from domain.calls.seal import Seal, SealedFile
 from domain.calls.tool import ParameterType, RiskLevel, ToolCall, ToolDefinition, ToolParameter

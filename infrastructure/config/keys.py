@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from enum import StrEnum
 from functools import cache
 from typing import Annotated, Literal, TypeAlias, get_args, get_origin, get_type_hints
@@ -13,12 +12,12 @@ from typing import Annotated, Literal, TypeAlias, get_args, get_origin, get_type
 import msgspec
 from msgspec.structs import FieldInfo
 
+from domain.text.nearest import ALIKE, likeness
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.schema import Settings
 from infrastructure.config.toml_text import KeyPath, Position, dotted, shortened
 
 ANY_NAME = "*"
-_ALIKE = 0.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,26 +146,13 @@ def nearest(path: KeyPath) -> str | None:
     tables = {key[:end] for key in known for end in range(1, len(key))}
     candidates = known + sorted(table for table in tables if len(table) == len(path))
     best = max(candidates, key=lambda candidate: (_likeness(wanted, candidate), -len(candidate)))
-    return dotted(best) if _likeness(wanted, best) >= _ALIKE else None
-
-
-def nearest_word(word: str, known: tuple[str, ...]) -> str | None:
-    """The known word most like a wrong one, or None where nothing is like it."""
-    wrong = shortened(word, 80).lower()
-    best = max(known, key=lambda each: _ratio(wrong, each.lower()), default="")
-    return best if _ratio(wrong, best.lower()) >= _ALIKE else None
+    return dotted(best) if _likeness(wanted, best) >= ALIKE else None
 
 
 def _likeness(wanted: KeyPath, known: KeyPath) -> float:
     """How alike two keys are: their last names, and a little off where the tables differ."""
-    last = _ratio(wanted[-1], known[-1])
-    return last - 0.35 * (1 - _ratio(".".join(wanted[:-1]), ".".join(known[:-1])))
-
-
-def _ratio(one: str, other: str) -> float:
-    if min(len(one), len(other)) >= 3 and (one in other or other in one):
-        return max(0.8, SequenceMatcher(None, one, other).ratio())
-    return SequenceMatcher(None, one, other).ratio()
+    last = likeness(wanted[-1], known[-1])
+    return last - 0.35 * (1 - likeness(".".join(wanted[:-1]), ".".join(known[:-1])))
 
 
 def _named(pattern: KeyPath, path: KeyPath) -> KeyPath:
@@ -174,7 +160,7 @@ def _named(pattern: KeyPath, path: KeyPath) -> KeyPath:
     filled = list(pattern)
     for place, name in enumerate(pattern):
         if name == ANY_NAME:
-            alike = place < len(path) - 1 and _ratio(pattern[place - 1], path[place - 1]) >= _ALIKE
+            alike = place < len(path) - 1 and likeness(pattern[place - 1], path[place - 1]) >= ALIKE
             unknown = Position("0") if isinstance(name, Position) else "NAME"
             filled[place] = path[place] if alike else unknown
     return tuple(filled)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from domain.errors import ConfigError
-from infrastructure.config.keys import nearest_word
+from domain.text.nearest import nearest_word
 from infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
 from infrastructure.config.schema import Settings
 from infrastructure.config.toml_text import literal

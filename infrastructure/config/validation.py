@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias, assert_never
 
-from infrastructure.config.keys import Key, Node, Table, nearest, nearest_word, node_at, schema_tree
+from domain.text.nearest import nearest_word
+from infrastructure.config.keys import Key, Node, Table, nearest, node_at, schema_tree
 from infrastructure.config.toml_text import KeyPath, Position, dotted, literal, shortened, without_credentials
 
 MOST_PROBLEMS = 20

@@ -10,7 +10,7 @@ from application.review.review import Review
 from domain.errors import ConfigError
 from domain.review.permissions import Answer, Rule, Subject, spoken
 from domain.text.json_value import JsonObject
-from infrastructure.config.keys import nearest_word
+from domain.text.nearest import nearest_word
 from infrastructure.config.toml_text import printable
 from infrastructure.permissions.rule_toml import PlacedRule
 

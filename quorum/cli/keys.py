@@ -9,8 +9,8 @@ from getpass import getpass
 from pathlib import Path
 
 from domain.errors import ConfigError
+from domain.text.nearest import nearest_word
 from infrastructure.building_blocks import provider_settings
-from infrastructure.config.keys import nearest_word
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.models.shared.stored_keys import PUBLIC_VARIABLES, key_variables
 from infrastructure.secrets.key_ring import KeyRing

@@ -139,8 +139,8 @@ def action_for(text: str) -> str:
 
 
 def _nearest(word: str, known: list[str], prefix: str) -> str:
-    from difflib import get_close_matches
+    from domain.text.nearest import nearest_word  # only a mistake needs it
 
-    if near := get_close_matches(word, known, n=1, cutoff=0.5):
-        return f"the nearest is {prefix}{near[0]}"
+    if near := nearest_word(word, known):
+        return f"the nearest is {prefix}{near}"
     return "there are " + ", ".join(prefix + name for name in known)

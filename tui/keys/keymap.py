@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from typing import NamedTuple, TypeAlias
@@ -144,8 +143,10 @@ def problems(wishes: Wishes) -> Iterator[tuple[str, str]]:
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:
-    near = get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else "`quorum config keys` lists the names"
+    from domain.text.nearest import nearest_word  # only a mistake needs it
+
+    near = nearest_word(name, known)
+    hint = f"did you mean {near}?" if near else "`quorum config keys` lists the names"
     return f"nothing is called {name!r}; {hint}"
 
 
