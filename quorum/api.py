@@ -6,8 +6,6 @@ What is listed here keeps its meaning from one minor version to the next, and no
 
 from __future__ import annotations
 
-from domain.calls.output import Inline, Printed, Structured, Text, ToolOutput
-
 from application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
 from application.ports import SealingTool, Tool
 from application.recording_hook import RecordingHook
@@ -29,6 +27,7 @@ from domain.calls.tool import ParameterType, RiskLevel, ToolCall, ToolDefinition
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.errors import StaleSeal, ToolError
 from domain.text.json_value import JsonObject, JsonValue
+from domain.text.output import Inline, Printed, Structured, Text, ToolOutput
 
 __all__ = [
     "Abort",
