@@ -104,6 +104,13 @@ def test_quorum_runs_in_a_project_on_PYTHONPATH_that_has_packages_of_the_same_na
         assert path in told  # the person's commands keep it
 
 
+def test_the_public_interface_is_imported_outside_of_the_program(installation: Installation, wheel: Path):
+    installation.install(wheel)
+
+    seen = [installation.python, "-I", "-c", "from quorum.api import Continue; print(Continue())"]
+    assert subprocess.check_output(seen, text=True) == "Continue()\n"
+
+
 def test_quorum_runs_as_a_module_in_such_a_project(
     installation: Installation, wheel: Path, project: Path, tmp_path: Path
 ):
