@@ -14,6 +14,7 @@ from textual.widgets import Static
 
 from application.ports import ReviewContext
 from domain.review.questions import ReviewRequest
+from domain.text.amounts import amount
 from tui.keys.hints import with_keys
 from tui.screens.review.cramped import is_cramped
 from tui.screens.review.earlier import NOTHING, Earlier
@@ -26,7 +27,6 @@ from tui.screens.review.text.rows import Row, digest_in_short, fold, in_home, sh
 from tui.screens.review.text.substance import first_objected, substance
 from tui.screens.review.text.votes import votes_in_full, votes_in_short, wanted_height
 from tui.screens.review.widgets import CallEditor, Choice, ReasonLine, Rows, ScrollableText
-from tui.transcript.cells.lines import amount
 
 _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
 _BORDER_AND_CHOICES = 4
