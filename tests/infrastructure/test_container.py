@@ -1,16 +1,21 @@
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from dependency_injector import providers
 
+from domain.calls.execution import ToolExecutionContext
 from domain.conversation.session_kind import SessionKind
 from domain.errors import ConfigError
 from domain.events.masking import SecretMask
+from domain.text.json_value import JsonObject
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
-from tests.support.fake_ports import FakePerson, RecordingObserver
+from tests.support.fake_ports import FakePerson, FakeTool, RecordingObserver
 from tests.support.records import no_record
 
 
@@ -109,3 +114,65 @@ def test_settings_that_were_named_in_the_workspace_are_protected_there(tmp_path:
     assert not paths.is_sensitive(str(named))
     assert not paths.is_protected(str(tmp_path / "ci" / "agent1.toml"))
     assert not paths.is_protected(str(tmp_path / "agent.toml"))
+
+
+class StandIn:
+    """Stands for any adapter while a session is built: it has every method, and none of them does anything."""
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *_arguments, **_options: self
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(())
+
+
+def uses(session: object, wanted: object) -> bool:
+    """Whether an object is held somewhere in a session."""
+    waiting, seen = [session], {id(session)}
+    while waiting:
+        for held in gc.get_referents(waiting.pop()):
+            if held is wanted:
+                return True
+            if id(held) not in seen and not isinstance(held, ModuleType | type):
+                seen.add(id(held))
+                waiting.append(held)
+    return False
+
+
+TOOLS = (
+    "read_file",
+    "list_directory",
+    "glob_search",
+    "grep_search",
+    "write_file",
+    "edit_file",
+    "run_command",
+    "update_plan",
+)
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_each_built_in_tool_can_be_replaced_by_name(name: str, tmp_path: Path) -> None:
+    container = a_container(tmp_path)
+
+    async def do_nothing(_arguments: JsonObject, _context: ToolExecutionContext) -> str:
+        return "done"
+
+    replacement = FakeTool(name, do_nothing)
+    container.providers[name].override(replacement)
+
+    assert container.tools()[name] is replacement
+    assert uses(container.agent(), replacement)
+
+
+@pytest.mark.parametrize(
+    "name", ["gateway", "store", "files", "images", "survivors", "keeper", "own_shell", "ledger"]
+)
+def test_each_adapter_can_be_replaced_by_name(name: str, tmp_path: Path) -> None:
+    container = a_container(tmp_path)
+    replacement = StandIn()
+    container.providers[name].override(replacement)
+
+    assert uses(container.agent(), replacement)
