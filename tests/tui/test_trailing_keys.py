@@ -34,7 +34,8 @@ def typed(*keys: tuple[str, float]) -> str:
         ([("y", 0.8), ("e", 0.95), ("s", 1.1)], "yes"),
         ([("n", 0.8), ("e", 0.9), ("v", 1.0), ("e", 1.1), ("r", 1.2)], "never"),
         ([("f", 0.1), ("y", 0.2)], "fy"),
-        ([("y", 2.5)], "y"),
+        ([("y", 4.5)], ""),
+        ([("y", 5.5)], "y"),
     ],
 )
 def test_a_review_key_becomes_text_only_where_a_word_follows_or_long_after(keys, text):

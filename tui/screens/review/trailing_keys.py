@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tui.screens.review.keys import KEYS
 
-_WINDOW_SECS = 2.0
+_WINDOW_SECS = 5.0
 """How long after a question has closed a review key may still be meant for it."""
 _TYPING_SECS = 0.5
 """The longest pause between two letters of one word: what follows sooner makes the first one text."""
