@@ -32,7 +32,7 @@ class TabBar(Widget):
     TabBar { height: 1; display: none; background: $panel; color: $text-muted; }
     """
 
-    class Chosen(Message):
+    class TabClicked(Message):
         """The tab at a place, counted from 0, was clicked on."""
 
         def __init__(self, place: int) -> None:
@@ -98,4 +98,4 @@ class TabBar(Widget):
         """Go to the tab that was clicked on."""
         place = next((place for place, end in enumerate(self._ends) if event.x < end), None)
         if place is not None:
-            self.post_message(self.Chosen(place))
+            self.post_message(self.TabClicked(place))

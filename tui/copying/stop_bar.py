@@ -47,7 +47,7 @@ class StopBar(Static, can_focus=True):
     }
     """
 
-    class Closed(Message):
+    class CopyingEnded(Message):
         """The person is done, and typed this, if anything."""
 
         def __init__(self, typed: str = "") -> None:
@@ -122,7 +122,7 @@ class StopBar(Static, can_focus=True):
 
     def _close(self, typed: str) -> None:
         self._view.show_patched(None)
-        self.post_message(self.Closed(typed))
+        self.post_message(self.CopyingEnded(typed))
 
     # -- what is shown ------------------------------------------------------------------------------------
 

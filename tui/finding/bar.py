@@ -20,7 +20,7 @@ _AT_REST_SECS = 1 / 4
 
 
 class FindBar(HorizontalGroup):
-    """Finds in a transcript while it is there. Posts `Closed` when the person is done with it."""
+    """Finds in a transcript while it is there. Posts `SearchEnded` when the person is done with it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter,down", "go_on(False)", "Find: the next place", priority=True, id="find_next"),
@@ -50,7 +50,7 @@ class FindBar(HorizontalGroup):
     }
     """
 
-    class Closed(Message):
+    class SearchEnded(Message):
         """The person is done; `text` is what they looked for last."""
 
         def __init__(self, text: str) -> None:
@@ -124,4 +124,4 @@ class FindBar(HorizontalGroup):
         if self._timer is not None:
             self._timer.stop()
         self._finder.close()
-        self.post_message(self.Closed(self._input.value))
+        self.post_message(self.SearchEnded(self._input.value))

@@ -159,7 +159,7 @@ class TabbedApp(App[None]):
     def _show_marks(self) -> None:
         self.tabs.show()
 
-    @on(TabBar.Chosen)
-    async def _go_to_chosen(self, message: TabBar.Chosen) -> None:
+    @on(TabBar.TabClicked)
+    async def _go_to_chosen(self, message: TabBar.TabClicked) -> None:
         if message.place < len(self.tabs.all):
             await self.tabs.go_to(self.tabs.all[message.place])

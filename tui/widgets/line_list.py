@@ -28,7 +28,7 @@ class LineList(Widget, can_focus=False):
     class Marked(Message):
         """Another line is marked, or other lines are shown."""
 
-    class Chosen(Message):
+    class LineClicked(Message):
         """A line was clicked on."""
 
         def __init__(self, place: int) -> None:
@@ -102,7 +102,7 @@ class LineList(Widget, can_focus=False):
         place = self._top + event.y
         if event.y >= 0 and place < self._count:
             self._mark(place)
-            self.post_message(self.Chosen(place))
+            self.post_message(self.LineClicked(place))
 
     def on_mouse_scroll_down(self) -> None:
         """The wheel moves the mark."""

@@ -63,7 +63,7 @@ class ReadingActions(ChatActions):
         else:
             bar.action_go_on(False)
 
-    async def on_find_bar_closed(self, message: FindBar.Closed) -> None:
+    async def on_find_bar_search_ended(self, message: FindBar.SearchEnded) -> None:
         """Back to the prompt and the draft in it."""
         message.stop()
         self._looked_for = message.text
@@ -94,7 +94,7 @@ class ReadingActions(ChatActions):
         elif backwards:
             await self._open_bar(StopBar(self.transcript))
 
-    async def on_stop_bar_closed(self, message: StopBar.Closed) -> None:
+    async def on_stop_bar_copying_ended(self, message: StopBar.CopyingEnded) -> None:
         """Back to the prompt, with what was typed."""
         message.stop()
         await self._close_bar()

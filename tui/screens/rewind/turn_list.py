@@ -103,8 +103,8 @@ class TurnList(ClosesItself, ModalScreen[None]):
         if (place := self.query_one(LineList).marked) is not None:
             self._show(self._turns[place])
 
-    @on(LineList.Chosen)
-    def _clicked(self, message: LineList.Chosen) -> None:
+    @on(LineList.LineClicked)
+    def _clicked(self, message: LineList.LineClicked) -> None:
         self._show(self._turns[message.place])
 
     def _show(self, turn: PastTurn) -> None:

@@ -188,8 +188,8 @@ class SessionPicker(ClosesItself, ModalScreen[str | None]):
         if (place := self.query_one(LineList).marked) is not None:
             self.dismiss(self._rows[place].id)
 
-    @on(LineList.Chosen)
-    def _clicked(self, message: LineList.Chosen) -> None:
+    @on(LineList.LineClicked)
+    def _clicked(self, message: LineList.LineClicked) -> None:
         self.dismiss(self._rows[message.place].id)
 
     def action_leave(self) -> None:

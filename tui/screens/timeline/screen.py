@@ -162,7 +162,7 @@ class TimelineScreen(ClosesItself, Screen[TimelineRow]):
         """Look at an earlier or a later time."""
         self._chart.shift(by)
 
-    @on(LineList.Chosen)
+    @on(LineList.LineClicked)
     def _clicked(self) -> None:
         self._tell()
 
