@@ -76,6 +76,25 @@ REQUIREMENTS: Mapping[str, Mapping[str, str]] = {
         "D13": "a tool returns text or an explicit output",
         "D14": "bounds, printed JSON, errors and inspect's own output follow stated rules",
     },
+    "Tool use": {
+        "E01": "a call is structured; text that looks like one runs nothing",
+        "E02": "one session interface covers Anthropic's tool use and OpenAI's function calling",
+        "E03": "a port gives the schemas of one tool, all tools, low-risk tools; the domain has no schema code",
+        "E04": "string and path become string, number number, integer integer, boolean boolean",
+        "E05": "the neutral schema says input_schema, a request to Copilot parameters and never inputSchema",
+        "E06": "an answer ends the loop, calls are run and their results sent, and it goes on",
+        "E07": "max_tool_turns bounds a prompt, is 10 by default, and counts a response with its results once",
+        "E08": "low risk runs at once, high risk one by one after review, all results go back in one request",
+        "E09": "a response is content, stop reason and model; it gives its text and its calls",
+        "E10": "content is text or a tool use; a reason to stop that is not known is kept and ends the turn",
+        "E11": "a call has name, arguments, reasoning and the provider's own id, which its result carries",
+        "E12": "a result tells a rejection from an error",
+        "E13": "a session has a model and sends text, streamed or not, prompts with tools, and results",
+        "E14": "a stream tells text, pieces of calls, the whole, and errors",
+        "E15": "Copilot has a session for text and one for tools; a result answers the request of its call",
+        "E16": "max_tool_turns can be set by the program as well as in the file",
+        "E17": "guides name the files they are about and lead to each other",
+    },
 }
 
 _MARK = re.compile(r"pytest\.mark\.requirement\(['\"]([A-E]\d\d)['\"]\)")

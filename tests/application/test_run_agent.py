@@ -197,6 +197,7 @@ def outcomes(report: RunReport) -> list[Outcome]:
     return [record.outcome for record in report.calls]
 
 
+@pytest.mark.requirement("E06")
 async def test_an_answer_without_calls_completes() -> None:
     bench = Bench(LlmResponse.from_text("hello"))
 
@@ -206,6 +207,8 @@ async def test_an_answer_without_calls_completes() -> None:
     assert bench.conversation.messages[0] == UserMessage("hi")
 
 
+@pytest.mark.requirement("E06")
+@pytest.mark.requirement("E08")
 async def test_results_of_all_calls_go_back_in_one_request_and_the_answer_after_them_counts() -> None:
     bench = Bench(reads("a", "b"), LlmResponse.from_text("done"))
 
@@ -232,6 +235,7 @@ async def test_two_batches_never_share_an_id_and_the_ids_sort_by_time() -> None:
     assert [record.context.turn_index for record in report.calls] == [0, 1, 2]
 
 
+@pytest.mark.requirement("E01")
 async def test_text_that_looks_like_a_call_runs_nothing() -> None:
     bench = Bench(LlmResponse.from_text('{"tool": "write", "cell": "a", "text": "x"}'))
 
@@ -253,6 +257,7 @@ async def test_a_call_of_a_cut_off_or_refused_answer_never_runs(stop: StopReason
     assert await bench.next_prompt_works()
 
 
+@pytest.mark.requirement("E07")
 async def test_at_the_turn_limit_open_calls_are_not_run_and_the_model_is_asked_once_without_tools() -> None:
     bench = Bench(
         reads("a"),
@@ -283,6 +288,7 @@ async def test_calls_made_at_the_limit_all_the_same_are_not_run_either() -> None
     assert await bench.next_prompt_works()
 
 
+@pytest.mark.requirement("E07")
 async def test_many_calls_in_one_response_count_as_one_turn() -> None:
     bench = Bench(reads("a", "b", "c"), LlmResponse.from_text("done"), limits=AgentLimits(max_tool_turns=1))
 
@@ -291,6 +297,7 @@ async def test_many_calls_in_one_response_count_as_one_turn() -> None:
     assert report.status is RunStatus.COMPLETED
 
 
+@pytest.mark.requirement("E06")
 async def test_text_cut_by_the_token_limit_is_continued_and_joined() -> None:
     bench = Bench(cut("one "), cut("two "), LlmResponse.from_text("three"))
 

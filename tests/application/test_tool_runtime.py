@@ -101,6 +101,7 @@ def reader(body: Callable[[JsonObject, ToolExecutionContext], Awaitable[str]] = 
     return FakeTool("read", body, access=lambda a: Access.of(reads=[f"/ws/{a.get('cell', 'x')}"]))
 
 
+@pytest.mark.requirement("E08")
 @pytest.mark.requirement("A06")
 async def test_calls_that_wait_for_each_other_all_run_at_once() -> None:
     barrier = asyncio.Barrier(4)
@@ -233,6 +234,7 @@ async def test_every_event_of_a_call_carries_its_context() -> None:
 # ------------------------------------------------------------------ review
 
 
+@pytest.mark.requirement("E08")
 async def test_a_high_risk_call_is_asked_about_and_a_low_risk_call_is_not() -> None:
     bench = Bench(FakeWriter(World()), reader())
 
@@ -242,6 +244,7 @@ async def test_a_high_risk_call_is_asked_about_and_a_low_risk_call_is_not() -> N
     assert decisions(result) == [DecisionLabel.ALLOWED, DecisionLabel.APPROVED]
 
 
+@pytest.mark.requirement("E12")
 @pytest.mark.parametrize(
     ("answer", "label", "told"),
     [
@@ -535,6 +538,7 @@ async def test_after_an_exclusive_call_what_the_waiting_calls_touch_is_computed_
     assert outcomes(result) == [Outcome.OK] * 3
 
 
+@pytest.mark.requirement("E08")
 async def test_the_review_is_requested_before_and_the_start_recorded_after_the_answer() -> None:
     bench = Bench(FakeWriter(World()))
 

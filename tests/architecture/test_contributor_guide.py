@@ -17,6 +17,7 @@ def test_the_guide_has_at_most_eighty_lines() -> None:
     assert len(GUIDE.splitlines()) <= 80
 
 
+@pytest.mark.requirement("E17")
 @pytest.mark.parametrize("path", sorted(set(_PATH.findall(GUIDE))))
 def test_every_place_it_names_is_there(path: str) -> None:
     assert (ROOT / path).exists()
@@ -34,3 +35,12 @@ def test_every_package_of_a_layer_is_named(package: str) -> None:
 @pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)#]+)\)", README))))
 def test_every_link_of_the_readme_leads_somewhere(link: str) -> None:
     assert (ROOT / link).exists()
+
+
+@pytest.mark.requirement("E17")
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.name)
+def test_every_link_between_the_guides_leads_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+
+    assert missing == []

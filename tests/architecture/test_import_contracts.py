@@ -49,6 +49,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.requirement("E03")
 def test_every_contract_holds() -> None:
     result = lint(ROOT)
 

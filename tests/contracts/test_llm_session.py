@@ -64,6 +64,8 @@ def _ignore(_event: StreamEvent) -> None:
     return None
 
 
+@pytest.mark.requirement("E13")
+@pytest.mark.requirement("E14")
 async def test_text_arrives_in_order_and_the_whole_comes_last(rig: Rig) -> None:
     rig.script(Say(pieces=("Hel", "lo ", "wörld 🌍")))
     events: list[StreamEvent] = []
@@ -73,6 +75,7 @@ async def test_text_arrives_in_order_and_the_whole_comes_last(rig: Rig) -> None:
     assert response.stop_reason.kind is StopKind.END_TURN
 
 
+@pytest.mark.requirement("E13")
 async def test_a_plain_send_answers_with_the_text_and_offers_no_tools(rig: Rig) -> None:
     rig.script(Say(pieces=("yes",)))
     response = await rig.session.send("well?")
@@ -86,6 +89,8 @@ async def test_question_and_answer_are_appended_to_the_conversation(rig: Rig) ->
     assert rig.conversation.messages == (UserMessage("well?"), AssistantMessage(response))
 
 
+@pytest.mark.requirement("E11")
+@pytest.mark.requirement("E13")
 async def test_a_call_keeps_its_native_id_and_arguments(rig: Rig) -> None:
     rig.script(Say(pieces=("Reading.",), calls=(READ,), stop="tool_use"))
     events: list[StreamEvent] = []
@@ -111,6 +116,9 @@ async def test_the_tools_and_the_choice_reach_the_model(rig: Rig) -> None:
     assert rig.offered() in ((["read_file", "list_files"], "read_file"), (["read_file"], "auto"))
 
 
+@pytest.mark.requirement("E02")
+@pytest.mark.requirement("E11")
+@pytest.mark.requirement("E13")
 async def test_results_go_back_in_order_with_their_ids_and_whether_they_failed(rig: Rig) -> None:
     rig.script(Say(calls=(READ, LIST), stop="tool_use"), Say(pieces=("done",)))
     await rig.session.send_with_tools("look", TOOLS, on_event=_ignore)
@@ -174,6 +182,7 @@ async def test_a_refusal_is_told_apart_from_an_answer(rig: Rig) -> None:
     assert response.stop_reason.kind is StopKind.REFUSAL
 
 
+@pytest.mark.requirement("E10")
 async def test_an_unknown_reason_to_stop_is_kept_as_it_was_said(rig: Rig) -> None:
     rig.script(Say(pieces=("Hm.",), stop="solar_flare"))
     response = await rig.session.send("hi")
@@ -233,6 +242,7 @@ async def test_a_cancelled_answer_keeps_its_text_and_the_next_one_is_legal(rig: 
     assert response.text_content() == "42"
 
 
+@pytest.mark.requirement("E14")
 async def test_the_first_piece_of_a_call_names_it_and_the_others_do_not(rig: Rig) -> None:
     rig.script(Say(calls=(READ,), stop="tool_use"))
     events: list[StreamEvent] = []

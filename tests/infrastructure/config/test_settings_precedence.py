@@ -16,6 +16,8 @@ def test_without_any_source_everything_is_at_its_default(machine: Machine):
     assert loaded.warnings == ()
 
 
+@pytest.mark.requirement("E07")
+@pytest.mark.requirement("E16")
 def test_each_source_wins_over_the_one_before(machine: Machine):
     turns = "agent.max_tool_turns"
     seen = [machine.load()]

@@ -58,6 +58,7 @@ async def test_a_conversation_without_gaps_stays_in_one_session_and_is_told_only
     assert prompts == ["first", "second", ""]
 
 
+@pytest.mark.requirement("E15")
 async def test_text_goes_over_a_session_in_which_no_tool_can_be_offered(rig: CopilotRig) -> None:
     rig.script(Say(pieces=("a",)), Say(pieces=("b",)))
     await rig.session.send("text")
@@ -68,6 +69,7 @@ async def test_text_goes_over_a_session_in_which_no_tool_can_be_offered(rig: Cop
     assert tools["availableTools"] == ["custom:*"]
 
 
+@pytest.mark.requirement("E05")
 async def test_tools_are_declared_so_that_only_we_can_run_them(rig: CopilotRig) -> None:
     rig.script(Say(pieces=("a",)))
     await rig.session.send_with_tools("x", TOOLS, on_event=_ignore)
@@ -96,6 +98,7 @@ async def test_the_persons_own_use_of_copilot_stays_out(rig: CopilotRig) -> None
     assert os.listdir(created["configDir"]) == []
 
 
+@pytest.mark.requirement("E15")
 async def test_a_result_answers_the_request_that_its_call_came_under(rig: CopilotRig) -> None:
     rig.script(Say(calls=(READ, BASH), stop="tool_use"), Say(pieces=("done",)))
     await rig.session.send_with_tools("x", TOOLS, on_event=_ignore)
@@ -109,6 +112,7 @@ async def test_a_result_answers_the_request_that_its_call_came_under(rig: Copilo
     assert len({entry["requestId"] for entry in answered}) == 2
 
 
+@pytest.mark.requirement("E15")
 async def test_results_without_a_call_are_an_error_and_reach_no_one(rig: CopilotRig) -> None:
     with pytest.raises(ConversationError):
         await rig.session.send_tool_results([_result(READ)], on_event=_ignore)
