@@ -1,20 +1,31 @@
-"""Finding what must not be written, and what must not be read, in the workspace as it is now."""
+"""Finding what must not be written, and what must not be read, in the workspace as it is now.
+
+A folder whose times did not change since it was read has the same names in it, so it is read once: that costs
+one system call for each folder, instead of one judgement for each file.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import NamedTuple
 
 from domain.review.path_policy import PathPolicy, is_git_folder_name, last_names
+from infrastructure.files.mounts import are_local
 
-MOST_ENTRIES = 50_000
+MOST_ENTRIES = 500_000
 MOST_FOUND = 300
 # Not looked into: installed packages, which hold thousands of files and the certificates of authorities, but no
 # secret of the person. Of repositories in them, only those at the top of a package are found.
 _PACKAGES = frozenset({"node_modules", "site-packages", "dist-packages", ".tox", ".nox", "__pycache__"})
+# A folder that changed just before it was read may change again within the same tick of its clock, unnoticed.
+_TICK_NS = 2_000_000_000
+_NAME = attrgetter("name")
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -31,29 +42,83 @@ class GuardedFiles:
     complete: bool = True
 
 
+class FolderCache:
+    """What searches found in single folders, so that a folder is read again only once it has changed.
+
+    It belongs to one policy. Searches in several threads may share it.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, bool], tuple[_Stamp, _Findings]] = {}
+
+    def get(self, folder: str, is_packages: bool, stamp: _Stamp) -> _Findings | None:
+        """What was found in the folder when it had this stamp."""
+        known = self._known.get((folder, is_packages))
+        return known[1] if known is not None and known[0] == stamp else None
+
+    def put(self, folder: str, is_packages: bool, stamp: _Stamp, findings: _Findings, at_ns: int) -> None:
+        """Remember a folder that was read at this time, unless it had changed only just before."""
+        if max(stamp.modified_ns, stamp.changed_ns) < at_ns - _TICK_NS:
+            self._known[(folder, is_packages)] = (stamp, findings)
+
+    def keep_only(self, folders: set[tuple[str, bool]]) -> None:
+        """Forget folders that a whole search did not come to."""
+        if len(self._known) > len(folders):
+            self._known = {key: known for key, known in self._known.copy().items() if key in folders}
+
+
+class _Stamp(NamedTuple):
+    """What tells one state of a folder's list of names from another. Times are in nanoseconds."""
+
+    device: int
+    inode: int
+    modified_ns: int
+    changed_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Findings:
+    """What stands in one folder: how many entries, those that names of the policy may cover, and the folders to
+    look into. In a folder of packages these are the packages.
+    """
+
+    entries: int
+    named: tuple[str, ...]
+    folders: tuple[str, ...]
+
+
 def find_guarded(
-    folders: Iterable[str], policy: PathPolicy, *, entries: int = MOST_ENTRIES, most: int = MOST_FOUND
+    folders: Iterable[str],
+    policy: PathPolicy,
+    *,
+    entries: int = MOST_ENTRIES,
+    most: int = MOST_FOUND,
+    cache: FolderCache | None = None,
 ) -> GuardedFiles:
     """Look through folders for paths of the policy, breadth first: what lies near the top comes first.
 
     Neither sensitive folders nor `.git` are looked into, and links are not followed. Bounded by the number of
     `entries` looked at and of paths found of either kind; what the policy names at the top of a folder is found
-    whatever else there is. Reads folders; call it off the event loop.
+    whatever else there is. A `cache` is used where the file systems keep the times of folders. Reads folders;
+    call it off the event loop.
     """
     tops = tuple(dict.fromkeys(folders))
-    return _Search(policy, entries, most).through(tops)
+    usable = cache if cache is not None and are_local(tops) else None
+    return _Search(policy, entries, most, usable).through(tops)
 
 
 class _Search:
-    def __init__(self, policy: PathPolicy, entries: int, most: int) -> None:
+    def __init__(self, policy: PathPolicy, entries: int, most: int, cache: FolderCache | None) -> None:
         self._policy = policy
         self._left = entries
         self._most = most
+        self._cache = cache
         self._is_protected = last_names(policy.protected)
         self._is_sensitive = last_names(policy.sensitive)
         self._is_either = last_names((*policy.protected, *policy.sensitive))
         self._found = GuardedFiles()
         self._met: set[str] = set()
+        self._visited: set[tuple[str, bool]] = set()
 
     def through(self, tops: Sequence[str]) -> GuardedFiles:
         # Names that anybody could hide among thousands of others are asked for, not waited for.
@@ -62,46 +127,83 @@ class _Search:
                 if os.path.lexists(path):
                     self._judge(path, os.path.basename(path), bound=False)
         self._found.absent += _absent(self._policy)
-        waiting = deque(tops)
+        waiting = deque((top, os.path.basename(top) in _PACKAGES) for top in tops)
         while waiting and self._found.complete:
-            waiting += self._folders_in(waiting.popleft())
+            waiting += self._folders_in(*waiting.popleft())
+        if self._cache is not None and self._found.complete:
+            self._cache.keep_only(self._visited)
         return self._found
 
-    def _folders_in(self, folder: str) -> Iterator[str]:
-        """Judges all that is in a folder, and yields the folders in it that are to be looked into."""
-        is_packages = os.path.basename(folder) in _PACKAGES
-        for entry in _entries(folder):
-            if self._left == 0:
-                self._found.complete = False
-            if not self._found.complete:
-                return
-            self._left -= 1
-            if is_packages:
-                yield from self._scope(entry)
-            elif not self._judge(entry.path, entry.name) and entry.is_dir(follow_symlinks=False):
-                yield entry.path
+    def _folders_in(self, folder: str, is_packages: bool) -> Iterator[tuple[str, bool]]:
+        """Judges all that is in a folder, and yields the folders that are to be looked into, with whether they
+        hold packages.
+        """
+        self._visited.add((folder, is_packages))
+        findings = self._findings(folder, is_packages)
+        if findings.entries > self._left:
+            self._found.complete = False
+        self._left -= min(findings.entries, self._left)
+        for path in findings.named:
+            self._judge(path, os.path.basename(path))
+        for path in findings.folders:
+            name = os.path.basename(path)
+            if not is_packages:
+                yield path, name in _PACKAGES
+                continue
+            repository = os.path.join(path, ".git")
+            if os.path.lexists(repository):
+                self._judge(repository, ".git")
+            if name.startswith("@"):
+                yield path, True
 
-    def _judge(self, path: str, name: str, *, bound: bool = True) -> bool:
-        """Takes note of a path that is guarded; whether there is nothing more to look for below it."""
-        if not self._is_either.match(name):
-            return name == ".git"
+    def _findings(self, folder: str, is_packages: bool) -> _Findings:
+        if self._cache is None:
+            return self._read(folder, is_packages)
+        at_ns = time.time_ns()
+        try:
+            status = os.stat(folder)
+        except OSError:  # gone meanwhile, or closed to us and so to the command
+            return _Findings(0, (), ())
+        stamp = _Stamp(status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+        known = self._cache.get(folder, is_packages, stamp)
+        if known is not None:
+            return known
+        findings = self._read(folder, is_packages)
+        if findings.entries <= self._left:  # it was read whole
+            self._cache.put(folder, is_packages, stamp, findings, at_ns)
+        return findings
+
+    def _read(self, folder: str, is_packages: bool) -> _Findings:
+        """What is in a folder; of one with more entries than are left to look at, what is in the first ones."""
+        listed = _entries(folder)
+        named: list[str] = []
+        folders: list[str] = []
+        for entry in listed[: self._left]:
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if is_packages:
+                if is_folder:
+                    folders.append(entry.path)
+                continue
+            is_named = self._is_either.match(entry.name)
+            if is_named:
+                named.append(entry.path)
+            if is_folder and not self._is_closed(entry, is_named):
+                folders.append(entry.path)
+        return _Findings(len(listed), tuple(named), tuple(folders))
+
+    def _is_closed(self, entry: os.DirEntry[str], is_named: bool) -> bool:
+        """Whether there is nothing more to look for below a folder."""
+        if not is_named:
+            return entry.name == ".git"
+        is_sensitive = self._is_sensitive.match(entry.name) and self._policy.is_sensitive(entry.path)
+        return is_sensitive or is_git_folder_name(entry.name)
+
+    def _judge(self, path: str, name: str, *, bound: bool = True) -> None:
+        """Takes note of a path that is guarded."""
         if self._is_sensitive.match(name) and self._policy.is_sensitive(path):
             self._note(path, self._found.sensitive, bound=bound)
-            return True
-        if self._is_protected.match(name) and self._policy.is_protected(path):
+        elif self._is_protected.match(name) and self._policy.is_protected(path):
             self._note(path, self._found.protected, bound=bound)
-        return is_git_folder_name(name)
-
-    def _scope(self, package: os.DirEntry[str]) -> Iterator[str]:
-        """A package: its repository counts, and in `@scope` are more of them."""
-        if not package.is_dir(follow_symlinks=False):
-            return
-        repository = os.path.join(package.path, ".git")
-        if os.path.lexists(repository):
-            self._judge(repository, ".git")
-        if package.name.startswith("@"):
-            for inner in _entries(package.path):
-                yield from self._scope(inner)
 
     def _note(self, path: str, found: list[str], *, bound: bool) -> None:
         real = os.path.realpath(path)
@@ -117,7 +219,7 @@ class _Search:
 def _entries(folder: str) -> Sequence[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as opened:
-            return sorted(opened, key=lambda entry: entry.name)
+            return sorted(opened, key=_NAME)
     except OSError:  # gone meanwhile, or closed to us and so to the command
         return ()
 

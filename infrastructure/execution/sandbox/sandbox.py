@@ -14,6 +14,7 @@ from domain.errors import ToolError
 from domain.review.path_policy import PathPolicy
 from domain.shell.sandbox import SandboxOff, SandboxOn, SandboxState
 from infrastructure.execution.sandbox.confinement import Confinement, Launch
+from infrastructure.execution.sandbox.guarded_files import FolderCache
 from infrastructure.execution.sandbox.places import (
     SOCKET_VARIABLES,
     TEMPORARY_VARIABLES,
@@ -58,6 +59,7 @@ class Sandbox:
         self._network = network
         self._state: SandboxState | None = None
         self._looking = Lock()
+        self._folders = FolderCache()
 
     @property
     def known(self) -> SandboxState | None:
@@ -106,7 +108,7 @@ class Sandbox:
         """
         if (
             isinstance(self.look(), SandboxOff)
-            or SandboxView(self._surroundings(), self._policy).guarded.complete
+            or SandboxView(self._surroundings(), self._policy, cache=self._folders).guarded.complete
         ):
             return None
         return (
@@ -152,7 +154,7 @@ class Sandbox:
         cwd: Path,
         environment: Mapping[str, str],
     ) -> Launch:
-        view = SandboxView(self._surroundings(), self._policy, argv[0])
+        view = SandboxView(self._surroundings(), self._policy, argv[0], cache=self._folders)
         words = (
             state.program,
             *NAMESPACES,

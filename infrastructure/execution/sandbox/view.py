@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from domain.review.path_policy import PathPolicy
-from infrastructure.execution.sandbox.guarded_files import GuardedFiles, find_guarded
+from infrastructure.execution.sandbox.guarded_files import FolderCache, GuardedFiles, find_guarded
 from infrastructure.execution.sandbox.preflight import GROUND
 from infrastructure.execution.sandbox.repository import repository_places
 
@@ -35,8 +35,15 @@ class Surroundings:
 class SandboxView:
     """The mounts for one command, made from what exists now. Reads folders; make it off the event loop."""
 
-    def __init__(self, surroundings: Surroundings, policy: PathPolicy, program: str | None = None) -> None:
-        """`program` is the command's own: it is readable wherever it lies."""
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        policy: PathPolicy,
+        program: str | None = None,
+        *,
+        cache: FolderCache | None = None,
+    ) -> None:
+        """`program` is the command's own: it is readable wherever it lies. `cache` belongs to the policy."""
         self._roots = tuple(dict.fromkeys(os.path.realpath(root) for root in policy.roots))
         self._own = _existing(surroundings.own)
         homes = (h for h in surroundings.homes if h != "/" and not _holds(self._roots, h))
@@ -47,7 +54,9 @@ class SandboxView:
         places = [place for root in self._roots for place in repository_places(root)]
         self._kept = self._kept_of((*surroundings.tools, *places, *([program] if program else ())), asked)
         self.guarded: GuardedFiles = find_guarded(
-            (*self._roots, *(p for p in places if not p.endswith(".git") and p in self._kept)), policy
+            (*self._roots, *(p for p in places if not p.endswith(".git") and p in self._kept)),
+            policy,
+            cache=cache,
         )
 
     def mounts(self) -> Iterator[str]:

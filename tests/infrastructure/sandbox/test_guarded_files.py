@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from domain.review.path_policy import PathPolicy
-from infrastructure.execution.sandbox.guarded_files import GuardedFiles, find_guarded
+from infrastructure.execution.sandbox import guarded_files
+from infrastructure.execution.sandbox.guarded_files import FolderCache, GuardedFiles, find_guarded
 from infrastructure.execution.sandbox.repository import repository_places
 
 
@@ -125,3 +128,72 @@ def test_a_git_file_that_names_no_repository_is_not_believed(root: Path, line: s
     (root / "work/.git").write_text(line)
 
     assert repository_places(str(root / "work")) == ()
+
+
+@pytest.fixture
+def old_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders that have just changed may be remembered at once."""
+    monkeypatch.setattr(guarded_files, "_TICK_NS", -(10**12))
+
+
+def search(root: Path, cache: FolderCache, **bounds: int) -> GuardedFiles:
+    return find_guarded([str(root)], PathPolicy(roots=(str(root),)), cache=cache, **bounds)
+
+
+@pytest.mark.usefixtures("old_enough")
+def test_folders_that_did_not_change_are_not_read_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(root, "a/b/AGENTS.md", "a/.env", "node_modules/@x/y/.git/HEAD", ".git/HEAD", "c/plain")
+    cache = FolderCache()
+    first = search(root, cache)
+    read: list[str] = []
+    entries = guarded_files._entries
+
+    def note_and_read(folder: str) -> Sequence[os.DirEntry[str]]:
+        read.append(folder)
+        return entries(folder)
+
+    monkeypatch.setattr(guarded_files, "_entries", note_and_read)
+
+    again = search(root, cache)
+    make(root, "c/CLAUDE.md")
+    later = search(root, cache)
+
+    assert again == first
+    assert read == [str(root / "c")]
+    assert sorted({*later.protected} - {*first.protected}) == [str(root / "c/CLAUDE.md")]
+
+
+@pytest.mark.usefixtures("old_enough")
+def test_what_comes_goes_and_moves_is_noticed(root: Path) -> None:
+    make(root, "a/b/key.pem", "c/.env", "node_modules/x/y", "d/plain")
+    cache = FolderCache()
+    search(root, cache)
+
+    (root / "a").rename(root / "moved")
+    (root / "c/.env").unlink()
+    make(root, "node_modules/x/.git/HEAD", "d/e/f/.npmrc")
+    later = search(root, cache)
+
+    assert below(root, later.sensitive) == ["d/e/f/.npmrc", "moved/b/key.pem"]
+    assert below(root, later.protected) == ["node_modules/x/.git"]
+
+
+def test_a_folder_that_changed_just_now_is_read_again(root: Path) -> None:
+    make(root, "a/plain")
+    cache = FolderCache()
+    search(root, cache)
+    times = os.stat(root / "a")
+    make(root, "a/.env")
+    os.utime(root / "a", ns=(times.st_atime_ns, times.st_mtime_ns))
+
+    assert below(root, search(root, cache).sensitive) == ["a/.env"]
+
+
+@pytest.mark.usefixtures("old_enough")
+def test_a_remembered_workspace_that_is_too_large_is_still_said_to_be(root: Path) -> None:
+    make(root, *(f"deep/{n}" for n in range(20)))
+    cache = FolderCache()
+
+    assert search(root, cache).complete
+    assert not search(root, cache, entries=10).complete
+    assert not search(root, cache, entries=10).complete
