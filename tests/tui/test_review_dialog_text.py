@@ -299,6 +299,12 @@ def test_both_sides_of_a_diff_have_the_colours_of_their_language():
     assert toned(rows, Tone.COMMENT) == ["# two"]
 
 
+def test_an_operator_that_is_a_word_has_the_colour_of_a_keyword():
+    diff = "--- a/x.py\n+++ b/x.py\n@@ -0,0 +1,1 @@\n+a = b and c\n"
+
+    assert toned(substance(an_edit(diff, path="/w/x.py"), 80), Tone.KEYWORD) == ["and"]
+
+
 def test_a_text_over_several_lines_keeps_its_colour_on_each():
     diff = '--- a/x.py\n+++ b/x.py\n@@ -0,0 +1,3 @@\n+a = """one\n+two\n+three"""\n'
 

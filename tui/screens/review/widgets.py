@@ -118,7 +118,7 @@ class ScrollableText(Rows):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = _component_classes((*_KINDS_OF_CHANGES, *Tone))
     DEFAULT_CSS = """
-    Reading {
+    ScrollableText {
         & > .rows--added { color: $text-success; background: $success-muted; }
         & > .rows--removed { color: $text-error; background: $error-muted; }
         & > .rows--hunk { color: $text-accent; }

@@ -54,7 +54,7 @@ def _tone(kind: _TokenType) -> Tone | None:
     for family, tone in (
         (Comment, Tone.COMMENT),
         (Keyword, Tone.KEYWORD),
-        (Operator.PendingMessage, Tone.KEYWORD),
+        (Operator.Word, Tone.KEYWORD),
         (Name.Function, Tone.NAME),
         (Name.Class, Tone.NAME),
         (Name.Tag, Tone.NAME),

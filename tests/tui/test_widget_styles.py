@@ -1,0 +1,41 @@
+"""The styles that widgets bring along apply to them."""
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+
+from textual import widgets
+from textual.dom import DOMNode
+
+import tui
+
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_SELECTORS = re.compile(r"([^{};]+)\{")
+_TYPE = re.compile(r"(?<![\w.#:$-])[A-Z]\w*")
+
+
+def classes_below(cls: type) -> Iterator[type]:
+    for below in cls.__subclasses__():
+        yield below
+        yield from classes_below(below)
+
+
+def test_every_type_that_a_style_sheet_of_ours_selects_is_a_class():
+    for module in pkgutil.walk_packages(tui.__path__, "tui."):
+        importlib.import_module(module.name)
+    for name in widgets.__all__:
+        getattr(widgets, name)
+    nodes = list(classes_below(DOMNode))
+    known = {node.__name__.lstrip("_") for node in nodes}
+    selected = {
+        (node.__name__, selected)
+        for node in nodes
+        if node.__module__.startswith("tui.")
+        for sheet in ("DEFAULT_CSS", "CSS")
+        for selector in _SELECTORS.findall(_COMMENT.sub("", str(node.__dict__.get(sheet, ""))))
+        for selected in _TYPE.findall(selector)
+    }
+
+    assert ("ReviewCard", "ReviewCard") in selected
+    assert {(of, name) for of, name in selected if name not in known} == set()
