@@ -26,7 +26,6 @@ from domain.events.event import Event
 from domain.events.masking import SecretMask
 from domain.review.ballot import QuorumRule
 from domain.review.guards import GuardSettings
-from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Rule
 from domain.secrets.key_variables import CLOUD_KEYS
@@ -205,7 +204,7 @@ def _is_the_projects(file: Path, roots: Sequence[Path]) -> bool:
 
 def _network(choice: str, review: Review) -> Callable[[], bool]:
     """Whether a command reaches the network: not where nobody looks at it, unless the settings say so."""
-    return lambda: choice == "on" or (choice == "auto" and review.mode not in (Mode.QUORUM, Mode.AUTO))
+    return lambda: choice == "on" or (choice == "auto" and review.mode.traits.network)
 
 
 def web_settings(settings: Settings) -> WebSettings:

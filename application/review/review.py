@@ -27,8 +27,6 @@ from domain.review.permissions import Subject
 from domain.review.questions import ReviewAnswer, ReviewRequest, RuleScope
 from domain.review.quorum_result import QuorumConcluded
 
-_MODES_WITH_ADVICE = frozenset({Mode.ASK, Mode.QUORUM})
-
 
 class Review:
     """Decides by rules, guards, paths, mode and votes; asks the person where that leaves a question open."""
@@ -86,7 +84,7 @@ class Review:
 
     def votes_decide(self, decision: Decision) -> bool:
         """Whether the models could let a call run that would have to be asked about otherwise."""
-        return decision.by_mode and self._mode is Mode.QUORUM and bool(self._voting.policy.reviewers)
+        return decision.by_mode and self._mode.traits.votes_decide and bool(self._voting.policy.reviewers)
 
     def feed(self, subject: Subject, *, as_advice: bool) -> VoteFeed:
         """Where votes about one call come in.
@@ -94,7 +92,7 @@ class Review:
         As advice they are gathered only where a person reads them. What touches a sensitive file is put to no
         model: its packet holds what the person has not yet agreed to show to anybody.
         """
-        wanted = not as_advice or (self._person.is_there and self._mode in _MODES_WITH_ADVICE)
+        wanted = not as_advice or (self._person.is_there and self._mode.traits.shows_votes)
         sensitive = any(map(self.is_sensitive, subject.read | subject.written))
         return self._voting.feed() if wanted and not sensitive else VoteFeed()
 

@@ -1,7 +1,8 @@
-"""The review mode: how what no rule decided is resolved."""
+"""The review mode: how what no rule decided is resolved, and all that differs between the modes."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -17,3 +18,95 @@ class Mode(StrEnum):
     ACCEPT_EDITS = "accept-edits"
     QUORUM = "quorum"
     AUTO = "auto"
+
+    @property
+    def traits(self) -> ModeTraits:
+        """All that is to be known of the mode but its decisions, which `domain/review/decision.py` makes."""
+        return _traits_of(self)
+
+    def is_as_strict_as(self, other: Mode) -> bool:
+        """Whether nothing runs in this mode that `other` asks about. Of two modes of one rank neither is."""
+        return self is other or self.traits.rank < other.traits.rank
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModeTraits:
+    """The properties of a mode. The front end, which may not import them, repeats some in `tui/keys/modes.py`.
+
+    `meaning`: what runs in it, for the reference of the settings. `last_word`: what becomes of a risky call
+    that no rule speaks of, for the list of rules. `rank`: the higher, the more runs. `shows_votes`: the person
+    reads votes about the calls that they are asked about. `votes_decide`: the votes can let a call run.
+    `network`: whether commands reach the network unless the settings say otherwise. `asks_first`: no risky call
+    runs that neither a person nor a rule has approved, so that any client of the remote control may choose the
+    mode. `in_cycle`: Shift+Tab reaches it. `warning`: what the header warns of, if it does.
+    """
+
+    meaning: str
+    last_word: str
+    rank: int
+    shows_votes: bool
+    votes_decide: bool
+    network: bool
+    asks_first: bool
+    in_cycle: bool
+    warning: str = ""
+
+
+def _traits_of(mode: Mode) -> ModeTraits:
+    match mode:
+        case Mode.READ_ONLY:
+            return ModeTraits(
+                meaning="nothing that changes anything runs",
+                last_word="it does not run",
+                rank=0,
+                shows_votes=False,
+                votes_decide=False,
+                network=True,
+                asks_first=True,
+                in_cycle=True,
+            )
+        case Mode.ASK:
+            return ModeTraits(
+                meaning="every risky call is put to you",
+                last_word="you are asked",
+                rank=1,
+                shows_votes=True,
+                votes_decide=False,
+                network=True,
+                asks_first=True,
+                in_cycle=True,
+            )
+        case Mode.ACCEPT_EDITS:
+            return ModeTraits(
+                meaning="edits inside the workspace run, all else risky is put to you",
+                last_word="edits in the workspace run, about all else you are asked",
+                rank=2,
+                shows_votes=False,
+                votes_decide=False,
+                network=True,
+                asks_first=False,
+                in_cycle=True,
+            )
+        case Mode.QUORUM:
+            return ModeTraits(
+                meaning="what the models of models.review approve runs, all else risky is put to you",
+                last_word="the models vote, and without their approval you are asked",
+                rank=2,
+                shows_votes=True,
+                votes_decide=True,
+                network=False,
+                asks_first=False,
+                in_cycle=True,
+            )
+        case Mode.AUTO:
+            return ModeTraits(
+                meaning="everything runs",
+                last_word="it runs",
+                rank=3,
+                shows_votes=False,
+                votes_decide=False,
+                network=False,
+                asks_first=False,
+                in_cycle=False,
+                warning="nothing is asked",
+            )

@@ -17,8 +17,6 @@ from infrastructure.config.toml_text import KeyPath, dotted, literal, shortened,
 from infrastructure.config.validation import Assignment, PlaceOf
 from infrastructure.config.web_address import is_web_address
 
-# Each of these lets run what the other asks about, so that neither is stricter.
-_APART = frozenset({Mode.ACCEPT_EDITS.value, Mode.QUORUM.value})
 WHY = {
     Standing.UNKNOWN: "is not trusted",
     Standing.CHANGED: "has changed since you trusted it",
@@ -140,11 +138,17 @@ def _lower(_: Key, beneath: object, wanted: object) -> tuple[object, str | None]
 
 
 def _stricter(key: Key, beneath: object, wanted: object) -> tuple[object, str | None]:
-    """The choices of such a setting stand in the schema with the strictest first."""
     present, word = str(beneath), str(wanted)
-    if {word, present} != _APART and key.choices.index(word) <= key.choices.index(present):
+    if _is_as_strict(key, word, present):
         return word, None
     return present, f"choose a stricter {key.path[-1]}, so it stays {literal(present)}"
+
+
+def _is_as_strict(key: Key, word: str, present: str) -> bool:
+    """The choices of such a setting stand in the schema with the strictest first; modes have a rank."""
+    if key.choices == tuple(Mode):
+        return Mode(word).is_as_strict_as(Mode(present))
+    return key.choices.index(word) <= key.choices.index(present)
 
 
 def _add(_: Key, beneath: object, wanted: object) -> tuple[object, str | None]:

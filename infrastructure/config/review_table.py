@@ -29,10 +29,8 @@ class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     mode: Annotated[
         Mode,
         About(
-            description="read-only: nothing that changes anything runs. ask: every risky call is put to you. "
-            "accept-edits: edits inside the workspace run, all else risky is put to you. quorum: what the "
-            "models of models.review approve runs, all else risky is put to you. auto: everything runs. "
-            "Protected and sensitive paths are asked about in every mode. On the command line: --mode.",
+            description=" ".join(f"{mode}: {mode.traits.meaning}." for mode in Mode)
+            + " Protected and sensitive paths are asked about in every mode. On the command line: --mode.",
             project=ProjectRule.STRICTER,
         ),
     ] = Mode.ASK

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
+from domain.review.mode import Mode
 from domain.text.output import COMMAND_LIMITS
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.context_table import ContextTable
@@ -29,6 +30,7 @@ LayoutName: TypeAlias = Literal["auto", "default", "wide", "stacked", "minimal"]
 
 _THEME = r"\A[!-~]{1,100}\Z"
 _NEVER = ProjectRule.NEVER
+_MODES_WITHOUT_NETWORK = " and ".join(mode for mode in Mode if not mode.traits.network)
 
 
 def _is_sqlite(url: str) -> bool:
@@ -108,8 +110,8 @@ class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     network: Annotated[
         Literal["off", "auto", "on"],
         About(
-            description="Whether a command in the sandbox reaches the network. auto: not in the modes quorum "
-            "and auto, in which nobody looks at each command.",
+            description="Whether a command in the sandbox reaches the network. auto: not in the modes "
+            f"{_MODES_WITHOUT_NETWORK}, in which nobody looks at each command.",
             project=ProjectRule.STRICTER,
         ),
     ] = "auto"

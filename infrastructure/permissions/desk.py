@@ -11,7 +11,6 @@ from application.ports import Tool, ToolSchemaPort
 from application.review.review import Review
 from application.review.rule_book import RuleBook
 from domain.errors import ConfigError
-from domain.review.mode import Mode
 from domain.review.permissions import COMMAND_TOOL, Answer
 from domain.review.questions import RulePreview, RuleScope
 from domain.review.saved_rule import HeldRule
@@ -22,13 +21,6 @@ from infrastructure.permissions.trial import try_call
 
 _CALL = re.compile(r"\s*(?P<tool>[A-Za-z0-9_-]+)\s*(?P<arguments>\{.*)", re.DOTALL)
 _STRICTEST_FIRST = (Answer.DENY, Answer.ASK, Answer.ALLOW)
-_LAST_WORDS = {
-    Mode.ASK: "the mode is ask: you are asked",
-    Mode.ACCEPT_EDITS: "the mode is accept-edits: edits in the workspace run, about all else you are asked",
-    Mode.QUORUM: "the mode is quorum: the models vote, and without their approval you are asked",
-    Mode.READ_ONLY: "the mode is read-only: it does not run",
-    Mode.AUTO: "the mode is auto: it runs",
-}
 
 
 class SessionRuleService:
@@ -70,7 +62,8 @@ class SessionRuleService:
     @property
     def last_word(self) -> str:
         """What decides about a call of high risk that no rule speaks of."""
-        return _LAST_WORDS[self._review.mode]
+        mode = self._review.mode
+        return f"the mode is {mode}: {mode.traits.last_word}"
 
     def outlook(self, rule: str, answer: Answer) -> RulePreview:
         """What a rule, as text, would change."""

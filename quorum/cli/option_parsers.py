@@ -9,9 +9,9 @@ from typing import NoReturn
 
 from quorum.cli.rpc_parsers import add_listening
 from quorum.options import Command
+from tui.keys.modes import MODES
 
 COMMANDS: tuple[Command, ...] = ("run", "config", "doctor", "hooks", "permissions", "sessions", "keys", "rpc")
-MODES = ("ask", "read-only", "accept-edits", "quorum", "auto")
 # What `permissions`, `config` and `keys` take behind each of their actions.
 PERMISSION_WORDS = {"check": ("TOOL", "JSON"), "list": (), "remove": ("N",)}
 CONFIG_WORDS: dict[str, tuple[str, ...]] = {

@@ -13,12 +13,14 @@ from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.widgets import Input, OptionList, TextArea
 
+from domain.review.mode import Mode
+
 Power: TypeAlias = Literal["free", "approval", "never"]
 
 SUPPRESSED = frozenset({"suspend_process", "edit_outside", "begin_chord"})
 """They hand the terminal to another program, which the client would neither see nor be able to leave."""
 
-CAREFUL_MODES = frozenset({"ask", "read-only"})
+CAREFUL_MODES = frozenset(mode.value for mode in Mode if mode.traits.asks_first)
 """The modes in which nothing risky runs that no person has approved, but for what rules allow."""
 
 _FREE = frozenset(

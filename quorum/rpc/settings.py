@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import refused, unfit
 from quorum.rpc.power import CAREFUL_MODES
-from tui.keys.commands import MODES
+from tui.keys.modes import MODES
 from tui.widgets.layout import LAYOUTS
 
 if TYPE_CHECKING:

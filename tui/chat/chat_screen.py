@@ -33,6 +33,7 @@ from tui.chat.header import Header
 from tui.chat.status_bar import StatusBar
 from tui.chat.tab_bar import TabBar
 from tui.keys.commands import NotACommand, action_for, is_command
+from tui.keys.modes import CYCLED_MODES
 from tui.keys.second_press import SecondPress
 from tui.panel.side_panel import SidePanel
 from tui.prompt_box.prompt import Prompt
@@ -67,7 +68,7 @@ class ChatScreen(
         Binding(
             "shift+tab",
             "cycle_mode",
-            "Next mode: ask, accept-edits, quorum, read-only",
+            f"Next mode: {', '.join(CYCLED_MODES)}",
             priority=True,
             id="cycle_mode",
         ),

@@ -11,12 +11,12 @@ from textual.content import Content
 from textual.widget import Widget
 
 from domain.text.printable import printable
+from tui.keys.modes import WARNINGS
 from tui.transcript.cells.lines import fitted
 
 _STYLES = {"quorum": "bold $text-accent"}
 _NAME = " quorum "
 _READ_ONLY, _READ_ONLY_SHORT = " read-only · open elsewhere ", " read-only "
-_AUTO, _AUTO_SHORT = " AUTO: nothing is asked ", " AUTO "
 _ROOM_FOR_WORDS = 60
 
 # The fewest cells in which a part still tells something; where even these are too many, it is left out.
@@ -25,7 +25,7 @@ _READ_BYTES = 4096
 
 
 class Header(Widget):
-    """One line: program, directory, branch; mode, sandbox, model. The mode `auto` is loud."""
+    """One line: program, directory, branch; mode, sandbox, model. A mode in which nothing is asked is loud."""
 
     def __init__(self, cwd: Path, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -94,8 +94,9 @@ class Header(Widget):
         in_words = self.size.width >= _ROOM_FOR_WORDS
         if self._read_only:
             return Content(_READ_ONLY if in_words else _READ_ONLY_SHORT).stylize("bold reverse $warning")
-        if self._mode == "auto":
-            return Content(_AUTO if in_words else _AUTO_SHORT).stylize("bold reverse $warning")
+        if warning := WARNINGS.get(self._mode):
+            text = f" {self._mode.upper()}: {warning} " if in_words else f" {self._mode.upper()} "
+            return Content(text).stylize("bold reverse $warning")
         return Content(f" {self._mode} ").stylize(_STYLES.get(self._mode, "bold"))
 
 

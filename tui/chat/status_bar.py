@@ -11,6 +11,7 @@ from textual.widget import Widget
 
 from domain.text.printable import printable
 from tui.keys.hints import with_keys
+from tui.keys.modes import WARNINGS
 from tui.transcript.cells.palette import READER
 
 _BAR_CELLS, _ROOM_FOR_BAR = 8, 100
@@ -19,7 +20,6 @@ _FILLED, _FREE = "▆", "░"
 _LEVELS = ((0.85, "bold $text-error"), (0.6, "$text-warning"), (0.0, ""))
 """From which share of the window on it is told in which style."""
 
-_AUTO = Content(" AUTO ").stylize("bold reverse $warning")
 """What the header says, where there is none."""
 
 
@@ -81,7 +81,8 @@ class StatusBar(Widget):
         """
         status = self._status()
         plain = self.app.has_class(READER)
-        badge = _AUTO if status.mode == "auto" and self.screen.has_class("-minimal") else Content("")
+        is_warned = status.mode in WARNINGS and self.screen.has_class("-minimal")
+        badge = Content(f" {status.mode.upper()} " if is_warned else "").stylize("bold reverse $warning")
         left = Content.assemble(badge, " ", self._happening(status, plain=plain))
         context = context_level(*status.context)
         if self.size.width >= _ROOM_FOR_BAR and not plain:

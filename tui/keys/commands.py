@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tui.keys.modes import MODES
 from tui.widgets.layout import LAYOUTS
-
-CYCLED_MODES = ("ask", "accept-edits", "quorum", "read-only")
-"""The review modes that Shift+Tab goes through."""
-
-MODES = (*CYCLED_MODES, "auto")
-"""All review modes. In `auto` nothing is asked, so that it takes a command."""
 
 
 class Command(NamedTuple):
@@ -57,7 +52,7 @@ _SENDING = frozenset({"ask", "steer"})
 
 COMMANDS = (
     Command("help", "Show keys and commands, or one command", "app.show_help", names="COMMAND"),
-    Command("mode", "ask, accept-edits, quorum, read-only or auto", "set_mode", ("MODE", MODES)),
+    Command("mode", f"{', '.join(MODES[:-1])} or {MODES[-1]}", "set_mode", ("MODE", MODES)),
     Command("model", "Choose the model, or name it", "choose_model", names="PROVIDER/MODEL"),
     Command("retry", "Go on where a failed or interrupted turn stopped", "go_on"),
     Command("steer", "Say it into the running turn, or the prompt that waits", "steer", free="WORDS"),

@@ -13,7 +13,7 @@ from domain.conversation.session_kind import SessionKind
 from domain.errors import QuorumError
 from domain.review.mode import Mode
 from tui.agent.port import Agent
-from tui.keys.commands import CYCLED_MODES
+from tui.keys.modes import CYCLED_MODES
 from tui.session.facts import SessionFacts
 
 if TYPE_CHECKING:

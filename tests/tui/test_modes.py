@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from domain.review.mode import Mode
+from quorum.cli.option_parsers import option_parser
+from tui.keys.modes import CYCLED_MODES, MODES, WARNINGS
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_front_end_knows_every_mode() -> None:
+    assert set(MODES) == set(Mode)
+    assert len(MODES) == len(set(MODES))
+
+
+def test_shift_tab_goes_through_the_modes_that_are_meant_for_it() -> None:
+    assert set(CYCLED_MODES) == {mode for mode in Mode if mode.traits.in_cycle}
+
+
+def test_the_header_warns_of_the_modes_that_have_a_warning() -> None:
+    assert {mode.value: mode.traits.warning for mode in Mode if mode.traits.warning} == WARNINGS
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_the_command_line_takes_every_mode(mode: Mode) -> None:
+    assert option_parser("quorum", "").parse_args(["--mode", mode]).mode == mode
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("page", ["review.md", "guide.md", "headless.md", "configuration.md"])
+def test_the_pages_about_modes_name_every_mode(page: str, mode: Mode) -> None:
+    assert mode in (DOCS / page).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_a_mode_is_as_strict_as_itself_and_as_no_mode_of_its_rank(mode: Mode) -> None:
+    assert mode.is_as_strict_as(mode)
+    equals = [other for other in Mode if other is not mode and other.traits.rank == mode.traits.rank]
+    assert not any(mode.is_as_strict_as(other) for other in equals)
+
+
+def test_the_modes_are_listed_with_the_strictest_first() -> None:
+    assert sorted(Mode, key=lambda mode: mode.traits.rank) == list(Mode)
