@@ -43,7 +43,7 @@ async def _main(deaths: int, workers: int, seed: int) -> None:
         f"{sum(r.deaths for r in rigs)} deaths in {time.monotonic() - began:.0f} s; "
         f"{sum(r.reviews_found_again for r in rigs)} open reviews came back with the same digest; "
         f"{sum(r.unknown for r in rigs)} calls were running and are told as unknown; "
-        f"{sum(r.own_commands for r in rigs)} commands of the person's ran beside them, and "
+        f"{sum(r.user_commands for r in rigs)} commands of the person's ran beside them, and "
         f"{sum(r.steered for r in rigs)} words were said into running turns; nothing was lost"
     )
 

@@ -125,7 +125,7 @@ async def found(app: Bench, entries: int) -> dict[str, float]:
         complete = finder.work()
         steps.append(time.process_time() - begun)
         await asyncio.sleep(0)
-    following = await _each(50, lambda: finder.go_on(backwards=False))
+    following = await _each(50, lambda: finder.find_next(backwards=False))
     finder.close()
     return {"step ms": max(steps[1:]) * 1000, "all ms": sum(steps) * 1000, "next ms": following * 1000}
 

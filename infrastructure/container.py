@@ -301,7 +301,7 @@ class Container(containers.DeclarativeContainer):
         budget=budget,
         values=providers.Callable(build.state_values, runtime),
     )
-    words = providers.Singleton(PendingMessages)
+    pending_messages = providers.Singleton(PendingMessages)
     dialogue = providers.Singleton(
         Dialogue,
         session=session,
@@ -311,7 +311,7 @@ class Container(containers.DeclarativeContainer):
         room=care,
         responses=state.responses,
         secrets=secrets,
-        words=words,
+        pending_messages=pending_messages,
     )
 
     images = providers.Singleton(ImageFiles, workspace.provided.cwd, paths, environ)
@@ -336,7 +336,7 @@ class Container(containers.DeclarativeContainer):
         shell=own_shell,
         events=events,
         outputs=outputs,
-        words=words,
+        pending_messages=pending_messages,
         limits=command_limits,
     )
 
@@ -351,7 +351,7 @@ class Container(containers.DeclarativeContainer):
         roots=paths.provided.roots,
     )
 
-    survivors = providers.Singleton(OrphanFinder)
+    orphan_finder = providers.Singleton(OrphanFinder)
     files = providers.Singleton(WorkspaceFiles, workspace.provided.cwd, environ)
 
     # The main job, and the session as front ends hold it
@@ -381,7 +381,7 @@ class Container(containers.DeclarativeContainer):
         record=visible_record,
         rewind=rewind,
         care=care,
-        survivors=survivors,
+        orphan_finder=orphan_finder,
         rules=rules_desk,
         files=files,
         commands=commands,

@@ -15,9 +15,9 @@ from application.export.wording import (
     decided,
     effects,
     moment,
-    own_ending,
     requested,
     rewound,
+    user_command_ending,
     voted,
 )
 from domain.calls.execution import ToolExecutionContext
@@ -38,8 +38,6 @@ from domain.events.event import (
     ModeChanged,
     ModelChanged,
     OutputStored,
-    OwnCommandFinished,
-    OwnCommandStarted,
     QuorumConcluded,
     ResponseCompleted,
     ReviewDecided,
@@ -50,6 +48,8 @@ from domain.events.event import (
     SessionRewound,
     TurnFinished,
     TurnStarted,
+    UserCommandFinished,
+    UserCommandStarted,
     VoteCast,
 )
 from domain.events.report import RunReport, RunStatus
@@ -169,11 +169,11 @@ class _Narration:
                 self._remark(f"taken up again with {model} in the mode {mode.value}", "\n".join(told))
             case SessionFinished():
                 self._remark("the session was closed")
-            case OwnCommandStarted(command=command, told=told_to_model):
+            case UserCommandStarted(command=command, told=told_to_model):
                 kept = "" if told_to_model else ", kept from the model"
                 self._remark(f"the person ran a command of their own{kept}:", command)
-            case OwnCommandFinished():
-                self._remark(own_ending(event), event.output)
+            case UserCommandFinished():
+                self._remark(user_command_ending(event), event.output)
             case ConversationCompacted():
                 self._compacted(event)
             case FilesRestored(changes=changes):

@@ -10,11 +10,11 @@ from domain.calls.effects import Effects, FileChange
 from domain.calls.execution import Outcome
 from domain.conversation.response import Usage
 from domain.events.event import (
-    OwnCommandFinished,
     QuorumConcluded,
     ReviewDecided,
     ReviewRequested,
     SessionRewound,
+    UserCommandFinished,
     VoteCast,
 )
 from domain.review.questions import DecisionLabel
@@ -77,7 +77,7 @@ def requested(event: ReviewRequested) -> str:
     return f"put to review: {why} (packet sha256 {event.digest})"
 
 
-def own_ending(event: OwnCommandFinished) -> str:
+def user_command_ending(event: UserCommandFinished) -> str:
     """How a command of the person's ended, and that what follows is what it printed."""
     exited = f", exit code {event.exit_code}" if event.exit_code is not None else ""
     stored = f"; its whole output is stored as {event.blob_id}" if event.blob_id is not None else ""

@@ -12,10 +12,10 @@ from application.ports import FileFinder, LineSource, OrphanFinderPort, RuleServ
 from application.review.review import Review
 from application.session.rewind import Rewind
 from application.session.session_record import SessionRecord
-from application.turn.recovery import survivors_told
+from application.turn.recovery import orphan_notices
 from application.turn.run_agent import RunAgent
 from application.turn.switchable_session import SwitchableSession
-from application.turn.user_commands import UserCommandRunner, lost_told
+from application.turn.user_commands import UserCommandRunner, lost_command_notices
 from domain.calls.found_file import FoundFile
 from domain.conversation.context_account import ContextAccount
 from domain.conversation.session_kind import SessionKind
@@ -54,7 +54,7 @@ class AgentSession:
         record: SessionRecord,
         rewind: Rewind,
         care: ContextManager,
-        survivors: OrphanFinderPort,
+        orphan_finder: OrphanFinderPort,
         commands: UserCommandRunner,
         files: FileFinder,
         rules: RuleService,
@@ -68,7 +68,7 @@ class AgentSession:
         self._record = record
         self._rewind = rewind
         self._care = care
-        self._survivors = survivors
+        self._orphan_finder = orphan_finder
         self._files = files
         self.rules = rules
         self._commands = commands
@@ -113,7 +113,7 @@ class AgentSession:
                 told=(
                     *self._events.state.mended,
                     *self.run.recovered,
-                    *lost_told(self._commands.lost),
+                    *lost_command_notices(self._commands.lost),
                     *await self._still_running(),
                 ),
             )
@@ -129,7 +129,7 @@ class AgentSession:
             if call.context is not None and call.started and call.end is None
         }
         owners = [*batches, *(command.command_id for command in self._commands.lost)]
-        return survivors_told([each for id_ in owners for each in await self._survivors.of_batch(id_)])
+        return orphan_notices([each for id_ in owners for each in await self._orphan_finder.of_batch(id_)])
 
     async def close(self, report: RunReport) -> None:
         """Announce the session's end, with the report of its last run."""

@@ -52,7 +52,7 @@ class Dialogue:
 
     Its conversation and the record agree at the end of every turn, whatever happened in between: `settle` sees
     to it. `responses` is how many answers the session had before. A request that brings results carries all of
-    the `words` that wait; those about commands are said before a turn begins, too.
+    the `pending_messages` that wait; those about commands are said before a turn begins, too.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class Dialogue:
         room: ContextKeeper | None = None,
         responses: int = 0,
         secrets: SecretFinder | None = None,
-        words: PendingMessages | None = None,
+        pending_messages: PendingMessages | None = None,
     ) -> None:
-        self.words = words if words is not None else PendingMessages()
+        self.pending_messages = pending_messages if pending_messages is not None else PendingMessages()
         self.responses = responses
         self.conversation = session.conversation
         self._session = session
@@ -77,8 +77,8 @@ class Dialogue:
         self._room = room
         self._secrets = secrets
         self._noted = len(self.conversation.messages)
-        self._promised: UserMessage | ToolResults | None = None
-        self._promise_recorded = False
+        self._held: UserMessage | ToolResults | None = None
+        self._is_held_recorded = False
         self._unreturned: Answered | None = None
         self._last_kept = _last_answer(self.conversation.messages)
 
@@ -92,9 +92,9 @@ class Dialogue:
         """Give the results of the open calls, and after them what waits to be read, unless this is the last
         request of a turn: no tool may be called then. Raises ProviderError and LedgerError."""
         await self._note(ToolResults(tuple(results)))
-        if tool_choice == "auto" and self.words.any_waiting:
+        if tool_choice == "auto" and self.pending_messages.any_waiting:
             await self.settle()
-            await self._say_words(steering=True)
+            await self._say_pending(steering=True)
             await self._note(None)
             sending = self._session.send_with_tools(None, self._schemas, on_event=self._on_stream)
         else:
@@ -109,12 +109,12 @@ class Dialogue:
         Not while calls are open: then it is carried with their results. Raises LedgerError.
         """
         if not self.conversation.open_calls:
-            await self._say_words(steering=False)
+            await self._say_pending(steering=False)
 
-    async def _say_words(self, *, steering: bool) -> None:
-        while (word := self.words.take(steering=steering)) is not None:
-            self.promise(word.said)
-            self._promise_recorded = True
+    async def _say_pending(self, *, steering: bool) -> None:
+        while (word := self.pending_messages.take(steering=steering)) is not None:
+            self.hold(word.said)
+            self._is_held_recorded = True
             try:
                 await self._events.announce(
                     MessageAdded(message=word.said, steers=word.steers, command_id=word.command_id)
@@ -122,14 +122,14 @@ class Dialogue:
             finally:
                 await self.settle()
 
-    def promise(self, message: UserMessage | ToolResults) -> None:
+    def hold(self, message: UserMessage | ToolResults) -> None:
         """This is about to be said. However the turn ends, it will be in the conversation and on record."""
-        self._promised, self._promise_recorded = message, False
+        self._held, self._is_held_recorded = message, False
         self._noted = len(self.conversation.messages)
 
     async def add(self, message: UserMessage | ToolResults) -> None:
         """Put a message into the conversation without a request. It is there even if it cannot be recorded."""
-        self.promise(message)
+        self.hold(message)
         await self.settle()
 
     async def settle(self) -> None:
@@ -142,14 +142,14 @@ class Dialogue:
         await whole(self._settle())
 
     async def _settle(self) -> None:
-        promised, self._promised = self._promised, None
+        held, self._held = self._held, None
         known = self._noted
-        if promised is not None:
-            if not self._promise_recorded:
-                await self._events.record(MessageAdded(message=promised))
+        if held is not None:
+            if not self._is_held_recorded:
+                await self._events.record(MessageAdded(message=held))
                 known = len(self.conversation.messages)  # making room for it may have changed that
             if len(self.conversation.messages) == known:
-                self._put(promised)
+                self._put(held)
             known += 1
         for message in self.conversation.messages[known:]:
             if isinstance(message, UserMessage):
@@ -187,12 +187,12 @@ class Dialogue:
 
     async def _note(self, message: UserMessage | ToolResults | None) -> None:
         if message is not None:
-            self.promise(message)
+            self.hold(message)
         if self._room is not None:
             await self._room.make_room(self._session.model, message)
         self._noted = len(self.conversation.messages)
         if message is not None:
-            self._promise_recorded = True
+            self._is_held_recorded = True
             await self._events.announce(MessageAdded(message=message))
 
     async def _once_more_if_too_long(

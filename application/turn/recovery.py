@@ -117,12 +117,12 @@ def _told(calls: Sequence[OpenCall], ends: Mapping[str, CallEnd], pending: int) 
     return tuple(told)
 
 
-def survivors_told(survivors: Sequence[Orphan]) -> tuple[str, ...]:
+def orphan_notices(orphans: Sequence[Orphan]) -> tuple[str, ...]:
     """What the person should know of processes that run on, and how to end them: a sentence, or none."""
-    if not survivors:
+    if not orphans:
         return ()
-    named = [f"{each.pid} ({each.command})" if each.command else f"{each.pid}" for each in survivors]
-    ids = " ".join(str(each.pid) for each in survivors)
+    named = [f"{each.pid} ({each.command})" if each.command else f"{each.pid}" for each in orphans]
+    ids = " ".join(str(each.pid) for each in orphans)
     return (
         f"still running, started by a call whose end is not known: process {', '.join(named)}; quorum leaves "
         f"that to you, and this ends it: kill {ids}",

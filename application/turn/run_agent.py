@@ -55,7 +55,7 @@ class AgentLimits:
 
 
 class RunAgent:
-    """The turns of one session. `execute`, `go_on` and `resume_pending` are called one at a time.
+    """The turns of one session. `execute`, `retry` and `resume_pending` are called one at a time.
 
     What another process left open is recovered first: see `recover`. `attachments` are the images that prompts
     may name.
@@ -93,7 +93,7 @@ class RunAgent:
         """
         if self._recovery is not None:
             await self._close(self._recovery.given_up())
-        await self._say_unsaid_prompts()
+        await self._say_undelivered_prompts()
         self._prompts.append(prompt)
         said = self.attachments.said(prompt)
         return await self._turn(prompt, lambda tally: self._say(said, tally), said)
@@ -103,18 +103,18 @@ class RunAgent:
     def steer(self, text: str) -> None:
         """Say this into the running turn: the model reads it after the results of its present calls.
 
-        Where the turn ends before that, it stays among `unsaid`, and nothing says it any more.
+        Where the turn ends before that, it stays among `undelivered`, and nothing says it any more.
         """
-        before, unsent = self.unsaid, list(self.unsent)
+        before, unsent = self.undelivered, list(self.unsent)
         if text in unsent[len(before) :]:  # it waited as a prompt until now
             unsent.remove(text)
-        self._dialogue.words.add(PendingMessage(self.attachments.said(text)))
+        self._dialogue.pending_messages.add(PendingMessage(self.attachments.said(text)))
         self._record_unsent([*before, text, *unsent[len(before) :]])
 
     @property
-    def unsaid(self) -> tuple[str, ...]:
+    def undelivered(self) -> tuple[str, ...]:
         """What was said into the running turn and no request has carried yet, oldest first."""
-        return tuple(said.text for said in self._dialogue.words.unsaid)
+        return tuple(said.text for said in self._dialogue.pending_messages.undelivered)
 
     @property
     def unsent(self) -> tuple[str, ...]:
@@ -124,8 +124,8 @@ class RunAgent:
 
     def queue(self, prompts: Sequence[str]) -> None:
         """These wait in the front end, to be sent or edited: all of them. They are on record from now on,
-        behind what is `unsaid`, until a turn begins with them."""
-        self._record_unsent([*self.unsaid, *prompts])
+        behind what is `undelivered`, until a turn begins with them."""
+        self._record_unsent([*self.undelivered, *prompts])
 
     def _record_unsent(self, prompts: Sequence[str]) -> None:
         if tuple(prompts) != self.unsent:
@@ -134,21 +134,21 @@ class RunAgent:
     def take_back(self) -> str | None:
         """Remove what was said into the turn last, if no request has carried it yet. It is `unsent` until the
         front end says otherwise."""
-        said = self._dialogue.words.take_back()
+        said = self._dialogue.pending_messages.take_back()
         return None if said is None else said.text
 
     # ---------------------------------------------------------------- what was left open
 
-    async def go_on(self) -> RunReport:
+    async def retry(self) -> RunReport:
         """Take up a turn that failed or was interrupted where the conversation stands. Ends as `execute` does.
 
         Raises ConversationError where there is nothing to go on from.
         """
         if self.has_pending:
             return await self.resume_pending()
-        if unsaid := self._unsaid_prompts:
-            await self._say_unsaid_prompts(but_last=True)
-            said = self.attachments.said_before(unsaid[-1])
+        if undelivered := self._undelivered_prompts:
+            await self._say_undelivered_prompts(but_last=True)
+            said = self.attachments.said_before(undelivered[-1])
             return await self._turn("", lambda tally: self._say(said, tally), said)
         messages = self._conversation.messages
         if not messages:
@@ -157,14 +157,14 @@ class RunAgent:
         return await self._turn("", lambda tally: self._say(content, tally))
 
     @property
-    def _unsaid_prompts(self) -> tuple[str, ...]:
+    def _undelivered_prompts(self) -> tuple[str, ...]:
         """The last prompts, oldest first, where the process that took them up died before it could say them."""
         held = (turn for turn in reversed(self._events.state.turns) if turn.prompt and not turn.undone)
         return tuple(turn.prompt for turn in takewhile(lambda turn: not turn.said, held))[::-1]
 
-    async def _say_unsaid_prompts(self, *, but_last: bool = False) -> None:
+    async def _say_undelivered_prompts(self, *, but_last: bool = False) -> None:
         """Put them into the conversation, before anything that is said after them."""
-        prompts = self._unsaid_prompts
+        prompts = self._undelivered_prompts
         for prompt in prompts[:-1] if but_last else prompts:
             await self._dialogue.add(self.attachments.said_before(prompt))
 
@@ -203,7 +203,7 @@ class RunAgent:
         It stays unsaid where a review waits: nothing may come before the results of its calls.
         """
         if not self._conversation.open_calls:
-            await self._say_unsaid_prompts()
+            await self._say_undelivered_prompts()
             await self._dialogue.add(UserMessage(text))
 
     def return_to(self, turn: PastTurn) -> None:
@@ -248,12 +248,12 @@ class RunAgent:
 
     async def _begin(self, prompt: str, said: UserMessage | None) -> None:
         """What the person did since goes before their prompt, and stays when the turn is taken back."""
-        self._dialogue.words.begin_turn()
+        self._dialogue.pending_messages.begin_turn()
         try:
             await self._dialogue.tell_of_commands()
         finally:
             if said is not None:
-                self._dialogue.promise(said)
+                self._dialogue.hold(said)
             await self._events.record(TurnStarted(prompt=prompt))
 
     async def _conclude(self, tally: RunTally) -> RunReport:
@@ -335,7 +335,7 @@ class RunAgent:
 
     @property
     def _task(self) -> str:
-        return "\n\n".join([*self._prompts, *self._dialogue.words.delivered])
+        return "\n\n".join([*self._prompts, *self._dialogue.pending_messages.delivered])
 
     async def _more_from_hooks(self, retries: int) -> str | None:
         """What the hooks at the turn's end want put to the model, or None where the turn may end.

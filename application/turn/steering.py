@@ -52,7 +52,7 @@ class PendingMessages:
         return word
 
     @property
-    def unsaid(self) -> tuple[UserMessage, ...]:
+    def undelivered(self) -> tuple[UserMessage, ...]:
         """What the person said and no request has carried yet, oldest first."""
         return tuple(word.said for word in self._waiting if word.steers)
 

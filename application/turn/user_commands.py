@@ -14,19 +14,19 @@ from application.ports import UserShellPort
 from application.turn.steering import PendingMessage, PendingMessages
 from domain.calls.execution import Outcome
 from domain.calls.summary import styles_of, text_of
-from domain.calls.user_command import CommandRun, OwnCommand, note_of, note_of_lost
+from domain.calls.user_command import CommandRun, UserCommand, note_of, note_of_lost
 from domain.conversation.history import UserMessage
 from domain.errors import LedgerError
-from domain.events.event import OwnCommandFinished, OwnCommandProgressed, OwnCommandStarted
+from domain.events.event import UserCommandFinished, UserCommandProgressed, UserCommandStarted
 from domain.text.output import COMMAND_LIMITS, OutputLimits, Printed
 
 
 class UserCommandRunner:
     """Runs them beside the turns: nothing of a turn waits for them, and they touch no message of it.
 
-    What the model is to know of one waits among the `words` for the next request. The model gets it as it is on
-    record, without secrets: unlike the commands of a model, these see the whole environment.
-    Long outputs are kept aside behind a summary, as those of commands that a model runs.
+    What the model is to know of one waits among the `pending_messages` for the next request. The model gets it
+    as it is on record, without secrets: unlike the commands of a model, these see the whole environment. Long
+    outputs are kept aside behind a summary, as those of commands that a model runs.
     """
 
     def __init__(
@@ -35,16 +35,16 @@ class UserCommandRunner:
         shell: UserShellPort,
         events: EventBus,
         outputs: Outputs,
-        words: PendingMessages,
+        pending_messages: PendingMessages,
         limits: OutputLimits = COMMAND_LIMITS,
     ) -> None:
         self._limits = limits
         self._shell = shell
         self._events = events
         self._outputs = outputs
-        self._words = words
-        self._lost = tuple(each for each in events.state.own_commands if not each.ended)
-        for command in events.state.own_commands:
+        self._pending_messages = pending_messages
+        self._lost = tuple(each for each in events.state.user_commands if not each.ended)
+        for command in events.state.user_commands:
             self._have_read(command.command_id, command.note)
 
     async def run(self, command: str, *, told: bool) -> None:
@@ -56,7 +56,7 @@ class UserCommandRunner:
         began = time.monotonic()
         try:
             await self._events.announce(
-                OwnCommandStarted(command_id=command_id, command=command, told=told), urgent=True
+                UserCommandStarted(command_id=command_id, command=command, told=told), urgent=True
             )
             ran = await self._shell.run(
                 command, owner=command_id, report=lambda printed: self._progress(command_id, printed)
@@ -67,10 +67,12 @@ class UserCommandRunner:
             absorb_cancellation()
             ran = CommandRun(cancelled=True)
         secs = time.monotonic() - began
-        await to_its_end(self._finish(OwnCommand(command_id=command_id, command=command, told=told), ran, secs))
+        await to_its_end(
+            self._finish(UserCommand(command_id=command_id, command=command, told=told), ran, secs)
+        )
 
     @property
-    def lost(self) -> tuple[OwnCommand, ...]:
+    def lost(self) -> tuple[UserCommand, ...]:
         """Those that were running when a process before this one died."""
         return self._lost
 
@@ -79,7 +81,7 @@ class UserCommandRunner:
         lost, self._lost = self._lost, ()
         for command in lost:
             await self._end(
-                OwnCommandFinished(
+                UserCommandFinished(
                     command_id=command.command_id,
                     outcome=Outcome.UNKNOWN,
                     exit_code=None,
@@ -90,16 +92,16 @@ class UserCommandRunner:
             )
 
     def _progress(self, command_id: str, printed: Printed) -> None:
-        told = OwnCommandProgressed(command_id=command_id, text=printed.text, styles=printed.styles)
+        told = UserCommandProgressed(command_id=command_id, text=printed.text, styles=printed.styles)
         self._events.show(told)
 
-    async def _finish(self, command: OwnCommand, ran: CommandRun, secs: float) -> None:
+    async def _finish(self, command: UserCommand, ran: CommandRun, secs: float) -> None:
         kept = await self._outputs.keep_within(
             ran.output, inline_bytes=self._limits.inline_bytes, summary_bytes=self._limits.summary_bytes
         )
         note = note_of(command.command, ran, kept.text) if command.told else None
         await self._end(
-            OwnCommandFinished(
+            UserCommandFinished(
                 command_id=command.command_id,
                 outcome=ran.outcome,
                 exit_code=ran.exit_code,
@@ -113,13 +115,13 @@ class UserCommandRunner:
             )
         )
 
-    async def _end(self, ended: OwnCommandFinished) -> None:
+    async def _end(self, ended: UserCommandFinished) -> None:
         await self._events.record(ended)
         self._have_read(ended.command_id, ended.note)
 
     def _have_read(self, command_id: str, note: str | None) -> None:
         if note is not None:
-            self._words.add(PendingMessage(UserMessage(note), command_id))
+            self._pending_messages.add(PendingMessage(UserMessage(note), command_id))
 
 
 def _remarks(ran: CommandRun, kept: KeptOutput) -> tuple[str, ...]:
@@ -127,7 +129,7 @@ def _remarks(ran: CommandRun, kept: KeptOutput) -> tuple[str, ...]:
     return (*failure, *ran.remarks, *([kept.trouble] if kept.trouble is not None else []))
 
 
-def lost_told(commands: Sequence[OwnCommand]) -> tuple[str, ...]:
+def lost_command_notices(commands: Sequence[UserCommand]) -> tuple[str, ...]:
     """What the person should know of these commands of theirs: a sentence, or none."""
     if not commands:
         return ()

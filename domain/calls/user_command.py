@@ -53,7 +53,7 @@ class CommandRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnCommand:
+class UserCommand:
     """A command of the person's that is not over and done with.
 
     `told`: the model learns of it. `ended`: its end is on record; `note` is then what the model is still to

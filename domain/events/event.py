@@ -73,7 +73,7 @@ class MessageAdded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnCommandStarted:
+class UserCommandStarted:
     """The person runs a command of their own; nobody reviews it. `told`: the model learns of it."""
 
     type: ClassVar = "own_command_started"
@@ -84,7 +84,7 @@ class OwnCommandStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnCommandProgressed:
+class UserCommandProgressed:
     """A command of the person's printed something: these are its last lines now."""
 
     type: ClassVar = "own_command_progressed"
@@ -95,7 +95,7 @@ class OwnCommandProgressed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnCommandFinished:
+class UserCommandFinished:
     """A command of the person's ended; `unknown`: the process that ran it did.
 
     `exit_code` is negative for a signal. `output` is all that it printed, or both ends of it; the whole is
@@ -491,9 +491,9 @@ Event: TypeAlias = (
     | SessionResumed
     | TurnStarted
     | MessageAdded
-    | OwnCommandStarted
-    | OwnCommandProgressed
-    | OwnCommandFinished
+    | UserCommandStarted
+    | UserCommandProgressed
+    | UserCommandFinished
     | ConversationCompacted
     | FilesKept
     | FilesRestored

@@ -9,18 +9,18 @@ from domain.events.event import (
     CallProgressed,
     CallQueued,
     Event,
-    OwnCommandProgressed,
     ReasoningDelta,
     RetryScheduled,
     TextDelta,
     ToolCallDelta,
+    UserCommandProgressed,
 )
 from domain.events.masking import SecretMask, hidden
 from domain.secrets.known import LONGEST
 from domain.secrets.patterns import SecretSpan
 
 _Delta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta
-_Progress: TypeAlias = CallProgressed | OwnCommandProgressed
+_Progress: TypeAlias = CallProgressed | UserCommandProgressed
 _CONTEXT = 64  # of what was shown: a name or an address in front of a secret
 _SHORT = 512  # characters held back; where there are more, not every piece is a reason to look at them again
 _ENDLESS = SecretSpan(0, 0, "endless")
@@ -123,7 +123,7 @@ class StreamMask:
                 if shown or (isinstance(event, ToolCallDelta) and event.name is not None):
                     return (*earlier, _with_text(event, shown))
                 return earlier
-            case CallProgressed() | OwnCommandProgressed():
+            case CallProgressed() | UserCommandProgressed():
                 return (self._progress(event),)
             case CallQueued() | RetryScheduled():
                 return (self._mask.event(event),)

@@ -29,9 +29,6 @@ from domain.events.event import (
     ModeChanged,
     ModelChanged,
     OutputStored,
-    OwnCommandFinished,
-    OwnCommandProgressed,
-    OwnCommandStarted,
     PromptsQueued,
     QuorumConcluded,
     ReasoningDelta,
@@ -50,6 +47,9 @@ from domain.events.event import (
     TurnFinished,
     TurnStarted,
     UsageCounted,
+    UserCommandFinished,
+    UserCommandProgressed,
+    UserCommandStarted,
     VoteCast,
 )
 from domain.events.json_form import event_to_json
@@ -162,8 +162,8 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | ModeChanged()
             | ModelChanged()
             | SandboxChecked()
-            | OwnCommandStarted()
-            | OwnCommandFinished()
+            | UserCommandStarted()
+            | UserCommandFinished()
             | PromptsQueued()
         ):
             return True
@@ -213,7 +213,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | RetryScheduled()
             | CallQueued()
             | CallProgressed()
-            | OwnCommandProgressed()
+            | UserCommandProgressed()
         ):
             return True  # they are no part of a record, and were left out before
         case _:

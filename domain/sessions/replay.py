@@ -24,9 +24,6 @@ from domain.events.event import (
     ModeChanged,
     ModelChanged,
     OutputStored,
-    OwnCommandFinished,
-    OwnCommandProgressed,
-    OwnCommandStarted,
     PromptsQueued,
     QuorumConcluded,
     ReasoningDelta,
@@ -45,6 +42,9 @@ from domain.events.event import (
     TurnFinished,
     TurnStarted,
     UsageCounted,
+    UserCommandFinished,
+    UserCommandProgressed,
+    UserCommandStarted,
     VoteCast,
 )
 from domain.review.mode import Mode
@@ -65,7 +65,7 @@ class Replay:
         self._mode = Mode.ASK
         self._conversation = ReplayedConversation()
         self._turns = ReplayedTurns()
-        self._own_commands = ReplayedUserCommands()
+        self._user_commands = ReplayedUserCommands()
         self._values: Mapping[str, JsonValue] = {}
         self._spending = Spending()
         self._blobs: set[str] = set()
@@ -95,7 +95,7 @@ class Replay:
                 finished=self._finished,
                 last_written=dict(self._turns.last_written),
                 mended=tuple(self._conversation.mended),
-                own_commands=self._own_commands.left,
+                user_commands=self._user_commands.left,
                 unsent=self._unsent,
             )
         return self._state
@@ -119,10 +119,10 @@ class Replay:
                 self._unsent = event.prompts
             case MessageAdded():
                 self._add(event)
-            case OwnCommandStarted():
-                self._own_commands.start(event)
-            case OwnCommandFinished():
-                self._own_commands.finish(event)
+            case UserCommandStarted():
+                self._user_commands.start(event)
+            case UserCommandFinished():
+                self._user_commands.finish(event)
                 self._blobs.update([event.blob_id] if event.blob_id and event.note else [])
             case ResponseCompleted():
                 self._conversation.answer(event.response)
@@ -158,7 +158,7 @@ class Replay:
                 | RetryScheduled()
                 | CallQueued()
                 | CallProgressed()
-                | OwnCommandProgressed()
+                | UserCommandProgressed()
             ):
                 return  # they are no part of a record
             case _:
@@ -170,7 +170,7 @@ class Replay:
             self._turns.steer(event.message.text)
             self._send(event.message.text)
         if event.command_id is not None:
-            self._own_commands.tell(event.command_id)
+            self._user_commands.tell(event.command_id)
         else:
             self._turns.say(event.message.text if isinstance(event.message, UserMessage) else None)
 

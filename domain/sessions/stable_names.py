@@ -19,14 +19,14 @@ from domain.events.event import (
     FilesKept,
     MessageAdded,
     OutputStored,
-    OwnCommandFinished,
-    OwnCommandStarted,
     QuorumConcluded,
     ReviewDecided,
     ReviewRequested,
     SessionResumed,
     SessionStarted,
     StateMerged,
+    UserCommandFinished,
+    UserCommandStarted,
     VoteCast,
 )
 from domain.events.report import RunReport
@@ -46,9 +46,9 @@ _IDS: Mapping[tuple[type, str], str] = {
     (ToolResultMessage, "tool_use_id"): "call",
     (OutputStored, "blob_id"): "blob",
     (MessageAdded, "command_id"): "command",
-    (OwnCommandStarted, "command_id"): "command",
-    (OwnCommandFinished, "command_id"): "command",
-    (OwnCommandFinished, "blob_id"): "blob",
+    (UserCommandStarted, "command_id"): "command",
+    (UserCommandFinished, "command_id"): "command",
+    (UserCommandFinished, "blob_id"): "blob",
     (ConversationCompacted, "blobs"): "blob",
     (FilesKept, "manifest"): "manifest",
     (ReviewRequested, "digest"): "digest",
@@ -58,7 +58,7 @@ _IDS: Mapping[tuple[type, str], str] = {
 }
 _TIMES: Mapping[tuple[type, str], object] = {
     (CallFinished, "duration_secs"): 0.0,
-    (OwnCommandFinished, "duration_secs"): 0.0,
+    (UserCommandFinished, "duration_secs"): 0.0,
     (QuorumConcluded, "timestamp"): "",
 }
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -10,7 +10,7 @@ from domain.calls.effects import FileChange, FileState
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.packet import ReviewPacket
 from domain.calls.tool import ToolCall
-from domain.calls.user_command import OwnCommand
+from domain.calls.user_command import UserCommand
 from domain.conversation.history import Message
 from domain.conversation.response import Usage
 from domain.review.mode import Mode
@@ -76,10 +76,10 @@ class SessionState:
 
     `responses` counts the answers of models; `context_tokens` is what the last request and its answer took of
     the model's window; `blobs` are the stored outputs that the conversation may refer to; `open_calls` are
-    those of the last answer, where it ended before their results were given; `finished`: the last turn had
-    come to its end. `last_written` is how our last change or restoration left each path, None for no file; a
-    path that nobody looked at afterwards is not in it. `mended` says in sentences what of the record did not
-    fit together; `own_commands` are those of the person's that have no end, or that the model is to be told of.
+    those of the last answer, where it ended before their results were given; `finished`: the last turn had come
+    to its end. `last_written` is how our last change or restoration left each path, None for no file; a path
+    that nobody looked at afterwards is not in it. `mended` says in sentences what of the record did not fit
+    together; `user_commands` are those of the person's that have no end, or that the model is to be told of.
     `unsent` is what the person has sent, or had given back to edit, and no request carries yet, oldest first.
     """
 
@@ -99,5 +99,5 @@ class SessionState:
     finished: bool = True
     last_written: Mapping[str, FileState | None] = field(default_factory=dict)
     mended: tuple[str, ...] = ()
-    own_commands: tuple[OwnCommand, ...] = ()
+    user_commands: tuple[UserCommand, ...] = ()
     unsent: tuple[str, ...] = ()

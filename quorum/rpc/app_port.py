@@ -49,7 +49,7 @@ class AppPort:
             "does": chat.turns.does if chat.turns.running else "",
             "elapsed_secs": round(chat.turns.elapsed, 1),
             "waiting": chat.turns.waiting,
-            "can_go_on": chat.turns.can_go_on,
+            "can_go_on": chat.turns.can_retry,
             "draft": chat.prompt.whole_text,
             "notice": chat.notice,
             "question": open_question(self._app),

@@ -320,7 +320,7 @@ async def test_after_a_broken_stream_it_goes_on_from_what_arrived() -> None:
     bench = Bench(Step(answer=DOWN, first=["half an "]), LlmResponse.from_text("answer"))
     await bench.agent.execute("go")
 
-    report = await bench.agent.go_on()
+    report = await bench.agent.retry()
 
     assert (report.status, report.text) == (RunStatus.COMPLETED, "answer")
     assert said(bench) == ["go", GO_ON]
@@ -331,7 +331,7 @@ async def test_after_a_failure_before_any_answer_the_same_is_sent_again_and_noth
     bench = Bench(DOWN, LlmResponse.from_text("answer"))
     await bench.agent.execute("go")
 
-    report = await bench.agent.go_on()
+    report = await bench.agent.retry()
 
     assert report.text == "answer"
     assert said(bench) == ["go"]
@@ -347,7 +347,7 @@ async def test_after_an_interruption_among_tools_the_model_is_given_their_result
     task = asyncio.create_task(bench.agent.execute("go"))
     assert (await task).status is RunStatus.INTERRUPTED
 
-    report = await bench.agent.go_on()
+    report = await bench.agent.retry()
 
     assert report.text == "answer"
     assert said(bench) == ["go"]
@@ -361,7 +361,7 @@ async def test_a_prompt_that_was_stopped_before_it_was_sent_is_sent_when_it_goes
     await task
     assert bench.session.script  # nothing was sent
 
-    report = await bench.agent.go_on()
+    report = await bench.agent.retry()
 
     assert report.text == "answer"
     assert said(bench) == ["go"]
@@ -369,14 +369,14 @@ async def test_a_prompt_that_was_stopped_before_it_was_sent_is_sent_when_it_goes
 
 async def test_where_nothing_was_said_there_is_nothing_to_go_on_from() -> None:
     with pytest.raises(ConversationError, match="nothing was said yet"):
-        await Bench().agent.go_on()
+        await Bench().agent.retry()
 
 
 async def test_a_turn_that_goes_on_may_run_tools_and_is_continued_like_any_other() -> None:
     bench = Bench(DOWN, reads("a"), cut("one "), LlmResponse.from_text("two"))
     await bench.agent.execute("go")
 
-    report = await bench.agent.go_on()
+    report = await bench.agent.retry()
 
     assert (report.text, len(report.calls)) == ("one two", 1)
     assert len(bench.observer.of(ResponseCompleted)) == 3

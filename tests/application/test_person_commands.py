@@ -15,11 +15,11 @@ from domain.errors import LedgerError
 from domain.events.event import (
     Event,
     MessageAdded,
-    OwnCommandFinished,
-    OwnCommandProgressed,
-    OwnCommandStarted,
     ReviewRequested,
     SessionResumed,
+    UserCommandFinished,
+    UserCommandProgressed,
+    UserCommandStarted,
 )
 from domain.events.report import RunStatus
 from domain.sessions.replay import state_of
@@ -41,8 +41,8 @@ def a_bench(*script: LlmResponse | Step, **more: object) -> Bench:
     return Bench(*script, ledger=FakeLedger("session-1"), **more)  # type: ignore[arg-type]
 
 
-def finished(bench: Bench) -> OwnCommandFinished:
-    (event,) = [e for e in bench.ledger.events if isinstance(e, OwnCommandFinished)]
+def finished(bench: Bench) -> UserCommandFinished:
+    (event,) = [e for e in bench.ledger.events if isinstance(e, UserCommandFinished)]
     return event
 
 
@@ -63,8 +63,8 @@ async def test_it_runs_at_once_and_the_model_reads_of_it_before_the_next_prompt(
         0,
         "printed\n",
     )
-    shown = bench.observer.of(OwnCommandStarted, OwnCommandProgressed, OwnCommandFinished)
-    assert [type(event) for event in shown] == [OwnCommandStarted, OwnCommandProgressed, OwnCommandFinished]
+    shown = bench.observer.of(UserCommandStarted, UserCommandProgressed, UserCommandFinished)
+    assert [type(event) for event in shown] == [UserCommandStarted, UserCommandProgressed, UserCommandFinished]
 
 
 async def test_what_is_kept_from_the_model_is_on_record_and_in_no_request() -> None:
@@ -146,7 +146,7 @@ class Refusing(FakeLedger):
 
     async def append(self, event: Event, *, urgent: bool = False) -> None:
         await super().append(event, urgent=urgent)
-        if isinstance(event, OwnCommandStarted):
+        if isinstance(event, UserCommandStarted):
             raise LedgerError("the disk is full")
 
 
@@ -164,11 +164,11 @@ async def test_one_that_ran_when_the_process_died_is_unknown_told_once_and_never
     first = a_bench()
     await first.front.open()
     await first.front.run_command("make deploy", told=True)
-    dead = up_to(first.ledger, OwnCommandStarted)
-    (started,) = [r.event for r in dead if isinstance(r.event, OwnCommandStarted)]
+    dead = up_to(first.ledger, UserCommandStarted)
+    (started,) = [r.event for r in dead if isinstance(r.event, UserCommandStarted)]
 
     again = a_bench(LlmResponse.from_text("I look"), past=dead)
-    again.survivors.alive[started.command_id] = (Orphan(pid=7, command="make"),)
+    again.orphan_finder.alive[started.command_id] = (Orphan(pid=7, command="make"),)
     await again.front.open()
     (resumed,) = [e for e in again.ledger.events if isinstance(e, SessionResumed)]
     assert any("`make deploy`" in told and "not run again" in told for told in resumed.told)

@@ -109,7 +109,7 @@ class Bench:
         past: Sequence[LedgerRecord] = (),
     ) -> None:
         self.world = World()
-        self.survivors = FakeSurvivors()
+        self.orphan_finder = FakeSurvivors()
         self.observer = RecordingObserver()
         self.ledger = ledger or FakeLedger()
         events = SlowEventStream([self.observer, *observers], ledger=ledger, past=past)
@@ -127,12 +127,16 @@ class Bench:
         )
         tools = {t.definition.name: t for t in (tool or FakeTool("read", _ok), FakeWriter(self.world))}
         review = a_review(person=person or FakePerson(), events=events)
-        words = PendingMessages()
+        pending_messages = PendingMessages()
         self.shell = FakeShell()
         self.agent = RunAgent(
             session_id="session-1",
             dialogue=Dialogue(
-                session=self.way, schemas=[READ], events=events, prices=PriceTable(prices or {}), words=words
+                session=self.way,
+                schemas=[READ],
+                events=events,
+                prices=PriceTable(prices or {}),
+                pending_messages=pending_messages,
             ),
             hooks=chain,
             runtime=ToolRuntime(
@@ -160,11 +164,14 @@ class Bench:
             record=no_record(),
             rewind=NOT_NEEDED,
             care=NOT_NEEDED,
-            survivors=self.survivors,
+            orphan_finder=self.orphan_finder,
             files=FakeFiles(),
             rules=FakeRules(),
             commands=UserCommandRunner(
-                shell=self.shell, events=events, outputs=Outputs(None, OutputLimits()), words=words
+                shell=self.shell,
+                events=events,
+                outputs=Outputs(None, OutputLimits()),
+                pending_messages=pending_messages,
             ),
         )
 

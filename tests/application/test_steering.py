@@ -61,7 +61,7 @@ async def test_it_reaches_the_model_after_the_results_of_the_present_calls_and_c
     assert [result.output for result in results.results] == ["read", "read"]
     assert said == [UserMessage("not that one"), UserMessage("not that one")]
     assert bench.session.sent[1].tools
-    assert bench.agent.unsaid == ()
+    assert bench.agent.undelivered == ()
 
 
 async def test_the_record_tells_it_from_a_prompt_and_leads_to_the_same_conversation() -> None:
@@ -85,7 +85,7 @@ async def test_where_no_further_request_comes_it_stays_unsaid() -> None:
     gate.set()
 
     assert (await turn).status is RunStatus.COMPLETED
-    assert bench.agent.unsaid == ("and the other one",)
+    assert bench.agent.undelivered == ("and the other one",)
     assert bench.agent.take_back() == "and the other one"
     assert bench.agent.take_back() is None
 
@@ -96,7 +96,7 @@ async def test_what_was_said_last_is_taken_back_first() -> None:
     bench.agent.steer("two")
 
     assert bench.agent.take_back() == "two"
-    assert bench.agent.unsaid == ("one",)
+    assert bench.agent.undelivered == ("one",)
 
 
 async def test_interrupted_before_the_results_went_out_it_stays_unsaid() -> None:
@@ -114,7 +114,7 @@ async def test_interrupted_before_the_results_went_out_it_stays_unsaid() -> None
     turn.cancel()
 
     assert (await turn).status is RunStatus.INTERRUPTED
-    assert bench.agent.unsaid == ("stop that",)
+    assert bench.agent.undelivered == ("stop that",)
     assert UserMessage("stop that") not in bench.conversation.messages
 
 
@@ -140,8 +140,8 @@ async def test_a_request_that_fails_has_carried_it_all_the_same_and_retry_goes_o
     bench = steered_bench(reads("a"), DOWN, LlmResponse.from_text("again"))
 
     assert (await bench.agent.execute("go")).status is RunStatus.FAILED
-    assert bench.agent.unsaid == ()
-    assert (await bench.agent.go_on()).text == "again"
+    assert bench.agent.undelivered == ()
+    assert (await bench.agent.retry()).text == "again"
     assert bench.session.sent[-1].messages[-1] == UserMessage("not that one")
 
 
@@ -190,7 +190,7 @@ def test_said_and_interrupted_at_any_moment_nothing_is_lost_and_every_history_is
             await asyncio.sleep(0)
         await turn
         said = [m.text for m in bench.conversation.messages if isinstance(m, UserMessage) and m.text in words]
-        assert [*said, *bench.agent.unsaid] == words
+        assert [*said, *bench.agent.undelivered] == words
         assert_legal_wherever_killed(bench)
         assert await bench.next_prompt_works()
 

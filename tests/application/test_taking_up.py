@@ -96,7 +96,7 @@ async def test_a_call_that_was_running_is_unknown_and_one_that_had_not_begun_is_
     assert "never begun" not in told[0]
     assert "the process ended before its turn came" in told[1]
     assert again.world.cells == {}
-    assert (await again.agent.go_on()).text == "I look first"
+    assert (await again.agent.retry()).text == "I look first"
 
 
 @pytest.mark.parametrize("deaths", [1, 2])
@@ -108,11 +108,11 @@ async def test_a_prompt_that_was_taken_up_and_never_said_is_said_by_whoever_goes
     dead = up_to(ledger, TurnStarted, nth=2)
     for _ in range(deaths - 1):
         again = Bench(LlmResponse.from_text("never"), ledger=FakeLedger("session-1"), past=dead)
-        await again.agent.go_on()
+        await again.agent.retry()
         dead = (*dead, *up_to(again.ledger, TurnStarted))
 
     again = Bench(LlmResponse.from_text("answer"), ledger=FakeLedger("session-1"), past=dead)
-    assert (await again.agent.go_on()).text == "answer"
+    assert (await again.agent.retry()).text == "answer"
     assert again.session.sent[0].messages[-1] == UserMessage("second")
     assert [m.text for m in again.conversation.messages if isinstance(m, UserMessage)] == ["first", "second"]
     assert state_of((*dead, *records_of(again.ledger))).messages == again.conversation.messages
@@ -187,7 +187,7 @@ async def test_what_a_call_returned_is_given_to_the_model_and_it_runs_no_second_
         past=dead,
     )
     await again.front.open()
-    assert (await again.agent.go_on()).text == "thanks"
+    assert (await again.agent.retry()).text == "thanks"
 
     assert ran == []
     assert list(results(again)) == ["contents", "contents"]
@@ -253,7 +253,7 @@ async def test_a_prompt_that_cannot_be_recorded_is_not_sent_and_can_be_sent_late
     assert told == ["the disk is full"]
 
     ledger.trouble = None
-    assert (await bench.agent.go_on()).text == "answer"
+    assert (await bench.agent.retry()).text == "answer"
     assert state_of(records_of(ledger)).messages == bench.conversation.messages
 
 
@@ -272,7 +272,7 @@ async def test_what_still_runs_of_a_call_without_an_end_is_named_and_of_others_n
     dead = up_to(ledger, CallStarted)
     (context,) = [r.event.context for r in dead if isinstance(r.event, CallStarted)]
     again = Bench(ledger=FakeLedger("session-1"), past=dead)
-    again.survivors.alive[context.batch_id] = (
+    again.orphan_finder.alive[context.batch_id] = (
         Orphan(pid=41, command="sleep 600"),
         Orphan(pid=42, command=""),
     )
@@ -285,7 +285,7 @@ async def test_what_still_runs_of_a_call_without_an_end_is_named_and_of_others_n
     )
 
     ended = Bench(ledger=FakeLedger("session-1"), past=up_to(ledger, CallFinished))
-    ended.survivors.alive = again.survivors.alive
+    ended.orphan_finder.alive = again.orphan_finder.alive
     await ended.front.open()
 
     (resumed,) = [e for e in ended.ledger.events if isinstance(e, SessionResumed)]

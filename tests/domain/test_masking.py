@@ -24,13 +24,13 @@ from domain.events.event import (
     CallStarted,
     Event,
     MessageAdded,
-    OwnCommandProgressed,
     ReasoningDelta,
     ResponseCompleted,
     ReviewRequested,
     TextDelta,
     ToolCallDelta,
     UsageCounted,
+    UserCommandProgressed,
 )
 from domain.events.json_form import event_to_json
 from domain.events.masking import SecretMask, holds_mask
@@ -495,6 +495,6 @@ def test_styles_of_an_output_count_its_characters_and_go_where_some_of_them_are_
 def test_styles_of_progress_go_where_something_of_it_is_hidden() -> None:
     mask = SecretMask()
     mask.learn("token", "s3cr3t-value")
-    event = OwnCommandProgressed(command_id="c", text="the s3cr3t-value", styles=(StyleChange(0, "31"),))
+    event = UserCommandProgressed(command_id="c", text="the s3cr3t-value", styles=(StyleChange(0, "31"),))
 
-    assert StreamMask(mask).push(event) == (OwnCommandProgressed(command_id="c", text="the [secret:token]"),)
+    assert StreamMask(mask).push(event) == (UserCommandProgressed(command_id="c", text="the [secret:token]"),)

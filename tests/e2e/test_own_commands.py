@@ -11,7 +11,7 @@ import pytest
 
 from domain.calls.execution import Outcome
 from domain.conversation.history import UserMessage
-from domain.events.event import MessageAdded, OwnCommandFinished
+from domain.events.event import MessageAdded, UserCommandFinished
 from tests.infrastructure.commands.command_bench import alive_with
 from tests.support.real_session import SessionStage, call
 from tests.support.terminal import ESCAPE, Terminal
@@ -72,7 +72,7 @@ async def test_a_long_output_is_stored_and_the_model_can_open_it_also_after_a_re
         (end,) = [
             record.event
             for record in await session.agent.archive.read(session.agent.session_id)
-            if isinstance(record.event, OwnCommandFinished)
+            if isinstance(record.event, UserCommandFinished)
         ]
         assert end.blob_id is not None
         assert session.agent.open_output(end.blob_id).lines(19_999, 1) == ["20000"]

@@ -233,9 +233,9 @@ async def test_a_turn_taken_up_after_a_failure_by_the_same_and_by_another_proces
     down = Refuse(status=500, message="down")
     async with ways.opened(READS, down, down) as session:
         assert (await session.agent.run.execute("go")).status is RunStatus.FAILED
-        assert (await session.agent.run.go_on()).status is RunStatus.FAILED
+        assert (await session.agent.run.retry()).status is RunStatus.FAILED
     async with ways.opened(DONE) as session:
-        completed(await session.agent.run.go_on())
+        completed(await session.agent.run.retry())
     check(server, placed(prompt, ways), 4)
 
 
@@ -272,7 +272,7 @@ async def test_a_turn_after_one_was_taken_back_and_one_that_goes_on_then(
         await session.agent.run.execute("two")
     async with ways.opened(DONE, DONE) as session:
         await session.undo(1)
-        completed(await session.agent.run.go_on())
+        completed(await session.agent.run.retry())
         completed(await session.agent.run.execute("three"))
     check(server, placed(prompt, ways), 4)
 
@@ -288,6 +288,6 @@ async def test_a_turn_after_the_conversation_was_compacted(
         await session.agent.compact("")
     server.bodies.clear()
     async with ways.opened(DONE, DONE) as session:
-        completed(await session.agent.run.go_on())
+        completed(await session.agent.run.retry())
         completed(await session.agent.run.execute("and then?"))
     check(server, placed(prompt, ways), 2)

@@ -139,7 +139,7 @@ async def by_prompt(bench: Bench) -> None:
 
 async def by_going_on(bench: Bench) -> None:
     if bench.conversation.messages or bench.front.turns:
-        await bench.agent.go_on()
+        await bench.agent.retry()
 
 
 async def by_prompt_after_files_were_given_back(bench: Bench) -> None:

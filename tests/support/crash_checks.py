@@ -7,7 +7,13 @@ from pathlib import Path
 
 from domain.conversation.history import AssistantMessage, Message, UserMessage, unpaired_call
 from domain.conversation.image import Image
-from domain.events.event import CallStarted, MessageAdded, OwnCommandFinished, OwnCommandStarted, PromptsQueued
+from domain.events.event import (
+    CallStarted,
+    MessageAdded,
+    PromptsQueued,
+    UserCommandFinished,
+    UserCommandStarted,
+)
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replay import state_of
 from domain.sessions.state import SessionState
@@ -29,17 +35,17 @@ def check(records: Sequence[LedgerRecord], root: Path) -> None:
 
 
 def _check_own_commands(records: Sequence[LedgerRecord], state: SessionState, root: Path) -> None:
-    began = {r.event.command_id: r.event for r in records if isinstance(r.event, OwnCommandStarted)}
-    ends = {r.event.command_id: r.event for r in records if isinstance(r.event, OwnCommandFinished)}
-    assert len(began) == sum(isinstance(r.event, OwnCommandStarted) for r in records)
-    assert len(ends) == sum(isinstance(r.event, OwnCommandFinished) for r in records), "a command ended twice"
+    began = {r.event.command_id: r.event for r in records if isinstance(r.event, UserCommandStarted)}
+    ends = {r.event.command_id: r.event for r in records if isinstance(r.event, UserCommandFinished)}
+    assert len(began) == sum(isinstance(r.event, UserCommandStarted) for r in records)
+    assert len(ends) == sum(isinstance(r.event, UserCommandFinished) for r in records), "a command ended twice"
     effects = _lines(root / "own.log")
     assert _are_different(effects), "a command of the person's ran twice"
     announced = {event.command.split()[1] for event in began.values()}
     assert set(effects) <= announced, "a command of the person's ran that is not on record"
     told = [r.event.command_id for r in records if isinstance(r.event, MessageAdded) and r.event.command_id]
     assert _are_different(told), "the model was told twice of a command"
-    to_tell = {each.command_id for each in state.own_commands if each.ended}
+    to_tell = {each.command_id for each in state.user_commands if each.ended}
     for command_id, end in ends.items():
         if end.exit_code == 0:
             assert began[command_id].command.split()[1] in effects

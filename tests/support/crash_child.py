@@ -25,10 +25,10 @@ from domain.events.event import (
     CallStarted,
     Event,
     MessageAdded,
-    OwnCommandFinished,
-    OwnCommandStarted,
     PromptsQueued,
     ReviewRequested,
+    UserCommandFinished,
+    UserCommandStarted,
 )
 from domain.review.questions import Approve, ReviewAnswer, ReviewRequest
 from domain.sessions.trust import TrustQuestion
@@ -59,7 +59,7 @@ class Acknowledged:
 def line_of(event: Event) -> str:
     """What is written down of an event: its type, and which word or command of the person's it is about."""
     about = ""
-    if isinstance(event, OwnCommandStarted | OwnCommandFinished):
+    if isinstance(event, UserCommandStarted | UserCommandFinished):
         about = event.command_id
     elif isinstance(event, PromptsQueued):
         about = ", ".join(event.prompts)
@@ -103,7 +103,9 @@ class HastyPerson:
         if self._chance.random() < 0.2:
             self.agent.run.steer(f"steer {uuid4()}")
         if self._chance.random() < 0.2:
-            self.agent.run.queue([*self.agent.run.unsent[len(self.agent.run.unsaid) :], f"queued {uuid4()}"])
+            self.agent.run.queue(
+                [*self.agent.run.unsent[len(self.agent.run.undelivered) :], f"queued {uuid4()}"]
+            )
         if self._chance.random() < 0.2:
             self.run_command()
 
@@ -135,7 +137,7 @@ async def live(order: dict[str, Any]) -> None:
     elif unfinished and (
         done == order["prompts"] or chance.random() < 0.5
     ):  # else the next prompt comes at once
-        await agent.run.go_on()
+        await agent.run.retry()
     for number in range(done, order["prompts"]):
         if chance.random() < 0.5:
             person.run_command()

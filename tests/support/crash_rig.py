@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from domain.calls.execution import Outcome
-from domain.events.event import CallFinished, OwnCommandStarted
+from domain.events.event import CallFinished, UserCommandStarted
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replay import state_of
 from infrastructure.store.ledger.opening import open_database
@@ -39,7 +39,7 @@ class CrashRig:
     deaths: int = 0
     reviews_found_again: int = 0
     unknown: int = 0
-    own_commands: int = 0
+    user_commands: int = 0
     steered: int = 0
 
     async def __aenter__(self) -> CrashRig:
@@ -121,7 +121,7 @@ class CrashRig:
         check(records, stage.root)
         ends = [r.event for r in records[len(before) :] if isinstance(r.event, CallFinished)]
         self.unknown += sum(end.outcome is Outcome.UNKNOWN for end in ends)
-        self.own_commands += sum(isinstance(r.event, OwnCommandStarted) for r in records[len(before) :])
+        self.user_commands += sum(isinstance(r.event, UserCommandStarted) for r in records[len(before) :])
         self.steered += sum(line.startswith("event message_added steer ") for line in written)
 
 
@@ -179,7 +179,7 @@ class _Stage:
         state = state_of(await self.records())
         assert not state.open_calls
         assert state.finished
-        assert all(command.ended for command in state.own_commands), "a command of the person's never ended"
+        assert all(command.ended for command in state.user_commands), "a command of the person's never ended"
         assert sum(bool(turn.prompt) for turn in state.turns) == PROMPTS
         assert all(turn.said for turn in state.turns if turn.prompt), "a prompt was never said"
 

@@ -23,9 +23,6 @@ from domain.events.event import (
     MessageAdded,
     ModeChanged,
     ModelChanged,
-    OwnCommandFinished,
-    OwnCommandProgressed,
-    OwnCommandStarted,
     ResponseCompleted,
     RetryScheduled,
     SessionRewound,
@@ -33,6 +30,9 @@ from domain.events.event import (
     TurnFinished,
     TurnStarted,
     UsageCounted,
+    UserCommandFinished,
+    UserCommandProgressed,
+    UserCommandStarted,
 )
 from domain.events.report import RunReport, RunStatus
 from domain.review.mode import Mode
@@ -160,7 +160,7 @@ class FakeAgent:
         self.steered.append(text)
 
     @property
-    def unsaid(self) -> tuple[str, ...]:
+    def undelivered(self) -> tuple[str, ...]:
         """What no scene has delivered yet."""
         return tuple(self.steered)
 
@@ -186,15 +186,15 @@ class FakeAgent:
         """Print a line, and end when it may, or when it is cancelled."""
         self.commands.append((command, told))
         id_ = f"command-{len(self.commands)}"
-        self.tell(OwnCommandStarted(command_id=id_, command=command, told=told))
-        self.tell(OwnCommandProgressed(command_id=id_, text="so far so good"))
+        self.tell(UserCommandStarted(command_id=id_, command=command, told=told))
+        self.tell(UserCommandProgressed(command_id=id_, text="so far so good"))
         outcome, code = Outcome.OK, 0
         try:
             await self.may_end.wait()
         except asyncio.CancelledError:
             outcome, code = Outcome.CANCELLED, -15
         self.tell(
-            OwnCommandFinished(
+            UserCommandFinished(
                 command_id=id_,
                 outcome=outcome,
                 exit_code=code,
@@ -275,7 +275,7 @@ class FakeAgent:
         if self.closing_fails is not None:
             raise self.closing_fails
 
-    async def go_on(self) -> RunReport:
+    async def retry(self) -> RunReport:
         """Play the next scene without a prompt."""
         return await self.execute("")
 

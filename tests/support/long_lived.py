@@ -1,6 +1,6 @@
 """A session without a screen that lives on between prompts: it does what each line of its input says.
 
-Each line is a JSON object with one of `prompt`, `go_on`, `compact` (a focus) and `rewind` (a turn, and with
+Each line is a JSON object with one of `prompt`, `retry`, `compact` (a focus) and `rewind` (a turn, and with
 `overwrite` also files that were edited since). On standard output come all durable events in their JSON form,
 and after each order `{"done": …}`, with the status of the turn or the error. What the person is told before the
 session opens comes as `{"told": […]}`.
@@ -40,7 +40,7 @@ async def _do(agent: AgentSession, order: dict[str, Any]) -> str:
         case {"prompt": prompt}:
             return (await agent.run.execute(prompt)).status
         case {"go_on": _}:
-            return (await agent.run.go_on()).status
+            return (await agent.run.retry()).status
         case {"compact": focus}:
             return await agent.compact(focus)
         case {"rewind": turn, **more}:

@@ -34,8 +34,6 @@ from domain.events.event import (
     FilesRestored,
     HookRan,
     MessageAdded,
-    OwnCommandFinished,
-    OwnCommandStarted,
     PlannedLane,
     QuorumConcluded,
     ResponseCompleted,
@@ -47,6 +45,8 @@ from domain.events.event import (
     TurnFinished,
     TurnStarted,
     UsageCounted,
+    UserCommandFinished,
+    UserCommandStarted,
     VoteCast,
     VoteRecord,
 )
@@ -91,8 +91,8 @@ def a_turn(prompt: str, answer: str) -> list[Event]:
 
 def an_own_command(text: str) -> list[Event]:
     return [
-        OwnCommandStarted(command_id="own-1", command=text, told=True),
-        OwnCommandFinished(
+        UserCommandStarted(command_id="own-1", command=text, told=True),
+        UserCommandFinished(
             command_id="own-1",
             outcome=Outcome.ERROR,
             exit_code=1,

@@ -15,11 +15,11 @@ from domain.events.event import (
     CallStarted,
     Event,
     MessageAdded,
-    OwnCommandFinished,
-    OwnCommandStarted,
     ResponseCompleted,
     SessionRewound,
     TurnStarted,
+    UserCommandFinished,
+    UserCommandStarted,
 )
 from domain.sessions.past_session import LedgerRecord
 from tests.support.builders import a_call, calls_response
@@ -213,8 +213,8 @@ def test_a_command_of_the_persons_is_told_once_with_what_it_printed_and_words_in
     account = told(
         records_of(
             [
-                OwnCommandStarted(command_id="c", command="make", told=True),
-                OwnCommandFinished(
+                UserCommandStarted(command_id="c", command="make", told=True),
+                UserCommandFinished(
                     command_id="c",
                     outcome=Outcome.ERROR,
                     exit_code=2,
@@ -227,7 +227,7 @@ def test_a_command_of_the_persons_is_told_once_with_what_it_printed_and_words_in
                 TurnStarted(prompt="go"),
                 MessageAdded(message=UserMessage("go")),
                 MessageAdded(message=UserMessage("not that"), steers=True),
-                OwnCommandStarted(command_id="d", command="env", told=False),
+                UserCommandStarted(command_id="d", command="env", told=False),
             ]
         )
     )

@@ -9,12 +9,12 @@ from tui.transcript.model.entries import Batch, Call, Phase, PromptEntry
 from tui.transcript.model.transcript import Transcript
 
 
-def started(command_id: str = "c", *, told: bool = True) -> ev.OwnCommandStarted:
-    return ev.OwnCommandStarted(command_id=command_id, command="git status", told=told)
+def started(command_id: str = "c", *, told: bool = True) -> ev.UserCommandStarted:
+    return ev.UserCommandStarted(command_id=command_id, command="git status", told=told)
 
 
-def finished(outcome: Outcome = Outcome.OK, code: int | None = 0, **more: object) -> ev.OwnCommandFinished:
-    return ev.OwnCommandFinished(
+def finished(outcome: Outcome = Outcome.OK, code: int | None = 0, **more: object) -> ev.UserCommandFinished:
+    return ev.UserCommandFinished(
         command_id="c",
         outcome=outcome,
         exit_code=code,
@@ -32,8 +32,8 @@ def the_call(transcript: Transcript) -> Call:
 def test_a_card_shows_what_runs_its_last_lines_and_how_it_ended() -> None:
     transcript = Transcript()
     transcript.apply(started())
-    transcript.apply(ev.OwnCommandProgressed(command_id="c", text="half"))
-    transcript.apply(ev.OwnCommandProgressed(command_id="c", text="whole"))
+    transcript.apply(ev.UserCommandProgressed(command_id="c", text="half"))
+    transcript.apply(ev.UserCommandProgressed(command_id="c", text="whole"))
     call = the_call(transcript)
     assert (call.tool, call.arguments, call.progress.shown()) == ("!", {"command": "git status"}, ["whole"])
     assert transcript.live

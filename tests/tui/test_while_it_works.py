@@ -16,7 +16,7 @@ from tests.support.fake_agent import (
     review,
     say,
 )
-from tui.agent.user_commands import TypedCommand, own_command
+from tui.agent.user_commands import TypedCommand, parse_user_command
 
 
 @pytest.fixture(autouse=True)
@@ -153,7 +153,7 @@ async def test_what_enter_does_to_a_command_is_told_no_longer_than_one_stands_th
     ],
 )
 def test_only_what_begins_with_the_mark_is_a_command(typed, meant):
-    assert own_command(typed) == meant
+    assert parse_user_command(typed) == meant
 
 
 async def test_a_command_runs_at_once_in_a_card_of_its_own_and_is_remembered(tmp_path):
@@ -267,7 +267,7 @@ async def test_a_question_takes_the_keys_while_a_command_runs(tmp_path):
         await stage.send("go")
         dialog = await stage.asked()
         assert dialog.is_awake
-        stage.app.chat.run_own_command(TypedCommand("make", True), "!make")
+        stage.app.chat.run_user_command(TypedCommand("make", True), "!make")
         assert stage.agent.commands == [("sleep 9", True)]
         assert stage.prompt.text == "!make"
         stage.agent.may_end.set()

@@ -29,24 +29,24 @@ class TurnRunner(Protocol):
         """
         ...
 
-    async def go_on(self) -> RunReport:
+    async def retry(self) -> RunReport:
         """Take up a turn that failed or was interrupted where it stopped. Ends as `execute` does."""
         ...
 
     def steer(self, text: str) -> None:
         """Say this into the running turn: the model reads it after the results of its present calls.
 
-        Where the turn ends before that, it stays among `unsaid`, and nothing says it any more.
+        Where the turn ends before that, it stays among `undelivered`, and nothing says it any more.
         """
         ...
 
     @property
-    def unsaid(self) -> tuple[str, ...]:
+    def undelivered(self) -> tuple[str, ...]:
         """What was said into the running turn and no request has carried yet, oldest first."""
         ...
 
     def take_back(self) -> str | None:
-        """Remove the last of `unsaid`, or None where there is none."""
+        """Remove the last of `undelivered`, or None where there is none."""
         ...
 
     @property
@@ -57,7 +57,7 @@ class TurnRunner(Protocol):
 
     def queue(self, prompts: Sequence[str]) -> None:
         """These wait to be sent or edited: all of them. They are on record from now on, behind what is
-        `unsaid`, until a turn begins with them."""
+        `undelivered`, until a turn begins with them."""
         ...
 
     @property

@@ -74,9 +74,9 @@ class Turns:
         return tuple(work for work in self._waiting if isinstance(work, str))
 
     @property
-    def unsaid(self) -> tuple[str, ...]:
+    def undelivered(self) -> tuple[str, ...]:
         """What goes into the running turn with its next request, oldest first."""
-        return self._agent.run.unsaid if self._agent is not None and self.running else ()
+        return self._agent.run.undelivered if self._agent is not None and self.running else ()
 
     @property
     def elapsed(self) -> float:
@@ -101,27 +101,27 @@ class Turns:
         return "a command of yours is running; esc ends it" if self.own.running else ""
 
     @property
-    def can_go_on(self) -> bool:
+    def can_retry(self) -> bool:
         """Whether the last turn stopped before its end, so that it can be taken up again."""
         return not self.running and self._ending in _TAKEN_UP_AGAIN
 
-    def go_on(self) -> str:
+    def retry(self) -> str:
         """Take up the last turn where it stopped; else answer why that cannot be."""
         if self.running or self._waiting:
             return self.busy
-        if not self.can_go_on:
+        if not self.can_retry:
             return "the last turn came to its end" if self._ending else "there is no turn to take up yet"
-        self.submit(QueuedTask(_WORKING, lambda agent: agent.run.go_on()))
+        self.submit(QueuedTask(_WORKING, lambda agent: agent.run.retry()))
         return ""
 
     def take_back(self) -> str | None:
         """Remove and return what was said into the turn last, or else the prompt that came last; None where
         nothing waits."""
-        if self._agent is not None and self.unsaid:
-            if (unsaid := self._agent.run.take_back()) is not None:
-                self.note_returned(unsaid)
+        if self._agent is not None and self.undelivered:
+            if (undelivered := self._agent.run.take_back()) is not None:
+                self.note_returned(undelivered)
             self._on_change()
-            return unsaid
+            return undelivered
         if not self._waiting or isinstance(prompt := self._waiting[-1], QueuedTask):
             return None
         self._waiting.pop()
@@ -188,7 +188,7 @@ class Turns:
                 self._arrived.clear()
                 await self._arrived.wait()
             cut = await self._is_cut_short(agent, self._waiting.popleft())
-            self._ask_what_was_unsaid(agent)
+            self._collect_undelivered(agent)
             if cut:
                 self.return_waiting()
 
@@ -199,13 +199,13 @@ class Turns:
         if self._returned and self.prompts:
             self._keep()
 
-    def _ask_what_was_unsaid(self, agent: Agent) -> None:
+    def _collect_undelivered(self, agent: Agent) -> None:
         """What no request of the turn could carry any more is the next prompt."""
-        unsaid: list[str] = []
+        undelivered: list[str] = []
         while (word := agent.run.take_back()) is not None:
-            unsaid.insert(0, word)
-        if unsaid:
-            self._waiting.appendleft("\n\n".join(unsaid))
+            undelivered.insert(0, word)
+        if undelivered:
+            self._waiting.appendleft("\n\n".join(undelivered))
             self._keep()
             self._on_change()
 

@@ -21,7 +21,7 @@ class TypedCommand(NamedTuple):
     told: bool
 
 
-def own_command(text: str) -> TypedCommand | None:
+def parse_user_command(text: str) -> TypedCommand | None:
     """The command that a prompt is meant as, or None. It may be empty: nothing stands after the mark."""
     if not text.startswith(MARK):
         return None

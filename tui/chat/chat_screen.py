@@ -18,7 +18,7 @@ from textual.widgets import Static
 
 from tui.agent.observer import EventsArrived, ScreenObserver
 from tui.agent.turns import Turns
-from tui.agent.user_commands import own_command
+from tui.agent.user_commands import parse_user_command
 from tui.chat.actions.asking import AskingActions
 from tui.chat.actions.images import ImageActions
 from tui.chat.actions.looking import LookingActions
@@ -253,8 +253,8 @@ class ChatScreen(
             except NotACommand as problem:
                 self.prompt.put(message.text)
                 self.say(str(problem))
-        elif (own := own_command(message.text)) is not None:
-            self.run_own_command(own, message.text)
+        elif (own := parse_user_command(message.text)) is not None:
+            self.run_user_command(own, message.text)
         elif (text := await self.with_images(message.text)) is not None:
             self.submit(text)
 

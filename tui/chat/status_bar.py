@@ -26,7 +26,7 @@ _LEVELS = ((0.85, "bold $text-error"), (0.6, "$text-warning"), (0.0, ""))
 class Status(NamedTuple):
     """What the bar tells. `elapsed` is in seconds; `notice` is a remark that stands until the next key.
 
-    `retry` says what is waited for before a request is sent again; `can_go_on`: the last turn stopped before
+    `retry` says what is waited for before a request is sent again; `can_retry`: the last turn stopped before
     its end; `does` is what runs, in a word; `context` holds the tokens used of the model's window and those
     there are, 0 where that is not known. `own` counts the commands of the person's that run, the last one begun
     `own_secs` ago.
@@ -41,7 +41,7 @@ class Status(NamedTuple):
     elapsed: float = 0.0
     waiting: int = 0
     retry: str = ""
-    can_go_on: bool = False
+    can_retry: bool = False
     used: str = ""
     context: tuple[int, int] = (0, 0)
     mode: str = ""
@@ -164,7 +164,7 @@ def _hints(status: Status) -> list[str]:
     if status.running:
         enter = "enter again: into this turn" if status.waiting else "enter queues"
         return ["esc interrupts", *waiting, *below, enter, "{toggle_fold=ctrl+o} details"]
-    again = ["/retry goes on"] if status.can_go_on else []
+    again = ["/retry goes on"] if status.can_retry else []
     keys = [
         "enter sends",
         "{prompt_new_line=ctrl+j} new line",

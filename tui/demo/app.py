@@ -26,4 +26,4 @@ class DemoApp(QuorumApp):
 
     def action_next_step(self) -> None:
         """Leave out what the step asks for."""
-        self._guide.go_on()
+        self._guide.advance()

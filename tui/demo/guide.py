@@ -44,9 +44,9 @@ class Guide(Static):
     def apply(self, event: Event) -> None:
         """Go on where this is what the step waits for."""
         if event.type == self.step.on:
-            self.go_on()
+            self.advance()
 
-    def go_on(self) -> None:
+    def advance(self) -> None:
         """To the next step; the last one stays."""
         if self._place + 1 < len(TOUR):
             self._place += 1

@@ -116,7 +116,7 @@ class FindBar(HorizontalGroup):
 
     def action_go_on(self, backwards: bool) -> None:
         """To the next place, or the one before."""
-        self._finder.go_on(backwards=backwards)
+        self._finder.find_next(backwards=backwards)
         self._tell()
 
     def action_close(self) -> None:

@@ -92,7 +92,7 @@ class Finder:
 
     # -- going --------------------------------------------------------------------------------------------
 
-    def go_on(self, *, backwards: bool) -> None:
+    def find_next(self, *, backwards: bool) -> None:
         """To the next hit, or the one before; at the end it goes round."""
         if self._search is None or self._seen is None:
             return

@@ -22,7 +22,7 @@ def new_marker() -> str:
     return MARKER_PREFIX + secrets.token_hex(12)
 
 
-def kill_strays(marker: str, *, group: int | None, warden: int | None = None) -> tuple[set[int], set[int]]:
+def kill_orphans(marker: str, *, group: int | None, warden: int | None = None) -> tuple[set[int], set[int]]:
     """Kill what belongs to a command; who was hit, and who is out of our reach.
 
     A process belongs to it when its environment has the marker, when it is in the process group of the

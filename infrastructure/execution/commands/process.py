@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infrastructure.execution.commands import supervisor as warden
-from infrastructure.execution.commands.orphans import kill_strays, new_marker
+from infrastructure.execution.commands.orphans import kill_orphans, new_marker
 
 _GRACE_SECS = 0.5
 _SWEEP_SECS = 3.0
@@ -169,11 +169,11 @@ class SupervisedProcess:
 
     def _force(self) -> None:
         """The warden did not do as it was asked, for example because the command has stopped it."""
-        self._hit |= kill_strays(self._marker, group=self._shell, warden=self._warden.pid)[0]
+        self._hit |= kill_orphans(self._marker, group=self._shell, warden=self._warden.pid)[0]
         self._warden.kill()
 
     def _sweep(self, deadline: float) -> None:
-        hit, unreachable = kill_strays(self._marker, group=self._shell)
+        hit, unreachable = kill_orphans(self._marker, group=self._shell)
         self._hit |= hit
         dying = self._hit & warden.processes().keys()  # also those that only the warden's descent gave away
         if dying and self._loop.time() < deadline:

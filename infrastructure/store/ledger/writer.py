@@ -25,7 +25,7 @@ from infrastructure.store.ledger.trouble import explained
 _Result = TypeVar("_Result")
 
 
-def _promise() -> Future[Any]:
+def _unresolved_future() -> Future[Any]:
     """A future that nobody can cancel: what was given to the thread is done."""
     future: Future[Any] = Future()
     future.set_running_or_notify_cancel()
@@ -53,7 +53,7 @@ class _Job(Generic[_Result]):
     """Other work, with a connection of its own to do it on."""
 
     work: Callable[[Connection], _Result]
-    done: Future[_Result] = field(default_factory=_promise)
+    done: Future[_Result] = field(default_factory=_unresolved_future)
 
     def run(self, connection: Connection) -> None:
         """Do it. What it raises is left to the caller."""
@@ -62,7 +62,7 @@ class _Job(Generic[_Result]):
 
 @dataclass(eq=False, slots=True)
 class _Stop:
-    done: Future[None] = field(default_factory=_promise)
+    done: Future[None] = field(default_factory=_unresolved_future)
 
 
 _Work: TypeAlias = "LedgerEntry | _Job[object] | _Stop"

@@ -11,7 +11,7 @@ from domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, File
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.conversation.history import UserMessage
 from domain.errors import LedgerError
-from domain.events.event import EffectsObserved, FilesKept, MessageAdded, OwnCommandFinished, TurnStarted
+from domain.events.event import EffectsObserved, FilesKept, MessageAdded, TurnStarted, UserCommandFinished
 from domain.sessions.past_session import LatestSession, NamedSession, PickedSession
 from domain.text.styles import StyleChange
 from infrastructure.store.ledger.opening import open_session
@@ -303,7 +303,7 @@ async def test_a_word_of_ours_is_taken_out_of_texts_and_stays_where_a_record_nee
     assert told not in repr(records)
     (steered,) = [r.event for r in records if isinstance(r.event, MessageAdded) and r.event.steers]
     assert steered.message == UserMessage("the [redacted], said")
-    (command,) = [r.event for r in records if isinstance(r.event, OwnCommandFinished)]
+    (command,) = [r.event for r in records if isinstance(r.event, UserCommandFinished)]
     assert (command.outcome, command.note) == (Outcome.ERROR, "the [redacted], said")
     assert (await database.archive.verify(session_id)).holds
 
@@ -320,7 +320,7 @@ async def test_a_short_number_leaves_the_hash_of_an_image_alone(database):
 
 
 async def test_an_output_without_a_text_of_its_own_has_no_styles_either(database):
-    ended = OwnCommandFinished(
+    ended = UserCommandFinished(
         command_id="c",
         outcome=Outcome.OK,
         exit_code=0,

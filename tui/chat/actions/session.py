@@ -50,7 +50,7 @@ class SessionActions(ChatActions):
     def action_go_on(self) -> None:
         """Take up a turn that failed or was interrupted where it stopped."""
         if (session := self._begun("go on")) is not None:
-            self.say(session.refusal or self.turns.go_on())
+            self.say(session.refusal or self.turns.retry())
 
     def action_compact(self, focus: str = "") -> None:
         """Let a summary take the place of the conversation so far."""

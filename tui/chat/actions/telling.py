@@ -64,7 +64,7 @@ class TellingActions(ChatActions):
                 welcome = welcome_text(printable(facts.model, newlines=False), place_of(self._cwd))
                 if welcome != self._welcome.content:  # each update has the whole screen laid out again
                     self._welcome.update(welcome)
-            self._waiting_lines.show(self.turns.unsaid, self.turns.prompts)
+            self._waiting_lines.show(self.turns.undelivered, self.turns.prompts)
             self._status_bar.update()
             self._tell_mark()
 
@@ -87,7 +87,7 @@ class TellingActions(ChatActions):
             elapsed=self.turns.elapsed,
             waiting=self.turns.waiting,
             retry=facts.retry if facts else "",
-            can_go_on=self.turns.can_go_on,
+            can_retry=self.turns.can_retry,
             used=facts.used if facts else "",
             context=self.session.context if self.session is not None else (0, 0),
             mode=self.session.mode_label if self.session is not None else "",

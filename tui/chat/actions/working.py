@@ -31,9 +31,12 @@ class WaitingLines(Static):
     }
     """
 
-    def show(self, unsaid: tuple[str, ...], prompts: tuple[str, ...]) -> None:
+    def show(self, undelivered: tuple[str, ...], prompts: tuple[str, ...]) -> None:
         """Show these, a line each, as many as have room."""
-        lines = [*(f"↪ goes in next: {text}" for text in unsaid), *(f"⧗ waits: {text}" for text in prompts)]
+        lines = [
+            *(f"↪ goes in next: {text}" for text in undelivered),
+            *(f"⧗ waits: {text}" for text in prompts),
+        ]
         if len(lines) > _MOST_LINES:
             lines[_MOST_LINES - 1 :] = [f"… {len(lines) - _MOST_LINES + 1} more"]
         self.display = bool(lines)
@@ -69,7 +72,7 @@ class WorkingActions(ChatActions):
         if self.turns.running and self.turns.prompts:
             self.say(self.turns.steer())
 
-    def run_own_command(self, own: TypedCommand, typed: str) -> None:
+    def run_user_command(self, own: TypedCommand, typed: str) -> None:
         """Run a command that the person typed; where it cannot be, it stays where it was `typed`.
 
         Nothing else leads here: neither prompts that wait, nor what models say, nor what came by the command
@@ -96,7 +99,7 @@ class WorkingActions(ChatActions):
                 self.put_before(typed)
                 self.say(problem)
             else:
-                self.run_own_command(own, typed)
+                self.run_user_command(own, typed)
 
     def _why_not(self, own: TypedCommand) -> str:
         if not own.command:

@@ -36,7 +36,7 @@ class Transcript:
         self._in_turn = False
         self._answer: AnswerEntry | None = None
         self._batches = Batches(self.entries, self._now)
-        self._own_commands = UserCommandCards(self.entries, self._now)
+        self._user_commands = UserCommandCards(self.entries, self._now)
         self._countdown: Notice | None = None
         self._last_error = ""
         self._broke_off = False
@@ -46,14 +46,14 @@ class Transcript:
     def live(self) -> list[Entry]:
         """Entries whose drawing changes as time passes: running calls, a countdown."""
         counting: list[Entry] = [self._countdown] if self._countdown else []
-        return counting + self._batches.running + self._own_commands.running
+        return counting + self._batches.running + self._user_commands.running
 
     def successor(self) -> Transcript:
         """An empty transcript that goes on with the same session."""
         transcript = Transcript(self.clock)
         transcript.chronicle = self.chronicle
         transcript._batches.take_over(self._batches)
-        transcript._own_commands.take_over(self._own_commands)
+        transcript._user_commands.take_over(self._user_commands)
         transcript._cwd = self._cwd
         transcript._begins = [0] * len(self._begins)
         transcript._in_turn = self._in_turn
@@ -66,7 +66,7 @@ class Transcript:
     def end_past(self, cut: str) -> None:
         """What comes from now on happens now. A turn of the past without an end is told to be `cut`."""
         self._break_off(cut)
-        self._own_commands.rest()
+        self._user_commands.rest()
         self._in_past, self._moment = False, None
 
     def _now(self) -> float:
@@ -103,12 +103,12 @@ class Transcript:
                     self._note(NoticeKind.INFO, "going on")
             case ev.MessageAdded():
                 self._hear(event)
-            case ev.OwnCommandStarted():
-                self._own_commands.start(event)
-            case ev.OwnCommandProgressed():
-                self._own_commands.progress(event)
-            case ev.OwnCommandFinished():
-                self._own_commands.finish(event)
+            case ev.UserCommandStarted():
+                self._user_commands.start(event)
+            case ev.UserCommandProgressed():
+                self._user_commands.progress(event)
+            case ev.UserCommandFinished():
+                self._user_commands.finish(event)
             case ev.ModeChanged():
                 self._note(NoticeKind.INFO, f"mode: {event.mode.value}")
             case ev.ModelChanged():

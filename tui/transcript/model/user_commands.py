@@ -29,7 +29,7 @@ class UserCommandCards:
         self._open = others._open
         self._entries += self._open.values()
 
-    def start(self, event: ev.OwnCommandStarted) -> None:
+    def start(self, event: ev.UserCommandStarted) -> None:
         """A command runs."""
         call = Call(
             index=0,
@@ -42,13 +42,13 @@ class UserCommandCards:
         self._open[event.command_id] = batch
         self._entries.append(batch)
 
-    def progress(self, event: ev.OwnCommandProgressed) -> None:
+    def progress(self, event: ev.UserCommandProgressed) -> None:
         """A command printed something."""
         if (batch := self._open.get(event.command_id)) is not None:
             batch.calls[0].progress.show(event.text, event.styles)
             batch.version += 1
 
-    def finish(self, event: ev.OwnCommandFinished) -> None:
+    def finish(self, event: ev.UserCommandFinished) -> None:
         """A command ended."""
         if (batch := self._open.pop(event.command_id, None)) is None:
             return
@@ -69,7 +69,7 @@ class UserCommandCards:
             batch.version += 1
 
 
-def _told(event: ev.OwnCommandFinished) -> str:
+def _told(event: ev.UserCommandFinished) -> str:
     """What it printed, and below it how it ended: in the words of a command's result."""
     exited = []
     if event.exit_code is not None:
