@@ -3,7 +3,8 @@
 Each record's link is a hash over the link before it, the session and the record's place, time, type and digest.
 The digest is a hash of salt and payload; so a payload can be taken out, and the chain holds all the same. How a
 call ended and what was decided about it stand in the link as they are: no redaction can change them. Records of
-earlier versions have links without them.
+earlier versions have links without them, or with those of the event itself only. What was taken out since is in
+a chain of its own (`redaction_log.py`).
 """
 
 from __future__ import annotations
@@ -11,18 +12,30 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 
+from domain.sessions.chain_hash import NO_LINK, hash_fields
 from domain.sessions.past_session import Verification
+from domain.sessions.redaction_log import RedactionEntry, fitting, is_recorded
 from domain.text.json_value import JsonObject
 
-NO_LINK = bytes(32)
 _SALT_BYTES = 16
-_FIRST_PURPOSE = b"quorum ledger 1"
-_PURPOSE = b"quorum ledger 2"
-FIXED = ("outcome", "decision")
-"""The fields of an event that are part of its link, and are never redacted."""
+FIXED = frozenset({"outcome", "decision", "is_error", "is_rejected"})
+"""The names of the values that are part of a record's link, at any depth, and are never redacted."""
+FREE = frozenset({"arguments", "input", "payload", "changed", "edited", "target", "environment"})
+"""The names of objects whose own names are those of models, tools and providers: nothing in them is fixed."""
+_FIXED_IN_SECOND = ("outcome", "decision")
+
+
+class LinkFormat(IntEnum):
+    """What a link covers beside the record's place, time, type and digest. Each stays as it is for good."""
+
+    DIGEST_ONLY = 1
+    EVENT_OUTCOME = 2
+    ALL_OUTCOMES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,16 +74,28 @@ def next_record(
     """The record that follows the one with the link `before`; NO_LINK for the first."""
     salt = secrets.token_bytes(_SALT_BYTES)
     digest = _digest(salt, payload)
-    link = _link(before, session_id, seq, at_ms, event_type, digest, _fixed_in(payload))
-    return ChainedRecord(
-        seq=seq, at_ms=at_ms, type=event_type, payload=payload, salt=salt, digest=digest, link=link
+    record = ChainedRecord(
+        seq=seq, at_ms=at_ms, type=event_type, payload=payload, salt=salt, digest=digest, link=b""
     )
+    return relinked(record, session_id, before)
 
 
-def relinked(record: ChainedRecord, session_id: str, before: bytes) -> ChainedRecord:
+def relinked(
+    record: ChainedRecord,
+    session_id: str,
+    before: bytes,
+    link_format: LinkFormat = LinkFormat.ALL_OUTCOMES,
+) -> ChainedRecord:
     """The same record at the same place of another session."""
-    place = (session_id, record.seq, record.at_ms, record.type, record.digest)
-    return replace(record, link=_link(before, *place, _fixed_in(record.payload)))
+    return replace(record, link=_link(link_format, record, session_id, before))
+
+
+def find_format(record: ChainedRecord, session_id: str, before: bytes) -> LinkFormat | None:
+    """The format in which the record's link fits it; None if it fits in none."""
+    for link_format in reversed(LinkFormat):
+        if record.link == _link(link_format, record, session_id, before):
+            return link_format
+    return None
 
 
 def redacted(record: ChainedRecord, payload: bytes) -> ChainedRecord:
@@ -79,12 +104,23 @@ def redacted(record: ChainedRecord, payload: bytes) -> ChainedRecord:
     return replace(record, payload=payload, salt=salt, redaction=_digest(salt, payload))
 
 
+def redaction_of(record: ChainedRecord, changed: ChainedRecord, *, seq: int, at_ms: int) -> RedactionEntry:
+    """The entry, not linked yet, that says that `changed` is a redaction of the record as it stood."""
+    return RedactionEntry(
+        seq=seq,
+        at_ms=at_ms,
+        record_seq=record.seq,
+        record_link=record.link,
+        before=_digest(record.salt, record.payload),  # as it stands, not as it says: a forgery stays one
+        after=changed.redaction or b"",
+    )
+
+
 def flaw(record: ChainedRecord, session_id: str, before: bytes, seq: int) -> str:
     """What does not fit in a record that should be number `seq` after the link `before`; empty if nothing."""
     if record.seq != seq:
         return f"record {seq} is missing" if record.seq > seq else f"record {seq} has the number {record.seq}"
-    place = (session_id, seq, record.at_ms, record.type, record.digest)
-    if record.link not in (_link(before, *place, _fixed_in(record.payload)), _link(before, *place)):
+    if find_format(record, session_id, before) is None:
         if record.redacted:
             return (
                 f"record {seq} is not the one that was written: its outcome or decision was changed, which no "
@@ -103,30 +139,74 @@ def flaw(record: ChainedRecord, session_id: str, before: bytes, seq: int) -> str
     return ""
 
 
-def verify(session_id: str, records: Iterable[ChainedRecord]) -> Verification:
-    """Check the records of a session, in the order they were written.
+def verify(
+    session_id: str, records: Iterable[ChainedRecord], redactions: Sequence[RedactionEntry] = ()
+) -> Verification:
+    """Check the records of a session, in the order they were written, and its redactions.
 
-    It names the first that does not fit: changed in any part, missing, or in the wrong place. That the last
-    ones were cut off cannot be seen from the records alone: what is left of a chain is a chain.
+    It names the first that does not fit: changed in any part, missing, in the wrong place, or redacted without
+    an entry that says so. That the last ones were cut off cannot be seen from the records alone: what is left
+    of a chain is a chain.
     """
-    before, taken_out = NO_LINK, []
+    before, taken_out, unrecorded = NO_LINK, [], []
+    entries: dict[int, list[RedactionEntry]] = defaultdict(list)
+    for entry in redactions:
+        entries[entry.record_seq].append(entry)
     count = 0
     broken_at, reason = None, ""
     for record in records:
         if broken_at is None:
             reason = flaw(record, session_id, before, count)
+            if not reason and not _is_recorded(record, entries[count]):
+                reason = _unrecorded(record, session_id, before)
+                unrecorded += [] if reason else [count]
             broken_at = count if reason else None
             if record.redacted and not reason:
                 taken_out.append(count)
         before = record.link
         count += 1
+    if broken_at is None:
+        broken_at, reason = _flaw_of_redactions(session_id, redactions, count)
     return Verification(
         session_id=session_id,
         records=count,
         broken_at=broken_at,
         reason=reason if broken_at is not None else "",
         redacted=tuple(taken_out),
+        unrecorded=tuple(unrecorded),
         head=before.hex() if count else "",
+        redaction_head=redactions[-1].link.hex() if redactions else "",
+    )
+
+
+def _flaw_of_redactions(
+    session_id: str, redactions: Sequence[RedactionEntry], records: int
+) -> tuple[int | None, str]:
+    """The record of the first redaction that does not fit, and why."""
+    place = len(fitting(session_id, redactions))
+    if place < len(redactions):
+        return redactions[
+            place
+        ].record_seq, f"redaction {place} is not the one that was made, or one is missing"
+    for entry in redactions:
+        if entry.record_seq >= records:
+            return entry.record_seq, f"record {entry.record_seq} was redacted, and is missing"
+    return None, ""
+
+
+def _is_recorded(record: ChainedRecord, entries: Sequence[RedactionEntry]) -> bool:
+    return is_recorded(entries, record_link=record.link, digest=record.digest, redaction=record.redaction)
+
+
+def _unrecorded(record: ChainedRecord, session_id: str, before: bytes) -> str:
+    """Why a payload that the recorded redactions do not lead to is a flaw; empty where versions made such."""
+    if not record.redacted:
+        return f"record {record.seq} has a redaction on record, and nothing was taken out of it"
+    if find_format(record, session_id, before) is LinkFormat.DIGEST_ONLY:
+        return ""
+    return (
+        f"record {record.seq} is marked as redacted without a record of it: something other than "
+        "`quorum sessions redact` replaced its payload"
     )
 
 
@@ -134,36 +214,51 @@ def _digest(salt: bytes, payload: bytes) -> bytes:
     return hashlib.sha256(salt + payload).digest()
 
 
-def _fixed_in(payload: bytes) -> str:
-    """The fields of an event that no redaction may change, as JSON."""
-    if not any(f'"{name}"'.encode() in payload for name in FIXED):  # most have none, and may be long
-        return "{}"
-    try:
-        value = json.loads(payload)
-    except (ValueError, RecursionError):
-        return "{}"
-    fixed = {name: value[name] for name in FIXED if name in value} if isinstance(value, Mapping) else {}
+def _link(link_format: LinkFormat, record: ChainedRecord, session_id: str, before: bytes) -> bytes:
+    place = (before, session_id, str(record.seq), str(record.at_ms), record.type, record.digest)
+    purpose = f"quorum ledger {link_format.value}"
+    match link_format:
+        case LinkFormat.DIGEST_ONLY:
+            return hash_fields(purpose, *place)
+        case LinkFormat.EVENT_OUTCOME:
+            return hash_fields(purpose, *place, _fixed_in_event(record.payload))
+        case LinkFormat.ALL_OUTCOMES:
+            return hash_fields(purpose, *place, _fixed_in(record.payload))
+
+
+def _fixed_in_event(payload: bytes) -> str:
+    """The outcome and decision of an event itself, as JSON."""
+    value = _parsed(payload, _FIXED_IN_SECOND)
+    fixed = {name: value[name] for name in _FIXED_IN_SECOND if name in value}
     return json.dumps(fixed, sort_keys=True)
 
 
-def _link(
-    before: bytes,
-    session_id: str,
-    seq: int,
-    at_ms: int,
-    event_type: str,
-    digest: bytes,
-    fixed: str | None = None,
-) -> bytes:
-    """The link of a record; without `fixed` as earlier versions made it."""
-    fields: tuple[str | bytes, ...] = (before, session_id, str(seq), str(at_ms), event_type, digest)
-    fields = (_FIRST_PURPOSE, *fields) if fixed is None else (_PURPOSE, *fields, fixed)
-    hashed = hashlib.sha256()
-    for field in fields:
-        data = field.encode("utf-8", "surrogatepass") if isinstance(field, str) else field
-        # Each field with its length before it: no two lists of fields read the same.
-        hashed.update(len(data).to_bytes(8, "big") + data)
-    return hashed.digest()
+def _fixed_in(payload: bytes) -> str:
+    """All that no redaction may change in an event, in the order in which it is found, as JSON."""
+    fixed: list[tuple[str, object]] = []
+    left: list[object] = [_parsed(payload, FIXED)]
+    while left:  # a loop, because events may be nested as deep as their JSON can be read
+        value = left.pop()
+        if isinstance(value, list):
+            left += reversed(value)
+        elif isinstance(value, dict):
+            nested = (dict, list)
+            fixed += [
+                (name, each) for name, each in value.items() if name in FIXED and not isinstance(each, nested)
+            ]
+            left += [each for name, each in reversed(value.items()) if name not in FREE]
+    return json.dumps(fixed)
+
+
+def _parsed(payload: bytes, names: Iterable[str]) -> Mapping[str, object]:
+    """The event, or nothing where none of these names is in it: most have none, and may be long."""
+    if not any(f'"{name}"'.encode() in payload for name in names):
+        return {}
+    try:
+        value = json.loads(payload)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _type_in(payload: bytes) -> str | None:

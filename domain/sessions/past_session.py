@@ -78,8 +78,9 @@ class Verification:
     """What the check of a session's chain came to.
 
     `broken_at` is the place of the first record that does not fit, with `reason` in words; `redacted` are the
-    places whose payload was taken out on purpose. That a tail was cut off cannot be seen from inside: only by
-    comparing `head`, the hash of the last record, with one that was noted down elsewhere.
+    places whose payload was taken out on purpose, and `unrecorded` those of them of which there is no record,
+    as earlier versions made them. That a tail was cut off cannot be seen from inside: only by comparing `head`,
+    the hash of the last record, and `redaction_head`, that of the last redaction, with those noted elsewhere.
     """
 
     session_id: str
@@ -87,7 +88,9 @@ class Verification:
     broken_at: int | None = None
     reason: str = ""
     redacted: tuple[int, ...] = ()
+    unrecorded: tuple[int, ...] = ()
     head: str = ""
+    redaction_head: str = ""
 
     @property
     def holds(self) -> bool:

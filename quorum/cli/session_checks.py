@@ -37,5 +37,14 @@ def _told(checked: Verification) -> list[str]:
         found = f"{checked.session_id}: {count}, every one fits; head {checked.head}"
     else:
         found = f"{checked.session_id}: {count}"
-    taken_out = ", ".join(map(str, checked.redacted))
-    return [found, f"  something was taken out on purpose of: {taken_out}"] if taken_out else [found]
+    told = [found]
+    recorded = [place for place in checked.redacted if place not in checked.unrecorded]
+    if recorded:
+        places, last = ", ".join(map(str, recorded)), checked.redaction_head
+        told.append(f"  something was taken out on purpose of: {places}; last redaction {last}")
+    if checked.unrecorded:
+        places = ", ".join(map(str, checked.unrecorded))
+        told.append(
+            f"  redacted without a record of it: {places}; an earlier version did so, or somebody replaced them"
+        )
+    return told

@@ -7,17 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.sessions.chain_hash import NO_LINK
 from domain.sessions.ledger_chain import (
-    NO_LINK,
     ChainedRecord,
+    LinkFormat,
     next_record,
     payload_of,
     redacted,
+    redaction_of,
     relinked,
     verify,
 )
+from domain.sessions.redaction_log import RedactionEntry
 
 SESSION = "0190-session"
+REDACTED = payload_of({"type": "turn_started", "v": 1, "prompt": "[redacted]"})
 COLUMNS = tuple(field.name for field in fields(ChainedRecord) if field.name != "redaction")
 
 
@@ -30,6 +34,15 @@ def chain(count: int, session: str = SESSION) -> list[ChainedRecord]:
             next_record(session, before, seq=seq, at_ms=1000 + seq, event_type="turn_started", payload=payload)
         )
     return linked
+
+
+def log(*redactions: tuple[ChainedRecord, ChainedRecord]) -> list[RedactionEntry]:
+    """The entries that say that the first of each two records became the second."""
+    entries: list[RedactionEntry] = []
+    for seq, (record, changed) in enumerate(redactions):
+        previous = entries[-1].link if entries else NO_LINK
+        entries.append(redaction_of(record, changed, seq=seq, at_ms=2000 + seq).linked(SESSION, previous))
+    return entries
 
 
 def flipped(value: object, place: int, bit: int) -> object:
@@ -83,17 +96,18 @@ def test_any_flipped_bit_of_any_record_is_named(place, column, byte, bit):
 @given(place=st.integers(0, 4), column=st.sampled_from((*COLUMNS, "redaction")), byte=st.integers(0, 200))
 def test_any_flipped_bit_of_a_redacted_record_is_named(place, column, byte):
     records = chain(5)
-    hidden = redacted(records[place], payload_of({"type": "turn_started", "v": 1, "prompt": "[redacted]"}))
+    hidden = redacted(records[place], REDACTED)
+    entries = log((records[place], hidden))
     records[place] = replace(hidden, **{column: flipped(getattr(hidden, column), byte, byte % 8)})
 
-    assert verify(SESSION, records).broken_at == place
+    assert verify(SESSION, records, entries).broken_at == place
 
 
 def test_a_redacted_record_breaks_nothing_and_is_told():
     records = chain(4)
-    records[2] = redacted(records[2], payload_of({"type": "turn_started", "v": 1, "prompt": "[redacted]"}))
+    whole, records[2] = records[2], redacted(records[2], REDACTED)
 
-    checked = verify(SESSION, records)
+    checked = verify(SESSION, records, log((whole, records[2])))
 
     assert checked.holds
     assert checked.redacted == (2,)
@@ -245,7 +259,8 @@ def test_a_redaction_that_changes_a_decision_or_an_outcome_does_not_fit():
 
 def test_a_redaction_of_other_fields_beside_a_decision_fits():
     record = _finished("needs_approval")
-    checked = verify(SESSION, [redacted(record, record.payload.replace(b"a secret", b"[redacted]"))])
+    hidden = redacted(record, record.payload.replace(b"a secret", b"[redacted]"))
+    checked = verify(SESSION, [hidden], log((record, hidden)))
 
     assert (checked.holds, checked.redacted) == (True, (0,))
 
@@ -259,3 +274,113 @@ def test_records_that_an_earlier_version_linked_fit_and_others_may_follow_them()
 # Of the record above with a salt of zeros, as the version before made them.
 OLD_DIGEST = bytes.fromhex("b9821e01fe53b68842719fab89ffde44035ff71597a6e1197955499cff6e0138")
 OLD_LINK = bytes.fromhex("475462730bf718a7a20210abc4c86f0962e94eec8f2546c437c7846c77b8f82e")
+
+
+def test_a_payload_that_was_replaced_without_a_record_of_a_redaction_is_named():
+    records = chain(4)
+    records[2] = redacted(records[2], REDACTED)
+
+    checked = verify(SESSION, records)
+
+    assert (checked.broken_at, checked.redacted) == (2, ())
+    assert "marked as redacted without a record of it" in checked.reason
+
+
+def test_a_payload_that_was_replaced_after_its_redaction_is_named():
+    records = chain(2)
+    hidden = redacted(records[1], REDACTED)
+    entries = log((records[1], hidden))
+    records[1] = redacted(hidden, payload_of({"type": "turn_started", "v": 1, "prompt": "another"}))
+
+    assert verify(SESSION, records, entries).broken_at == 1
+
+
+def test_a_record_redacted_twice_fits_and_each_redaction_is_needed():
+    records = chain(2)
+    once = redacted(records[1], REDACTED)
+    twice = redacted(once, payload_of({"type": "turn_started", "v": 1, "prompt": ""}))
+    entries = log((records[1], once), (once, twice))
+    records[1] = twice
+
+    assert verify(SESSION, records, entries).holds
+    assert verify(SESSION, records, entries[:1]).broken_at == 1
+    assert verify(SESSION, records, entries[1:]).broken_at == 1
+
+
+def test_a_redaction_does_not_hide_that_the_payload_had_been_replaced_before():
+    records = chain(2)
+    forged = replace(records[1], payload=records[1].payload.replace(b"prompt 1", b"forged"))
+    records[1] = redacted(forged, REDACTED)
+
+    assert verify(SESSION, records, log((forged, records[1]))).broken_at == 1
+
+
+@pytest.mark.parametrize("column", [field.name for field in fields(RedactionEntry)])
+@pytest.mark.parametrize("byte", [0, 7, 31])
+def test_any_flipped_bit_of_a_redaction_is_named(column, byte):
+    records = chain(3)
+    hidden = [redacted(record, REDACTED) for record in records]
+    entries = log(*zip(records, hidden, strict=True))
+    changed = flipped(getattr(entries[1], column), byte, 3)
+
+    checked = verify(SESSION, hidden, [entries[0], replace(entries[1], **{column: changed}), entries[2]])
+
+    assert not checked.holds
+
+
+def test_a_redaction_of_a_record_that_is_not_redacted_or_not_there_is_named():
+    records = chain(3)
+    entries = log((records[2], redacted(records[2], REDACTED)))
+
+    assert verify(SESSION, records, entries).broken_at == 2
+    assert verify(SESSION, records[:2], entries).broken_at == 2
+
+
+def test_a_redaction_of_an_earlier_version_without_a_record_of_it_is_told_and_breaks_nothing():
+    first, second = chain(2)
+    first = relinked(first, SESSION, NO_LINK, LinkFormat.DIGEST_ONLY)
+    second = relinked(second, SESSION, first.link)
+    once = redacted(first, REDACTED)
+    again = redacted(once, payload_of({"type": "turn_started", "v": 1, "prompt": ""}))
+
+    checked = verify(SESSION, [once, second])
+    assert (checked.holds, checked.redacted, checked.unrecorded) == (True, (0,), (0,))
+    checked = verify(SESSION, [again, second], log((once, again)))
+    assert (checked.holds, checked.unrecorded) == (True, (0,))
+
+
+def test_links_of_the_second_format_hold_the_outcome_of_the_event_itself():
+    record = relinked(_finished("needs_approval"), SESSION, NO_LINK, LinkFormat.EVENT_OUTCOME)
+    forged = redacted(record, record.payload.replace(b"needs_approval", b"approved"))
+
+    assert verify(SESSION, [record]).holds
+    assert verify(SESSION, [forged], log((record, forged))).broken_at == 0
+
+
+NESTED = {
+    "type": "turn_finished",
+    "v": 1,
+    "report": {"text": "a secret", "calls": [{"tool": "t", "outcome": "rejected", "decision": "rejected"}]},
+    "message": {"results": [{"output": "a secret", "is_error": False, "is_rejected": True}]},
+    "arguments": {"outcome": "a secret"},
+}
+
+
+@pytest.mark.parametrize(
+    ("was", "forged"),
+    [
+        (b'"outcome":"rejected"', b'"outcome":"ok"'),
+        (b'"decision":"rejected"', b'"decision":"approved"'),
+        (b'"is_error":false', b'"is_error":true'),
+        (b'"is_rejected":true', b'"is_rejected":false'),
+    ],
+)
+def test_a_redaction_that_changes_a_nested_outcome_does_not_fit(was, forged):
+    payload = payload_of(NESTED)
+    record = next_record(SESSION, NO_LINK, seq=0, at_ms=1, event_type="turn_finished", payload=payload)
+    assert was in payload
+    changed = redacted(record, payload.replace(was, forged))
+    texts = redacted(record, payload.replace(b"a secret", b"[redacted]"))
+
+    assert verify(SESSION, [changed], log((record, changed))).broken_at == 0
+    assert verify(SESSION, [texts], log((record, texts))).holds

@@ -15,12 +15,13 @@ from domain.events.event import Event
 from domain.events.reading import event_from_json
 from domain.sessions.ledger_chain import ChainedRecord, verify
 from domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
+from domain.sessions.redaction_log import RedactionEntry
 from infrastructure.blocking import in_thread
 from infrastructure.store.ledger.forking import fork
 from infrastructure.store.ledger.locks import holders
 from infrastructure.store.ledger.pruning import Pruned, Pruning
 from infrastructure.store.ledger.redaction import redact
-from infrastructure.store.ledger.rows import records_of, summary
+from infrastructure.store.ledger.rows import records_of, redactions_of, summary
 from infrastructure.store.ledger.schema import sessions
 from infrastructure.store.ledger.session_facts import storable
 from infrastructure.store.ledger.sqlite_file import SqliteFile
@@ -38,10 +39,11 @@ class StoredSession:
     summary: SessionSummary
     head: bytes
     chain: tuple[ChainedRecord, ...]
+    redactions: tuple[RedactionEntry, ...] = ()
 
     def verified(self) -> Verification:
         """What the check of its chain comes to, and of its end against the list of sessions."""
-        result = verify(self.summary.id, self.chain)
+        result = verify(self.summary.id, self.chain, self.redactions)
         count, told = len(self.chain), self.summary.records
         if not result.holds or (count == told and self.chain and self.chain[-1].link == self.head):
             return result
@@ -94,10 +96,11 @@ class SqlArchive:
     async def redact(self, session_id: str, text: str) -> int:
         """Take a text out of all records of a session and its entry in the list; how many records held it.
 
-        The chain holds afterwards, and `verify` names these records. Stored contents of files are not looked
+        The chain holds afterwards, each redaction is on record in a chain of its own, and `verify` names these
+        records. Stored contents of files are not looked
         into. Raises LedgerError for a text of fewer than 4 characters, which would take the records apart.
         """
-        done = self._writer.do(lambda connection: redact(connection, session_id, text))
+        done = self._writer.do(lambda connection: redact(connection, session_id, text, now_ms=self._clock()))
         return await to_the_end(done)
 
     async def prune(
@@ -153,7 +156,8 @@ class SqlArchive:
             if row is None:
                 raise LedgerError(f"there is no session {session_id[:70]!a} in {self._file.path}")
             chain = tuple(records_of(connection, session_id))
-        return StoredSession(summary=summary(row, None), head=row.head, chain=chain)
+            made = redactions_of(connection, session_id)
+        return StoredSession(summary=summary(row, None), head=row.head, chain=chain, redactions=made)
 
 
 def decoded(chain: Iterable[ChainedRecord]) -> tuple[LedgerRecord, ...]:

@@ -11,8 +11,10 @@ from sqlalchemy.engine import Connection
 
 from application.identifiers import new_id
 from domain.errors import LedgerError
-from domain.sessions.ledger_chain import NO_LINK, ChainedRecord, flaw, relinked
-from infrastructure.store.ledger.rows import records_of, row_of
+from domain.sessions.chain_hash import NO_LINK
+from domain.sessions.ledger_chain import ChainedRecord, find_format, flaw, relinked, verify
+from domain.sessions.redaction_log import fitting, relink
+from infrastructure.store.ledger.rows import insert_redactions, records_of, redactions_of, row_of
 from infrastructure.store.ledger.schema import records, sessions
 from infrastructure.store.ledger.session_facts import StoredSessionFacts
 from infrastructure.store.ledger.sqlite_file import transaction
@@ -35,11 +37,17 @@ def fork(connection: Connection, session_id: str, *, before: int | None, now_ms:
             raise LedgerError(f"session {session_id[:70]!a} has {what}, so there is nothing to fork")
         new = new_id()
         linked = _linked(copied, session_id, new)
+        links = {record.link: copy.link for record, copy in zip(copied, linked, strict=True)}
+        entries = relink(new, fitting(session_id, redactions_of(connection, session_id)), links)
+        checked = verify(new, linked, entries)
+        if checked.broken_at is not None:
+            raise _unfit(session_id, checked.broken_at, checked.reason)
         connection.execute(
             insert(sessions),
             session_row(new, linked, parent=session_id, updated_ms=max(now_ms, linked[-1].at_ms)),
         )
         connection.execute(insert(records), [row_of(record, new) for record in linked])
+        insert_redactions(connection, new, entries)
     return new
 
 
@@ -72,10 +80,17 @@ def _linked(chain: list[ChainedRecord], old: str, new: str) -> list[ChainedRecor
     for seq, record in enumerate(chain):
         wrong = flaw(record, old, was, seq)
         if wrong:
-            raise LedgerError(
-                f"session {old} cannot be forked: {wrong}; records before {seq} can be forked alone"
-            )
+            raise _unfit(old, seq, wrong)
+        # In its own format: what the link of an old record does not cover may have changed since.
+        link_format = find_format(record, old, was)
+        assert link_format is not None
         was = record.link
-        linked.append(relinked(record, new, is_now))
+        linked.append(relinked(record, new, is_now, link_format))
         is_now = linked[-1].link
     return linked
+
+
+def _unfit(session_id: str, seq: int, reason: str) -> LedgerError:
+    return LedgerError(
+        f"session {session_id} cannot be forked: {reason}; records before {seq} can be forked alone"
+    )

@@ -19,7 +19,7 @@ from domain.sessions.past_session import SessionSummary
 from infrastructure.store.ledger.contents import unpacked
 from infrastructure.store.ledger.locks import SessionLock, holders, opened_since_ms
 from infrastructure.store.ledger.rows import summary
-from infrastructure.store.ledger.schema import contents, records, sessions
+from infrastructure.store.ledger.schema import contents, has_redactions, records, redactions, sessions
 from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
 
 _DAY_MS = 24 * 3600 * 1000
@@ -106,6 +106,8 @@ class Pruning:
             with transaction(connection):
                 freed = int(connection.execute(size.where(of_session)).scalar_one())
                 connection.execute(delete(records).where(of_session))
+                if has_redactions(connection):
+                    connection.execute(delete(redactions).where(redactions.c.session_id == session_id))
                 connection.execute(delete(sessions).where(sessions.c.id == session_id))
             return freed
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row, insert, select
 from sqlalchemy.engine import Connection
 
 from domain.sessions.ledger_chain import ChainedRecord
 from domain.sessions.past_session import SessionSummary
-from infrastructure.store.ledger.schema import records, rowid
+from domain.sessions.redaction_log import RedactionEntry
+from infrastructure.store.ledger.schema import has_redactions, records, redactions, rowid
 
 RECORD_COLUMNS = (
     records.c.seq,
@@ -22,6 +24,15 @@ RECORD_COLUMNS = (
     records.c.digest,
     records.c.link,
     records.c.redaction,
+)
+REDACTION_COLUMNS = (
+    redactions.c.seq,
+    redactions.c.at_ms,
+    redactions.c.record_seq,
+    redactions.c.record_link,
+    redactions.c.before,
+    redactions.c.after,
+    redactions.c.link,
 )
 _READ_AT_ONCE = 500
 
@@ -46,6 +57,38 @@ def chained(row: Sequence[Any]) -> ChainedRecord:
         link=_bytes(link),
         redaction=None if redaction is None else _bytes(redaction),
     )
+
+
+def redactions_of(connection: Connection, session_id: str) -> tuple[RedactionEntry, ...]:
+    """The redactions of a session in the order they were made."""
+    if not has_redactions(connection):
+        return ()
+    query = select(*REDACTION_COLUMNS).where(redactions.c.session_id == session_id).order_by(rowid)
+    return tuple(redaction_entry(row) for row in connection.execute(query))
+
+
+def redaction_entry(row: Sequence[Any]) -> RedactionEntry:
+    """A row of REDACTION_COLUMNS as an entry."""
+    seq, at_ms, record_seq, *digests = row
+    record_link, before, after, link = map(_bytes, digests)
+    return RedactionEntry(
+        seq=_integer(seq),
+        at_ms=_integer(at_ms),
+        record_seq=_integer(record_seq),
+        record_link=record_link,
+        before=before,
+        after=after,
+        link=link,
+    )
+
+
+def insert_redactions(connection: Connection, session_id: str, entries: Sequence[RedactionEntry]) -> None:
+    """Add entries of a session, and the table for them where there is none yet."""
+    if entries:
+        redactions.create(connection, checkfirst=True)
+        connection.execute(
+            insert(redactions), [{"session_id": session_id, **asdict(entry)} for entry in entries]
+        )
 
 
 def row_of(record: ChainedRecord, session_id: str) -> dict[str, object]:

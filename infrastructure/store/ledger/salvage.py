@@ -13,11 +13,22 @@ from sqlalchemy import Column, Table, bindparam, delete, func, insert, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
-from domain.sessions.ledger_chain import NO_LINK, ChainedRecord, flaw
+from domain.sessions.chain_hash import NO_LINK
+from domain.sessions.ledger_chain import ChainedRecord, flaw
+from domain.sessions.redaction_log import fitting, relink
 from infrastructure.store.ledger.contents import is_whole, unpacked
 from infrastructure.store.ledger.forking import session_row
-from infrastructure.store.ledger.rows import RECORD_COLUMNS, chained, row_of, summary
-from infrastructure.store.ledger.schema import TABLE_NAMES, contents, records, rowid, sessions
+from infrastructure.store.ledger.rows import (
+    RECORD_COLUMNS,
+    REDACTION_COLUMNS,
+    chained,
+    insert_redactions,
+    redaction_entry,
+    redactions_of,
+    row_of,
+    summary,
+)
+from infrastructure.store.ledger.schema import TABLE_NAMES, contents, records, redactions, rowid, sessions
 from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
 
 _AT_ONCE = 50
@@ -58,6 +69,7 @@ def salvage(damaged: Path, into: SqliteFile) -> Salvaged:
             if old is not None:
                 known = {row.id: row for row in _rows(old, sessions, *sessions.c) if isinstance(row.id, str)}
                 _copy_records(old, new)
+                _copy_redactions(old, new)
                 _copy_contents(old, new)
         with transaction(new):
             return _keep_what_fits(new, known)
@@ -80,6 +92,21 @@ def _copy_records(old: Connection, new: Connection) -> None:
             new.execute(insert(records), row_of(chained(row[2:]), session_id))
 
 
+def _copy_redactions(old: Connection, new: Connection) -> None:
+    for row in _rows(old, redactions, redactions.c.session_id, *REDACTION_COLUMNS):
+        session_id = row[1]
+        if isinstance(session_id, str):
+            insert_redactions(new, session_id, [redaction_entry(row[2:])])
+
+
+def _keep_redactions(new: Connection, session_id: str, kept: list[ChainedRecord]) -> None:
+    """Keep the redactions of the records that were saved."""
+    found = fitting(session_id, redactions_of(new, session_id))
+    links = {record.link: record.link for record in kept}
+    new.execute(delete(redactions).where(redactions.c.session_id == session_id))
+    insert_redactions(new, session_id, relink(session_id, found, links))
+
+
 def _copy_contents(old: Connection, new: Connection) -> None:
     for row in _rows(old, contents, *contents.c):
         content = unpacked(row.data, row.size)
@@ -92,22 +119,25 @@ def _keep_what_fits(new: Connection, known: dict[str, Any]) -> Salvaged:
     whole, cut = 0, []
     lost = set(known)
     for session_id in new.execute(select(records.c.session_id).distinct()).scalars().all():
-        fitting, found = _fitting(new, session_id)
+        fitting_records, found = _fitting(new, session_id)
         of_session = records.c.session_id == session_id
-        if not fitting:
+        if not fitting_records:
             new.execute(delete(records).where(of_session))
             lost.add(session_id)
             continue
         lost.discard(session_id)
-        last = fitting[-1]
+        last = fitting_records[-1]
         new.execute(delete(records).where(of_session, records.c.seq > last.seq))
+        _keep_redactions(new, session_id, fitting_records)
         row = known.get(session_id)
         told = None if row is None else summary(row, None)
         expected = max(found, told.records if told else 0)
         parent, updated_ms = (told.parent, max(told.updated_ms, last.at_ms)) if told else (None, last.at_ms)
-        new.execute(insert(sessions), session_row(session_id, fitting, parent=parent, updated_ms=updated_ms))
-        if len(fitting) < expected:
-            cut.append(f"{session_id}, {len(fitting)} of {expected} records")
+        new.execute(
+            insert(sessions), session_row(session_id, fitting_records, parent=parent, updated_ms=updated_ms)
+        )
+        if len(fitting_records) < expected:
+            cut.append(f"{session_id}, {len(fitting_records)} of {expected} records")
         else:
             whole += 1
     return Salvaged(whole=whole, cut=tuple(cut), lost=tuple(sorted(lost)))
@@ -116,15 +146,15 @@ def _keep_what_fits(new: Connection, known: dict[str, Any]) -> Salvaged:
 def _fitting(new: Connection, session_id: str) -> tuple[list[ChainedRecord], int]:
     """The records of a session up to the first that does not fit, and how many there were."""
     query = select(*RECORD_COLUMNS).where(records.c.session_id == session_id).order_by(rowid)
-    fitting: list[ChainedRecord] = []
+    kept: list[ChainedRecord] = []
     before, found = NO_LINK, 0
     for row in new.execute(query):
         record = chained(row)
-        if found == len(fitting) and not flaw(record, session_id, before, found):
-            fitting.append(record)
+        if found == len(kept) and not flaw(record, session_id, before, found):
+            kept.append(record)
             before = record.link
         found += 1
-    return fitting, found
+    return kept, found
 
 
 def _rows(connection: Connection, table: Table, *columns: Column[Any]) -> Iterator[Any]:

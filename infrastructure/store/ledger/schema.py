@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, Table, Text, literal_column
+from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, Table, Text, inspect, literal_column
 from sqlalchemy.engine import Connection
 from sqlalchemy.types import UserDefinedType
 
@@ -67,6 +67,23 @@ contents = Table(
 )
 
 TABLE_NAMES = frozenset(_metadata.tables)
+"""The tables that every version has."""
+
+# Made with the first redaction, as earlier versions made databases without it. They can use those that have it,
+# and delete sessions without looking here: so there is no foreign key.
+redactions = Table(
+    "redactions",
+    _metadata,
+    Column("session_id", Text, nullable=False),
+    Column("seq", Integer, nullable=False),
+    Column("at_ms", Integer, nullable=False),
+    Column("record_seq", Integer, nullable=False),
+    Column("record_link", Blob, nullable=False),
+    Column("before", Blob, nullable=False),
+    Column("after", Blob, nullable=False),
+    Column("link", Blob, nullable=False),
+)
+Index("redactions_of_session", redactions.c.session_id)
 rowid = literal_column("rowid", Integer)
 
 
@@ -76,3 +93,8 @@ def make_tables(connection: Connection) -> None:
     _metadata.create_all(connection)
     connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION}")
     connection.exec_driver_sql(f"PRAGMA user_version = {VERSION}")
+
+
+def has_redactions(connection: Connection) -> bool:
+    """Whether there is a table of redactions."""
+    return inspect(connection).has_table(redactions.name)

@@ -9,7 +9,8 @@ from sqlalchemy.dialects.sqlite import dialect
 from sqlalchemy.engine import Connection
 
 from domain.errors import LedgerError
-from domain.sessions.ledger_chain import NO_LINK, ChainedRecord, next_record
+from domain.sessions.chain_hash import NO_LINK
+from domain.sessions.ledger_chain import ChainedRecord, next_record
 from domain.sessions.past_session import SessionSummary
 from domain.text.json_value import JsonObject
 from infrastructure.store.ledger.rows import row_of

@@ -12,6 +12,7 @@ from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.conversation.history import UserMessage
 from domain.errors import LedgerError
 from domain.events.event import EffectsObserved, FilesKept, MessageAdded, TurnStarted, UserCommandFinished
+from domain.sessions.ledger_chain import payload_of, redacted
 from domain.sessions.past_session import LatestSession, NamedSession, PickedSession
 from domain.text.styles import StyleChange
 from infrastructure.store.ledger.opening import open_session
@@ -268,6 +269,57 @@ async def test_a_session_goes_on_while_it_is_redacted_and_does_not_bring_the_tex
 
     assert (await database.archive.find(session.session_id)).title == "my [redacted] title"
     assert (await database.archive.verify(session.session_id)).holds
+
+
+async def test_every_redaction_is_on_record_in_a_copy_too_and_goes_with_its_session(database, clock):
+    session_id = await session_of(database, [prompt("a secret word"), prompt("next")])
+    await database.archive.redact(session_id, "secret")
+    clock.now_ms += 1000
+    await database.archive.redact(session_id, "word")
+
+    fork_id = await database.archive.fork(session_id)
+    part_id = await database.archive.fork(session_id, before=1)
+
+    checked = await database.archive.verify(session_id)
+    assert (checked.holds, checked.redacted, checked.unrecorded) == (True, (1,), ())
+    assert checked.redaction_head
+    copy = await database.archive.verify(fork_id)
+    assert (copy.holds, copy.redacted, copy.unrecorded) == (True, (1,), ())
+    assert (await database.archive.verify(part_id)).redaction_head == ""
+    assert count_of(database.path, "redactions") == 4
+    await database.archive.prune(ids=[session_id])
+    assert count_of(database.path, "redactions") == 2
+
+
+async def test_a_record_that_somebody_replaced_as_a_redaction_is_named_and_not_copied(database):
+    session_id = await session_of(database, [prompt("one"), prompt("two")])
+    (forged,) = [r for r in database.archive.stored(session_id).chain if r.seq == 2]
+    forged = redacted(forged, payload_of({"type": "turn_started", "v": 1, "prompt": "three"}))
+    with sqlite(database.path) as connection:
+        connection.execute(
+            "UPDATE records SET payload = ?, salt = ?, redaction = ? WHERE seq = 2",
+            (forged.payload, forged.salt, forged.redaction),
+        )
+
+    checked = await database.archive.verify(session_id)
+
+    assert checked.broken_at == 2
+    assert "redacted without a record of it" in checked.reason
+    with pytest.raises(LedgerError, match="records before 2 can be forked alone"):
+        await database.archive.fork(session_id)
+
+
+async def test_a_database_of_an_earlier_version_has_no_table_of_redactions_and_gets_one(database):
+    session_id = await session_of(database, [prompt("a secret word")])
+    with sqlite(database.path) as connection:
+        connection.execute("DROP TABLE redactions")
+
+    assert (await database.archive.verify(session_id)).holds
+    await database.archive.prune(ids=[await session_of(database, [prompt("other")])])
+    await database.archive.redact(session_id, "secret")
+
+    checked = await database.archive.verify(session_id)
+    assert (checked.holds, checked.redacted, checked.unrecorded) == (True, (1,), ())
 
 
 async def test_too_short_a_text_and_an_unknown_session_are_refused(database):

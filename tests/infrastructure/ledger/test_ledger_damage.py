@@ -12,6 +12,7 @@ from domain.sessions.ledger_chain import payload_of
 from domain.sessions.past_session import LatestSession
 from infrastructure.store.ledger.database import Database
 from infrastructure.store.ledger.opening import open_database, open_session
+from infrastructure.store.ledger.trouble import marker_of
 from infrastructure.store.ledger.writer import LedgerEntry
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, end, gone_on, prompt, session_of, sqlite, start
 
@@ -340,3 +341,17 @@ async def test_many_who_find_no_database_at_once_make_one(environ, opened):
     assert len(await databases[0].archive.sessions()) == 6
     for database in databases:
         database.close()
+
+
+async def test_the_record_of_redactions_is_saved_from_a_damaged_database(environ, opened):
+    database = opened()
+    session_id = await session_of(database, [prompt("a secret word"), prompt("next")])
+    await database.archive.redact(session_id, "secret")
+    marker_of(database.path).touch()
+    database.close()
+
+    again = opened()
+
+    assert "1 session was saved whole" in " ".join(again.told)
+    checked = await again.archive.verify(session_id)
+    assert (checked.holds, checked.redacted, checked.unrecorded) == (True, (1,), ())
