@@ -1,17 +1,19 @@
-# Two commands do everything: `make run` opens the app, `make test` passes the tests.
-# Both set up .venv from the hashed lock files in requirements/ first.
+# `make run` opens the app, `make test` passes the lints and the quick tests, `make test-long` the other tests.
+# All set up .venv from the hashed lock files in requirements/ first.
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: run test test-all-pythons setup dev-setup check lint format pytest snapshots lock clean
+.PHONY: run test test-long test-all-pythons setup dev-setup check lint format pytest pytest-long snapshots lock clean
 
 run: setup
 	$(BIN)/quorum
 
 test: dev-setup check
+
+test-long: dev-setup pytest-long
 
 setup: $(VENV)/.installed-run
 
@@ -49,10 +51,10 @@ test-all-pythons:
 	@for python in $(PYTHONS); do \
 		version=$$("$$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
 		echo "== Python $$version ($$python)"; \
-		$(MAKE) --no-print-directory PYTHON="$$python" VENV=.venvs/$$version dev-setup pytest || exit 1; \
+		$(MAKE) --no-print-directory PYTHON="$$python" VENV=.venvs/$$version dev-setup pytest pytest-long || exit 1; \
 	done
 
-# Everything that must hold before a change is kept.
+# What must hold before a change is kept, in a few minutes.
 check: lint pytest
 
 lint:
@@ -62,7 +64,11 @@ lint:
 	$(BIN)/lint-imports --no-logo --no-cache
 
 pytest:
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal -m "not long" --hypothesis-profile quick
+
+# What is left: the tests that take long, and all examples of the property tests.
+pytest-long:
+	$(BIN)/pytest -n auto --dist worksteal -m "long or hypothesis"
 
 format:
 	$(BIN)/ruff format .

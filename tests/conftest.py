@@ -1,4 +1,4 @@
-"""What holds for all tests: their folders have short paths, whatever TMPDIR is.
+"""What holds for all tests: which are long, and that their folders have short paths, whatever TMPDIR is.
 
 A Unix socket's path has at most 103 bytes on macOS, whose TMPDIR takes half of that, and a screen of 80 columns
 shows a long path in two lines.
@@ -8,8 +8,27 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import Counter
+
+import pytest
+
+import tests.support.examples  # registers the profile before the command line chooses one  # noqa: F401
 
 _LONGEST_TEMPORARY_FOLDER = 20
 
 if len(tempfile.gettempdir()) > _LONGEST_TEMPORARY_FOLDER and os.access("/tmp", os.W_OK | os.X_OK):
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/tmp")  # where pytest puts its folders
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Take the marker `long(after=n)` from the first n cases of a test: these also belong to `make test`."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        marker = item.get_closest_marker("long")
+        if marker is None or "after" not in marker.kwargs:
+            continue
+        test = item.nodeid.split("[", 1)[0]
+        seen[test] += 1
+        if seen[test] <= marker.kwargs["after"]:
+            item.own_markers = [mark for mark in item.own_markers if mark.name != "long"]

@@ -10,7 +10,7 @@ from enum import Enum
 from types import ModuleType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from application.calls import batch_state, call_run, tool_runtime
@@ -30,6 +30,7 @@ from tests.application.test_run_agent import Bench as AgentBench
 from tests.application.test_run_agent import reads
 from tests.application.test_tool_runtime import Bench, a_batch, outcomes, reader
 from tests.support.builders import a_call, calls_response
+from tests.support.examples import examples
 from tests.support.fake_ports import FakePerson, FakeTool
 
 every_planner = pytest.mark.parametrize("planner", PLANNERS.values(), ids=PLANNERS)
@@ -278,7 +279,7 @@ OUTCOMES = {
 
 @every_planner
 @given(fates=st.lists(st.sampled_from(Fate), min_size=2, max_size=5))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @pytest.mark.requirement("A12")
 async def test_whatever_becomes_of_an_edit_the_next_of_the_same_file_gets_its_turn(
     planner: Planner, fates: list[Fate]

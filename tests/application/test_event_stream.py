@@ -5,13 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from application.events.event_bus import EventBus
 from domain.errors import LedgerError
 from domain.events.event import ErrorOccurred, Event, TextDelta, TurnStarted
 from domain.events.masking import SecretMask
+from tests.support.examples import examples
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import RecordingObserver
 
@@ -87,7 +88,7 @@ async def test_what_could_not_be_noted_is_told_once_and_stops_what_is_announced_
 STEPS = st.lists(st.sampled_from(["note", "record", "announce", "show", "trouble", "well"]), max_size=20)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(steps=STEPS)
 async def test_observers_hear_of_everything_once_and_in_order_and_only_of_what_was_tried(
     steps: list[str],

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from application.calls.hooks import CallDraft, Hook, HookMatcher, HookRegistration, RequestDraft, ResultDraft
@@ -34,6 +34,7 @@ from tests.application.test_run_agent import Bench as AgentBench
 from tests.application.test_run_agent import reads
 from tests.application.test_tool_runtime import Bench as RuntimeBench
 from tests.application.test_tool_runtime import outcomes, reader
+from tests.support.examples import examples
 from tests.support.fake_ports import FakeTool, FakeWriter, World
 
 Before = Callable[[CallDraft], HookAnswer]
@@ -488,7 +489,7 @@ ANSWERS = st.sampled_from(["continue", "edit", "skip", "abort", "fail"])
     st.sampled_from(sorted(PLANNERS)),
     st.integers(0, 40),
 )
-@settings(max_examples=120, deadline=None)
+@examples(120)
 async def test_whatever_hooks_answer_and_whenever_it_is_cancelled_every_call_has_one_result_in_order(
     script: list[tuple[str, str, bool]], planner: str, moment: int
 ) -> None:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from application.ports import LlmSession
@@ -32,6 +32,7 @@ from domain.events.report import RunStatus
 from domain.text.json_value import JsonObject
 from infrastructure.models.shared.session import ConversationSession
 from tests.application.test_run_agent import DOWN, READ, Bench, cut, reads
+from tests.support.examples import examples
 from tests.support.fake_ports import FakeTool
 from tests.support.fake_session import FakeSession, Step
 from tests.support.session_rigs import wire_to
@@ -383,7 +384,7 @@ async def test_a_turn_that_goes_on_may_run_tools_and_is_continued_like_any_other
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=4))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 async def test_whenever_models_are_chosen_every_request_is_made_once_and_every_answer_kept(
     pauses: list[int],
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.calls.execution import Orphan, Outcome
@@ -26,6 +26,7 @@ from domain.sessions.replay import state_of
 from tests.application.test_run_agent import Bench, reads, writes
 from tests.application.test_steering import assert_legal_wherever_killed
 from tests.application.test_taking_up import records_of, up_to
+from tests.support.examples import examples
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import FakePerson
 from tests.support.fake_session import Step
@@ -205,7 +206,7 @@ async def test_a_long_output_is_kept_within_bounds_for_the_model() -> None:
     assert finished(bench).output == "x" * 20_000  # no store here: losing it would be worse
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     runs=st.lists(st.integers(0, 40), max_size=2),
     ends=st.integers(0, 40),

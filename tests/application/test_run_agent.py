@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from application.calls.hook_chain import HookChain
@@ -58,6 +58,7 @@ from domain.text.json_value import JsonObject
 from domain.text.output import OutputLimits
 from infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_call, calls_response
+from tests.support.examples import examples
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import (
     FakeFiles,
@@ -515,7 +516,7 @@ async def test_interrupted_again_and_again_while_it_cleans_up_it_still_ends_with
 
 
 @given(st.integers(0, 120))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 async def test_cancelled_at_any_moment_the_history_stays_legal_and_the_next_prompt_works(moment: int) -> None:
     bench = Bench(reads("a", "b"), writes("c"), cut("more "), reads("d"), LlmResponse.from_text("done"))
     task = asyncio.create_task(bench.agent.execute("go"))

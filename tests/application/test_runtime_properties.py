@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from application.calls.hook_chain import HookChain
@@ -24,6 +24,7 @@ from domain.text.json_value import JsonObject
 from domain.text.output import OutputLimits
 from infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_call, a_context
+from tests.support.examples import examples
 from tests.support.fake_ports import FakePerson
 from tests.support.reviews import a_review
 
@@ -150,7 +151,7 @@ def one_by_one(steps: list[Step]) -> tuple[dict[str, str], list[str]]:
 
 
 @given(BATCHES)
-@settings(max_examples=150, deadline=None)
+@examples(150)
 async def test_running_in_parallel_equals_running_one_by_one(steps: list[Step]) -> None:
     cells = Cells()
 
@@ -172,7 +173,7 @@ async def test_running_in_parallel_equals_running_one_by_one(steps: list[Step]) 
 
 
 @given(BATCHES, st.integers(0, 30))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 async def test_cancelled_at_any_moment_every_call_has_one_result_and_nothing_runs_on(
     steps: list[Step], moment: int
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from application.turn.run_agent import AgentLimits
@@ -24,6 +24,7 @@ from infrastructure.models.openai_responses.payload import responses_history, re
 from infrastructure.models.shared.api_client import ApiRequest
 from tests.application.test_run_agent import DOWN, READ, Bench, reads, writes
 from tests.application.test_taking_up import records_of
+from tests.support.examples import examples
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import FakePerson, FakeTool
 from tests.support.fake_session import Step
@@ -172,7 +173,7 @@ async def test_what_cannot_be_put_on_record_is_not_sent() -> None:
     assert bench.conversation.messages == state_of(records_of(bench.ledger)).messages
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(says=st.lists(st.integers(0, 50), max_size=3), stop_at=st.none() | st.integers(1, 70))
 def test_said_and_interrupted_at_any_moment_nothing_is_lost_and_every_history_is_legal(
     says: list[int], stop_at: int | None

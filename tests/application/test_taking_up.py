@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.calls.execution import Orphan, Outcome, ToolExecutionContext
@@ -29,6 +29,7 @@ from domain.sessions.replay import state_of
 from domain.text.json_value import JsonObject
 from tests.application.test_run_agent import DOWN, Bench, reads, writes
 from tests.support.builders import a_call, calls_response
+from tests.support.examples import examples
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import FakePerson, FakeTool
 
@@ -194,7 +195,7 @@ async def test_what_a_call_returned_is_given_to_the_model_and_it_runs_no_second_
 
 
 @given(st.integers(0, 60))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 async def test_wherever_the_record_ends_the_session_goes_on_with_a_legal_history(place: int) -> None:
     ledger = await a_dead_session(reads("a", "b"), writes("c"), writes_two())
     again = Bench(
@@ -213,7 +214,7 @@ async def test_wherever_the_record_ends_the_session_goes_on_with_a_legal_history
 
 
 @given(st.integers(0, 80))
-@settings(max_examples=80, deadline=None)
+@examples(80)
 async def test_cancelled_at_any_step_conversation_and_record_say_the_same(steps: int) -> None:
     ledger = FakeLedger("session-1")
     bench = Bench(reads("a"), writes("b"), DOWN, LlmResponse.from_text("end"), ledger=ledger)

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from domain.calls.execution import Outcome
@@ -27,6 +27,7 @@ from domain.review.questions import DecisionLabel
 from domain.sessions.canonical import canonical
 from domain.sessions.past_session import LedgerRecord
 from tests.support.builders import a_context
+from tests.support.examples import examples
 from tests.support.scripted_record import (
     SCRIPTS,
     Run,
@@ -72,7 +73,7 @@ def opened(cwd: str = "/ws") -> SessionStarted:
 
 
 @given(script=SCRIPTS, seed=st.integers(0, 2**32), other=st.integers(0, 2**32))
-@settings(deadline=None, max_examples=50)
+@examples(50)
 def test_runs_of_one_script_are_told_alike_whatever_chance_does(script: Script, seed: int, other: int) -> None:
     assert told(script, seed, "/home/one/ws") == told(script, other, "/tmp/ws-2")
 
@@ -137,7 +138,7 @@ def test_one_thing_that_happened_otherwise_shows(place: str, value: object) -> N
 
 
 @given(script=SCRIPTS, seed=st.integers(0, 2**32), data=st.data())
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_one_call_that_went_otherwise_shows_in_any_script(
     script: Script, seed: int, data: st.DataObject
 ) -> None:

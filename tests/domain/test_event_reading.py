@@ -31,6 +31,7 @@ from domain.review.mode import Mode
 from domain.review.questions import DecisionLabel
 from tests.support.any_event import of_type
 from tests.support.builders import a_call, a_context
+from tests.support.examples import examples
 
 KINDS = get_args(Event)
 
@@ -53,7 +54,7 @@ def as_shown(event: Event) -> Event:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_any_event_comes_back_from_its_json(kind: type[Event], data: st.DataObject) -> None:
     event = data.draw(of_type(kind))
 
@@ -65,7 +66,7 @@ def test_any_event_comes_back_from_its_json(kind: type[Event], data: st.DataObje
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @given(data=st.data())
-@settings(max_examples=10, deadline=None)
+@examples(10)
 def test_any_event_comes_back_from_json_that_is_ascii(kind: type[Event], data: st.DataObject) -> None:
     written = json.dumps(event_to_json(data.draw(of_type(kind))))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.calls.execution import Outcome, ToolExecutionContext
@@ -38,6 +38,7 @@ from domain.events.stream_masking import MaskedText, StreamMask
 from domain.review.questions import DecisionLabel
 from domain.text.styles import StyleChange
 from tests.support.builders import a_call, a_context, calls_response
+from tests.support.examples import examples
 
 PICTURES = (".png", ".pyc", ".svg")
 ROOT = Path(__file__).parents[2]
@@ -331,7 +332,7 @@ def streamed(mask: SecretMask, pieces: list[str]) -> list[str]:
 SECRETS = [secret for secret, _ in FOUND.values()]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     st.integers(0, 10**6), st.lists(st.sampled_from([*SECRETS, PLAIN, VALUE, *(t for t, _ in HELD.values())]))
 )
@@ -350,7 +351,7 @@ def test_however_a_text_is_cut_no_secret_leaves_and_nothing_else_is_lost(seed: i
     assert shown == mask.text(text)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.integers(0, 10**6), st.text(alphabet=string.printable + "üß…😀", max_size=300))
 def test_text_without_secrets_arrives_whole(seed: int, text: str) -> None:
     mask = learnt(THE_KEY=PLAIN)

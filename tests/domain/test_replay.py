@@ -6,7 +6,7 @@ from random import Random
 from typing import get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
@@ -51,6 +51,7 @@ from domain.sessions.replay import Replay, state_of
 from domain.sessions.state import CallEnd, OpenCall, SessionState
 from tests.support.any_event import of_type
 from tests.support.builders import a_call, a_context, calls_response
+from tests.support.examples import examples
 from tests.support.scripted_record import SCRIPTS, Run, Script
 
 FIRST, SECOND = a_call("edit_file", id_="call-0"), a_call("run_command", {"command": "make"}, id_="call-1")
@@ -153,7 +154,7 @@ def closed(state: SessionState) -> tuple[Message, ...]:
 
 
 @given(script=SCRIPTS, seed=st.integers(0, 2**32))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_a_whole_record_leads_to_what_the_run_left_behind(script: Script, seed: int) -> None:
     run = Run("/ws", Random(seed)).play(script)
 
@@ -170,7 +171,7 @@ def test_a_whole_record_leads_to_what_the_run_left_behind(script: Script, seed: 
 
 
 @given(script=SCRIPTS, seed=st.integers(0, 2**32))
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_wherever_a_record_ends_the_conversation_can_go_on(script: Script, seed: int) -> None:
     replay = Replay()
     for record in Run("/ws", Random(seed)).play(script).records:
@@ -184,7 +185,7 @@ def test_wherever_a_record_ends_the_conversation_can_go_on(script: Script, seed:
 
 
 @given(script=SCRIPTS, seed=st.integers(0, 2**32), holes=st.sets(st.integers(0, 60)), shuffled=st.booleans())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_a_damaged_record_leads_to_a_conversation_that_can_go_on(
     script: Script, seed: int, holes: set[int], shuffled: bool
 ) -> None:
@@ -198,7 +199,7 @@ def test_a_damaged_record_leads_to_a_conversation_that_can_go_on(
 
 
 @given(events=st.lists(st.sampled_from(get_args(Event)).flatmap(of_type), max_size=12))
-@settings(deadline=None, max_examples=100)
+@examples(100)
 def test_no_sequence_of_events_whatever_is_too_much_for_it(events: list[Event]) -> None:
     state = after(*events)
 

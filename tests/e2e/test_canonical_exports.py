@@ -7,6 +7,8 @@ import random
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import pytest
+
 from domain.calls.execution import ToolExecutionContext
 from domain.events.event import CallFinished
 from domain.sessions.canonical import canonical
@@ -60,6 +62,7 @@ async def recorded(folder: Path, seed: int, *, text: str = "new") -> tuple[str, 
     return canonical(records), " ".join(str(end.context.call_index) for end in ends)
 
 
+@pytest.mark.long
 async def test_a_hundred_runs_of_one_script_have_one_canonical_record(tmp_path: Path) -> None:
     first, arrived = await recorded(tmp_path / "first", 0)
     arrivals = {arrived}

@@ -102,6 +102,7 @@ async def sudden_death(quorum: LongLived, chance: random.Random) -> None:
     quorum.kill()
 
 
+@pytest.mark.long
 async def test_a_rewind_that_is_killed_is_as_before_or_done_and_can_be_done_again(
     home: Path, project: Path
 ) -> None:
@@ -132,6 +133,7 @@ async def test_a_rewind_that_is_killed_is_as_before_or_done_and_can_be_done_agai
             assert texts_in(project) == former
 
 
+@pytest.mark.long
 async def test_a_compaction_that_is_killed_is_as_before_or_done(home: Path, project: Path) -> None:
     async with SseServer("openai-chat") as model:
         configure_with(home, model)
@@ -162,6 +164,7 @@ async def test_a_compaction_that_is_killed_is_as_before_or_done(home: Path, proj
     assert "answer 0" not in sent
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     [
@@ -192,6 +195,7 @@ async def test_a_command_on_sessions_that_is_killed_leaves_every_record_whole(
     await stored(home)
 
 
+@pytest.mark.long
 async def test_a_mending_that_is_killed_loses_nothing_that_could_be_read(home: Path, project: Path) -> None:
     chance = random.Random(7)
     async with SseServer("openai-chat") as model:
@@ -209,6 +213,7 @@ async def test_a_mending_that_is_killed_loses_nothing_that_could_be_read(home: P
         assert await stored(home) == whole
 
 
+@pytest.mark.long
 async def test_a_hook_after_a_call_that_did_not_come_to_its_answer_is_asked_again_and_the_call_is_not(
     home: Path, project: Path
 ) -> None:

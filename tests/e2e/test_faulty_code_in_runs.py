@@ -102,6 +102,7 @@ async def test_faulty_tools_are_errors_of_their_calls(home: Path, project: Path,
     ]
 
 
+@pytest.mark.long
 async def test_a_validator_that_is_never_satisfied_fails_the_run(home: Path, project: Path) -> None:
     async with SseServer("openai-chat") as server:
         configure_for(home, server)
@@ -114,6 +115,7 @@ async def test_a_validator_that_is_never_satisfied_fails_the_run(home: Path, pro
     assert "Your answer must be one JSON object" in ended.report["error"]
 
 
+@pytest.mark.long
 async def test_calls_at_the_turn_limit_have_events(home: Path, project: Path) -> None:
     read = calling(call("c1", "list_directory"))
     async with SseServer("openai-chat") as server:

@@ -159,6 +159,7 @@ def call(name: str, id_: str, arguments: str) -> ScriptedCall:
     return ScriptedCall(id_, name, arguments)
 
 
+@pytest.mark.long
 async def test_a_prompt_that_cannot_be_recorded_is_not_sent_and_is_answered_when_there_is_room(
     home: Path, project: Path, disk: Disk
 ) -> None:
@@ -183,6 +184,7 @@ async def test_a_prompt_that_cannot_be_recorded_is_not_sent_and_is_answered_when
     assert [turn.prompt for turn in state_of(records).turns] == ["first", "second", ""]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
@@ -256,6 +258,7 @@ async def test_a_file_that_there_is_no_room_to_keep_is_not_changed(
     await records_of(home)
 
 
+@pytest.mark.long
 async def test_what_never_got_onto_the_disk_is_told_at_the_end(home: Path, project: Path) -> None:
     disk = NarrowFiles()
     async with SseServer("openai-chat") as model:
@@ -272,6 +275,7 @@ async def test_what_never_got_onto_the_disk_is_told_at_the_end(home: Path, proje
     assert [turn.prompt for turn in state_of(await records_of(home)).turns] == ["first"]
 
 
+@pytest.mark.long
 async def test_an_answer_whose_record_could_not_be_finished_is_an_answer_with_a_warning(
     home: Path, project: Path
 ) -> None:
@@ -290,6 +294,7 @@ async def test_an_answer_whose_record_could_not_be_finished_is_an_answer_with_a_
     assert "events of the session are not on the record" in err.decode()
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("arguments", [["run", "read a.txt"], ["run", "--image", "a.png", "look"]])
 def test_no_room_anywhere_is_told_in_one_sentence(arguments: list[str], home: Path, project: Path) -> None:
     done = subprocess.run(
@@ -309,6 +314,7 @@ def test_no_room_anywhere_is_told_in_one_sentence(arguments: list[str], home: Pa
     assert ".py" not in told
 
 
+@pytest.mark.long
 def test_no_folder_is_left_where_a_session_that_is_not_recorded_has_no_room(home: Path, project: Path) -> None:
     temporary = project / "temporary"
     temporary.mkdir()

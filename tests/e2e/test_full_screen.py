@@ -45,6 +45,7 @@ def alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(("rows", "columns"), SIZES)
 def test_reads_overlap_an_edit_is_approved_and_a_command_rejected_with_a_reason(
     rows: int, columns: int, project: Path
@@ -66,6 +67,7 @@ def test_reads_overlap_an_edit_is_approved_and_a_command_rejected_with_a_reason(
         quit_app(terminal)
 
 
+@pytest.mark.long
 def test_an_approved_edit_is_on_disk_and_a_rejected_one_is_not(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline")
@@ -97,6 +99,7 @@ def test_keys_typed_while_the_dialog_pops_up_approve_nothing(project: Path) -> N
     assert (project / "a.py").read_text(encoding="utf-8") == "first = 1\n"
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("pasted", ["yes, please\r", "a\r", "all of it\r"])
 def test_what_a_terminal_pastes_as_if_it_were_typed_answers_no_question(pasted: str, project: Path) -> None:
     with app(project) as terminal:
@@ -127,6 +130,7 @@ def test_escape_while_a_command_runs_ends_it_and_the_next_prompt_works(project: 
         quit_app(terminal)
 
 
+@pytest.mark.long
 def test_nothing_lives_one_second_after_quorum_was_killed(project: Path) -> None:
     with app(project, "--mode", "auto") as terminal:
         terminal.wait_for("offline")
@@ -137,6 +141,7 @@ def test_nothing_lives_one_second_after_quorum_was_killed(project: Path) -> None
         eventually(lambda: not alive_with(daemon), within=5, what="the daemon's end")
 
 
+@pytest.mark.long
 def test_a_prompt_of_several_lines_is_one_prompt_and_history_brings_it_back(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline")
@@ -163,6 +168,7 @@ def test_a_hostile_file_does_not_reach_the_terminal(project: Path) -> None:
         quit_app(terminal)
 
 
+@pytest.mark.long
 def test_a_terminal_that_goes_away_takes_the_app_with_it(project: Path) -> None:
     with app(project, "--mode", "auto") as terminal:
         terminal.wait_for("offline")
@@ -174,6 +180,7 @@ def test_a_terminal_that_goes_away_takes_the_app_with_it(project: Path) -> None:
         eventually(lambda: not alive_with(daemon), within=5, what="the daemon's end")
 
 
+@pytest.mark.long
 def test_rubbish_from_the_terminal_does_no_harm(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline")
@@ -189,6 +196,7 @@ def test_rubbish_from_the_terminal_does_no_harm(project: Path) -> None:
         quit_app(terminal)
 
 
+@pytest.mark.long
 def test_a_wrong_configuration_ends_the_app_with_its_sentence_and_code_2(project: Path) -> None:
     config = project.parent / "wrong.toml"
     config.write_text("[agent]\nmax_tool_turn = 3\n", encoding="utf-8")

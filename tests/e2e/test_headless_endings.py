@@ -35,6 +35,7 @@ def call(id_: str, tool: str, **arguments: object) -> ScriptedCall:
     return ScriptedCall(id_, tool, json.dumps(arguments))
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_answered_with_parallel_calls(dialect: Dialect, home: Path, project: Path) -> None:
     async with SseServer(dialect) as server:
@@ -76,6 +77,7 @@ async def test_the_prompt_can_come_from_stdin(home: Path, project: Path) -> None
     assert [c["tool"] for c in ended.report["calls"]] == ["read_file"]
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     ("mode", "code", "status", "decision", "content"),
     [
@@ -116,6 +118,7 @@ async def test_the_turn_limit(home: Path, project: Path) -> None:
     assert [c["outcome"] for c in ended.report["calls"]] == ["ok", "ok", "not_run"]
 
 
+@pytest.mark.long
 async def test_the_token_limit(home: Path, project: Path) -> None:
     async with SseServer("anthropic") as server:
         configure_for(home, server)
@@ -126,6 +129,7 @@ async def test_the_token_limit(home: Path, project: Path) -> None:
     assert (ended.code, ended.report["status"], ended.report["stop_reason"]) == (5, "limit", "max_tokens")
 
 
+@pytest.mark.long
 async def test_a_call_cut_off_by_the_token_limit_does_not_run(home: Path, project: Path) -> None:
     async with SseServer("anthropic") as server:
         configure_for(home, server)
@@ -147,6 +151,7 @@ async def test_a_refusal(home: Path, project: Path) -> None:
     assert (ended.code, ended.report["status"]) == (1, "refused")
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize(
     ("reply", "told"),
@@ -179,6 +184,7 @@ async def test_a_provider_that_fails_gives_one_sentence_and_runs_nothing(
     assert not (project / "x").exists()
 
 
+@pytest.mark.long
 async def test_a_refused_connection(home: Path, project: Path) -> None:
     async with SseServer("openai-chat") as server:
         configure_for(home, server)
@@ -189,6 +195,7 @@ async def test_a_refused_connection(home: Path, project: Path) -> None:
     assert "connect" in ended.report["error"]
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     ("config", "environ", "told"),
     [
@@ -211,6 +218,7 @@ async def test_a_wrong_configuration_is_code_2_with_a_sentence_and_an_empty_stdo
     assert told in ended.err
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("arguments", [["--config", "missing.toml", "x"], ["-C", "missing", "x"], [" "]])
 async def test_a_wrong_command_line_is_code_2(arguments: list[str], home: Path, project: Path) -> None:
     ended = await run(*arguments, cwd=project, env=environment(home))
@@ -219,6 +227,7 @@ async def test_a_wrong_command_line_is_code_2(arguments: list[str], home: Path, 
     assert ended.err.startswith("quorum: ")
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_while_a_command_runs_interrupts_the_run_and_ends_the_command(
     number: signal.Signals, home: Path, project: Path
@@ -264,6 +273,7 @@ async def test_stream_json_ends_with_the_report_and_gives_every_call_its_context
     assert [lane["follows"] for lane in planned["lanes"]] == [[], [], [0]]
 
 
+@pytest.mark.long
 async def test_nothing_a_file_holds_reaches_the_terminal_as_control(home: Path, project: Path) -> None:
     nasty = "\x1b]52;c;aGk=\x07\x1b[31m[/red]\u202eevil\u2066\x9b2J"
     (project / "nasty.txt").write_text(nasty, encoding="utf-8")

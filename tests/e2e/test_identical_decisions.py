@@ -216,6 +216,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
+@pytest.mark.long
 async def test_two_hundred_calls_are_decided_alike_by_the_function_by_run_and_in_the_app(
     state: None, tmp_path: Path
 ) -> None:

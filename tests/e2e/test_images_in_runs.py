@@ -33,6 +33,7 @@ def _last(server: SseServer) -> list[Said]:
     return read_chat(server.bodies[-1])
 
 
+@pytest.mark.long
 async def test_an_image_reaches_the_model_and_is_there_again_when_the_session_goes_on_or_is_forked(
     tmp_path: Path, project: Path
 ) -> None:
@@ -55,6 +56,7 @@ async def test_an_image_reaches_the_model_and_is_there_again_when_the_session_go
         assert ("image", "image/png", SHOT) in _last(server)
 
 
+@pytest.mark.long
 async def test_where_its_content_was_lost_a_line_says_so_and_the_session_goes_on(
     tmp_path: Path, project: Path
 ) -> None:

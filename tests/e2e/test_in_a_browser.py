@@ -129,6 +129,7 @@ def test_it_opens_takes_keys_and_sizes_and_ends(project: Path) -> None:
         assert browser.metas[-1] == {"type": "exit"}
 
 
+@pytest.mark.long
 def test_a_text_that_comes_at_once_answers_no_question_there_either(project: Path) -> None:
     with in_a_browser(project) as browser:
         browser.wait_for("offline")
@@ -144,6 +145,7 @@ def test_a_text_that_comes_at_once_answers_no_question_there_either(project: Pat
     assert (project / "a.py").read_text(encoding="utf-8") == "first = 1\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["the pipe ends", "quit", "SIGTERM"])
 def test_when_the_browser_or_its_server_is_gone_the_app_and_its_commands_end(how: str, project: Path) -> None:
     with in_a_browser(project, "--mode", "auto") as browser:
@@ -165,6 +167,7 @@ def test_when_the_browser_or_its_server_is_gone_the_app_and_its_commands_end(how
             assert time.monotonic() < deadline, "the command outlived the app"
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     "driver",
     [
@@ -183,6 +186,7 @@ def test_a_driver_that_does_not_exist_is_named(driver: str, project: Path) -> No
         assert b"Traceback" not in err
 
 
+@pytest.mark.long
 def test_textuals_own_driver_for_terminals_needs_one_also_when_it_is_named(project: Path) -> None:
     with in_a_browser(project, driver="textual.drivers.linux_driver:LinuxDriver") as browser:
         _, err = browser.process.communicate(timeout=WITHIN_SECS)

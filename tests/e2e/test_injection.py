@@ -58,6 +58,7 @@ READ = calling(call("c0", "read_file", path="notes.txt"))
 EDIT = call("c1", "edit_file", path="a.txt", old_text="alpha", new_text="omega")
 
 
+@pytest.mark.long
 async def test_a_file_that_was_read_and_what_the_model_says_change_no_byte_of_a_ballot_request(
     tmp_path: Path, project: Path
 ) -> None:
@@ -72,6 +73,7 @@ async def test_a_file_that_was_read_and_what_the_model_says_change_no_byte_of_a_
     assert len(set(plain)) == 1  # and no reviewer is asked anything that another is not
 
 
+@pytest.mark.long
 async def test_the_output_of_a_command_and_of_a_failed_call_change_no_byte_either(
     tmp_path: Path, project: Path
 ) -> None:
@@ -91,6 +93,7 @@ async def test_the_output_of_a_command_and_of_a_failed_call_change_no_byte_eithe
     assert injected == plain
 
 
+@pytest.mark.long
 async def test_an_injection_in_the_call_itself_stays_behind_the_fence_of_the_packet(
     tmp_path: Path, project: Path
 ) -> None:

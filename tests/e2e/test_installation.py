@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 from zipfile import ZipFile
@@ -9,7 +10,7 @@ from zipfile import ZipFile
 import pytest
 
 from tests.support.headless_run import configure, environment
-from tests.support.installation import ROOT, Installation, build_wheel, make_wheel
+from tests.support.installation import ROOT, Installation, build_wheel_once, make_wheel
 from tests.support.terminal import Terminal
 
 PACKAGES = ("domain", "application", "infrastructure", "tui")
@@ -23,12 +24,23 @@ python = "infrastructure.hooks.examples.secret_masker:SecretMasker"
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_wheel(tmp_path_factory.mktemp("wheel"))
+    """The wheel, built once for all processes that run tests."""
+    folder = tmp_path_factory.getbasetemp()
+    return build_wheel_once(folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder)
 
 
 @pytest.fixture
-def installation(tmp_path: Path, wheel: Path) -> Installation:
+def installation(tmp_path: Path) -> Installation:
+    """An environment without quorum."""
     return Installation(tmp_path / "venv")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Installation:
+    """An environment with quorum, which no test changes."""
+    installation = Installation(tmp_path_factory.mktemp("installed") / "venv")
+    installation.install(wheel)
+    return installation
 
 
 @pytest.fixture
@@ -74,6 +86,7 @@ def test_the_wheel_holds_one_package_with_every_file_that_the_program_reads(whee
     assert {"quorum/tui/app/quorum.tcss", "quorum/infrastructure/prices/prices.toml"} <= ours
 
 
+@pytest.mark.long
 def test_quorum_and_a_distribution_with_packages_of_the_same_names_leave_each_other_alone(
     installation: Installation, wheel: Path, project: Path, tmp_path: Path
 ):
@@ -91,33 +104,24 @@ def test_quorum_and_a_distribution_with_packages_of_the_same_names_leave_each_ot
     assert not (installation.packages / "quorum").exists()
 
 
+@pytest.mark.long
 def test_quorum_runs_in_a_project_on_PYTHONPATH_that_has_packages_of_the_same_names(
-    installation: Installation, wheel: Path, project: Path, tmp_path: Path
+    installed: Installation, project: Path, tmp_path: Path
 ):
-    installation.install(wheel)
-
     for path in (".", str(project), f"{tmp_path}::{project}"):
-        told = ask(
-            installation, project, tmp_path, "read notes.txt and run `echo $PYTHONPATH`", PYTHONPATH=path
-        )
+        told = ask(installed, project, tmp_path, "read notes.txt and run `echo $PYTHONPATH`", PYTHONPATH=path)
         assert "buy milk" in told
         assert path in told  # the person's commands keep it
 
 
-def test_the_public_interface_is_imported_outside_of_the_program(installation: Installation, wheel: Path):
-    installation.install(wheel)
-
-    seen = [installation.python, "-I", "-c", "from quorum.api import Continue; print(Continue())"]
+def test_the_public_interface_is_imported_outside_of_the_program(installed: Installation):
+    seen = [installed.python, "-I", "-c", "from quorum.api import Continue; print(Continue())"]
     assert subprocess.check_output(seen, text=True) == "Continue()\n"
 
 
-def test_quorum_runs_as_a_module_in_such_a_project(
-    installation: Installation, wheel: Path, project: Path, tmp_path: Path
-):
-    installation.install(wheel)
-
+def test_quorum_runs_as_a_module_in_such_a_project(installed: Installation, project: Path, tmp_path: Path):
     told = subprocess.check_output(
-        [installation.python, "-m", "quorum", "run", "read notes.txt"],
+        [installed.python, "-m", "quorum", "run", "read notes.txt"],
         cwd=project,
         env=environment(tmp_path),
         stdin=subprocess.DEVNULL,
@@ -127,14 +131,12 @@ def test_quorum_runs_as_a_module_in_such_a_project(
     assert "buy milk" in told
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["wheel", "editable"])
-def test_the_app_starts_in_such_a_project(
-    kind: str, installation: Installation, wheel: Path, project: Path, tmp_path: Path
-):
+def test_the_app_starts_in_such_a_project(kind: str, installed: Installation, project: Path, tmp_path: Path):
     program: dict[str, Path] = {}
     if kind == "wheel":
-        installation.install(wheel)
-        program["program"] = installation.quorum
+        program["program"] = installed.quorum
 
     variables = {"PYTHONPATH": "."}
     with Terminal(

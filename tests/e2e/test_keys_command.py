@@ -62,6 +62,7 @@ def test_a_key_from_stdin_is_kept_listed_and_removed_and_never_printed(env: dict
     assert json.loads(Path(env["KEYRING_TEST_FILE"]).read_text()) == {}
 
 
+@pytest.mark.long
 def test_a_key_that_is_typed_is_not_shown(env: dict[str, str]) -> None:
     child = pexpect.spawn(
         str(QUORUM),
@@ -83,6 +84,7 @@ def test_a_key_that_is_typed_is_not_shown(env: dict[str, str]) -> None:
     assert json.loads(Path(env["KEYRING_TEST_FILE"]).read_text()) == {"quorum/anthropic": KEY}
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("arguments", "stdin", "told"),
     [
@@ -106,6 +108,7 @@ def test_what_cannot_be_kept_is_refused_with_the_remedy(
     assert not Path(env["KEYRING_TEST_FILE"]).exists()
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("backend", "told"),
     [
@@ -129,6 +132,7 @@ def test_a_keyring_that_does_not_work_is_one_sentence_and_no_traceback(
     assert ended.stderr.count("\n") == 1
 
 
+@pytest.mark.long
 async def test_a_stored_key_is_sent_to_its_provider_and_to_no_other(
     tmp_path: Path, env: dict[str, str]
 ) -> None:

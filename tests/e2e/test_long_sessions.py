@@ -140,6 +140,7 @@ def _unheard(_event: StreamEvent) -> None:
     """Nobody watches."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("dialect", "turns"), [("anthropic", 300), ("openai", 60), ("openai-chat", 60)])
 async def test_three_hundred_turns_go_on_in_a_small_window(dialect: Dialect, turns: int) -> None:
     async with SseServer(dialect) as server:

@@ -85,6 +85,7 @@ async def run_with(calls: Sequence[ScriptedCall], kind: str, mode: Mode, tmp_pat
     return done, project
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     ("kind", "mode"), [*(("pipe", mode) for mode in Mode), ("closed", Mode.ASK), ("terminal", Mode.ASK)]
 )
@@ -99,6 +100,7 @@ async def test_a_run_ends_and_says_in_its_code_that_something_was_withheld(
     assert not (project / "AGENTS.md").exists()
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(("mode", "decisions"), [(Mode.READ_ONLY, [NO, NO, YES]), (Mode.AUTO, [YES, YES, YES])])
 async def test_a_run_in_which_nothing_was_left_to_ask_about_ends_with_code_0(
     mode: Mode, decisions: list[str], tmp_path: Path
@@ -109,6 +111,7 @@ async def test_a_run_in_which_nothing_was_left_to_ask_about_ends_with_code_0(
     assert (done.code, done.report["status"]) == (0, "completed")
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("kind", ["closed", "pipe"])
 async def test_the_app_itself_does_not_wait_for_a_terminal_that_is_not_there(kind: str, tmp_path: Path) -> None:
     done = await ended(kind, a_project(tmp_path / "project"), tmp_path / "home", command=())
@@ -117,6 +120,7 @@ async def test_the_app_itself_does_not_wait_for_a_terminal_that_is_not_there(kin
     assert "needs a terminal" in done.err
 
 
+@pytest.mark.long
 async def test_a_prompt_that_should_come_from_a_closed_standard_input_is_said_to_be_empty(
     tmp_path: Path,
 ) -> None:

@@ -51,6 +51,7 @@ async def test_what_it_printed_is_masked_on_record_and_for_the_model_and_outlive
         await again.goes_on()
 
 
+@pytest.mark.long
 async def test_taking_a_turn_back_leaves_alone_what_the_person_changed_with_a_command(
     stage: SessionStage,
 ) -> None:
@@ -63,6 +64,7 @@ async def test_taking_a_turn_back_leaves_alone_what_the_person_changed_with_a_co
         await session.goes_on()
 
 
+@pytest.mark.long
 async def test_a_long_output_is_stored_and_the_model_can_open_it_also_after_a_resumption(
     stage: SessionStage,
 ) -> None:
@@ -87,6 +89,7 @@ def app(project: Path, *arguments: str) -> Terminal:
     return Terminal(project, project.parent / "home", rows=30, columns=120, arguments=list(arguments))
 
 
+@pytest.mark.long
 def test_in_a_terminal_it_runs_is_ended_by_escape_and_is_unknown_after_a_crash(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()

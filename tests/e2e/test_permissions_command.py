@@ -48,6 +48,7 @@ def _write(path: str) -> str:
     return json.dumps({"path": path, "content": ""})
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     ("words", "code", "decision"),
     [
@@ -104,6 +105,7 @@ def test_a_command_is_looked_at_as_in_a_run(home: Path, project: Path) -> None:
     assert "command:  it writes" in other.out
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -150,6 +152,7 @@ def test_saved_rules_are_listed_with_a_number_and_can_be_removed(home: Path, pro
     assert "docs/**" in saved.read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_a_saved_rule_that_fails_its_examples_is_told_and_not_used(home: Path, project: Path) -> None:
     _save_rules(home, '[[rule]]\nallow = "write_file(**)"\nscope = "user"\nmust_not_match = ["docs/a"]\n')
 
@@ -159,6 +162,7 @@ def test_a_saved_rule_that_fails_its_examples_is_told_and_not_used(home: Path, p
     assert "the saved rule allow write_file(**) fails its examples" in ended.err
 
 
+@pytest.mark.long
 def test_a_damaged_file_of_saved_rules_keeps_quorum_from_starting(home: Path, project: Path) -> None:
     _save_rules(home, "[[rule]\n")
 

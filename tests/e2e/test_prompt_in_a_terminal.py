@@ -31,6 +31,7 @@ def test_letters_after_a_deletion_in_the_same_read_stay(project: Path) -> None:
             terminal.wait_for("first = 1")
 
 
+@pytest.mark.long
 def test_enter_pressed_before_the_app_was_there_sends_what_was_typed(project: Path) -> None:
     with app(project) as terminal:
         terminal.type("read src/engine.py\r")
@@ -48,6 +49,7 @@ def test_a_paste_with_colours_and_line_ends_sends_nothing(project: Path) -> None
         assert "first = 1" not in terminal.painted
 
 
+@pytest.mark.long
 def test_a_file_found_by_some_letters_is_read(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline")
@@ -57,6 +59,7 @@ def test_a_file_found_by_some_letters_is_read(project: Path) -> None:
         terminal.wait_for("first = 1")
 
 
+@pytest.mark.long
 def test_the_editor_has_the_terminal_alone_and_what_it_wrote_comes_back(project: Path) -> None:
     editor = project.parent / "editor"
     editor.write_text('#!/bin/sh\necho AT WORK; read line; echo "read src/engine.py" > "$1"\n')

@@ -76,6 +76,7 @@ async def test_every_mix_of_votes_decides_as_it_should_and_the_model_is_told(
         ] in told
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("votes", "code", "content"),
     [
@@ -95,6 +96,7 @@ async def test_the_exit_code_says_whether_something_was_withheld(
     assert ended.events[-1]["status"] == ("completed" if code == 0 else "needs_approval")
 
 
+@pytest.mark.long
 async def test_the_record_of_a_quorum_says_who_said_what_about_which_bytes(
     tmp_path: Path, project: Path
 ) -> None:
@@ -115,6 +117,7 @@ async def test_the_record_of_a_quorum_says_who_said_what_about_which_bytes(
     assert {cast["digest"] for cast in lines_of(ended, "vote_cast")} == {result["digest"]}
 
 
+@pytest.mark.long
 async def test_the_report_holds_the_votes_on_each_call(tmp_path: Path, project: Path) -> None:
     read = call("c2", "read_file", path="a.txt")
     both = calling(call("c1", "edit_file", path="a.txt", old_text="alpha", new_text="omega"), read)
@@ -127,6 +130,7 @@ async def test_the_report_holds_the_votes_on_each_call(tmp_path: Path, project: 
     assert unasked["quorum_results"] == []
 
 
+@pytest.mark.long
 async def test_a_reviewer_that_never_answers_is_not_waited_for_longer_than_it_may_take(
     tmp_path: Path, project: Path
 ) -> None:
@@ -141,6 +145,7 @@ async def test_a_reviewer_that_never_answers_is_not_waited_for_longer_than_it_ma
     assert ended.code == 3
 
 
+@pytest.mark.long
 async def test_the_tokens_of_the_reviewers_are_counted(tmp_path: Path, project: Path) -> None:
     async with quorum_rig(tmp_path / "home", [EDIT, DONE], [[YES], [YES], [FREE_TEXT, YES]]) as rig:
         ended = await rig.run(project)
@@ -171,6 +176,7 @@ async def test_what_the_quorum_may_not_decide_is_not_even_put_to_it(tmp_path: Pa
     assert lines_of(ended, "quorum_result") == []
 
 
+@pytest.mark.long
 async def test_votes_are_no_advice_where_nobody_is_there_to_read_it(tmp_path: Path, project: Path) -> None:
     async with quorum_rig(tmp_path / "home", [EDIT, DONE], [[], [], []]) as rig:
         ended = await rig.run(project, mode="ask")
@@ -179,6 +185,7 @@ async def test_votes_are_no_advice_where_nobody_is_there_to_read_it(tmp_path: Pa
     assert (ended.code, asked) == (3, [[], [], []])
 
 
+@pytest.mark.long
 async def test_three_rejections_of_the_same_call_end_the_turn(tmp_path: Path, project: Path) -> None:
     async with quorum_rig(tmp_path / "home", [EDIT, EDIT, EDIT, DONE], [[NO] * 3, [NO] * 3, [YES] * 3]) as rig:
         ended = await rig.run(project)

@@ -80,6 +80,7 @@ def _a_damaged_index_of_the_log(ledger: Path, chance: random.Random) -> None:
     ledger.with_name("ledger.sqlite-shm").write_bytes(chance.randbytes(32_768))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     "damage",
@@ -137,6 +138,7 @@ async def test_without_the_log_of_a_killed_process_what_is_left_is_whole_or_told
 # ---------------------------------------------------------------- two processes
 
 
+@pytest.mark.long
 async def test_a_session_that_one_process_leads_is_copied_by_another_and_free_when_that_is_killed(
     home: Path, project: Path
 ) -> None:
@@ -172,6 +174,7 @@ async def test_a_session_that_one_process_leads_is_copied_by_another_and_free_wh
 # ---------------------------------------------------------------- the clock
 
 
+@pytest.mark.long
 async def test_times_that_lie_in_the_future_change_no_order_and_break_nothing(
     home: Path, project: Path
 ) -> None:
@@ -221,6 +224,7 @@ def kill_children(pid: int) -> None:
         os.kill(int(child), signal.SIGKILL)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="what a process carries is read from /proc")
 async def test_what_outlived_a_killed_session_is_named_when_that_is_taken_up_and_left_alone(
     home: Path, project: Path

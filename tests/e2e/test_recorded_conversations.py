@@ -51,6 +51,7 @@ def results_in(body: dict[str, Any]) -> list[tuple[str, str, bool | None]]:
     return last
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     "name",
     [

@@ -73,6 +73,7 @@ async def test_it_runs_without_a_terminal_and_is_asked_from_the_command_line(pro
         assert (error.code, error.out, said(error)["code"]) == (1, "", -32601)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 143)]
 )
@@ -93,6 +94,7 @@ async def test_a_signal_ends_it_cleanly(project: Path, home: Path, number: int, 
     assert not (home / "q").exists()
 
 
+@pytest.mark.long
 async def test_a_client_can_end_it(project: Path, home: Path) -> None:
     async with listening(project, home, home / "q") as quorum:
         async with await quorum.client() as client:
@@ -103,6 +105,7 @@ async def test_a_client_can_end_it(project: Path, home: Path) -> None:
     assert not (home / "q").exists()
 
 
+@pytest.mark.long
 async def test_a_second_one_is_told_who_listens_and_the_first_goes_on(project: Path, home: Path) -> None:
     async with listening(project, home, home / "q") as first:
         async with listening(project, home, home / "q") as second:
@@ -114,6 +117,7 @@ async def test_a_second_one_is_told_who_listens_and_the_first_goes_on(project: P
         assert asked.code == 0
 
 
+@pytest.mark.long
 async def test_after_a_kill_the_next_one_takes_the_place(project: Path, home: Path) -> None:
     async with listening(project, home, home / "q") as first:
         first.process.kill()
@@ -124,6 +128,7 @@ async def test_after_a_kill_the_next_one_takes_the_place(project: Path, home: Pa
         await second.until(client, ready=True)
 
 
+@pytest.mark.long
 async def test_misbehaving_clients_leave_it_at_work(project: Path, home: Path) -> None:
     async with listening(project, home, home / "q") as quorum, await quorum.client() as client:
         await quorum.until(client, ready=True)
@@ -189,6 +194,7 @@ async def attacked(project: Path, home: Path, place: Path, *, mode: str) -> str:
     return told
 
 
+@pytest.mark.long
 @needs_bubblewrap
 @pytest.mark.parametrize("where", ["home", "project"])
 async def test_in_the_sandbox_a_command_cannot_even_reach_the_socket(
@@ -200,6 +206,7 @@ async def test_in_the_sandbox_a_command_cannot_even_reach_the_socket(
     assert "CONNECTED" not in told
 
 
+@pytest.mark.long
 async def test_without_a_sandbox_a_command_is_recognised_and_not_served(project: Path, home: Path) -> None:
     told = await attacked(project, home, home / "q", mode="off")
 
@@ -211,6 +218,7 @@ async def test_without_a_sandbox_a_command_is_recognised_and_not_served(project:
 # -- the command line -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -229,6 +237,7 @@ async def test_what_cannot_be_asked_is_a_mistake_of_usage(home: Path, words: lis
     assert told in ended.err
 
 
+@pytest.mark.long
 async def test_parameters_may_come_from_standard_input_and_the_token_from_a_descriptor(
     project: Path, home: Path
 ) -> None:
@@ -251,6 +260,7 @@ async def test_parameters_may_come_from_standard_input_and_the_token_from_a_desc
         assert (await client.call("state.get"))["mode"] == "accept-edits"
 
 
+@pytest.mark.long
 async def test_the_app_in_a_terminal_can_be_asked_too(project: Path, home: Path) -> None:
     with Terminal(project, home, rows=40, columns=120, arguments=["--listen", str(home / "q")]) as terminal:
         await asyncio.to_thread(terminal.wait_for, "offline/offline")

@@ -51,6 +51,7 @@ async def test_the_report_and_each_request_tell_their_cost_where_the_price_is_kn
     assert ended.events[-1]["usage"]["cost_usd"] == pytest.approx(2 * ONE_ANSWER_USD)
 
 
+@pytest.mark.long
 async def test_the_report_has_tokens_only_where_no_price_is_known(home: Path, tmp_path: Path) -> None:
     async with SseServer(DIALECT) as server:
         configure_for(home, server)
@@ -67,6 +68,7 @@ async def test_the_report_has_tokens_only_where_no_price_is_known(home: Path, tm
     }
 
 
+@pytest.mark.long
 async def test_a_vendors_name_in_front_of_another_server_brings_no_price(home: Path, tmp_path: Path) -> None:
     async with SseServer(DIALECT) as server:
         server.script = [Say(pieces=("done",))]
@@ -78,6 +80,7 @@ async def test_a_vendors_name_in_front_of_another_server_brings_no_price(home: P
     assert "cost_usd" not in ended.report["usage"]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("priced", "line"),
     [

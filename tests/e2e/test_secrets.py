@@ -117,6 +117,7 @@ READS = [
 ]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("form", ["stream-json", "json", "text"])
 async def test_what_tools_say_and_models_repeat_reaches_no_record_and_no_output(
     form: str, tmp_path: Path, project: Path
@@ -132,6 +133,7 @@ async def test_what_tools_say_and_models_repeat_reaches_no_record_and_no_output(
     assert leaks(ended, tmp_path) == []
 
 
+@pytest.mark.long
 async def test_the_pieces_of_an_answer_add_up_to_the_masked_answer(tmp_path: Path, project: Path) -> None:
     letters = list(f"the key is {PLANTED['provider key']}, and that is all")
 
@@ -143,6 +145,7 @@ async def test_the_pieces_of_an_answer_add_up_to_the_masked_answer(tmp_path: Pat
     assert leaks(ended, tmp_path) == []
 
 
+@pytest.mark.long
 async def test_what_a_provider_answers_in_its_anger_is_masked(tmp_path: Path, project: Path) -> None:
     refusal = Refuse(status=500, message=" ".join(f"<{word}>" for word in WORDS))
 
@@ -165,6 +168,7 @@ async def test_a_prompt_with_a_secret_leaves_it_nowhere(tmp_path: Path, project:
     assert leaks(ended, tmp_path) == []
 
 
+@pytest.mark.long
 async def test_a_file_that_gets_its_secret_during_the_session_is_known_from_then_on(
     tmp_path: Path, project: Path
 ) -> None:
@@ -272,6 +276,7 @@ SHOWING = (
 )
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("script", PLACES.values(), ids=PLACES)
 async def test_no_place_where_a_secret_turns_up_keeps_it(
     script: Sequence[Reply], tmp_path: Path, project: Path
@@ -289,6 +294,7 @@ async def test_no_place_where_a_secret_turns_up_keeps_it(
         assert leaks(await asyncio.to_thread(printed, tmp_path, project, words), tmp_path) == []
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("hook", [HOOK_THAT_EDITS, HOOK_THAT_REFUSES, HOOK_THAT_FAILS])
 async def test_what_hooks_say_and_put_into_calls_is_masked(hook: str, tmp_path: Path, project: Path) -> None:
     program = tmp_path / "hook"
@@ -308,6 +314,7 @@ async def test_what_hooks_say_and_put_into_calls_is_masked(hook: str, tmp_path: 
     assert leaks(ended, tmp_path) == []
 
 
+@pytest.mark.long
 async def test_what_reviewers_quote_is_masked(tmp_path: Path, project: Path) -> None:
     quoting = vote("approve", reason=f"for {PLANTED['dotenv']}", objection=f"but {PLANTED['shape']}")
     async with SseServer("openai-chat") as server, SseServer("openai-chat") as reviewer:
@@ -331,6 +338,7 @@ async def test_what_reviewers_quote_is_masked(tmp_path: Path, project: Path) -> 
 # ------------------------------------------------------------------ secrets that nobody knew of
 
 
+@pytest.mark.long
 async def test_what_a_model_makes_up_for_a_sensitive_file_is_on_no_record(
     tmp_path: Path, project: Path
 ) -> None:
@@ -353,6 +361,7 @@ async def test_what_a_model_makes_up_for_a_sensitive_file_is_on_no_record(
     assert [value for value in made_up.values() if value.encode() in record] == []
 
 
+@pytest.mark.long
 async def test_a_record_that_holds_what_is_known_to_be_a_secret_by_now_says_so_and_how_to_take_it_out(
     tmp_path: Path, project: Path
 ) -> None:
@@ -382,6 +391,7 @@ async def test_a_record_that_holds_what_is_known_to_be_a_secret_by_now_says_so_a
     assert late.encode() not in (tmp_path / "state/quorum/ledger.sqlite").read_bytes()
 
 
+@pytest.mark.long
 async def test_a_model_that_goes_on_from_a_record_cannot_write_the_words_for_the_values_unasked(
     tmp_path: Path, project: Path
 ) -> None:

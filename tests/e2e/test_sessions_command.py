@@ -91,6 +91,7 @@ def test_a_run_is_listed_and_shown(quorum: Quorum) -> None:
     assert "allowed without asking a person" in shown.out
 
 
+@pytest.mark.long
 def test_only_sessions_of_the_folder_are_listed_unless_all_are_wanted(
     quorum: Quorum, tmp_path: Path, home: Path
 ) -> None:
@@ -118,6 +119,7 @@ def test_continue_goes_on_with_the_latest_session_and_remembers(quorum: Quorum) 
     assert "taken up again with offline/offline" in quorum.sessions("show", "latest").out
 
 
+@pytest.mark.long
 async def test_the_model_is_sent_what_was_said_before(home: Path, project: Path) -> None:
     async with SseServer("openai-chat") as server:
         configure_for(home, server)
@@ -141,6 +143,7 @@ async def test_the_model_is_sent_what_was_said_before(home: Path, project: Path)
     assert said == [("user", "which colour?"), ("assistant", "It is blue."), ("user", "again?")]
 
 
+@pytest.mark.long
 def test_with_nothing_to_continue_a_new_session_begins_and_says_so(quorum: Quorum) -> None:
     ended = quorum("run", "--continue", "--output", "json", "read a.txt")
 
@@ -149,6 +152,7 @@ def test_with_nothing_to_continue_a_new_session_begins_and_says_so(quorum: Quoru
     assert [session["id"] for session in quorum.listed()] == [ended.report["session_id"]]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("words", [("run", "--resume", "0000", "hi"), ("sessions", "show", "0000")])
 def test_a_session_that_is_not_there_is_told_with_what_is_near(quorum: Quorum, words: tuple[str, ...]) -> None:
     session = quorum.run("read a.txt")
@@ -160,6 +164,7 @@ def test_a_session_that_is_not_there_is_told_with_what_is_near(quorum: Quorum, w
     assert session in ended.err
 
 
+@pytest.mark.long
 async def test_a_session_in_use_is_neither_gone_on_with_nor_pruned(home: Path, project: Path) -> None:
     quorum = Quorum(project, home)
     async with SseServer("openai-chat") as server:
@@ -200,6 +205,7 @@ def test_a_copy_goes_its_own_way(quorum: Quorum) -> None:
     assert turns == {first: (1, None), copy: (2, first)}
 
 
+@pytest.mark.long
 def test_a_session_can_be_copied_up_to_a_turn(quorum: Quorum) -> None:
     quorum.run("read a.txt")
     session = quorum.run("list", "--continue")
@@ -214,6 +220,7 @@ def test_a_session_can_be_copied_up_to_a_turn(quorum: Quorum) -> None:
     assert "the session has 2 turns" in refused.err
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("form", "begins"),
     [
@@ -240,6 +247,7 @@ def test_a_session_is_exported_to_stdout_and_to_a_file(
     assert ("<b>" in shown.out) == (form != "html")
 
 
+@pytest.mark.long
 def test_an_export_that_cannot_be_written_is_told(quorum: Quorum) -> None:
     quorum.run("read a.txt")
 
@@ -249,6 +257,7 @@ def test_an_export_that_cannot_be_written_is_told(quorum: Quorum) -> None:
     assert "name another file with -o" in ended.err
 
 
+@pytest.mark.long
 def test_equal_runs_have_equal_canonical_exports(quorum: Quorum) -> None:
     sessions = [quorum.run("read a.txt and list") for _ in range(2)]
 
@@ -281,6 +290,7 @@ def _change_a_record(ledger: Path, session: str) -> int:
     return int(place)
 
 
+@pytest.mark.long
 def test_verify_names_the_record_that_was_changed(quorum: Quorum) -> None:
     good = quorum.run("read a.txt")
     bad = quorum.run("read a.txt")
@@ -326,6 +336,7 @@ def test_prune_says_what_goes_and_refuses_without_anybody_to_ask(quorum: Quorum)
     assert [session["id"] for session in quorum.listed()] == [new]
 
 
+@pytest.mark.long
 def test_prune_without_a_measure_and_for_young_sessions_deletes_nothing(quorum: Quorum) -> None:
     quorum.run("read a.txt")
 
@@ -338,6 +349,7 @@ def test_prune_without_a_measure_and_for_young_sessions_deletes_nothing(quorum: 
     assert len(quorum.listed()) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("answer", "left"), [("y\n", 0), ("\n", 1)])
 def test_prune_asks_on_a_terminal(quorum: Quorum, answer: str, left: int) -> None:
     quorum.run("read a.txt")
@@ -361,6 +373,7 @@ def test_prune_asks_on_a_terminal(quorum: Quorum, answer: str, left: int) -> Non
     assert len(quorum.listed()) == left
 
 
+@pytest.mark.long
 def test_a_table_on_a_terminal_is_as_wide_as_it(quorum: Quorum) -> None:
     quorum.run("write b.txt: " + "長い題名" * 30, "--mode", "accept-edits")
     ours, theirs = pty.openpty()
@@ -383,6 +396,7 @@ def test_a_table_on_a_terminal_is_as_wide_as_it(quorum: Quorum) -> None:
     assert max(sum(2 if ord(char) > 0x3000 else 1 for char in line) for line in lines) <= 60
 
 
+@pytest.mark.long
 def test_a_ledger_elsewhere_is_used_where_the_settings_name_one(quorum: Quorum, tmp_path: Path) -> None:
     configure(quorum.home, f'storage.url = "sqlite:///{tmp_path}/mine.sqlite"')
 
@@ -393,6 +407,7 @@ def test_a_ledger_elsewhere_is_used_where_the_settings_name_one(quorum: Quorum, 
     assert [each["id"] for each in quorum.listed()] == [session]
 
 
+@pytest.mark.long
 def test_a_record_that_is_no_database_is_kept_aside_and_told(quorum: Quorum) -> None:
     quorum.run("read a.txt")
     quorum.ledger.write_bytes(b"no database" * 1000)

@@ -68,6 +68,7 @@ def test_a_session_is_left_and_taken_up_and_an_edit_in_it_taken_back(project: Pa
         left(terminal)
 
 
+@pytest.mark.long
 def test_a_session_is_picked_before_the_app_opens_one_and_again_inside(project: Path) -> None:
     older, newer = told_of_a_file(project), told_of_a_file(project, "b.py")
 
@@ -87,6 +88,7 @@ def test_a_session_is_picked_before_the_app_opens_one_and_again_inside(project: 
         assert left(terminal) == newer
 
 
+@pytest.mark.long
 def test_nothing_is_said_of_a_session_in_which_nothing_was_said(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline/offline")
@@ -94,6 +96,7 @@ def test_nothing_is_said_of_a_session_in_which_nothing_was_said(project: Path) -
         assert left(terminal) == ""
 
 
+@pytest.mark.long
 def test_a_second_app_reads_and_forks_what_the_first_one_writes(project: Path) -> None:
     name = told_of_a_file(project)
 
@@ -127,6 +130,7 @@ def test_a_review_that_was_open_when_the_app_was_killed_is_asked_again(project: 
     assert (project / "a.py").read_text(encoding="utf-8") == "second = 1\n"
 
 
+@pytest.mark.long
 def test_esc_twice_opens_the_turns_also_when_both_come_at_once(project: Path) -> None:
     told_of_a_file(project)
 

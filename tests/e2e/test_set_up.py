@@ -49,6 +49,7 @@ def make(checkout: Path, program: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long
 def test_an_environment_that_could_not_be_created_is_created_once_its_cause_is_gone(checkout: Path):
     failed = make(checkout, _WITHOUT_ENSUREPIP)
 
@@ -74,6 +75,7 @@ def test_an_environment_without_pip_is_completed(checkout: Path):
     assert (checkout / ".venv/bin/pip").exists()
 
 
+@pytest.mark.long
 def test_an_environment_whose_interpreter_is_gone_is_created_anew(checkout: Path):
     venv.create(checkout / ".venv", symlinks=True)
     (checkout / ".venv/bin/python").unlink()

@@ -95,6 +95,7 @@ def files_of(project: Path) -> dict[str, bytes]:
     return {str(p.relative_to(project)): p.read_bytes() for p in project.rglob("*") if p.is_file()}
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(("scripted", "change"), CHANGES.values(), ids=CHANGES)
 async def test_what_changed_while_the_dialog_was_open_is_asked_about_anew_and_nothing_is_written(
     scripted: ScriptedCall, change: Change, project: Path
@@ -121,6 +122,7 @@ async def test_what_changed_while_the_dialog_was_open_is_asked_about_anew_and_no
     assert files_of(project) == after
 
 
+@pytest.mark.long
 async def test_the_new_packet_runs_once_it_is_approved_itself(project: Path) -> None:
     async with SseServer("openai-chat") as server:
         configure(project.parent / "home", settings(server, ()))
@@ -159,6 +161,7 @@ async def test_approving_the_rest_approves_each_edit_of_one_file_by_its_digest(p
     assert (project / "a.txt").read_text() == "ALPHA\nBETA\nGAMMA\n"
 
 
+@pytest.mark.long
 async def test_an_edit_that_differs_at_its_turn_from_what_was_approved_with_the_rest_is_asked_about(
     project: Path,
 ) -> None:
@@ -181,6 +184,7 @@ async def test_an_edit_that_differs_at_its_turn_from_what_was_approved_with_the_
     assert (project / "a.txt").read_text() == "ALPHA\nbeta\ngamma\nmeddled\n"
 
 
+@pytest.mark.long
 async def test_rejecting_one_of_the_edits_approves_none_of_those_that_were_computed_on_it(
     project: Path,
 ) -> None:

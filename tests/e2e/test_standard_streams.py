@@ -53,6 +53,7 @@ def ended(
     )
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_a_reader_that_is_gone_ends_a_command_as_sigpipe_would(
     arguments: list[str], tmp_path: Path, env: dict[str, str]
@@ -62,6 +63,7 @@ def test_a_reader_that_is_gone_ends_a_command_as_sigpipe_would(
     assert (done.returncode, b"Traceback" in done.stderr) == (CLOSED_PIPE, False), done.stderr
 
 
+@pytest.mark.long(after=1)
 @NEEDS_LINUX
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_output_that_has_no_room_is_told_in_a_sentence(
@@ -76,6 +78,7 @@ def test_output_that_has_no_room_is_told_in_a_sentence(
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_closed_output_is_refused_before_anything_is_done(
     arguments: list[str], tmp_path: Path, env: dict[str, str]
@@ -87,6 +90,7 @@ def test_closed_output_is_refused_before_anything_is_done(
     assert done.stderr.count(b"\n") == 1
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full", "2> >(true)", "<&- 2>&-"])
 def test_errors_that_nobody_reads_hold_up_nothing(closed: str, tmp_path: Path, env: dict[str, str]) -> None:
     done = ended(f'"$@" {closed}', ["run", "-v", "read a.txt"], tmp_path, env)
@@ -95,6 +99,7 @@ def test_errors_that_nobody_reads_hold_up_nothing(closed: str, tmp_path: Path, e
     assert b"alpha" in done.stdout
 
 
+@pytest.mark.long
 def test_a_run_whose_reader_goes_ends_with_all_it_started(tmp_path: Path, env: dict[str, str]) -> None:
     configure(tmp_path / "home", '[tools.run_command]\nsandbox = "off"\n')
     process = subprocess.Popen(
@@ -114,6 +119,7 @@ def test_a_run_whose_reader_goes_ends_with_all_it_started(tmp_path: Path, env: d
         os.kill(int(started.read_text()), 0)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii", "utf-8"])
 @pytest.mark.parametrize("output", ["text", "json", "stream-json"])
 def test_what_an_encoding_cannot_hold_is_escaped(
@@ -139,6 +145,7 @@ def test_what_an_encoding_cannot_hold_is_escaped(
 DELAYS = [0.1 * number for number in range(13)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("number", "output"),
     [(signal.SIGINT, "json"), (signal.SIGTERM, "stream-json"), (signal.SIGHUP, "text")],
@@ -180,6 +187,7 @@ def _in_the_interpreter(code: int, number: int, out: bytes, err: bytes) -> bool:
     return (code == -number and not out) or (b"Traceback" in err and not is_ours)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("output", ["json", "stream-json"])
 def test_what_is_printed_where_there_is_no_session_yet_is_the_report_of_one(
     output: str, monkeypatch: pytest.MonkeyPatch

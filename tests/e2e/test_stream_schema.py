@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -16,6 +16,7 @@ from domain.events.event import Event, SessionFinished
 from domain.events.json_form import event_to_json, report_to_json
 from quorum.cli.stream_schema import stream_schema
 from tests.support.any_event import of_type
+from tests.support.examples import examples
 from tests.support.headless_run import Ended, configure_for, environment, run
 from tests.support.sse_server import Refuse, Say, ScriptedCall, SseServer
 
@@ -66,7 +67,7 @@ def problems(line: Mapping[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("kind", get_args(Event), ids=lambda kind: kind.__name__)
 @given(data=st.data())
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_any_event_fits_the_schema_and_holds_nothing_it_does_not_name(
     kind: type[Event], data: st.DataObject
 ) -> None:
@@ -177,6 +178,7 @@ async def test_every_line_of_a_run_with_hooks_progress_and_stored_output_fits(
     assert ended.code == 0
 
 
+@pytest.mark.long
 async def test_every_line_of_a_withheld_call_and_of_a_failed_provider_fits(home: Path, project: Path) -> None:
     async with SseServer("openai-chat") as server:
         configure_for(home, server)

@@ -13,7 +13,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from application.session.rewind import Rewind
@@ -27,6 +27,7 @@ from infrastructure.files.workspace import Workspace
 from infrastructure.store.ledger.opening import open_database
 from infrastructure.store.snapshots.watch import WorkspaceWatch
 from tests.support.doomed_session import dies
+from tests.support.examples import examples
 from tests.support.real_session import Adjust, LedgerThat, SessionStage, call, says, shell, steps, write
 from tests.support.rewind_rig import tree
 
@@ -44,6 +45,7 @@ def root(stage: SessionStage) -> Path:
 # ---------------------------------------------------------------- what was there comes back
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("sandbox", ["off", "require"])
 async def test_whatever_the_tools_did_to_files_is_taken_back_by_a_later_process(
     tmp_path: Path, sandbox: str
@@ -114,6 +116,7 @@ async def test_three_turns_are_taken_back_one_by_one_and_new_work_too(stage: Ses
         await session.goes_on()
 
 
+@pytest.mark.long
 async def test_names_that_are_no_text_come_back_out_of_the_database(stage: SessionStage, root: Path) -> None:
     name = os.fsdecode(b"caf\xe9 \xff")
     (root / name).write_bytes(b"before")
@@ -126,6 +129,7 @@ async def test_names_that_are_no_text_come_back_out_of_the_database(stage: Sessi
         await session.goes_on()
 
 
+@pytest.mark.long
 async def test_files_of_a_second_folder_come_back_too(stage: SessionStage, tmp_path: Path, root: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
@@ -145,6 +149,7 @@ async def test_files_of_a_second_folder_come_back_too(stage: SessionStage, tmp_p
         await session.goes_on()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("named", [False, True], ids=["state folder", "storage.url"])
 async def test_a_record_that_lies_in_the_workspace_is_never_given_back(tmp_path: Path, *, named: bool) -> None:
     inside = tmp_path / "work" / "state"
@@ -192,6 +197,7 @@ async def test_later_edits_of_the_person_are_asked_about_and_never_lost(
         assert (root / "overwritten").read_text() == "person\n"
 
 
+@pytest.mark.long
 async def test_an_edit_of_the_person_between_two_turns_is_not_overwritten_unasked(
     stage: SessionStage, root: Path
 ) -> None:
@@ -242,6 +248,7 @@ async def test_a_file_that_changes_after_the_plan_was_shown_is_left_and_named(
         await session.goes_on()
 
 
+@pytest.mark.long
 async def test_a_file_that_a_process_keeps_writing_is_asked_about_and_the_rest_comes_back(
     stage: SessionStage, root: Path
 ) -> None:
@@ -363,6 +370,7 @@ async def test_a_turn_whose_review_is_pending_can_be_taken_back(stage: SessionSt
         await session.goes_on()
 
 
+@pytest.mark.long
 async def test_files_can_be_taken_back_while_a_review_is_pending(stage: SessionStage, root: Path) -> None:
     async with stage.opened() as session:
         await session.turn(write("a", "1"))
@@ -402,6 +410,7 @@ async def test_the_model_hears_which_files_were_given_back_in_text_that_can_be_s
 # ---------------------------------------------------------------- kill -9
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("sandbox", ["off", "require"])
 async def test_what_a_command_did_until_the_process_was_killed_is_found_and_taken_back_when_asked(
     tmp_path: Path, sandbox: str
@@ -426,6 +435,7 @@ async def test_what_a_command_did_until_the_process_was_killed_is_found_and_take
         await session.goes_on()
 
 
+@pytest.mark.long
 async def test_files_changed_again_after_a_call_that_was_killed_are_asked_about(
     stage: SessionStage, root: Path
 ) -> None:
@@ -438,6 +448,7 @@ async def test_files_changed_again_after_a_call_that_was_killed_are_asked_about(
         assert steps(await session.agent.plan_restore(1), root) == {"a": "given back", "b": "given back"}
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("event", ["files_restored", "session_rewound"])
 async def test_a_return_that_is_killed_can_be_done_again(
@@ -528,6 +539,7 @@ async def test_a_return_that_cannot_be_recorded_holds_all_the_same_and_is_record
         await session.goes_on()
 
 
+@pytest.mark.long
 async def test_a_return_that_is_cancelled_leaves_conversation_and_record_agreed(
     stage: SessionStage, root: Path
 ) -> None:
@@ -550,6 +562,7 @@ async def test_a_return_that_is_cancelled_leaves_conversation_and_record_agreed(
         await session.goes_on()
 
 
+@pytest.mark.long
 async def test_what_cannot_be_seen_of_a_huge_workspace_is_said_and_the_rest_comes_back(
     stage: SessionStage, root: Path
 ) -> None:
@@ -564,6 +577,7 @@ async def test_what_cannot_be_seen_of_a_huge_workspace_is_said_and_the_rest_come
         await session.goes_on()
 
 
+@pytest.mark.long
 async def test_what_a_killed_command_did_to_a_huge_workspace_comes_back_as_far_as_it_was_seen(
     stage: SessionStage, root: Path
 ) -> None:
@@ -587,6 +601,7 @@ def a_small_look(root: Path) -> Adjust:
 # ---------------------------------------------------------------- copies of a session
 
 
+@pytest.mark.long
 async def test_a_copy_gives_files_back_also_when_the_session_it_was_made_of_is_gone(
     stage: SessionStage, root: Path
 ) -> None:
@@ -629,7 +644,8 @@ TURN = st.lists(WORK, min_size=1, max_size=3)
 TAKEN_BACK = st.tuples(st.integers(0, 3), st.booleans())
 
 
-@settings(max_examples=8, deadline=None)
+@pytest.mark.long
+@examples(8)
 @given(acts=st.lists(TURN | TAKEN_BACK, min_size=3, max_size=7))
 def test_whatever_was_done_and_taken_back_the_files_of_a_turn_are_those_before_it(
     acts: list[list[ToolCall] | tuple[int, bool]],

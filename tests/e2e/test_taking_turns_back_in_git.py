@@ -54,6 +54,7 @@ def git_folder(root: Path) -> dict[bytes, tuple[object, ...]]:
     return tree(root / ".git")
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("work", "moved"),
     [
@@ -90,6 +91,7 @@ async def test_the_files_come_back_and_what_git_keeps_for_itself_stays_sound(
     repository.git("gc", "-q")
 
 
+@pytest.mark.long
 async def test_a_repository_that_a_command_made_stays_with_all_that_was_committed(
     stage: SessionStage, root: Path
 ) -> None:
@@ -112,6 +114,7 @@ async def test_a_hook_that_a_command_planted_is_named(repository: SessionStage, 
         assert any("hooks/pre-commit" in told for told in plan.unseen)
 
 
+@pytest.mark.long
 async def test_what_git_keeps_for_itself_is_not_mentioned_where_it_did_not_change(
     repository: SessionStage, root: Path
 ) -> None:
@@ -120,6 +123,7 @@ async def test_what_git_keeps_for_itself_is_not_mentioned_where_it_did_not_chang
         assert (await session.undo()).unseen == ()
 
 
+@pytest.mark.long
 async def test_a_command_of_git_that_was_killed_leaves_the_repository_as_it_is(
     repository: SessionStage, root: Path
 ) -> None:

@@ -74,6 +74,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         await model.__aexit__()
 
 
+@pytest.mark.long
 async def test_a_session_goes_on_with_any_provider_after_any_other(house: House) -> None:
     order: tuple[Dialect, ...] = (
         "anthropic",
@@ -136,6 +137,7 @@ async def test_calls_of_tools_that_are_gone_stay_what_they_were(house: House) ->
     assert "shout" not in [tool["name"] for tool in model.bodies[-1]["tools"]]
 
 
+@pytest.mark.long
 async def test_a_redacted_session_goes_on_without_what_was_taken_out(house: House) -> None:
     (house.project / "a.txt").write_text("alpha planted omega\n")
     await house.go("anthropic", 0)
@@ -169,6 +171,7 @@ async def test_a_workspace_that_moved_is_found_by_the_sessions_id(house: House) 
     assert [s[1] for s in read_messages(model.bodies[-1]) if s[0] == "user"] == ["first", "second", "third"]
 
 
+@pytest.mark.long
 async def test_a_workspace_that_was_deleted_is_told(house: House) -> None:
     house.models["anthropic"].script = [Say(pieces=["one"])]
     await run("first", cwd=house.project, env=house.env)
@@ -181,6 +184,7 @@ async def test_a_workspace_that_was_deleted_is_told(house: House) -> None:
     assert f"cannot work in {house.project}" in ended.err
 
 
+@pytest.mark.long
 async def test_files_of_a_workspace_that_moved_are_not_given_back_to_the_old_place(house: House) -> None:
     model = house.models["anthropic"]
     write = ScriptedCall("c1", "run_command", json.dumps({"command": "printf new > a.txt"}))
@@ -202,6 +206,7 @@ async def test_files_of_a_workspace_that_moved_are_not_given_back_to_the_old_pla
     assert str(house.project / "a.txt") in told
 
 
+@pytest.mark.long
 async def test_a_request_that_was_under_way_is_asked_again_of_another_provider(house: House) -> None:
     model = house.models["openai"]
     async with LongLived(cwd=house.project, env=house.env) as quorum:

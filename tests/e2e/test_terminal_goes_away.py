@@ -82,6 +82,7 @@ def hung_up(terminal: Terminal, *processes: int) -> None:
         eventually(lambda each=each: not is_alive(each), what=f"the end of {each}")  # type: ignore[misc]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("secs", [0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.9])
 def test_closed_while_the_app_starts(secs: float, project: Path) -> None:
     with app(project) as terminal:
@@ -91,6 +92,7 @@ def test_closed_while_the_app_starts(secs: float, project: Path) -> None:
         hung_up(terminal, quorum)
 
 
+@pytest.mark.long
 def test_closed_as_soon_as_the_screen_is_taken(project: Path) -> None:
     with app(project) as terminal:
         quorum = quorum_below(terminal)
@@ -100,6 +102,7 @@ def test_closed_as_soon_as_the_screen_is_taken(project: Path) -> None:
         hung_up(terminal, quorum)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("keeps_sighup", [True, False])
 def test_closed_while_nothing_happens(keeps_sighup: bool, project: Path) -> None:
     with app(project, keeps_sighup=keeps_sighup) as terminal:
@@ -108,6 +111,7 @@ def test_closed_while_nothing_happens(keeps_sighup: bool, project: Path) -> None
         hung_up(terminal, quorum_below(terminal) if keeps_sighup else int(terminal.process.pid or 0))
 
 
+@pytest.mark.long
 def test_closed_while_an_answer_is_streamed(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline")
@@ -117,6 +121,7 @@ def test_closed_while_an_answer_is_streamed(project: Path) -> None:
         hung_up(terminal, quorum_below(terminal))
 
 
+@pytest.mark.long
 def test_closed_while_a_question_is_open(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline")
@@ -139,6 +144,7 @@ def test_closed_while_a_command_runs_its_processes_end_too(project: Path) -> Non
         eventually(lambda: not alive_with(daemon), what="the end of the command")
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("secs", [0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
 def test_closed_soon_after_the_app_was_told_to_quit(secs: float, project: Path) -> None:
     with app(project) as terminal:
@@ -150,6 +156,7 @@ def test_closed_soon_after_the_app_was_told_to_quit(secs: float, project: Path) 
         hung_up(terminal, quorum)
 
 
+@pytest.mark.long
 def test_closed_while_an_editor_has_the_terminal(project: Path) -> None:
     editor = project.parent / "editor"
     editor.write_text("#!/bin/sh\ntrap '' HUP\necho in-the-editor\nread line\n", encoding="utf-8")
@@ -171,6 +178,7 @@ def test_closed_while_an_editor_has_the_terminal(project: Path) -> None:
         hung_up(terminal, quorum_below(terminal))
 
 
+@pytest.mark.long
 def test_a_terminal_that_takes_nothing_more_does_not_keep_the_app_from_ending(project: Path) -> None:
     with app(project, keeps_sighup=False) as terminal:
         terminal.wait_for("offline")
@@ -182,6 +190,7 @@ def test_a_terminal_that_takes_nothing_more_does_not_keep_the_app_from_ending(pr
         eventually(lambda: not is_alive(pid), what="the end")
 
 
+@pytest.mark.long
 def test_enough_interruptions_at_once_leave_it_with_its_own_exit_code(project: Path) -> None:
     with app(project, keeps_sighup=False) as terminal:
         terminal.wait_for("offline")

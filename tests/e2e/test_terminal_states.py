@@ -94,6 +94,7 @@ def stop(terminal: Terminal, how: str) -> None:
     eventually(has_stopped, within=10, what="the stop")
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("how", ["ctrl+z", "SIGTSTP", "SIGSTOP"])
 def test_suspended_it_gives_the_terminal_back_and_woken_it_draws_everything_anew(
     how: str, project: Path
@@ -122,6 +123,7 @@ def test_suspended_it_gives_the_terminal_back_and_woken_it_draws_everything_anew
         assert (taken, given) == (1, 1)
 
 
+@pytest.mark.long
 def test_suspended_while_a_turn_runs_and_a_question_is_open_the_question_wants_to_be_read_again(
     project: Path,
 ) -> None:
@@ -143,6 +145,7 @@ def test_suspended_while_a_turn_runs_and_a_question_is_open_the_question_wants_t
         quit_app(terminal)
 
 
+@pytest.mark.long
 def test_a_command_that_runs_goes_on_while_the_app_is_suspended_and_is_told_of_afterwards(
     project: Path,
 ) -> None:
@@ -157,6 +160,7 @@ def test_a_command_that_runs_goes_on_while_the_app_is_suspended_and_is_told_of_a
         quit_app(terminal)
 
 
+@pytest.mark.long
 def test_ended_from_outside_it_gives_the_title_and_the_screen_back(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline")
@@ -178,6 +182,7 @@ def test_the_title_says_from_afar_that_an_answer_is_needed(project: Path) -> Non
         quit_app(terminal)
 
 
+@pytest.mark.long
 def test_a_notification_is_sent_only_while_the_terminal_is_not_looked_at(project: Path) -> None:
     looking_away = project.parent / "looking_away"
     hook = project.parent / "hook.sh"
@@ -206,6 +211,7 @@ def test_a_notification_is_sent_only_while_the_terminal_is_not_looked_at(project
         quit_app(terminal)
 
 
+@pytest.mark.long
 def test_what_is_dropped_on_a_terminal_that_is_not_looked_at_arrives(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline")
@@ -236,6 +242,7 @@ def test_with_no_color_not_one_sequence_for_a_colour_is_sent(project: Path) -> N
         quit_app(terminal)
 
 
+@pytest.mark.long
 def test_an_empty_no_color_wants_nothing(project: Path) -> None:
     with app(project, NO_COLOR="") as terminal:
         terminal.wait_for("offline")
@@ -243,6 +250,7 @@ def test_an_empty_no_color_wants_nothing(project: Path) -> None:
         quit_app(terminal)
 
 
+@pytest.mark.long
 def test_the_ansi_theme_sends_no_colour_but_the_sixteen(project: Path) -> None:
     with app(project, QUORUM_TUI__THEME='"quorum-ansi"') as terminal:
         terminal.wait_for("offline")
@@ -256,6 +264,7 @@ def test_the_ansi_theme_sends_no_colour_but_the_sixteen(project: Path) -> None:
         quit_app(terminal)
 
 
+@pytest.mark.long
 def test_on_a_terminal_of_16_colours_removed_lines_are_red_and_added_ones_green(project: Path) -> None:
     with app(project, TERM="xterm", COLORTERM="") as terminal:
         terminal.wait_for("offline")
@@ -270,6 +279,7 @@ def test_on_a_terminal_of_16_colours_removed_lines_are_red_and_added_ones_green(
         quit_app(terminal)
 
 
+@pytest.mark.long
 def test_after_a_storm_of_sizes_the_app_is_as_large_as_its_window_and_works(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline")
@@ -289,6 +299,7 @@ def test_after_a_storm_of_sizes_the_app_is_as_large_as_its_window_and_works(proj
         quit_app(terminal)
 
 
+@pytest.mark.long
 def test_for_a_screen_reader_the_terminals_cursor_is_there_from_the_start(project: Path) -> None:
     with app(project, "--screen-reader") as terminal:
         terminal.wait_for("prompt:")
@@ -298,6 +309,7 @@ def test_for_a_screen_reader_the_terminals_cursor_is_there_from_the_start(projec
         quit_app(terminal)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     "arguments", [(), ("--continue",), ("--resume",), ("--screen-reader",), ("sessions", "resume", "latest")]
 )
@@ -309,12 +321,14 @@ def test_a_dumb_terminal_is_told_what_works_there(arguments: tuple[str, ...], te
         assert terminal.ended() == 2
 
 
+@pytest.mark.long
 def test_a_terminal_that_has_no_utf_8_is_told_how_to_get_it(project: Path) -> None:
     with app(project, PYTHONIOENCODING="latin-1") as terminal:
         terminal.wait_for("LC_ALL=C.UTF-8")
         assert terminal.ended() == 2
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("stream", ["<", ">", "2>"])
 @pytest.mark.parametrize("arguments", ["", "--continue"])
 def test_with_a_stream_that_is_no_terminal_it_refuses_in_a_sentence(
@@ -335,6 +349,7 @@ def test_with_a_stream_that_is_no_terminal_it_refuses_in_a_sentence(
     said.close(force=True)
 
 
+@pytest.mark.long
 def test_without_any_terminal_at_all_it_refuses_too(project: Path) -> None:
     done = subprocess.run(
         [str(QUORUM)],

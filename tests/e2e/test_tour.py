@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.support.terminal import CTRL_C, ENTER, Terminal
 
 F2 = "\x1bOQ"
@@ -19,6 +21,7 @@ def the_tour(folder: Path, *arguments: str) -> Terminal:
     )
 
 
+@pytest.mark.long
 def test_the_tour_goes_from_step_to_step_with_real_calls_and_leaves_nothing_behind(tmp_path: Path) -> None:
     with the_tour(tmp_path) as terminal:
         terminal.wait_for("1/8")

@@ -45,6 +45,7 @@ def _a_link_to_nowhere(state: Path) -> None:
     state.symlink_to("/proc/nowhere")
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("spoil", "remedy"),
     [
@@ -95,6 +96,7 @@ def remount(folder: Path, how: str) -> None:
     subprocess.run(["mount", "-o", f"remount,{how}", folder], check=True)
 
 
+@pytest.mark.long
 async def test_on_a_read_only_disk_what_is_new_works_and_what_was_is_refused_and_not_lost(
     home: Path, project: Path, read_only: Path
 ) -> None:
@@ -107,6 +109,7 @@ async def test_on_a_read_only_disk_what_is_new_works_and_what_was_is_refused_and
     assert (await run("--continue", "read a.txt", cwd=project, env=env)).code == 0
 
 
+@pytest.mark.long
 async def test_without_a_home_folder_what_is_new_works_and_what_was_is_refused(project: Path) -> None:
     env = {"PATH": environment(project)["PATH"], "HOME": "."}
     await _check(project, env, "there is no home folder to keep sessions in; set HOME, or [storage] url")

@@ -57,6 +57,7 @@ async def test_votes_arrive_while_the_person_reads_and_decide_nothing_in_the_mod
     assert (project / "a.txt").read_text() == "omega\n"
 
 
+@pytest.mark.long
 async def test_a_silent_reviewer_keeps_no_person_from_answering(project: Path) -> None:
     async with asked(project, EDIT, vote("approve"), Hang("silent")) as (app, reviewers):
         await app.asked()
@@ -82,6 +83,7 @@ async def test_in_the_mode_quorum_an_approval_runs_without_a_question_and_a_reje
     assert (project / "a.txt").read_text() == "alpha\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", [Mode.ASK, Mode.QUORUM])
 async def test_what_a_sensitive_file_holds_is_not_sent_to_reviewers_before_the_person_agreed(
     mode: Mode, project: Path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import site
 import subprocess
 import sys
@@ -11,11 +12,18 @@ from zipfile import ZipFile
 ROOT = Path(__file__).parents[2]
 
 
-def build_wheel(folder: Path) -> Path:
-    """Build quorum's wheel into `folder`."""
-    _pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT))
+def build_wheel_once(folder: Path) -> Path:
+    """Build quorum's wheel into `folder`, unless another process has done so."""
+    with (folder / "wheel.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not list(folder.glob("*.whl")):
+            _build_wheel(folder)
     (wheel,) = folder.glob("*.whl")
     return wheel
+
+
+def _build_wheel(folder: Path) -> None:
+    _pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT))
 
 
 def make_wheel(folder: Path, name: str, **modules: str) -> Path:

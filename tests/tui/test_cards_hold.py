@@ -6,12 +6,13 @@ import json
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from domain.calls.execution import Outcome
 from domain.calls.tool import RiskLevel
+from tests.support.examples import examples
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.draw.cards import draw_batch
 from tui.transcript.kinds.kind import BY_TOOL
@@ -102,7 +103,7 @@ def _is_safe(char: str) -> bool:
     return unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") or char == "\u200d"
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(calls=st.lists(_CALLS, min_size=1, max_size=3), width=_WIDTHS)
 def test_no_output_gets_out_of_its_card(calls, width):
     drawing = draw_batch(Batch("b", calls), width, TERMINAL, 1.0)
@@ -117,7 +118,7 @@ def test_no_output_gets_out_of_its_card(calls, width):
         assert strip.cell_length <= width, ascii(strip.text)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(call=_CALLS, text=_TEXTS, width=_WIDTHS)
 def test_what_a_call_shows_while_it_runs_stays_in_its_card_too(call, text, width):
     call.phase, call.output, call.outcome = Phase.RUNNING, None, None

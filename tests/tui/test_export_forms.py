@@ -7,7 +7,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -18,6 +18,7 @@ from application.export.page import page
 from application.export.plain import plain
 from application.export.session_json import json_text
 from domain.text.printable import printable
+from tests.support.examples import examples
 from tests.support.past_sessions import START_MS, a_summary, a_turn, an_eventful_session, records_of
 
 HOSTILE = [
@@ -76,7 +77,7 @@ class Reader(HTMLParser):
             self.texts.append(data)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(text=texts, name=texts)
 def test_a_page_has_only_our_own_tags_and_every_text_is_escaped(text: str, name: str) -> None:
     shown = page(account_of(a_summary(title=text), an_eventful_session(text, name), same))
@@ -98,7 +99,7 @@ def test_a_page_has_only_our_own_tags_and_every_text_is_escaped(text: str, name:
     assert printable(text).strip() in "".join(reader.texts)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(text=texts, name=texts)
 def test_markdown_reads_nothing_of_what_it_quotes(text: str, name: str) -> None:
     text += "\nx"  # what is blank is left out
@@ -119,7 +120,7 @@ def outline(text: str) -> list[str]:
     return kinds
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(text=texts, name=texts)
 def test_plain_text_and_json_hold_nothing_that_acts_on_a_terminal(text: str, name: str) -> None:
     records = an_eventful_session(text, name)

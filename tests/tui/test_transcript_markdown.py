@@ -3,6 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tests.support.examples import examples
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.draw.markdown import MarkdownLines
 from tui.transcript.model.blocks import Kind, Splitter
@@ -45,7 +46,7 @@ def drawn(text, width=40):
     return [strip.text for strip in lines.lines]
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(DOCUMENTS, st.data())
 def test_any_cutting_of_a_text_gives_the_same_lines_as_the_whole(text, data):
     cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=8).map(sorted))

@@ -6,11 +6,12 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from domain.errors import BlobError
 from infrastructure.store.blobs.line_index import FileLines
+from tests.support.examples import examples
 
 GIGABYTE = 1 << 30
 
@@ -97,7 +98,7 @@ def test_a_match_that_straddles_pieces_is_found_from_either_side(tmp_path, place
     assert "needle" in "".join(lines.lines(number, 2))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     lines=st.lists(st.text(st.sampled_from("ab é\t"), max_size=9), max_size=30),
     ending=st.sampled_from(["", "\n"]),

@@ -6,12 +6,13 @@ import asyncio
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.conversation.response import LlmResponse, ToolUseBlock
 from domain.conversation.stream import StreamEvent
 from domain.errors import ProviderError, ProviderErrorKind
+from tests.support.examples import examples
 from tests.support.sse_server import Dialect, Say, ScriptedCall, scripted_events
 from tests.support.stream_fuzz import DIALECTS, fuzz, read_body
 from tests.support.stream_mutations import Damage, Source, damages, sources
@@ -128,7 +129,7 @@ def test_arguments_that_could_never_be_sent_back_are_not_executed(dialect: Diale
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     value=st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),

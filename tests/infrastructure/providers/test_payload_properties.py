@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from domain.calls.tool import ToolResultMessage
@@ -45,6 +45,7 @@ from infrastructure.models.openai_responses.payload import MESSAGE_PHASE, respon
 from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.json_fields import whole
 from infrastructure.models.shared.rendered_history import RenderedHistory
+from tests.support.examples import examples
 from tests.support.request_rules import Said, read_chat, read_messages, read_responses
 from tests.support.sse_server import Dialect
 
@@ -284,7 +285,7 @@ def _is_needed(dialect: Dialect, response: LlmResponse, block: ReasoningBlock | 
     return is_whole and (bool(response.text_content().strip()) or response.has_tool_calls())
 
 
-MANY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = examples(150, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from domain.review.path_policy import PathPolicy
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
 from infrastructure.execution.shell.gate import ShellGate
 from infrastructure.execution.shell.programs import SystemPrograms
+from tests.support.examples import examples
 
 BASH = shutil.which("bash")
 if BASH is None:
@@ -160,7 +161,7 @@ def scene() -> Iterator[Scene]:
         )
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(LINES)
 @example("ls 'a'\"b\"c | cat; head -n 3 'b c' 2>&1")
 @example("cat a\\\nrm x")
@@ -188,7 +189,7 @@ async def test_bash_runs_exactly_what_a_read_only_judgement_read_out_of_a_line(s
     assert scene.state() == before
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=10), max_size=4))
 async def test_bash_passes_on_the_words_that_were_read(scene: Scene, words: list[str]) -> None:
     line = shlex.join(["head", "--", *words])

@@ -3,11 +3,12 @@ from __future__ import annotations
 import shlex
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.shell.command_line import Redirect
 from infrastructure.execution.shell.parsing import parse
+from tests.support.examples import examples
 
 PRINTABLE = st.characters(
     exclude_categories=("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"), include_characters=" "
@@ -20,7 +21,7 @@ def words_of(text: str) -> list[tuple[str, ...]]:
     return [command.words for command in line.commands]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(st.text(PRINTABLE, max_size=12), max_size=6))
 def test_any_printable_words_come_back_as_they_were_quoted(words: list[str]) -> None:
     argv = ("ls", *words)
@@ -28,7 +29,7 @@ def test_any_printable_words_come_back_as_they_were_quoted(words: list[str]) -> 
     assert words_of(shlex.join(argv)) == [argv]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.text(st.sampled_from("ab '\"\\$`;&|<>(){}[]*?!#~=\n\t-+@%^é"), max_size=40))
 def test_any_text_is_either_taken_apart_or_said_to_be_unclear(text: str) -> None:
     line = parse(text)

@@ -7,9 +7,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.support.rewind_rig import RewindRig, tree
 
 _PATHS = st.sampled_from(
@@ -96,7 +97,7 @@ _TURNS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(begin=st.lists(_OPERATIONS, max_size=6), turns=_TURNS, choice=st.integers(0, 3))
 def test_going_back_to_before_any_turn_gives_the_files_of_that_time(
     begin: list[Operation], turns: list[list[list[Operation]]], choice: int
