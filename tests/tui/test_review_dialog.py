@@ -1,4 +1,5 @@
 import asyncio
+from dataclasses import replace
 
 import pytest
 from textual import events
@@ -483,3 +484,25 @@ async def test_a_dialog_does_not_take_the_person_away_from_where_they_read(tmp_p
         await stage.pilot.pause()
 
         assert "paragraph 0" in stage.text()
+
+
+@pytest.mark.parametrize("size", [(60, 15), (60, 12), (80, 24)])
+async def test_the_status_bar_is_in_sight_below_a_dialog_that_takes_the_whole_screen(tmp_path, size):
+    long = a_command("make one two three; " * 40)
+    async with on_stage(tmp_path, review(a_request(long)), size=size) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.shows("more lines")
+        await stage.until(lambda: "answer needed" in stage.text().splitlines()[-1])
+
+
+async def test_every_choice_keeps_its_name_at_60_columns(tmp_path):
+    request = replace(
+        a_request(MAKE, a_command("make two"), a_command("make three")), proposals=("run_command(make *)",)
+    )
+    async with on_stage(tmp_path, review(request), size=(60, 20)) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.shows("[n reject] r reason  e edit  a rule  A all 3  y approve")
+        await stage.pilot.press("A")
+        await stage.shows("[esc back] A approve these 3")

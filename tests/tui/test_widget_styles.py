@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from textual import widgets
 from textual.dom import DOMNode
@@ -28,14 +29,19 @@ def test_every_type_that_a_style_sheet_of_ours_selects_is_a_class():
         getattr(widgets, name)
     nodes = list(classes_below(DOMNode))
     known = {node.__name__.lstrip("_") for node in nodes}
-    selected = {
-        (node.__name__, selected)
+    sheets = [
+        (node.__name__, str(node.__dict__.get(name, "")))
         for node in nodes
         if node.__module__.startswith("tui.")
-        for sheet in ("DEFAULT_CSS", "CSS")
-        for selector in _SELECTORS.findall(_COMMENT.sub("", str(node.__dict__.get(sheet, ""))))
+        for name in ("DEFAULT_CSS", "CSS")
+    ]
+    sheets += [(path.name, path.read_text()) for path in Path(tui.__path__[0]).rglob("*.tcss")]
+    selected = {
+        (where, selected)
+        for where, sheet in sheets
+        for selector in _SELECTORS.findall(_COMMENT.sub("", sheet))
         for selected in _TYPE.findall(selector)
     }
 
-    assert ("ReviewCard", "ReviewCard") in selected
-    assert {(of, name) for of, name in selected if name not in known} == set()
+    assert {("ReviewCard", "ReviewCard"), ("quorum.tcss", "SidePanel")} <= selected
+    assert {(where, name) for where, name in selected if name not in known} == set()

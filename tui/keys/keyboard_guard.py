@@ -8,6 +8,8 @@ from weakref import WeakSet
 
 from textual import events
 
+CAME_TOO_EARLY = "asleep: that key came too early and did nothing"
+
 _together: WeakSet[events.Key] = WeakSet()
 
 

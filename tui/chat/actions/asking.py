@@ -45,9 +45,14 @@ class AskingActions(ChatActions):
         self.post_message(self.AskingChanged(answer_needed=True, tool=tool))
 
     def make_room(self, lines: int) -> None:
-        """Keep the transcript's end above a dialog that covers so many lines from below."""
+        """Keep the transcript's end above a dialog that covers so many lines from below.
+
+        A line of it is kept also where the dialog leaves none: else the status bar would have no room.
+        """
+        main = self.query_one("#main")
         own = self._status_bar.size.height + self.query_one("#composer").outer_size.height
-        self.query_one("#main").styles.margin = (0, 0, max(0, lines - own), 0)
+        most = self.app.size.height - main.region.y - own - 1
+        main.styles.margin = (0, 0, max(0, min(lines - own, most)), 0)
 
     def asking_ends(self, *, interrupts: bool) -> None:
         """The question is gone."""

@@ -16,6 +16,7 @@ from application.ports import ReviewContext
 from domain.review.questions import ReviewRequest
 from domain.text.amounts import amount
 from tui.keys.hints import with_keys
+from tui.keys.keyboard_guard import CAME_TOO_EARLY
 from tui.screens.review.cramped import is_cramped
 from tui.screens.review.earlier import NOTHING, Earlier
 from tui.screens.review.keys import Stage, choices_in
@@ -325,7 +326,7 @@ class ReviewCard(VerticalGroup):
 
     def say_dropped(self) -> None:
         """Say that a key did nothing, until keys act again."""
-        self.border_subtitle = Content("asleep: that key came too early and did nothing")
+        self.border_subtitle = Content(CAME_TOO_EARLY)
 
     def toggle_digest(self) -> None:
         """Show the packet's whole digest, or its ends."""

@@ -52,7 +52,7 @@ STAGED = frozenset[str]().union(*ACTIONS.values())
 
 
 class ReviewOffer(NamedTuple):
-    """A choice: its key, what it does, the action behind it, and what it is called where room is scarce.
+    """A choice: its key, what it does, the action behind it, and a short name for screens of few columns.
 
     On a screen of fewer columns than `named_from` its key alone stands for it, so that the last choice, to
     approve, stays in sight.
@@ -62,6 +62,7 @@ class ReviewOffer(NamedTuple):
     label: str
     action: str
     short: str = ""
+    short_below: int = 92
     named_from: int = 0
 
 
@@ -70,7 +71,11 @@ _BACK = ReviewOffer("esc", "back", "back")
 
 def choices_in(stage: Stage, *, following: int, can_rule: bool) -> list[ReviewOffer]:
     """What can be done in a stage, the most careful first."""
-    rest = ReviewOffer("{review_list_rest=A}", f"approve these {1 + following}", "list_rest", named_from=76)
+    rest = ReviewOffer("{review_list_rest=A}", f"approve these {1 + following}", "list_rest")
+    all_listed = rest._replace(
+        short=f"all {1 + following}", short_below=76, named_from=60 + len(str(1 + following)) - 1
+    )
+    rule = ReviewOffer("{review_rule=a}", "always…", "rule", "rule", short_below=76, named_from=60)
     match stage:
         case "reasoning":
             return [ReviewOffer("enter", "reject with this reason", "send_reason"), _BACK]
@@ -85,10 +90,10 @@ def choices_in(stage: Stage, *, following: int, can_rule: bool) -> list[ReviewOf
         case "choosing":
             return [
                 ReviewOffer("{review_reject=n}", "reject", "reject"),
-                ReviewOffer("{review_reason=r}", "reject with a reason", "reason", "reason", 50),
+                ReviewOffer("{review_reason=r}", "reject with a reason", "reason", "reason", named_from=50),
                 ReviewOffer("{review_edit=e}", "edit", "edit", named_from=50),
-                *([ReviewOffer("{review_rule=a}", "always…", "rule", named_from=62)] if can_rule else []),
-                *([rest] if following else []),
+                *([rule] if can_rule else []),
+                *([all_listed] if following else []),
                 ReviewOffer("{review_approve=y}", "approve", "approve"),
             ]
         case _:

@@ -23,8 +23,6 @@ from tui.screens.review.text.rows import LineKind, Row, StyledPart, Tone
 _KINDS_OF_WORDS = (LineKind.STRONG, LineKind.QUIET, LineKind.WARNING, LineKind.GOOD, LineKind.BAD)
 _KINDS_OF_CHANGES = (LineKind.ADDED, LineKind.REMOVED, LineKind.HUNK)
 _CHANGED = (LineKind.ADDED, LineKind.REMOVED)
-_TIGHT_BELOW = 92
-"""The width of the screen, in cells, below which choices are called by their short names."""
 
 
 def _component_classes(looks: Iterable[LineKind | Tone]) -> set[str]:
@@ -179,16 +177,18 @@ class Choice(Widget, can_focus=True):
             self.action = action
             self.clicked_at = time
 
-    def __init__(self, key: str, label: str, action: str, short: str = "", named_from: int = 0) -> None:
+    def __init__(
+        self, key: str, label: str, action: str, short: str = "", short_below: int = 0, named_from: int = 0
+    ) -> None:
         super().__init__()
         self._key, self._label, self._action = key, label, action
-        self._short, self._named_from = short or label, named_from
+        self._short, self._short_below, self._named_from = short or label, short_below, named_from
 
     def render(self) -> Content:
         """`[n reject]` where the focus is, the same without brackets elsewhere."""
         opening, closing = "[]" if self.has_focus else "  "
         width = self.app.size.width
-        label = self._short if width < _TIGHT_BELOW else self._label
+        label = self._short if width < self._short_below else self._label
         named = self.has_focus or width >= self._named_from
         return Content.assemble(
             opening, (self._key, "bold $text-accent"), f" {label}" if named else "", closing

@@ -17,7 +17,7 @@ from textual.widgets import Static
 
 from domain.sessions.trust import TrustQuestion
 from tui.keys.hints import with_keys
-from tui.keys.keyboard_guard import Guarded, KeyboardGuard
+from tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard
 from tui.screens.review.cramped import Cramped, fit, is_cramped
 from tui.screens.review.text.rows import Line, LineKind, Row, digest_in_short, fold, in_home, shown
 from tui.screens.review.widgets import Choice, Rows
@@ -88,12 +88,16 @@ class TrustDialog(Guarded, ClosesItself, ModalScreen[bool]):
         yield Cramped()
         with VerticalGroup(id="trust") as card:
             card.border_title = Content("Trust this folder?")
-            card.border_subtitle = Content(f"sha256 {digest_in_short(self._question.digest)}")
+            card.border_subtitle = self._digest
             yield Rows(id="wants")
             yield Static(id="more", markup=False)
             with HorizontalGroup(id="choices"):
                 yield Choice(with_keys("{trust_refuse=n}", self.app), "not now", "refuse")
                 yield Choice(with_keys("{trust_accept=y}", self.app), "trust it as it is now", "trust")
+
+    @property
+    def _digest(self) -> Content:
+        return Content(f"sha256 {digest_in_short(self._question.digest)}")
 
     def on_mount(self) -> None:
         """Mark the careful choice; keys come alive a while after all of it is on the screen."""
@@ -138,6 +142,7 @@ class TrustDialog(Guarded, ClosesItself, ModalScreen[bool]):
         alive = self._guard.admits_key(event)
         if not alive:
             self._show_dead()
+            self.query_one("#trust").border_subtitle = Content(CAME_TOO_EARLY)
         return alive
 
     @property
@@ -159,6 +164,7 @@ class TrustDialog(Guarded, ClosesItself, ModalScreen[bool]):
     def show_awake(self) -> None:
         """Draw the choices as ones that can be taken; dim ones cannot yet."""
         self.query_one("#choices").set_class(False, "-dead")
+        self.query_one("#trust").border_subtitle = self._digest
 
     # -- answers ------------------------------------------------------------------------------------------
 

@@ -63,7 +63,7 @@ Row: TypeAlias = tuple[StyledPart, ...]
 class Line(NamedTuple):
     """Text under a heading of fixed width; rows it is folded into stand under one another.
 
-    Where spans overlap, the last one counts.
+    Where spans overlap, the last one counts. `is_code`: it is folded wherever a row is full, else after blanks.
     """
 
     head: str
@@ -71,6 +71,7 @@ class Line(NamedTuple):
     kind: LineKind = LineKind.PLAIN
     head_kind: LineKind = LineKind.QUIET
     spans: Sequence[Span] = ()
+    is_code: bool = False
 
 
 def fold(lines: Iterable[Line], width: int) -> list[Row]:
@@ -82,7 +83,8 @@ def _folded(line: Line, width: int) -> Iterator[Row]:
     head = line.head
     tones = _tones(line)
     start = 0
-    for piece in chopped(line.text, max(4, width - cell_len(head))):
+    cut = chopped if line.is_code else between_words
+    for piece in cut(line.text, max(4, width - cell_len(head))):
         lead = (StyledPart(head, line.head_kind),) if head else ()
         if tones is None:
             yield (*lead, StyledPart(piece, line.kind))
@@ -116,6 +118,25 @@ def chopped(text: str, width: int) -> list[str]:
     if text.isascii():
         return [text[start : start + width] for start in range(0, len(text), width)] or [""]
     return chop_cells(text, width) or [""]
+
+
+_WORD = re.compile(r"\S+\s?|\s")
+
+
+def between_words(text: str, width: int) -> list[str]:
+    """The same, cut after blanks where there are any; a word that is wider than that is cut as well."""
+    cells = len if text.isascii() else cell_len
+    pieces: list[str] = []
+    piece = ""
+    for word in _WORD.findall(text):
+        if piece and cells(piece) + cells(word) > width:
+            pieces.append(piece)
+            piece = ""
+        if cells(word) > width:
+            *full, word = chopped(word, width)
+            pieces += full
+        piece += word
+    return [*pieces, piece]
 
 
 _MOST_BLANKS = 80

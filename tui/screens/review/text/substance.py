@@ -75,7 +75,13 @@ def _plain_line(head: str, text: str, marks: tuple[Span, ...]) -> Line:
 
 
 def _binary(packet: ReviewPacket, before: int, after: int) -> Iterator[Line]:
-    yield Line("", "not text: only sizes and hashes can be shown", LineKind.WARNING)
+    texts = {name: text for name in _TEXTS if isinstance(text := packet.call.arguments.get(name), str)}
+    what = (
+        "sizes and hashes of the file, and the texts of the call"
+        if texts
+        else "only sizes and hashes can be shown"
+    )
+    yield Line("", f"not text: {what}", LineKind.WARNING)
     for file in packet.seal.files[:1]:
         yield Line("", "")
         known = "no file" if file.sha256 is None else f"{before:,} bytes  SHA-256 {file.sha256}"
@@ -83,11 +89,10 @@ def _binary(packet: ReviewPacket, before: int, after: int) -> Iterator[Line]:
         content = packet.seal.projected.get(file.path)
         hashed = "" if content is None else f"  SHA-256 {sha256(content).hexdigest()}"
         yield Line("after   ", f"{after:,} bytes{hashed}")
-    for name in _TEXTS:
-        if isinstance(text := packet.call.arguments.get(name), str):
-            yield Line("", "")
-            yield Line("", f"{name}:", LineKind.STRONG)
-            yield from (Line("  ", shown(line)) for line in text.split("\n"))
+    for name, text in texts.items():
+        yield Line("", "")
+        yield Line("", f"{name}:", LineKind.STRONG)
+        yield from (Line("  ", shown(line), is_code=True) for line in text.split("\n"))
 
 
 # -- diffs ----------------------------------------------------------------------------------------------------
@@ -137,10 +142,10 @@ def _drawn(line: ReviewDiffLine, head: str) -> Line:
     if line.text.startswith(_TELLING) and not line.sign:
         return Line("", shown(line.text), LineKind.WARNING)
     if line.sign in ("@", ""):
-        return Line("", shown(line.text), kind, spans=placed(line.spans, line.text, shown))
+        return Line("", shown(line.text), kind, spans=placed(line.spans, line.text, shown), is_code=True)
     draw = shown if line.sign == " " else _changed
     head_kind = LineKind.QUIET if line.sign == " " else kind
-    return Line(head, draw(line.text), kind, head_kind, placed(line.spans, line.text, draw))
+    return Line(head, draw(line.text), kind, head_kind, placed(line.spans, line.text, draw), is_code=True)
 
 
 def _changed(text: str) -> str:
