@@ -57,12 +57,14 @@ class FileMark(NamedTuple):
 class FileLook:
     """The files at one moment, by canonical path. `complete`: none was left out for want of time.
 
-    Where some were, `gone` are paths that were looked for by name, and nothing was there.
+    Where some were, `gone` are paths that were looked for by name, and nothing was there. `version` counts the
+    looks of one watch that differ; 0 where it does not know what happened between them.
     """
 
     marks: Mapping[str, FileMark] = field(default_factory=dict)
     complete: bool = True
     gone: frozenset[str] = frozenset()
+    version: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

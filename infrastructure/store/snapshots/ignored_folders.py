@@ -12,7 +12,7 @@ from infrastructure.files.ignoring import IgnoreRules
 _MADE_ANEW = frozenset(
     {"node_modules", ".venv", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox", ".nox"}
 )
-_RULE_FILES = ("/.gitignore", "/.ignore", "/.git/info/exclude")
+RULE_FILES = ("/.gitignore", "/.ignore", "/.git/info/exclude")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -30,7 +30,7 @@ class IgnoredFolders:
 
     def refresh(self, marks: Mapping[str, FileMark]) -> None:
         """Take note of the files of the whole workspace, and of ignore files that are not what they were."""
-        seen = {path: mark for path, mark in marks.items() if path.endswith(_RULE_FILES)}
+        seen = {path: mark for path, mark in marks.items() if path.endswith(RULE_FILES)}
         if seen != self._seen:
             self._seen = seen
             self._rules.clear()

@@ -6,7 +6,7 @@ import asyncio
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,13 +29,14 @@ from infrastructure.blocking import Stop, in_thread
 from infrastructure.files.workspace import Workspace
 from infrastructure.store.snapshots.budget import Budget, KeepLimits
 from infrastructure.store.snapshots.cache import ContentCache
-from infrastructure.store.snapshots.ignored_folders import IgnoredFolders
+from infrastructure.store.snapshots.ignored_folders import RULE_FILES, IgnoredFolders
 from infrastructure.store.snapshots.manifest import Base, decoded, encoded
 from infrastructure.store.snapshots.places import OpenFolders, literal
 from infrastructure.store.snapshots.reading import FileContent, FileReader, unread_state
 from infrastructure.store.snapshots.watch import WorkspaceWatch
 
 _IGNORED = "it lies in an ignored folder"
+_CHECK_SECS = 60.0
 
 
 @dataclass(slots=True)
@@ -45,18 +46,30 @@ class _Survey:
     marks: dict[str, FileMark]
     states: dict[str, FileState] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
+    kept_bytes: int = 0
 
-    @property
-    def kept_bytes(self) -> int:
-        """The size of all contents that are known to be stored."""
-        return sum(state.size for state in self.states.values() if state.unkept is None)
+    def know(self, path: str, state: FileState) -> None:
+        """Add the state of a file that has none yet."""
+        self.states[path] = state
+        self.kept_bytes += _kept_bytes(state)
 
     def take(self, readings: Sequence[FileContent]) -> None:
         for reading in readings:
             if reading.state is None or reading.mark is None:
                 self.marks.pop(reading.path, None)
             else:
-                self.marks[reading.path], self.states[reading.path] = reading.mark, reading.state
+                self.marks[reading.path] = reading.mark
+                self.know(reading.path, reading.state)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the last survey of the whole workspace led to. `again` are files of which more may become known."""
+
+    look: FileLook
+    states: Mapping[str, FileState]
+    kept_bytes: int
+    again: frozenset[str]
 
 
 class WorkspaceKeeper:
@@ -86,7 +99,10 @@ class WorkspaceKeeper:
         self._ignored_lock = threading.Lock()
         self._shelf = ContentCache(contents)
         self._base: Base | None = None
+        self._known: _Known | None = None
         self._keeping = 0
+        self._unchecked = False  # whether a call ran since the last check of all files
+        self._checked_at = -math.inf
         self._is_idle = asyncio.Event()
         self._is_idle.set()
 
@@ -128,6 +144,9 @@ class WorkspaceKeeper:
                 begun = time.monotonic()
                 await self._shelf.store(await in_thread(partial(self._read, batch)))
                 await asyncio.sleep(time.monotonic() - begun)  # half of the time is the screen's
+        if self._unchecked and time.monotonic() - self._checked_at > _CHECK_SECS:
+            await in_thread(self._watch.check)
+            self._unchecked, self._checked_at = False, time.monotonic()
 
     async def _keep(self, paths: Sequence[str] | None, report: Callable[[int, int], None]) -> KeptFiles:
         roots = self._roots if paths is None else await asyncio.to_thread(literal, paths)
@@ -138,18 +157,22 @@ class WorkspaceKeeper:
             roots=roots,
             states=survey.states,
             complete=look.complete,
-            look=FileLook(marks=survey.marks, complete=look.complete),
+            look=replace(look, marks=survey.marks),
         )
         base = self._base if paths is None else None
         content, is_base = await asyncio.to_thread(encoded, kept, base, self._holds_secret)
         (manifest,) = await self._shelf.store(waiting, content)
+        if self._is_all(roots):
+            again = frozenset(path for path in survey.unread if _may_improve(survey.states.get(path)))
+            self._known = _Known(look, survey.states, survey.kept_bytes, again)
         if is_base and paths is None:
             self._base = Base(manifest, kept.states)
         return replace(kept, manifest=manifest)
 
     async def changes(self, kept: KeptFiles, declared: frozenset[str]) -> Effects:
         """What differs now from then. What cannot be stored of it is told all the same."""
-        look = await self._watch.look(kept.roots)
+        self._unchecked = True
+        look = await self._watch.look(kept.roots, after=True)
         if not look.complete:
             look = await self._with_missing(look, kept.look)
         found = await asyncio.to_thread(self._differing, kept, look, declared)
@@ -176,21 +199,39 @@ class WorkspaceKeeper:
         """Whether all of a root was asked for. Whoever names less means it, also in an ignored folder."""
         return not set(self._roots).isdisjoint(roots)
 
+    def _is_all(self, roots: Sequence[str]) -> bool:
+        return set(self._roots) == set(roots)
+
     # ---------------------------------------------------------------- before
 
     def _survey(self, look: FileLook, *, whole: bool) -> _Survey:
-        survey = _Survey(marks=dict(look.marks))
         with self._ignored_lock:
-            if whole:
+            survey, paths = self._survey_since(look)
+            if whole and paths is look.marks:
                 self._ignored.refresh(look.marks)
-            for path, mark in look.marks.items():
+            for path in paths:
+                if (mark := look.marks.get(path)) is None:
+                    continue
                 if (state := self._shelf.state(path, mark)) is not None:
-                    survey.states[path] = state
+                    survey.know(path, state)
                 elif whole and self._ignored.hold(path):
-                    survey.states[path] = unread_state(mark, _IGNORED)
+                    survey.know(path, unread_state(mark, _IGNORED))
                 else:
                     survey.unread.append(path)
         return survey
+
+    def _survey_since(self, look: FileLook) -> tuple[_Survey, Collection[str]]:
+        """What the last survey knows, and the paths that it does not know: all, where there is none."""
+        known = self._known
+        touched = self._watch.touched(known.look, look) if known is not None else None
+        if known is None or touched is None or any(path.endswith(RULE_FILES) for path in touched):
+            return _Survey(marks=dict(look.marks)), look.marks
+        survey = _Survey(dict(look.marks), dict(known.states), kept_bytes=known.kept_bytes)
+        paths = touched | known.again
+        for path in paths:
+            if (state := survey.states.pop(path, None)) is not None:
+                survey.kept_bytes -= _kept_bytes(state)
+        return survey, paths
 
     async def _read_all_but_last(
         self, survey: _Survey, report: Callable[[int, int], None]
@@ -201,7 +242,8 @@ class WorkspaceKeeper:
         known, done = len(survey.states), 0
         for batch, why in budget.batches(survey.unread, survey.marks):
             if why is not None:
-                survey.states.update({path: unread_state(survey.marks[path], why) for path in batch})
+                for path in batch:
+                    survey.know(path, unread_state(survey.marks[path], why))
                 continue
             if done:
                 report(known + done, len(survey.marks))
@@ -229,10 +271,19 @@ class WorkspaceKeeper:
         return FileLook(marks={**look.marks, **named.marks}, complete=False, gone=gone)
 
     def _differing(self, kept: KeptFiles, look: FileLook, declared: frozenset[str]) -> dict[str, FileChange]:
-        """What may have changed: what looks otherwise, and what was changed too lately to tell by its look."""
-        found = {change.path: change for change in effects_between(kept.look, look, declared).changes}
-        for path, state in kept.states.items():
-            mark = look.marks.get(path)
+        """What may have changed: what looks otherwise, and what was changed too lately to tell by its look.
+
+        Where it is known at which paths something happened, only these are compared.
+        """
+        before, after = kept.look, look
+        paths: Collection[str] = kept.states
+        touched = self._watch.touched(kept.look, look)
+        if touched is not None:
+            before, after = _part(kept.look, touched), _part(look, touched)
+            paths = touched & kept.states.keys()
+        found = {change.path: change for change in effects_between(before, after, declared).changes}
+        for path in paths:
+            state, mark = kept.states[path], look.marks.get(path)
             if mark is None or state.sha256 is None or path in found:
                 continue
             known = self._shelf.state(path, mark)
@@ -266,3 +317,16 @@ class WorkspaceKeeper:
                 why = reading.state.unkept or (_IGNORED if reading.path in passed else trouble)
                 states[reading.path] = replace(reading.state, unkept=why)
         return states
+
+
+def _part(look: FileLook, paths: Collection[str]) -> FileLook:
+    return replace(look, marks={path: look.marks[path] for path in paths if path in look.marks})
+
+
+def _kept_bytes(state: FileState) -> int:
+    """The size of a content that is known to be stored."""
+    return state.size if state.unkept is None else 0
+
+
+def _may_improve(state: FileState | None) -> bool:
+    return state is None or state.unkept is not None

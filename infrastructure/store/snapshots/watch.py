@@ -1,21 +1,34 @@
-"""Looking at many files quickly: their names, sizes and times, never their contents."""
+"""Looking at many files quickly: their names, sizes and times, never their contents.
+
+A look at the whole workspace costs as much as what changed since the one before, where events of the system
+tell that: on local file systems of Linux, as long as there are watches for all folders. Elsewhere every file is
+looked at each time.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import stat
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from domain.calls.effects import FileLook, FileMark
+from infrastructure.blocking import Stop
+from infrastructure.files.inotify import Inotify, most_watches
+from infrastructure.files.mounts import are_local
+from infrastructure.store.snapshots.reading import mark_of
+from infrastructure.store.snapshots.watched_tree import SKIPPED, TreeLostError, WatchedTree
 
 MOST_FILES = 200_000
 LONGEST_SECS = 3.0
 _NAME = attrgetter("name")
-# Git writes these whenever it is used; what they hold shows elsewhere, in its index and its references.
-_SKIPPED = (".git/objects", ".git/logs", ".git/lfs")
+# A check works for so long, then rests for as long.
+_SLICE_SECS = 0.02
+# More paths than these are not told apart from all.
+_MOST_TOUCHED = 100_000
 
 
 class WorkspaceWatch:
@@ -34,16 +47,140 @@ class WorkspaceWatch:
         most_files: int = MOST_FILES,
         longest_secs: float = LONGEST_SECS,
         clock: Callable[[], float] = time.monotonic,
+        events: bool = True,
     ) -> None:
+        """`events` says whether to use those of the system, if it has them."""
         self._roots = tuple(os.path.realpath(root) for root in roots)
         self._passed_over = frozenset(map(os.path.realpath, passed_over))
         self._most_files = most_files
         self._longest_secs = longest_secs
         self._clock = clock
+        self._lock = threading.Lock()
+        self._may_watch = events
+        self._tree: WatchedTree | None = None
+        self._deadline = 0.0
+        self._version = 0
+        self._journal: list[tuple[int, frozenset[str]]] = []
+        self._floor = 0
+        self._missed: dict[str, FileMark | None] = {}
 
-    async def look(self, paths: Sequence[str] | None = None) -> FileLook:
-        """The files as they are: those of the whole workspace, or these paths and what lies below them."""
-        return await asyncio.to_thread(self._look, self._roots if paths is None else paths)
+    async def look(self, paths: Sequence[str] | None = None, *, after: bool = False) -> FileLook:
+        """The files as they are: those of the whole workspace, or these paths and what lies below them.
+
+        `after` says that something ran: what a check found out late is then taken for its work.
+        """
+        if paths is None or set(paths) == set(self._roots):
+            return await asyncio.to_thread(self._look_at_all, after)
+        return await asyncio.to_thread(self._look, paths)
+
+    def touched(self, before: FileLook, after: FileLook) -> frozenset[str] | None:
+        """The paths at which something happened between two looks; None where that is not known."""
+        with self._lock:
+            if not self._floor <= before.version <= after.version or before.version == 0:
+                return None
+            between = [paths for version, paths in self._journal if before.version < version <= after.version]
+        return frozenset().union(*between)
+
+    def check(self, stop: Stop) -> None:
+        """Look at every file, to find out what events did not tell; slowly, so that others get on.
+
+        If there is such a file, events are not trusted any more. Raises Stopped when asked to stop.
+        """
+        with self._lock:
+            if self._tree is None or self._missed or not self._may_watch or not self._refresh(self._tree):
+                return
+            version, known = self._version, self._tree.marks.copy()
+        seen = self._seen(stop)
+        with self._lock:
+            if self._tree is None or self._floor > version or not self._refresh(self._tree):
+                return
+            told = frozenset().union(*(paths for number, paths in self._journal if number > version))
+            for path in known.keys() | seen.keys():
+                if path not in told and known.get(path) != seen.get(path):
+                    self._missed[path] = seen.get(path)
+
+    def _seen(self, stop: Stop) -> dict[str, FileMark]:
+        seen: dict[str, FileMark] = {}
+        begun = time.monotonic()
+        for root in self._roots:
+            for inside in _below(root, self._passed_over):
+                seen.update((path, mark_of(status)) for path, status in inside)
+                if (spent := time.monotonic() - begun) > _SLICE_SECS:
+                    stop.check()
+                    time.sleep(spent)
+                    begun = time.monotonic()
+        return seen
+
+    def _look_at_all(self, after: bool) -> FileLook:
+        with self._lock:
+            self._deadline = self._clock() + self._longest_secs
+            tree = self._tree
+            if tree is None or not self._may_watch or not self._refresh(tree):
+                tree = self._build()
+            if after and self._missed:
+                self._take_missed(tree)
+            version = self._version if self._tree is not None else 0
+            return FileLook(marks=tree.marks.copy(), complete=tree.complete, version=version)
+
+    def _build(self) -> WatchedTree:
+        """Look at all files, and from now on at what changes, if that can be."""
+        self._forget()
+        tree = WatchedTree(
+            self._roots,
+            passed_over=self._passed_over,
+            is_over=lambda files: files >= self._most_files or self._clock() > self._deadline,
+            events=self._events(),
+            most_folders=most_watches() // 2,
+        )
+        if tree.live:
+            self._tree = tree
+        else:
+            self._may_watch = False
+        return tree
+
+    def _events(self) -> Inotify | None:
+        if not self._may_watch or not are_local(self._roots):
+            return None
+        try:
+            return Inotify()
+        except OSError:
+            return None
+
+    def _refresh(self, tree: WatchedTree) -> bool:
+        """Bring the tree up to date; whether that could be."""
+        self._deadline = self._clock() + self._longest_secs
+        try:
+            touched = tree.refresh()
+        except TreeLostError:
+            self._forget()
+            return False
+        if touched:
+            self._note(frozenset(touched))
+        return True
+
+    def _note(self, touched: frozenset[str]) -> None:
+        self._version += 1
+        self._journal.append((self._version, touched))
+        if sum(len(paths) for _, paths in self._journal) > _MOST_TOUCHED:
+            self._journal.clear()
+            self._floor = self._version
+
+    def _take_missed(self, tree: WatchedTree) -> None:
+        for path, mark in self._missed.items():
+            tree.apply(path, mark)
+        self._note(frozenset(self._missed))
+        self._missed.clear()
+        self._may_watch = False
+
+    def _forget(self) -> None:
+        """Tell versions so far from later ones."""
+        if self._tree is not None:
+            self._tree.close()
+        self._tree = None
+        self._missed.clear()
+        self._journal.clear()
+        self._version += 1
+        self._floor = self._version
 
     def _look(self, starts: Iterable[str]) -> FileLook:
         marks: dict[str, FileMark] = {}
@@ -89,7 +226,7 @@ def _below(start: str, passed_over: frozenset[str]) -> Iterator[list[tuple[str, 
                 continue
             try:
                 if entry.is_dir(follow_symlinks=False):
-                    if not entry.path.endswith(_SKIPPED):
+                    if not entry.path.endswith(SKIPPED):
                         waiting.append(entry.path)
                 else:
                     inside.append((entry.path, entry.stat(follow_symlinks=False)))

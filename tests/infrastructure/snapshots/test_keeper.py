@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.effects import ChangeKind, FileKind, KeptFiles
+from domain.calls.effects import ChangeKind, FileKind, KeptFiles, is_same
 from domain.errors import LedgerError
 from infrastructure.store.snapshots.budget import KeepLimits
 from infrastructure.store.snapshots.places import OpenFolders
 from infrastructure.store.snapshots.reading import FileContent, FileReader
+from infrastructure.store.snapshots.watch import WorkspaceWatch
 from tests.support.rewind_rig import SECRET, RewindRig
 
 _LONG_AGO = 1_000_000_000
@@ -85,20 +86,34 @@ async def test_a_file_changed_just_before_it_was_read_is_read_again(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "a").write_text("a")
-    rig, reads = RewindRig(root), ReadPaths(monkeypatch)
+    watch = WorkspaceWatch([str(root)], events=False)
+    rig, reads = RewindRig(root, watch=watch), ReadPaths(monkeypatch)
     kept = await rig.keeper.keep()
     await rig.keeper.changes(kept, frozenset())
     await rig.keeper.keep()
     assert reads.take() == ["a", "a", "a"]
 
 
-async def test_a_change_that_no_look_can_tell_is_seen_while_the_file_is_fresh(
+async def test_it_is_not_read_again_where_events_tell_that_nothing_happened(
     root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "a").write_text("a")
+    rig, reads = RewindRig(root), ReadPaths(monkeypatch)
+    kept = await rig.keeper.keep()
+    assert (await rig.keeper.changes(kept, frozenset())).changes == ()
+    await rig.keeper.keep()
+    assert reads.take() == ["a"]
+
+
+@pytest.mark.parametrize("events", [True, False])
+async def test_a_change_that_no_look_can_tell_is_seen_while_the_file_is_fresh(
+    root: Path, monkeypatch: pytest.MonkeyPatch, events: bool
 ) -> None:
     # The same name, size and times: as when a file is written twice within one tick of its clock.
     path = root / "a"
     path.write_text("one")
-    rig = RewindRig(root)
+    watch = WorkspaceWatch([str(root)], events=events)
+    rig = RewindRig(root, watch=watch)
     status = os.stat(path)
     monkeypatch.setattr(
         "infrastructure.store.snapshots.watch.FileMark",
@@ -385,3 +400,69 @@ async def test_reading_many_files_is_reported_while_it_lasts(root: Path) -> None
     await RewindRig(root).keeper.keep(report=lambda kept, files: reported.append((kept, files)))
 
     assert reported == [(250, 600), (500, 600)]
+
+
+async def test_each_call_has_what_it_changed_and_nothing_of_the_others(root: Path) -> None:
+    for number in range(30):
+        old(root / f"folder {number % 3}" / f"file {number}", str(number))
+    rig = RewindRig(root)
+    changed: list[set[str]] = []
+
+    for number in range(3):
+        kept = await rig.keeper.keep()
+        (root / "folder 0" / "file 0").write_text(f"call {number}")
+        (root / f"folder {number}").rename(root / f"moved {number}")
+        if number == 0:
+            (root / "folder 0").mkdir()
+            (root / "folder 0" / "file 0").write_text("new")
+        effects = await rig.keeper.changes(kept, frozenset())
+        assert all(is_same(kept.states.get(change.path), change.before) for change in effects.changes)
+        changed.append({change.path.removeprefix(f"{root}/") for change in effects.changes})
+        (root / "between calls").write_text(str(number))
+
+    moved = [
+        {f"{name} {n}/file {i}" for name in ("folder", "moved") for i in range(n, 30, 3)} for n in range(3)
+    ]
+    assert changed == [moved[0], moved[1] | {"folder 0/file 0"}, moved[2] | {"folder 0/file 0"}]
+
+
+@pytest.mark.usefixtures("far_clock")
+async def test_files_that_there_was_no_time_to_read_are_read_by_the_next_call(root: Path) -> None:
+    for number in range(3):
+        old(root / str(number), str(number))
+    rig = RewindRig(root, limits=KeepLimits(before_secs=-1.0))
+    assert set(unkept(await rig.keeper.keep(), root).values()) == {"there was no time to read it"}
+
+    await kept_ahead(rig)
+
+    assert set(unkept(await rig.keeper.keep(), root).values()) == {None}
+
+
+async def test_what_events_did_not_tell_counts_as_changed_by_the_next_call(root: Path) -> None:
+    path = old(root / "a", "before")
+    watch = WorkspaceWatch([str(root)])
+    rig = RewindRig(root, watch=watch)
+    kept = await rig.keeper.keep()
+    await rig.keeper.changes(kept, frozenset())
+    path.write_text("after")
+    lose_events(watch)
+
+    await kept_ahead(rig)
+    kept = await rig.keeper.keep()
+    (change,) = (await rig.keeper.changes(kept, frozenset())).changes
+
+    assert (change.path, change.kind) == (str(path), ChangeKind.MODIFIED)
+    assert change.before is not None
+    assert await rig.contents.get(change.before.sha256 or "") == b"before"
+    path.write_text("later")
+    lose_events(watch)
+    kept = await rig.keeper.keep()
+    path.write_text("last")
+    lose_events(watch)
+    assert [c.path for c in (await rig.keeper.changes(kept, frozenset())).changes] == [str(path)]
+
+
+def lose_events(watch: WorkspaceWatch) -> None:
+    """Read what the system has told so far, and forget it."""
+    if watch._tree is not None and watch._tree._events is not None:
+        list(watch._tree._events.read())

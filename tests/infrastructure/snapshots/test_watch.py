@@ -1,6 +1,18 @@
+import asyncio
+import errno
+import gc
+import mmap
+import os
+import random
+import shutil
 from pathlib import Path
 
-from domain.calls.effects import ChangeKind, effects_between
+import pytest
+
+from domain.calls.effects import ChangeKind, FileLook, effects_between
+from infrastructure.files import inotify
+from infrastructure.files.inotify import FolderEvent, Inotify
+from infrastructure.store.snapshots import watch as watch_module
 from infrastructure.store.snapshots.watch import WorkspaceWatch
 
 
@@ -82,3 +94,159 @@ async def test_a_look_that_had_to_stop_early_says_so(tmp_path: Path) -> None:
     ticks = iter(range(100))
     slow = WorkspaceWatch([str(tmp_path)], longest_secs=2.0, clock=lambda: float(next(ticks)))
     assert not (await slow.look()).complete
+
+
+async def compared(live: WorkspaceWatch, root: Path) -> FileLook:
+    """A look by events, which must be the same as one at all files."""
+    look = await live.look()
+    full = await WorkspaceWatch([str(root)], events=False).look()
+    assert look.marks == full.marks
+    assert look.version > 0
+    return look
+
+
+async def test_looks_by_events_are_the_same_as_looks_at_all_files(tmp_path: Path) -> None:
+    rng, live = random.Random(27), WorkspaceWatch([str(tmp_path)])
+    before = await compared(live, tmp_path)
+    for _ in range(150):
+        for _ in range(rng.randrange(4)):
+            change_something(tmp_path, rng)
+        after = await compared(live, tmp_path)
+        touched = live.touched(before, after)
+        assert touched is not None
+        effects = effects_between(before, after, frozenset())
+        assert {change.path for change in effects.changes} <= touched
+        before = after
+
+
+def change_something(root: Path, rng: random.Random) -> None:
+    folders = [root, *(path for path in root.rglob("*") if path.is_dir() and not path.is_symlink())]
+    files = [path for path in root.rglob("*") if path.is_file()]
+    new = rng.choice(folders) / f"{rng.randrange(12)}"
+    some = rng.choice(files) if files else root
+    match rng.randrange(9):
+        case 0 | 1 if not new.is_dir():
+            new.write_text(str(rng.random()))
+        case 2 if not new.exists():
+            new.mkdir()
+            (new / "inner").write_text("x")
+        case 3 if files:
+            some.unlink()
+        case 4 if files and not new.is_dir():
+            some.replace(new)
+        case 5 if len(folders) > 1:
+            folder = rng.choice(folders[1:])
+            if not new.exists() and folder not in new.parents:
+                folder.rename(new)
+        case 6 if files:
+            some.chmod(rng.choice([0o600, 0o644, 0o755]))
+        case 7 if files and not new.exists():
+            os.link(some, new)
+        case 8 if len(folders) > 1 and rng.random() < 0.4:
+            shutil.rmtree(rng.choice(folders[1:]))
+
+
+async def test_a_file_written_through_another_name_is_seen(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    root = tmp_path / "root"
+    root.mkdir()
+    outside.mkdir()
+    for name in ("a", "b", "c", "d"):
+        (root / name).write_text(name)
+    os.link(root / "a", outside / "a")
+    live = WorkspaceWatch([str(root)])
+    await compared(live, root)
+
+    (outside / "a").write_text("through a name outside")
+    await compared(live, root)
+    os.link(root / "b", root / "b2")
+    (root / "b2").write_text("through a new name")
+    await compared(live, root)
+    os.link(root / "c", root / "c2")
+    (root / "c2").write_text("through a name that is gone")
+    (root / "c2").unlink()
+    await compared(live, root)
+    (root / "new").mkdir()
+    os.link(root / "d", root / "new" / "d2")
+    (root / "new" / "d2").write_text("through a name in a new folder")
+    (root / "new" / "d2").unlink()
+    await compared(live, root)
+
+
+async def test_a_file_that_is_written_through_a_mapping_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("12345")
+    live = WorkspaceWatch([str(tmp_path)])
+    await compared(live, tmp_path)
+    with (tmp_path / "a").open("r+b") as file, mmap.mmap(file.fileno(), 5) as mapping:
+        mapping[:] = b"54321"
+    await compared(live, tmp_path)
+
+
+async def test_events_that_were_lost_lead_to_a_look_at_all_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = WorkspaceWatch([str(tmp_path)])
+    before = await compared(live, tmp_path)
+    (tmp_path / "a").write_text("a")
+    overflow = FolderEvent(-1, inotify.QUEUE_OVERFLOW, 0, "")
+    with monkeypatch.context() as patched:
+        patched.setattr(Inotify, "read", lambda _self: iter([overflow]))
+        after = await live.look()
+    assert list(after.marks) == [str(tmp_path / "a")]
+    assert live.touched(before, after) is None
+    (tmp_path / "b").write_text("b")
+    assert live.touched(after, await compared(live, tmp_path)) == frozenset({str(tmp_path / "b")})
+
+
+async def test_a_root_that_was_exchanged_is_looked_at_anew(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a").write_text("a")
+    live = WorkspaceWatch([str(root)])
+    await compared(live, root)
+    root.rename(tmp_path / "away")
+    assert (await live.look()).marks == {}
+    root.mkdir()
+    (root / "b").write_text("b")
+    assert list((await compared(live, root)).marks) == [str(root / "b")]
+
+
+@pytest.mark.parametrize("refusal", ["no watches", "no queue", "not local"])
+async def test_without_events_every_look_is_at_all_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal: str
+) -> None:
+    def refuse(*_arguments: object) -> int:
+        raise OSError(errno.ENOSPC, "none left")
+
+    match refusal:
+        case "no watches":
+            monkeypatch.setattr(Inotify, "add", refuse)
+        case "no queue":
+            monkeypatch.setattr(Inotify, "__init__", refuse)
+        case _:
+            monkeypatch.setattr(watch_module, "are_local", lambda _roots: False)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a").write_text("a")
+    watch = WorkspaceWatch([str(tmp_path)])
+    before = await watch.look()
+    (tmp_path / "folder" / "b").write_text("b")
+    after = await watch.look()
+    assert sorted(after.marks) == [str(tmp_path / "folder" / name) for name in "ab"]
+    assert watch.touched(before, after) is None
+
+
+async def test_a_queue_of_events_is_closed_with_its_watch(tmp_path: Path) -> None:
+    async def look_once() -> None:
+        await WorkspaceWatch([str(tmp_path)]).look()
+
+    gc.collect()
+    before = open_queues()
+    await look_once()
+    await asyncio.get_running_loop().shutdown_default_executor()  # no thread holds on to the watch
+    gc.collect()
+    assert open_queues() == before
+
+
+def open_queues() -> int:
+    links = (os.path.join("/proc/self/fd", name) for name in os.listdir("/proc/self/fd"))
+    return sum(os.path.realpath(link).endswith("anon_inode:inotify") for link in links)
