@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from types import MappingProxyType
 
@@ -233,25 +233,53 @@ def resources(workspace: Workspace) -> Callable[[str], frozenset[str]]:
 _OPTIONAL = {"web_fetch": "tools.web.fetch = true", "web_search": "tools.web.search to a service"}
 
 
-def offered(
-    settings: Settings, cwd: Path, sources: Sequence[ToolSource], form: SessionKind = SessionKind.AGENT
-) -> dict[str, Tool]:
-    """The tools by name, each checked, without those that the settings or the session's form take away."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolChoice:
+    """The tools by name; `notices` say which names of an untrusted project's file are ignored, and why."""
+
+    tools: dict[str, Tool]
+    notices: tuple[str, ...] = ()
+
+
+def choose_tools(
+    settings: Settings,
+    cwd: Path,
+    sources: Sequence[ToolSource],
+    form: SessionKind = SessionKind.AGENT,
+    covered: Mapping[str, object] = MappingProxyType({}),
+) -> ToolChoice:
+    """The tools, each checked, without those that the settings or the session's form take away.
+
+    `covered` are the values that those of an untrusted project's file replaced, by their dotted keys. Raises
+    ConfigError for names of no tool, wherever else they are from.
+    """
     by_name = checked((*sources, *plugin_tools(cwd)), cwd=str(cwd))
+    notices: list[str] = []
+    known: dict[str, tuple[str, ...]] = {}
     for key, names in (("enabled", settings.tools.enabled), ("disabled", settings.tools.disabled)):
-        for name in names:
-            if name in _OPTIONAL and name not in by_name:
-                if key == "enabled":
-                    raise ConfigError(f'tools.enabled names "{name}", which is off; set {_OPTIONAL[name]}')
-            elif name not in by_name:
-                near = nearest_word(name, tuple(by_name))
-                hint = f"; did you mean {near}?" if near else f"; the tools are {', '.join(by_name)}"
-                raise ConfigError(f'tools.{key} names "{name}", and there is no such tool{hint}')
-    enabled = settings.tools.enabled or tuple(by_name)
-    kept = {n: t for n, t in by_name.items() if n in enabled and n not in settings.tools.disabled}
+        problems = {name: problem for name in names if (problem := _name_problem(key, name, by_name))}
+        before = covered.get(f"tools.{key}")
+        for name, problem in problems.items():
+            if not isinstance(before, list | tuple) or name in before:
+                raise ConfigError(problem)
+            notices.append(f"{problem}; the project's file is not trusted, so this is ignored")
+        known[key] = tuple(name for name in names if name not in problems)
+    enabled = known["enabled"] or tuple(by_name)
+    kept = {n: t for n, t in by_name.items() if n in enabled and n not in known["disabled"]}
     if form is SessionKind.ASK:
-        return {n: t for n, t in kept.items() if t.definition.risk is RiskLevel.LOW}
-    return kept
+        kept = {n: t for n, t in kept.items() if t.definition.risk is RiskLevel.LOW}
+    return ToolChoice(tools=kept, notices=tuple(notices))
+
+
+def _name_problem(key: str, name: str, by_name: Mapping[str, Tool]) -> str:
+    """What is wrong with a name in `tools.enabled` or `tools.disabled`; empty where nothing is."""
+    if name in by_name or (name in _OPTIONAL and key == "disabled"):
+        return ""
+    if name in _OPTIONAL:
+        return f'tools.enabled names "{name}", which is off; set {_OPTIONAL[name]}'
+    near = nearest_word(name, tuple(by_name))
+    hint = f"; did you mean {near}?" if near else f"; the tools are {', '.join(by_name)}"
+    return f'tools.{key} names "{name}", and there is no such tool{hint}'
 
 
 def spec(tools: Mapping[str, Tool]) -> ToolSpec:
@@ -372,9 +400,9 @@ def open_first(open_session: Callable[[str], LlmSession], models: Sequence[str])
 
 
 def visible_record(
-    record: SessionRecord, mask: SecretMask, _gathered: SessionSecrets, *, notices: Sequence[str]
+    record: SessionRecord, mask: SecretMask, _gathered: SessionSecrets, *notices: Sequence[str]
 ) -> SessionRecord:
     """The record as people may see it: without the secrets that are known by now, with what there is to say."""
     shown, hidden = without_late_secrets(record.records, mask, record.session_id)
-    told = (*record.told, *((hidden,) if hidden else ()), *notices)
+    told = (*record.told, *((hidden,) if hidden else ()), *chain.from_iterable(notices))
     return replace(record, records=shown, told=told)

@@ -74,6 +74,7 @@ class Container(containers.DeclarativeContainer):
     environ: providers.Dependency[Mapping[str, str]] = providers.Dependency()
     config_files: providers.Provider[Sequence[Path]] = providers.Object(())
     origins: providers.Provider[Mapping[str, str]] = providers.Object({})
+    covered: providers.Provider[Mapping[str, object]] = providers.Object({})
     approver: providers.Dependency[Approver] = providers.Dependency()
     observer: providers.Dependency[Observer] = providers.Dependency()
     record: providers.Dependency[SessionRecord] = providers.Dependency(instance_of=SessionRecord)
@@ -187,9 +188,10 @@ class Container(containers.DeclarativeContainer):
         sandbox=sandbox,
         open_spill=providers.Callable(build.spill_opener, store),
     )
-    tools = providers.Singleton(
-        build.offered,
+    tool_choice = providers.Singleton(
+        build.choose_tools,
         form=kind,
+        covered=covered,
         settings=settings,
         cwd=workspace.provided.cwd,
         sources=providers.List(
@@ -202,6 +204,7 @@ class Container(containers.DeclarativeContainer):
         ),
     )
     schema = providers.Singleton(JsonSchema)
+    tools = tool_choice.provided.tools
     spec = providers.Singleton(build.spec, tools=tools)
     schemas = providers.Singleton(schema.provided.all_tools_schema.call(spec))
     planner = providers.Selector(
@@ -268,7 +271,7 @@ class Container(containers.DeclarativeContainer):
     )
     opening = providers.Singleton(build.open_first, open_session, models)
     visible_record = providers.Singleton(
-        build.visible_record, record, mask, secrets, notices=opening.provided.notices
+        build.visible_record, record, mask, secrets, opening.provided.notices, tool_choice.provided.notices
     )
     session = providers.Singleton(
         SwitchableSession,

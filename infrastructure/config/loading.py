@@ -118,7 +118,11 @@ def load_settings(
         question=stack.question,
         sources=MappingProxyType(stack.sources),
         covered=MappingProxyType(
-            {key: value for key, value in stack.covered.items() if origins[key] == str(locations.project)}
+            {
+                key: value
+                for key, value in stack.covered.items()
+                if str(locations.project) in origins[key].split(_ADDED)
+            }
         ),
     )
 

@@ -43,6 +43,7 @@ def print_permissions(options: Options, root: Path) -> int:
 
 
 async def _check_call(options: Options, container: Container) -> int:
+    complain(container.tool_choice().notices)
     answer, account = await try_call(
         options.tool,
         options.arguments,

@@ -74,6 +74,37 @@ def test_the_tools_are_those_of_the_settings(tmp_path: Path) -> None:
     assert set(few.tools()) == {"read_file"}
 
 
+def test_unknown_tools_of_an_untrusted_project_file_are_ignored_with_a_notice(tmp_path: Path) -> None:
+    project, home = tmp_path / "project", tmp_path / "home"
+    user = home / ".config" / "quorum" / "quorum.toml"
+    for folder in (project / ".git", user.parent):
+        folder.mkdir(parents=True)
+    user.write_text('[tools]\ndisabled = ["run_command"]\n')
+    (project / "quorum.toml").write_text(
+        '[tools]\nenabled = ["read_file", "read_fil", "web_fetch", "run_command"]\ndisabled = ["gone"]\n'
+    )
+    loaded = load_settings(cwd=project, environ={"HOME": str(home)})
+    container = a_container(tmp_path)
+    container.settings.override(loaded.settings)
+    container.covered.override(providers.Object(loaded.covered))
+
+    assert set(container.tools()) == {"read_file"}
+    notices = container.visible_record().told
+    assert len(notices) == 3
+    assert 'tools.enabled names "read_fil", and there is no such tool; did you mean read_file?' in notices[0]
+    assert notices[1].startswith('tools.enabled names "web_fetch", which is off')
+    assert notices[2].startswith('tools.disabled names "gone"')
+    assert all(notice.endswith("is not trusted, so this is ignored") for notice in notices)
+
+
+def test_unknown_tools_of_the_persons_own_file_are_an_error_beside_those_of_a_project(tmp_path: Path) -> None:
+    container = a_container(tmp_path, tools__disabled=["gone", "strange"])
+    container.covered.override(providers.Object({"tools.disabled": ("gone",)}))
+
+    with pytest.raises(ConfigError, match=r'tools\.disabled names "gone"'):
+        container.tools()
+
+
 def test_who_only_asks_has_tools_that_look_and_is_told_so(tmp_path: Path) -> None:
     asked = a_container(tmp_path, form=SessionKind.ASK)
 
