@@ -177,6 +177,23 @@ async def test_where_no_file_would_change_only_the_conversation_is_taken_back(tm
         assert stage.agent.rewound == [(0, True, None, frozenset())]
 
 
+async def test_where_no_file_would_change_only_keys_for_the_conversation_are_shown(tmp_path):
+    def prepare(agent: FakeAgent):
+        agent.turns = TURNS[:1]
+
+    async with on_stage(tmp_path, prepare=prepare) as stage:
+        await stage.send("/undo")
+        await shown(stage, "no file would change; c takes back the conversation")
+        lines = stage.text().splitlines()
+        (keys,) = [line for line in lines if "esc back" in line]
+
+        assert "c conversation" in keys
+        assert "files" not in keys
+        assert "both" not in keys
+        assert "space" not in keys
+        assert stage.app.screen.query_one("#restoring").size.height < 8
+
+
 async def test_files_that_cannot_be_looked_at_leave_the_conversation_to_be_taken_back(tmp_path):
     def prepare(agent: FakeAgent):
         with_turns(agent)

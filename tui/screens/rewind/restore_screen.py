@@ -33,6 +33,8 @@ _KEYS = (
     "{restore_conversation=c} conversation · {restore_files=f} files · {restore_both=b} both · esc back"
     " · {restore_overwrite=space} overwrites"
 )
+_NO_FILES = "no file would change; {restore_conversation=c} takes back the conversation"
+_KEYS_WITHOUT_FILES = "{restore_conversation=c} conversation · esc back"
 
 
 class RestoreScreen(ClosesItself, ModalScreen[bool]):
@@ -134,17 +136,26 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
             plan = await self._agent.plan_restore(self._turn.number)
         except QuorumError as error:
             self._steps = None
-            files.styles.height = 0
+            self._make_room(0)
             self._tell(str(error))
             return
         finally:
             self._is_looking = False
         self._steps = steps = Steps(plan, self._cwd)
         self._diffs.clear()
-        files.styles.height = min(len(steps), _MOST_FILES)
+        self._make_room(len(steps))
         self.query_one("#unseen", Static).update(Content(printable("\n".join(plan.unseen))))
-        self._tell("" if len(steps) else "no file would change")
+        self._tell("" if len(steps) else with_keys(_NO_FILES, self.app))
         files.show(len(steps), steps.drawn)
+
+    def _make_room(self, files: int) -> None:
+        """Show files with their changes and keys; without files, what is left is the conversation."""
+        self.query_one("#files", LineList).styles.height = min(files, _MOST_FILES)
+        self.query_one("#files", LineList).display = files > 0
+        self.query_one(DiffSheet).display = files > 0
+        box = self.query_one("#restoring", Vertical)
+        box.styles.height = "95%" if files else "auto"
+        box.border_subtitle = Content(with_keys(_KEYS if files else _KEYS_WITHOUT_FILES, self.app))
 
     @on(LineList.Marked)
     def _show_change(self) -> None:
