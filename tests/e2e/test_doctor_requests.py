@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from tests.support.headless_run import QUORUM, configure, environment
 from tests.support.sse_server import Raw, Refuse, Say, SseServer
 
@@ -18,6 +20,7 @@ async def _doctor(*arguments: str, cwd: Path, env: Mapping[str, str]) -> tuple[i
     return process.returncode, out.decode()
 
 
+@pytest.mark.long
 async def test_every_provider_is_asked_once_and_only_when_that_is_wanted(tmp_path: Path) -> None:
     async with SseServer("anthropic") as used, SseServer("openai") as idle:
         used.script = [Say(pieces=["ok"]), Refuse(status=529, message="sk-secret is busy")]

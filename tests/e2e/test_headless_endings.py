@@ -151,7 +151,7 @@ async def test_a_refusal(home: Path, project: Path) -> None:
     assert (ended.code, ended.report["status"]) == (1, "refused")
 
 
-@pytest.mark.long(after=2)
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize(
     ("reply", "told"),

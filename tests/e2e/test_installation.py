@@ -119,6 +119,7 @@ def test_the_public_interface_is_imported_outside_of_the_program(installed: Inst
     assert subprocess.check_output(seen, text=True) == "Continue()\n"
 
 
+@pytest.mark.long
 def test_quorum_runs_as_a_module_in_such_a_project(installed: Installation, project: Path, tmp_path: Path):
     told = subprocess.check_output(
         [installed.python, "-m", "quorum", "run", "read notes.txt"],

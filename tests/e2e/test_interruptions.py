@@ -53,7 +53,7 @@ def drive(project: Path, home: Path) -> None:
         terminal.wait_for("All is well.")
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("dialect", ["anthropic", "openai", "openai-chat"])
 async def test_after_escape_at_any_stage_every_request_is_legal(dialect: Dialect, tmp_path: Path) -> None:
     project, home = tmp_path / "project", tmp_path / "home"

@@ -175,6 +175,7 @@ async def test_where_the_window_is_smaller_than_was_known_the_refusal_teaches_it
     assert session.told(ErrorOccurred) == 0
 
 
+@pytest.mark.long
 async def test_a_provider_that_fails_at_summaries_leaves_the_session_usable() -> None:
     async with SseServer("anthropic") as server:
         model = SmallModel(server, window=20_000, broken=lambda n: n % 4 != 0)

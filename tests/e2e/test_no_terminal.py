@@ -85,7 +85,7 @@ async def run_with(calls: Sequence[ScriptedCall], kind: str, mode: Mode, tmp_pat
     return done, project
 
 
-@pytest.mark.long(after=2)
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("kind", "mode"), [*(("pipe", mode) for mode in Mode), ("closed", Mode.ASK), ("terminal", Mode.ASK)]
 )

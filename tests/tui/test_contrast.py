@@ -118,6 +118,7 @@ def invisible_thumbs(stage: Stage) -> dict[str, float]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [(160, 50), (80, 24)], ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_everything_drawn_in_a_review_in_the_cards_and_in_the_prompt_can_be_read(tmp_path, size):
     async def look_at(stage: Stage) -> None:

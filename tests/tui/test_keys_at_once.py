@@ -130,6 +130,7 @@ async def test_a_letter_among_others_that_came_together_answers_nothing(tmp_path
         assert stage.agent.answers == []
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 async def test_a_storm_of_control_keys_does_not_end_the_app(tmp_path, seed):
     chance = random.Random(seed)

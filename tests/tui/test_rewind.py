@@ -293,6 +293,7 @@ async def test_screens_follow_a_terminal_that_changes_its_size(tmp_path):
         await stage.shows("asyncio.sleep")
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 async def test_a_storm_of_keys_takes_back_no_more_than_turns_and_does_not_end_the_app(tmp_path, seed):
     chance = random.Random(seed)

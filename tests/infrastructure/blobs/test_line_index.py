@@ -127,6 +127,7 @@ def test_a_very_long_line_is_cut_visibly_between_characters(tmp_path):
     assert third == "z" * 16_384 + "…"
 
 
+@pytest.mark.long
 def test_a_gigabyte_is_paged_searched_and_counted_in_constant_memory(tmp_path):
     path = tmp_path / "a.txt"
     with path.open("wb") as file:

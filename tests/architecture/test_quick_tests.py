@@ -1,0 +1,57 @@
+"""What runs in `make test-long` only has a quick test beside it, or here one that represents it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+REPRESENTED = {
+    "tests/e2e/test_crashes.py": "tests/e2e/test_deaths_in_between.py::"
+    "test_a_call_whose_hook_before_it_was_killed_never_began",
+    "tests/e2e/test_doctor_requests.py": "tests/infrastructure/test_doctor_probe.py::"
+    "test_each_model_is_asked_once_whatever_its_roles_and_the_used_come_first",
+    "tests/e2e/test_identical_decisions.py": "tests/e2e/test_permissions_command.py::"
+    "test_a_command_is_looked_at_as_in_a_run",
+    "tests/e2e/test_interruptions.py": "tests/application/test_run_agent.py::"
+    "test_cancelled_at_any_moment_the_history_stays_legal_and_the_next_prompt_works",
+    "tests/e2e/test_tour.py": "tests/e2e/test_full_screen.py::"
+    "test_reads_overlap_an_edit_is_approved_and_a_command_rejected_with_a_reason",
+    "tests/tui/test_contrast.py": "tests/tui/test_themes.py::"
+    "test_everything_that_is_drawn_can_be_read_on_its_ground",
+}
+
+
+def test_every_file_of_tests_has_a_quick_test_or_is_named_here() -> None:
+    without = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if (tests := _tests(path)) and not any(tests.values())
+    }
+
+    assert without == set(REPRESENTED)
+
+
+@pytest.mark.parametrize("test", REPRESENTED.values())
+def test_what_represents_a_long_file_is_quick(test: str) -> None:
+    path, _, name = test.partition("::")
+
+    assert _tests(ROOT / path)[name]
+
+
+@pytest.mark.long(after=2)
+@pytest.mark.parametrize("case", range(4))
+def test_the_first_cases_of_a_long_test_may_be_quick(case: int, request: pytest.FixtureRequest) -> None:
+    assert (request.node.get_closest_marker("long") is not None) == (case >= 2)
+
+
+def _tests(path: Path) -> dict[str, bool]:
+    """The tests of a file, and whether at least their first case runs in `make test`."""
+    return {
+        node.name: "pytest.mark.long" not in [ast.unparse(decorator) for decorator in node.decorator_list]
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+    }
