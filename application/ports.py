@@ -384,7 +384,7 @@ class Approver(Protocol):
         """Whether anybody could answer. Where nobody is, no vote is gathered as advice."""
         ...
 
-    async def review(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
+    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
         """Ask about one sealed call. Cancelled, it takes its question off the screen."""
         ...
 

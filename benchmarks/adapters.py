@@ -135,13 +135,13 @@ def ours(wire: Callable[[int], ApiClient]) -> Callable[[int], Callable[[str], Aw
         async def read(model: str) -> int:
             texts: list[str] = []
 
-            def hear(event: StreamEvent) -> None:
+            def handle(event: StreamEvent) -> None:
                 if isinstance(event, Delta):
                     texts.append(event.text)
 
             messages = (UserMessage("go"),)
             request = ApiRequest(model=model, system="", messages=messages, tools=(), tool_choice="auto")
-            response = await adapter.exchange(request, hear)
+            response = await adapter.exchange(request, handle)
             assert response.text_content() == "".join(texts)
             return len(texts)
 

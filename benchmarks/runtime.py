@@ -71,7 +71,7 @@ class Counter:
 class NonInteractiveApprover:
     is_there = True
 
-    async def review(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
+    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
         return NobodyThere()
 
 

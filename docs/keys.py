@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tui.keys.keymap import by_room, is_remappable
+from tui.keys.keymap import by_context, is_remappable
 from tui.keys.names import shown_key
 
 PAGE = Path(__file__).parent / "keys.md"
@@ -21,13 +21,13 @@ def render(page: str) -> str:
 
 
 def _tables() -> Iterator[str]:
-    for title, rows in by_room({}):
+    for title, rows in by_context({}):
         yield f"\n### {title}\n"
         yield "| name | keys | |"
         yield "|---|---|---|"
-        for deed, keys in rows:
-            name = f"`{deed.name}`" if is_remappable(deed.name) else f"`{deed.name}` (fixed)"
-            yield f"| {name} | {' '.join(f'`{shown_key(key)}`' for key in keys)} | {deed.does} |"
+        for key_action, keys in rows:
+            name = f"`{key_action.name}`" if is_remappable(key_action.name) else f"`{key_action.name}` (fixed)"
+            yield f"| {name} | {' '.join(f'`{shown_key(key)}`' for key in keys)} | {key_action.does} |"
     yield ""
 
 

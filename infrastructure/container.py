@@ -45,7 +45,7 @@ from infrastructure.hooks.registrations import hook_registrations
 from infrastructure.images.files import ImageFiles
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.permissions import in_force
-from infrastructure.permissions.desk import SessionRuleService
+from infrastructure.permissions.session_rules import SessionRuleService
 from infrastructure.prices.table import price_table
 from infrastructure.prices.windows import context_windows
 from infrastructure.store.snapshots.keeper import WorkspaceKeeper
@@ -311,7 +311,7 @@ class Container(containers.DeclarativeContainer):
         schemas=schemas,
         events=events,
         prices=prices,
-        room=care,
+        context_keeper=care,
         responses=state.responses,
         secrets=secrets,
         pending_messages=pending_messages,
@@ -343,7 +343,7 @@ class Container(containers.DeclarativeContainer):
         limits=command_limits,
     )
 
-    rules_desk = providers.Singleton(
+    session_rules = providers.Singleton(
         SessionRuleService,
         rules,
         file=rule_file,
@@ -385,7 +385,7 @@ class Container(containers.DeclarativeContainer):
         rewind=rewind,
         care=care,
         orphan_finder=orphan_finder,
-        rules=rules_desk,
+        rules=session_rules,
         files=files,
         commands=commands,
     )

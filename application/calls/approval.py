@@ -133,7 +133,7 @@ class Approval:
                 stale=stale,
                 proposals=review.proposals(subject),
             )
-            return await review.ask(request, review.desk(subject, feed))
+            return await review.ask(request, review.review_context(subject, feed))
 
     @asynccontextmanager
     async def _voting_on(self, packet: ReviewPacket, feed: VoteFeed) -> AsyncIterator[None]:

@@ -66,7 +66,7 @@ class ContextManager:
         self._rests_until = 0
         self._told = False
 
-    async def make_room(self, model: str, upcoming: Message | None) -> None:
+    async def compact_if_full(self, model: str, upcoming: Message | None) -> None:
         """Shorten the conversation where a request with this message would come too near to the window.
 
         Where that fails it is told once, and the request is to be tried all the same.
@@ -77,7 +77,7 @@ class ContextManager:
             return
         limit = self.gauge.limit(window)
         if tokens > limit:
-            await self._make_room(model, upcoming, window, limit)
+            await self._compact(model, upcoming, window, limit)
             left = self.gauge.tokens(upcoming)
             self._rests_until = left + round(_GROWTH * window) if left > limit else 0
 
@@ -116,7 +116,7 @@ class ContextManager:
             return False
         before = self.gauge.tokens(None)
         self.gauge.refuse(model, before)
-        await self._make_room(model, None, before, self.gauge.limit(before))
+        await self._compact(model, None, before, self.gauge.limit(before))
         self._rests_until = 0
         return self.gauge.tokens(None) < _ENOUGH * before
 
@@ -124,7 +124,7 @@ class ContextManager:
         """The tokens of each summary since the last time, and its cost in USD where that is known."""
         return self._summariser.take_spent()
 
-    async def _make_room(self, model: str, upcoming: Message | None, window: int, limit: int) -> None:
+    async def _compact(self, model: str, upcoming: Message | None, window: int, limit: int) -> None:
         budget, room = self._budget, self.gauge.bytes_in(window)
         await self._shorten(
             upcoming,

@@ -36,10 +36,10 @@ class MaskingApprover:
         """Whether anybody could answer."""
         return self._person.is_there
 
-    async def review(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
+    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
         """Ask about one sealed call. Cancelled, the question is taken off the screen."""
         shown = self._shown(request)
-        answer = await self._person.review(shown, _MaskedDesk(desk, self._mask))
+        answer = await self._person.review(shown, _MaskedReviewContext(review_context, self._mask))
         if isinstance(answer, Edit) and isinstance(shown.packet, MaskedPacket):
             return _meant(answer, shown.packet, request.packet, self._mask.in_review)
         return answer
@@ -58,22 +58,22 @@ class MaskingApprover:
         )
 
 
-class _MaskedDesk:
-    """What lies on the desk, with the secrets hidden that a reviewer quotes."""
+class _MaskedReviewContext:
+    """The context of a review, with the secrets hidden that a reviewer quotes."""
 
-    def __init__(self, desk: ReviewContext, mask: SecretMask) -> None:
-        self._desk = desk
+    def __init__(self, review_context: ReviewContext, mask: SecretMask) -> None:
+        self._review_context = review_context
         self._mask = mask
 
     @property
     def reviewers(self) -> tuple[str, ...]:
         """The models asked about this packet."""
-        return self._desk.reviewers
+        return self._review_context.reviewers
 
     @property
     def independent(self) -> bool:
         """Whether the reviewers come from more than one family of models."""
-        return self._desk.independent
+        return self._review_context.independent
 
     @property
     def ballots(self) -> tuple[Ballot, ...]:
@@ -85,21 +85,21 @@ class _MaskedDesk:
                 reason=hide(ballot.reason),
                 objection=None if ballot.objection is None else hide(ballot.objection),
             )
-            for ballot in self._desk.ballots
+            for ballot in self._review_context.ballots
         )
 
     @property
     def tally(self) -> Tally:
         """What that comes to."""
-        return self._desk.tally
+        return self._review_context.tally
 
     def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
         """Have `watcher` called after each vote; calling the answer ends that."""
-        return self._desk.watch(watcher)
+        return self._review_context.watch(watcher)
 
     def preview(self, rule: str) -> RulePreview:
         """What this rule, as text, would do."""
-        return self._desk.preview(rule)
+        return self._review_context.preview(rule)
 
 
 def _meant(answer: Edit, shown: ReviewPacket, real: ReviewPacket, mask: SecretMask) -> Edit | Reject:

@@ -114,7 +114,7 @@ class Review:
 
     # ---------------------------------------------------------------- the person
 
-    def desk(self, subject: Subject, feed: VoteFeed) -> ReviewContext:
+    def review_context(self, subject: Subject, feed: VoteFeed) -> ReviewContext:
         """What the person may look at while they are asked about a call."""
         return OpenReviewContext(
             feed,
@@ -134,7 +134,7 @@ class Review:
         except QuorumError as error:
             await self._events.record(ErrorOccurred(message=f"the rule {rule} was not saved: {error}"))
 
-    async def ask(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
+    async def ask(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
         """Put one packet to the person. Waits for its turn: lower call indices are asked first."""
         packet = request.packet
         async with self._turn.of(packet.context.call_index):
@@ -143,7 +143,7 @@ class Review:
                     context=packet.context, packet=packet, digest=packet.digest, reasons=request.reasons
                 )
             )
-            return await self._person.review(request, desk)
+            return await self._person.review(request, review_context)
 
 
 class _TurnByIndex:

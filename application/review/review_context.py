@@ -1,4 +1,4 @@
-"""What lies on the desk while a person is asked: the votes as they come in, and what a rule would do."""
+"""What an open review shows beside the call: the votes as they come in, and what a rule would do."""
 
 from __future__ import annotations
 

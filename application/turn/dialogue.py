@@ -26,7 +26,7 @@ from domain.text.json_value import JsonObject
 class ContextKeeper(Protocol):
     """Keeps a conversation within its model's window."""
 
-    async def make_room(self, model: str, upcoming: Message | None) -> None:
+    async def compact_if_full(self, model: str, upcoming: Message | None) -> None:
         """Shorten the conversation where a request with this message would come too near to the window."""
         ...
 
@@ -62,7 +62,7 @@ class Dialogue:
         schemas: Sequence[JsonObject],
         events: EventBus,
         prices: PriceTable,
-        room: ContextKeeper | None = None,
+        context_keeper: ContextKeeper | None = None,
         responses: int = 0,
         secrets: SecretFinder | None = None,
         pending_messages: PendingMessages | None = None,
@@ -74,7 +74,7 @@ class Dialogue:
         self._schemas = tuple(schemas)
         self._events = events
         self._prices = prices
-        self._room = room
+        self._context_keeper = context_keeper
         self._secrets = secrets
         self._noted = len(self.conversation.messages)
         self._held: UserMessage | ToolResults | None = None
@@ -171,7 +171,7 @@ class Dialogue:
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
         """What requests that are no part of the conversation used and cost since the last asking."""
-        return self._room.take_spent() if self._room is not None else []
+        return self._context_keeper.take_spent() if self._context_keeper is not None else []
 
     async def last_answer(self) -> Answered | None:
         """The answer in which the turn broke off, if it has not been returned: all of it, or what had arrived.
@@ -188,8 +188,8 @@ class Dialogue:
     async def _note(self, message: UserMessage | ToolResults | None) -> None:
         if message is not None:
             self.hold(message)
-        if self._room is not None:
-            await self._room.make_room(self._session.model, message)
+        if self._context_keeper is not None:
+            await self._context_keeper.compact_if_full(self._session.model, message)
         self._noted = len(self.conversation.messages)
         if message is not None:
             self._is_held_recorded = True
@@ -202,7 +202,9 @@ class Dialogue:
             return await sending
         except ProviderError as error:
             await self.settle()
-            if self._room is None or not await self._room.after_too_long(self._session.model, error):
+            if self._context_keeper is None or not await self._context_keeper.after_too_long(
+                self._session.model, error
+            ):
                 raise
             self._noted = len(self.conversation.messages)
             return await self._session.send_with_tools(

@@ -27,7 +27,7 @@ from infrastructure.hooks.message_json import edited_messages, messages_to_json
 OUTPUT_BYTES = 1_000_000
 _ERROR_BYTES = 4_000
 _SKIP = 2
-# The warden gives every command an empty standard input: this puts the payload in its place, leaves no name
+# The supervisor gives every command an empty standard input: this puts the payload in its place, leaves no name
 # of it behind, and becomes the program. Nothing of the program's words is read as shell.
 _WITH_PAYLOAD = 'exec <"$0"; rm -f "$0"; exec "$@"'
 
@@ -47,8 +47,8 @@ class _Printed:
 
 
 class CommandHook(Hook):
-    """Runs a program at each of its points, in `cwd`, with this environment and under a warden, and where one
-    is given in a sandbox.
+    """Runs a program at each of its points, in `cwd`, with this environment and under a supervisor, and where
+    one is given in a sandbox.
 
     `argv` is a program by name or absolute path, and its arguments. A run that takes longer than
     `timeout_secs`, or is cancelled, is ended with all it started. Every method raises HookFailure where the
@@ -185,7 +185,7 @@ def _identity(context: ToolExecutionContext) -> dict[str, str | int]:
 
 def _ended(ending: Ending, point: HookPoint) -> str:
     if ending.exit_code is None:
-        return "got rid of its warden, and how it ended is not known"
+        return "got rid of its supervisor, and how it ended is not known"
     if ending.exit_code < 0:
         return f"was killed by signal {-ending.exit_code}"
     if ending.exit_code == _SKIP:

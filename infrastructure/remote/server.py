@@ -70,14 +70,14 @@ class Server:
     def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """A connection is there. What asyncio makes a task of itself would be told of nowhere when it fails."""
         talk = _Talk(reader, writer, self._answer, self._complaint, self._bounds)
-        if len(self._talks) >= self._bounds.connections and not self._make_room():
+        if len(self._talks) >= self._bounds.connections and not self._end_idlest():
             writer.transport.abort()
             return
         task = asyncio.create_task(self._converse(talk), name="remote")
         self._talks[task] = talk
         task.add_done_callback(self._talks.pop)
 
-    def _make_room(self) -> bool:
+    def _end_idlest(self) -> bool:
         """End the conversation that has been silent longest; False where all of them wait for an answer."""
         silent = [(talk.silent_since, task) for task, talk in self._talks.items() if not talk.is_answering]
         if not silent:

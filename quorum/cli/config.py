@@ -54,12 +54,12 @@ def _sound(options: Options, root: Path) -> LoadedSettings:
 
 def _write(options: Options, root: Path) -> None:
     """Set one key of a file, or take it out."""
-    desk = FileSettingsService(options, root)
-    named = [target for target in desk.targets if (target.name == PROJECT) is options.project]
+    service = FileSettingsService(options, root)
+    named = [target for target in service.targets if (target.name == PROJECT) is options.project]
     if not named:
         raise UsageError("there is no such file here; see: quorum config path")
     text = options.value if options.action == "set" else None
-    print(printable(desk.write(options.setting, text, named[0]).told))
+    print(printable(service.write(options.setting, text, named[0]).told))
 
 
 def _trust(options: Options, root: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from domain.text.printable import printable
 from infrastructure.config.loading import LoadedSettings
-from tui.keys.keymap import by_room, keymap_of
+from tui.keys.keymap import by_context, keymap_of
 from tui.keys.names import shown_key
 
 _NAME_CELLS, _KEY_CELLS = 24, 30
@@ -19,14 +19,14 @@ def key_listing(loaded: LoadedSettings) -> str:
 
 def _lines(loaded: LoadedSettings) -> Iterator[str]:
     yield 'Each name can be given other keys under [tui.keys], such as redraw = "f5" (docs/keys.md).'
-    for title, rows in by_room(keymap_of(loaded.settings.tui.keys)):
+    for title, rows in by_context(keymap_of(loaded.settings.tui.keys)):
         yield ""
         yield title
-        for deed, keys in rows:
-            usual, present = _joined(deed.keys), _joined(keys)
+        for key_action, keys in rows:
+            usual, present = _joined(key_action.keys), _joined(keys)
             changed = f"  (usually {usual})" if present != usual else ""
-            name = f"  {deed.name:<{_NAME_CELLS}}"
-            yield f"{name}{present:<{_KEY_CELLS}} {printable(deed.does)}{changed}"
+            name = f"  {key_action.name:<{_NAME_CELLS}}"
+            yield f"{name}{present:<{_KEY_CELLS}} {printable(key_action.does)}{changed}"
 
 
 def _joined(keys: tuple[str, ...]) -> str:

@@ -46,7 +46,7 @@ class NonInteractiveApprover:
 
     is_there = False
 
-    async def review(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
+    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
         """Withhold every call that would have to be asked about."""
         return NobodyThere()
 

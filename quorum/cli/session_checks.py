@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quorum.cli.errors import complain
-from quorum.cli.session_store import SessionShelf
+from quorum.cli.session_store import SessionStore
 from quorum.options import SessionsOptions
 
 if TYPE_CHECKING:
@@ -17,15 +17,15 @@ _ANCHOR = (
 )
 
 
-async def verify(wish: SessionsOptions, shelf: SessionShelf) -> bool:
+async def verify(wish: SessionsOptions, store: SessionStore) -> bool:
     """Whether every record of these sessions fits; what was found is printed."""
-    sessions = await shelf.chosen(everywhere=True) if wish.all else [await shelf.named(wish.session)]
+    sessions = await store.chosen(everywhere=True) if wish.all else [await store.named(wish.session)]
     holds = True
     for session in sessions:
-        checked = await shelf.archive.verify(session.id)
+        checked = await store.archive.verify(session.id)
         print("\n".join(_told(checked)))
         holds = holds and checked.holds
-    complain([_ANCHOR if sessions else shelf.nothing(everywhere=True)])
+    complain([_ANCHOR if sessions else store.nothing(everywhere=True)])
     return holds
 
 

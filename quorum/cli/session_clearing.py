@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from quorum.cli.errors import UsageError, complain
-from quorum.cli.session_store import SessionShelf
+from quorum.cli.session_store import SessionStore
 from quorum.cli.session_table import print_table
 from quorum.options import SessionsOptions
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 _DAY_MS = 86_400_000
 
 
-async def prune(wish: SessionsOptions, shelf: SessionShelf) -> int:
+async def prune(wish: SessionsOptions, store: SessionStore) -> int:
     """Delete what fits once the person agreed, or said so before; always 0."""
     if wish.older_than is None and wish.keep is None:
         raise UsageError("say what may go: --older-than DAYS, --keep N, or both")
-    sessions = await shelf.chosen(everywhere=wish.all)
+    sessions = await store.chosen(everywhere=wish.all)
     ids = _going(sessions, wish)
-    seen = await shelf.archive.prune(ids=ids, dry_run=True) if ids else None
+    seen = await store.archive.prune(ids=ids, dry_run=True) if ids else None
     complain(f"{session.id} is in use and stays" for session in (seen.spared if seen else ()))
     if seen is None or not seen.sessions:
-        complain(["no session fits, so none is deleted" if sessions else shelf.nothing(everywhere=wish.all)])
+        complain(["no session fits, so none is deleted" if sessions else store.nothing(everywhere=wish.all)])
         return 0
     print_table(seen.sessions, sessions, width=None, folders=wish.all)
     if wish.dry_run:
         complain([f"{_amount(seen)} would be deleted; nothing was done"])
     elif wish.yes or _agreed(seen):
-        complain([f"{_amount(await shelf.archive.prune(ids=[gone.id for gone in seen.sessions]))} deleted"])
+        complain([f"{_amount(await store.archive.prune(ids=[gone.id for gone in seen.sessions]))} deleted"])
     else:
         complain(["nothing was deleted"])
     return 0
@@ -67,15 +67,15 @@ def _amount(pruned: Pruned) -> str:
     return f"{count:,} session{'' if count == 1 else 's'}{kept} ({pruned.bytes:,} bytes)"
 
 
-async def redact(wish: SessionsOptions, shelf: SessionShelf) -> int:
+async def redact(wish: SessionsOptions, store: SessionStore) -> int:
     """Take a text out of a session's record: 0 where that was done, 1 where the text is in no record."""
     text = wish.text
     if text == "-":
         text = (sys.stdin.read() if sys.stdin else "").removesuffix("\n")
     if not text.strip():
         raise UsageError("there is no text to take out; name it, or - to read it from stdin")
-    session = await shelf.named(wish.session)
-    count = await shelf.archive.redact(session.id, text)
+    session = await store.named(wish.session)
+    count = await store.archive.redact(session.id, text)
     if not count:
         complain([f"the text is in no record of the session {session.id}"])
         return 1

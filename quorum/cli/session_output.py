@@ -7,29 +7,29 @@ import sys
 from typing import TYPE_CHECKING
 
 from quorum.cli.errors import UsageError
-from quorum.cli.session_store import SessionShelf
+from quorum.cli.session_store import SessionStore
 from quorum.options import SessionsOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-async def show(wish: SessionsOptions, shelf: SessionShelf) -> int:
+async def show(wish: SessionsOptions, store: SessionStore) -> int:
     """Print it as plain text, long outputs cut; always 0."""
     from application.export.narration import account_of
     from application.export.plain import plain
 
-    session = await shelf.named(wish.session)
-    sys.stdout.write(plain(account_of(session, await shelf.archive.read(session.id), _mask(shelf))))
+    session = await store.named(wish.session)
+    sys.stdout.write(plain(account_of(session, await store.archive.read(session.id), _mask(store))))
     return 0
 
 
-async def export(wish: SessionsOptions, shelf: SessionShelf) -> int:
+async def export(wish: SessionsOptions, store: SessionStore) -> int:
     """Write all of it to the file asked for, or to stdout; always 0."""
     from application.export.formats import exported
 
-    session = await shelf.named(wish.session)
-    text = exported(wish.format, session, await shelf.archive.read(session.id), _mask(shelf))
+    session = await store.named(wish.session)
+    text = exported(wish.format, session, await store.archive.read(session.id), _mask(store))
     if wish.file is None:
         sys.stdout.write(text)
         return 0
@@ -40,13 +40,13 @@ async def export(wish: SessionsOptions, shelf: SessionShelf) -> int:
     return 0
 
 
-def _mask(shelf: SessionShelf) -> Callable[[str], str]:
+def _mask(store: SessionStore) -> Callable[[str], str]:
     """What is on record is masked already. On its way out it is masked once more, with what is known by now."""
     from domain.events.masking import SecretMask
     from infrastructure.building_blocks import path_policy
     from infrastructure.secrets.known import SessionSecrets
 
     mask = SecretMask()
-    policy = path_policy(shelf.settings, (shelf.root,))
-    SessionSecrets(mask, settings=shelf.settings, environ=os.environ, policy=policy).gather()
+    policy = path_policy(store.settings, (store.root,))
+    SessionSecrets(mask, settings=store.settings, environ=os.environ, policy=policy).gather()
     return mask.text

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionShelf:
+class SessionStore:
     """All sessions, looked at from the folder `root`; `cwd` is how their records spell it."""
 
     archive: SqlArchive

@@ -10,7 +10,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from quorum.cli.errors import UsageError, complain
-from quorum.cli.session_store import SessionShelf
+from quorum.cli.session_store import SessionStore
 from quorum.cli.settings import load
 from quorum.options import Options, SessionsOptions
 
@@ -35,73 +35,73 @@ def print_sessions(options: Options, root: Path) -> int:
     database = open_database(settings.storage.url, os.environ)
     complain(database.told)
     try:
-        return asyncio.run(_act(options, _shelf(database, settings, root)))
+        return asyncio.run(_act(options, _store(database, settings, root)))
     except DamagedLedger as damage:
         if options.action == "verify":
             complain([str(damage)])
             return BROKEN
         database.mend()
         complain(database.told[-1:])
-        return asyncio.run(_act(options, _shelf(database, settings, root)))
+        return asyncio.run(_act(options, _store(database, settings, root)))
     finally:
         database.close()
 
 
-def _shelf(database: Database, settings: Settings, root: Path) -> SessionShelf:
+def _store(database: Database, settings: Settings, root: Path) -> SessionStore:
     from infrastructure.store.ledger.session_facts import storable
 
-    return SessionShelf(archive=database.archive, settings=settings, root=root, cwd=storable(str(root)))
+    return SessionStore(archive=database.archive, settings=settings, root=root, cwd=storable(str(root)))
 
 
-async def _act(options: Options, shelf: SessionShelf) -> int:
+async def _act(options: Options, store: SessionStore) -> int:
     wish = options.sessions
     match options.action:
         case "list":
-            return await _list(wish, shelf)
+            return await _list(wish, store)
         case "fork":
-            return await _fork(wish, shelf)
+            return await _fork(wish, store)
         case "show" | "export" as action:
             from quorum.cli import session_output as session_texts
 
-            return await (session_texts.show if action == "show" else session_texts.export)(wish, shelf)
+            return await (session_texts.show if action == "show" else session_texts.export)(wish, store)
         case "verify":
             from quorum.cli.session_checks import verify
 
-            return 0 if await verify(wish, shelf) else BROKEN
+            return 0 if await verify(wish, store) else BROKEN
         case action:
             from quorum.cli import session_clearing
 
-            return await (session_clearing.prune if action == "prune" else session_clearing.redact)(wish, shelf)
+            return await (session_clearing.prune if action == "prune" else session_clearing.redact)(wish, store)
 
 
-async def _list(wish: SessionsOptions, shelf: SessionShelf) -> int:
-    shown = (await shelf.chosen(everywhere=wish.all))[: wish.limit]
+async def _list(wish: SessionsOptions, store: SessionStore) -> int:
+    shown = (await store.chosen(everywhere=wish.all))[: wish.limit]
     if wish.json:
         from application.export.session_json import ascii_json, summary_json
 
         print(ascii_json([summary_json(session) for session in shown], indent=1))
     elif not shown:
-        complain([shelf.nothing(everywhere=wish.all)])
+        complain([store.nothing(everywhere=wish.all)])
     else:
         from quorum.cli.session_table import print_table
 
         width = get_terminal_size().columns if sys.stdout.isatty() else None
-        print_table(shown, await shelf.chosen(everywhere=True), width=width, folders=wish.all)
+        print_table(shown, await store.chosen(everywhere=True), width=width, folders=wish.all)
     return 0
 
 
-async def _fork(wish: SessionsOptions, shelf: SessionShelf) -> int:
-    session = await shelf.named(wish.session)
-    before = None if wish.before is None else await _beginning(session, wish.before, shelf)
-    print(await shelf.archive.fork(session.id, before=before))
+async def _fork(wish: SessionsOptions, store: SessionStore) -> int:
+    session = await store.named(wish.session)
+    before = None if wish.before is None else await _beginning(session, wish.before, store)
+    print(await store.archive.fork(session.id, before=before))
     return 0
 
 
-async def _beginning(session: SessionSummary, turn: int, shelf: SessionShelf) -> int:
+async def _beginning(session: SessionSummary, turn: int, store: SessionStore) -> int:
     """The place of the record with which the turn of this number begins, counted from 1."""
     from domain.events.event import TurnStarted
 
-    records = await shelf.archive.read(session.id)
+    records = await store.archive.read(session.id)
     places = [record.seq for record in records if isinstance(record.event, TurnStarted)]
     if turn > len(places):
         turns = f"{len(places)} turn{'' if len(places) == 1 else 's'}"

@@ -117,25 +117,25 @@ def _setting(account: SettingAccount) -> Setting:
 
 def _keys(found: Sequence[Setting]) -> Iterator[Setting]:
     """A setting for each action that has keys, whether or not the person has others for it."""
-    from tui.keys.keymap import deeds, is_remappable
+    from tui.keys.keymap import is_remappable, key_actions
     from tui.keys.names import shown_key
 
     present = {each.name: each for each in found if each.table == dotted(_KEYS)}
     told: set[str] = set()
-    for deed in deeds():
-        if deed.name in told or not is_remappable(deed.name):
+    for key_action in key_actions():
+        if key_action.name in told or not is_remappable(key_action.name):
             continue
-        told.add(deed.name)
-        usual = [shown_key(key) for key in deed.keys]
+        told.add(key_action.name)
+        usual = [shown_key(key) for key in key_action.keys]
         default = literal(usual[0] if len(usual) == 1 else usual)
-        own = present.get(deed.name)
+        own = present.get(key_action.name)
         yield Setting(
-            key=dotted((*_KEYS, deed.name)),
+            key=dotted((*_KEYS, key_action.name)),
             table=dotted(_KEYS),
             value=own.value if own is not None else default,
             default=default,
             origin=own.origin if own is not None else "default",
-            description=f"{deed.room.title}: {deed.does}",
+            description=f"{key_action.context.title}: {key_action.does}",
             about_table="Keys, by the names of what they do.",
             expected='a key, such as "ctrl+g", or a list of keys',
         )

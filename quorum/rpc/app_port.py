@@ -76,16 +76,16 @@ class AppPort:
 
     def keymaps(self) -> list[dict[str, object]]:
         """Every key, where it acts, and what it does. Loads all rooms of the app."""
-        from tui.keys.keymap import deeds, present_keys
+        from tui.keys.keymap import key_actions, present_keys
 
         return [
             {
-                "name": deed.name,
-                "where": deed.room.title,
-                "keys": list(present_keys(deed, self._app.keymap)),
-                "does": deed.does,
+                "name": key_action.name,
+                "where": key_action.context.title,
+                "keys": list(present_keys(key_action, self._app.keymap)),
+                "does": key_action.does,
             }
-            for deed in deeds()
+            for key_action in key_actions()
         ]
 
     # -- what is done -------------------------------------------------------------------------------------

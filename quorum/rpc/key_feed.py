@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _PATIENCE_SECS = 10.0
 _LOOK_SECS = 0.05
-FREE_ROOMS = frozenset(
+FREE_SCREENS = frozenset(
     {
         "tui.screens.accounts.context_screen",
         "tui.screens.accounts.cost_screen",
@@ -121,7 +121,7 @@ class KeyFeed:
         if fed.hand.may_approve:
             return
         on_chat = screen is app.chat
-        if not on_chat and type(screen).__module__ not in FREE_ROOMS:
+        if not on_chat and type(screen).__module__ not in FREE_SCREENS:
             raise _KeptBack(f"an answer may be given here, and that takes approval: {fed.hand.lacks}")
         guarded = [namespace for power, namespace in powers if power == "approval"]
         if any(on_chat or namespace is app for namespace in guarded):

@@ -166,7 +166,7 @@ async def test_as_long_as_there_is_room_nothing_happens():
     rig.talk(3)
     before = rig.messages
 
-    await rig.care.make_room(MODEL, UserMessage("next"))
+    await rig.care.compact_if_full(MODEL, UserMessage("next"))
 
     assert rig.messages is not before
     assert rig.messages == before
@@ -177,7 +177,7 @@ async def test_the_message_that_is_to_be_sent_counts_too():
     rig = Rig([says("What was said.")])
     rig.talk(9)
 
-    await rig.care.make_room(MODEL, UserMessage("x" * 8_000))
+    await rig.care.compact_if_full(MODEL, UserMessage("x" * 8_000))
 
     assert [event.what for event in rig.compactions()] == ["summary"]
 
@@ -186,7 +186,7 @@ async def test_old_outputs_give_way_first_and_can_be_opened_again():
     rig = Rig(window=8_000)
     rig.work(16, size=2_000)
 
-    await rig.care.make_room(MODEL, UserMessage("next"))
+    await rig.care.compact_if_full(MODEL, UserMessage("next"))
 
     (event,) = rig.compactions()
     assert event.what == "outputs"
@@ -206,7 +206,7 @@ async def test_without_a_store_old_outputs_keep_both_their_ends():
     rig = Rig(store=None, window=8_000)
     rig.work(16, size=2_000)
 
-    await rig.care.make_room(MODEL, None)
+    await rig.care.compact_if_full(MODEL, None)
 
     first = outputs_in(rig.messages)[0]
     assert "bytes left out" in first
@@ -217,7 +217,7 @@ async def test_so_they_do_where_the_store_is_full():
     rig = Rig(store=FullStore(), window=8_000)
     rig.work(16, size=2_000)
 
-    await rig.care.make_room(MODEL, None)
+    await rig.care.compact_if_full(MODEL, None)
 
     assert "bytes left out" in outputs_in(rig.messages)[0]
 
@@ -225,7 +225,7 @@ async def test_so_they_do_where_the_store_is_full():
 async def test_a_page_of_a_stored_output_gives_way_to_its_first_line():
     rig = Rig(window=8_000)
     rig.work(16, size=2_000)
-    await rig.care.make_room(MODEL, None)
+    await rig.care.compact_if_full(MODEL, None)
     header = outputs_in(rig.messages)[0].split("\n")[0]
     assert rig.store is not None
     stored = len(rig.store.contents)
@@ -242,7 +242,7 @@ async def test_what_is_too_long_in_words_gives_way_to_a_summary():
     rig.work(1, size=100, path="src/a.py")
     rig.talk(14)
 
-    await rig.care.make_room(MODEL, UserMessage("next"))
+    await rig.care.compact_if_full(MODEL, UserMessage("next"))
 
     (event,) = rig.compactions()
     assert (event.what, event.focus) == ("summary", None)
@@ -268,7 +268,7 @@ async def test_the_event_is_told_before_the_conversation_changes():
     rig.events._observers = (Watcher(),)
     before = len(rig.messages)
 
-    await rig.care.make_room(MODEL, None)
+    await rig.care.compact_if_full(MODEL, None)
 
     assert lengths == [before]
     assert len(rig.messages) < before
@@ -280,7 +280,7 @@ async def test_applying_what_was_told_to_the_former_messages_gives_the_present_o
     rig.talk(12)
     past = Conversation(rig.messages)
 
-    await rig.care.make_room(MODEL, None)
+    await rig.care.compact_if_full(MODEL, None)
 
     assert [event.what for event in rig.compactions()] == ["outputs", "summary"]
     for event in rig.compactions():
@@ -295,7 +295,7 @@ async def test_open_calls_stay_open_for_their_results():
     rig.conversation.add_user("look")
     rig.conversation.add_response(calls_response(call))
 
-    await rig.care.make_room(MODEL, ToolResults((_result(call, "x" * 3_000),)))
+    await rig.care.compact_if_full(MODEL, ToolResults((_result(call, "x" * 3_000),)))
 
     assert rig.compactions()
     assert [each.native_id for each in rig.conversation.open_calls] == ["open"]
@@ -306,7 +306,7 @@ async def test_one_huge_turn_is_cut_between_its_batches():
     rig = Rig([says("What was done.")], budget=ContextBudget(recent_full_count=100))
     rig.work(20)
 
-    await rig.care.make_room(MODEL, UserMessage("next"))
+    await rig.care.compact_if_full(MODEL, UserMessage("next"))
 
     assert [event.what for event in rig.compactions()] == ["summary"]
     assert rig.messages[0] == UserMessage("prompt 0")
@@ -318,7 +318,7 @@ async def test_by_zero_it_never_happens_by_itself():
     rig = Rig([says("What was said.")], budget=ContextBudget(compact_at=0))
     rig.talk(30)
 
-    await rig.care.make_room(MODEL, None)
+    await rig.care.compact_if_full(MODEL, None)
 
     assert rig.compactions() == []
     assert not await rig.care.after_too_long(MODEL, TOO_LONG)
@@ -330,7 +330,7 @@ async def test_a_window_that_is_not_known_is_taken_for_the_assumed_one():
     rig.talk(14)
 
     assert rig.gauge.use(MODEL).window is None
-    await rig.care.make_room(MODEL, None)
+    await rig.care.compact_if_full(MODEL, None)
 
     assert rig.compactions()
 
@@ -339,7 +339,7 @@ async def test_a_model_without_a_window_is_left_alone():
     rig = Rig(window=0)
     rig.talk(30)
 
-    await rig.care.make_room(MODEL, None)
+    await rig.care.compact_if_full(MODEL, None)
 
     with pytest.raises(ConversationError, match="nothing to gain"):
         await rig.care.compact(MODEL)
@@ -361,7 +361,7 @@ async def test_what_was_counted_before_room_was_made_does_not_hold_after_it():
     rig.conversation.add_user("more")
     rig.conversation.add_response(says("yes", input=3_900))
 
-    await rig.care.make_room(MODEL, UserMessage("next"))
+    await rig.care.compact_if_full(MODEL, UserMessage("next"))
 
     (event,) = rig.compactions()
     assert event.tokens_before > 3_900
@@ -373,7 +373,7 @@ async def test_of_a_compacted_conversation_taken_up_again_old_counts_are_not_bel
     rig.talk(13)
     rig.conversation.add_user("more")
     rig.conversation.add_response(says("yes", input=3_900))
-    await rig.care.make_room(MODEL, UserMessage("next"))
+    await rig.care.compact_if_full(MODEL, UserMessage("next"))
     again = Rig()
 
     again.conversation.restore(rig.messages)
@@ -399,7 +399,7 @@ async def test_a_summary_that_cannot_be_had_is_told_and_outputs_give_way_harder(
     rig.talk(8)
     rig.work(6)
 
-    await rig.care.make_room(MODEL, UserMessage("next"))
+    await rig.care.compact_if_full(MODEL, UserMessage("next"))
 
     assert [trouble for trouble in rig.troubles() if why in trouble]
     assert {event.what for event in rig.compactions()} == {"outputs"}
@@ -412,7 +412,7 @@ async def test_a_failure_is_told_once_and_not_repeated_with_each_request():
     rig.talk(14)
 
     for _ in range(10):
-        await rig.care.make_room(MODEL, UserMessage("next"))
+        await rig.care.compact_if_full(MODEL, UserMessage("next"))
 
     assert len(rig.asked) == 1
     assert len(rig.troubles()) == 1
@@ -421,10 +421,10 @@ async def test_a_failure_is_told_once_and_not_repeated_with_each_request():
 async def test_it_is_tried_again_when_the_conversation_has_grown():
     rig = Rig([BUSY, says("At last.")])
     rig.talk(14)
-    await rig.care.make_room(MODEL, None)
+    await rig.care.compact_if_full(MODEL, None)
     rig.talk(2)
 
-    await rig.care.make_room(MODEL, None)
+    await rig.care.compact_if_full(MODEL, None)
 
     assert len(rig.asked) == 2
     assert "At last." in rig.summary()
@@ -436,7 +436,7 @@ async def test_a_summary_no_shorter_than_the_past_is_not_taken():
     rig.conversation.add_user("x" * 12_000)
     before = rig.messages
 
-    await rig.care.make_room(MODEL, None)
+    await rig.care.compact_if_full(MODEL, None)
 
     assert "no shorter" in rig.troubles()[0]
     assert rig.messages == before
@@ -448,7 +448,7 @@ async def test_a_window_filled_by_one_prompt_is_told_once_and_the_prompt_stays()
     rig.conversation.add_user("x" * 20_000)
 
     for _ in range(5):
-        await rig.care.make_room(MODEL, None)
+        await rig.care.compact_if_full(MODEL, None)
 
     assert len(rig.troubles()) == 1
     assert "still takes about 5,0" in rig.troubles()[0]
@@ -465,7 +465,7 @@ async def test_a_hook_that_withholds_the_request_leaves_all_as_it_was():
 
     with pytest.raises(ProviderError, match="the hook said no"):
         await rig.care.compact(MODEL)
-    await rig.care.make_room(MODEL, None)
+    await rig.care.compact_if_full(MODEL, None)
 
     assert rig.messages == before
     assert "the hook said no" in rig.troubles()[0]
@@ -480,7 +480,7 @@ async def test_a_hook_that_ends_the_run_ends_it():
     before = rig.messages
 
     with pytest.raises(HookAborted):
-        await rig.care.make_room(MODEL, None)
+        await rig.care.compact_if_full(MODEL, None)
 
     assert rig.messages == before
 
@@ -514,7 +514,7 @@ async def test_a_cancellation_at_any_moment_leaves_what_is_on_record(asked: bool
         rig.work(8)
         rig.talk(12)
         past = Conversation(rig.messages)
-        work = rig.care.compact(MODEL) if asked else rig.care.make_room(MODEL, None)
+        work = rig.care.compact(MODEL) if asked else rig.care.compact_if_full(MODEL, None)
         task = asyncio.ensure_future(work)
         for _ in range(moment):
             await asyncio.sleep(0)
@@ -583,7 +583,7 @@ async def test_what_a_summary_costs_is_counted():
     rig = Rig([says("What was said.", input=3, output=4)], prices=PriceTable({MODEL: price}))
     rig.talk(14)
 
-    await rig.care.make_room(MODEL, None)
+    await rig.care.compact_if_full(MODEL, None)
 
     (counted,) = rig.seen.of(UsageCounted)
     assert counted == UsageCounted(model=MODEL, usage=Usage(input=3, output=4), cost_usd=7)  # type: ignore[arg-type]
@@ -595,7 +595,7 @@ async def test_waiting_for_the_provider_is_shown_but_not_the_summary():
     rig = Rig([Step(answer=says("What was said."), first=["What "])])
     rig.talk(14)
 
-    await rig.care.make_room(MODEL, None)
+    await rig.care.compact_if_full(MODEL, None)
 
     assert not [event for event in rig.seen.events if type(event).__name__.endswith("Delta")]
     assert rig.seen.of(RetryScheduled) == []
@@ -651,7 +651,7 @@ async def test_a_summary_request_that_is_too_long_itself_is_tried_with_less():
     rig = Rig([TOO_LONG, says("What was said.")])
     rig.talk(14)
 
-    await rig.care.make_room(MODEL, None)
+    await rig.care.compact_if_full(MODEL, None)
 
     assert len(rig.asked[1]) < len(rig.asked[0])
     assert "What was said." in rig.summary()
@@ -682,10 +682,10 @@ async def test_three_hundred_turns_fit_into_a_small_window_with_plan_files_and_p
         done = LlmResponse.from_text(f"turn {turn} is done " + "y" * 300)
         session.script += [calls_response(call), done]
         prompt = f"please do number {turn}"
-        await rig.care.make_room(MODEL, UserMessage(prompt))
+        await rig.care.compact_if_full(MODEL, UserMessage(prompt))
         await session.send_with_tools(prompt, (), on_event=lambda _event: None)
         results = [_result(call, "z" * (200 + 37 * turn % 3_000))]
-        await rig.care.make_room(MODEL, ToolResults(tuple(results)))
+        await rig.care.compact_if_full(MODEL, ToolResults(tuple(results)))
         await session.send_tool_results(results, on_event=lambda _event: None)
         check()
 

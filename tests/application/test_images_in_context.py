@@ -24,7 +24,7 @@ async def test_older_images_give_way_to_their_names_and_the_newest_stays():
     rig = Rig(window=5_000)
     talk_of_images(rig)
 
-    await rig.care.make_room(MODEL, UserMessage("next"))
+    await rig.care.compact_if_full(MODEL, UserMessage("next"))
 
     said = [message for message in rig.messages if isinstance(message, UserMessage)]
     assert [message.text for message in said[:3]] == [f"see {NAMED.format(n)}" for n in range(3)]
@@ -39,7 +39,7 @@ async def test_as_long_as_there_is_room_all_images_stay():
     talk_of_images(rig)
     before = rig.messages
 
-    await rig.care.make_room(MODEL, UserMessage("next"))
+    await rig.care.compact_if_full(MODEL, UserMessage("next"))
 
     assert rig.messages == before
 

@@ -11,8 +11,8 @@ from domain.review.ballot import Vote
 from domain.review.questions import Approve, Edit, Reject, ReviewAnswer, ReviewRequest
 from domain.text.json_value import JsonValue
 from tests.support.builders import a_call, a_context
-from tests.support.desks import a_ballot, a_desk, voted
 from tests.support.fake_ports import FakePerson
+from tests.support.review_contexts import a_ballot, a_review_context, voted
 
 KEY, OTHER = "q7Zrt9vX2m4kPwd3Ls8Y", "zzTop4ever-and-ever"
 A, B = "ghp" + "_a1B2c3D4e5F6g7H8i9J0k1L2m3", "ghp" + "_Z9y8X7w6V5u4T3s2R1q0P9o8N7"
@@ -31,13 +31,13 @@ def a_request(arguments: Mapping[str, JsonValue], *, diff: str | None = None) ->
 
 
 async def asked(
-    request: ReviewRequest, answer: ReviewAnswer | None = None, desk: OpenReviewContext | None = None
+    request: ReviewRequest, answer: ReviewAnswer | None = None, review_context: OpenReviewContext | None = None
 ) -> tuple[FakePerson, ReviewAnswer]:
     mask = SecretMask()
     mask.learn("KEY", KEY)
     mask.learn("OTHER", OTHER)
     person = FakePerson(lambda shown: answer or Approve(shown.packet.digest))
-    return person, await MaskingApprover(person, mask).review(request, desk or a_desk())
+    return person, await MaskingApprover(person, mask).review(request, review_context or a_review_context())
 
 
 async def test_the_person_sees_no_secret_and_approves_the_real_bytes() -> None:
@@ -61,11 +61,11 @@ async def test_a_packet_without_a_secret_is_shown_as_it_is() -> None:
 
 
 async def test_what_reviewers_quote_is_hidden_too() -> None:
-    desk = a_desk(voted(a_ballot("r", Vote.REJECT, f"prints {KEY}", objection=KEY)))
+    review_context = a_review_context(voted(a_ballot("r", Vote.REJECT, f"prints {KEY}", objection=KEY)))
 
-    person, _ = await asked(a_request({"command": "ls"}), desk=desk)
+    person, _ = await asked(a_request({"command": "ls"}), review_context=review_context)
 
-    (ballot,) = person.desks[0].ballots
+    (ballot,) = person.review_contexts[0].ballots
     assert (ballot.reason, ballot.objection) == ("prints [secret:KEY]", "[secret:KEY]")
 
 

@@ -44,7 +44,7 @@ LATER = Refuse(status=429, message="slow down", headers={"retry-after": "50"})
 
 def second(bench: Bench, *script: LlmResponse | ProviderError | Step) -> FakeSession:
     session = FakeSession(list(script), conversation=bench.conversation, model="other/model")
-    bench.shelf.sessions["other/model"] = session
+    bench.providers.sessions["other/model"] = session
     return session
 
 
@@ -147,7 +147,7 @@ async def test_two_models_chosen_at_once_end_with_the_one_chosen_last() -> None:
     bench = Bench()
     second(bench)
     third = FakeSession([], conversation=bench.conversation, model="third/model")
-    bench.shelf.sessions["third/model"] = third
+    bench.providers.sessions["third/model"] = third
 
     await asyncio.gather(bench.front.set_model("other/model"), bench.front.set_model("third/model"))
 
@@ -156,7 +156,7 @@ async def test_two_models_chosen_at_once_end_with_the_one_chosen_last() -> None:
 
 async def test_the_models_are_those_the_providers_list_and_a_failure_is_theirs_alone() -> None:
     bench = Bench()
-    bench.shelf.listed = {"fake": ("fake/model", "fake/large")}
+    bench.providers.listed = {"fake": ("fake/model", "fake/large")}
 
     assert bench.front.providers == ("fake",)
     assert await bench.front.list_models("fake") == ("fake/model", "fake/large")
@@ -214,7 +214,7 @@ async def two_servers(first: list[Reply], other: list[Reply], **bench: FakeTool)
         rig = Bench(
             opens=lambda conversation: over(conversation, 0), observers=[_Ear(waits)], tool=bench.get("tool")
         )
-        rig.shelf.sessions["scripted/model-1"] = over(rig.conversation, 1)
+        rig.providers.sessions["scripted/model-1"] = over(rig.conversation, 1)
         yield Waiting(rig, one, two, waits)
         for wire in wires:
             await wire.aclose()
@@ -257,7 +257,7 @@ async def test_a_wait_on_the_model_chosen_can_be_left_for_yet_another() -> None:
         await waiting.begun()
         waiting.waits.clear()
         first = ConversationSession(wire_to(waiting.first), waiting.bench.conversation, model="again")
-        waiting.bench.shelf.sessions["scripted/again"] = first
+        waiting.bench.providers.sessions["scripted/again"] = first
 
         await waiting.front.set_model("scripted/model-1")
         await waiting.begun()
@@ -285,7 +285,7 @@ async def test_a_person_who_stops_and_switches_at_once_has_stopped(stop_comes_fi
     async with two_servers([LATER], []) as waiting:
         turn = asyncio.create_task(waiting.agent.execute("go"))
         await waiting.begun()
-        session = waiting.bench.shelf.open("scripted/model-1")
+        session = waiting.bench.providers.open("scripted/model-1")
         acts: list[Callable[[], object]] = [turn.cancel, lambda: waiting.bench.way.switch(session)]
 
         for act in acts if stop_comes_first else reversed(acts):
@@ -391,7 +391,7 @@ async def test_whenever_models_are_chosen_every_request_is_made_once_and_every_a
     bench = Bench(reads("a", "b"), cut("more "), reads("c"), LlmResponse.from_text("done"))
     other = second(bench)
     other.script = bench.session.script
-    bench.shelf.sessions["fake/model"] = bench.session
+    bench.providers.sessions["fake/model"] = bench.session
     turn = asyncio.create_task(bench.agent.execute("go"))
 
     for number, pause in enumerate(pauses):

@@ -112,7 +112,7 @@ async def test_what_the_quorum_rejects_is_put_to_the_person_who_has_the_last_wor
     assert _fate(await bench.write()) == ("ok", "approved")
     (request,) = bench.person.requests
     assert "the quorum did not approve it: 0 for, 2 against (majority): rejected" in request.reasons
-    assert len(bench.person.desks[0].ballots) == 2
+    assert len(bench.person.review_contexts[0].ballots) == 2
 
 
 @pytest.mark.parametrize("votes", ["ee", "se", "ae", "ss", ""])
@@ -190,14 +190,14 @@ async def test_a_rule_that_allows_needs_no_votes() -> None:
 
 
 async def test_in_the_mode_ask_votes_come_in_while_the_person_reads() -> None:
-    desks: list[ReviewContext] = []
+    review_contexts: list[ReviewContext] = []
     read = asyncio.Event()
 
     class Reader(FakePerson):
-        async def review(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
-            desks.append(desk)
-            assert desk.ballots == ()
-            stop = desk.watch(lambda: read.set() if len(desk.ballots) == 2 else None)
+        async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
+            review_contexts.append(review_context)
+            assert review_context.ballots == ()
+            stop = review_context.watch(lambda: read.set() if len(review_context.ballots) == 2 else None)
             await read.wait()
             stop()
             return Reject("the second is right")
@@ -206,7 +206,7 @@ async def test_in_the_mode_ask_votes_come_in_while_the_person_reads() -> None:
     result = await bench.write()
     assert _fate(result) == ("rejected", "rejected")
     assert result.results[0].output.endswith("[user_rejected]")
-    assert {b.reviewer: b.vote.value for b in desks[0].ballots} == {"p/0": "approve", "p/1": "reject"}
+    assert {b.reviewer: b.vote.value for b in review_contexts[0].ballots} == {"p/0": "approve", "p/1": "reject"}
     assert len(bench.record.votes) == 2
 
 
@@ -231,7 +231,7 @@ async def test_an_edited_call_is_asked_about_again_without_the_old_votes() -> No
 
     bench = Bench("rr", person=FakePerson(answer))
     assert _fate(await bench.write()) == ("ok", "edited")
-    assert [len(desk.reviewers) for desk in bench.person.desks] == [2, 0]
+    assert [len(review_context.reviewers) for review_context in bench.person.review_contexts] == [2, 0]
     assert bench.world.cells == {"x": "edited"}
 
 
@@ -278,7 +278,7 @@ async def test_the_reviewers_are_told_the_task_in_the_words_of_the_person() -> N
     told: list[str] = []
 
     class Listening(FakePerson):
-        async def review(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
+        async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
             return Approve(request.packet.digest)
 
     bench = Bench("aa", person=Listening())

@@ -70,9 +70,9 @@ from tests.support.fake_ports import (
     RecordingObserver,
     World,
 )
+from tests.support.fake_providers import FakeProviders
 from tests.support.fake_rules import FakeRules
 from tests.support.fake_session import FakeSession, Step
-from tests.support.model_shelf import ModelShelf
 from tests.support.records import no_record
 from tests.support.reviews import a_review
 from tui.transcript.model.endings import ending
@@ -116,15 +116,15 @@ class Bench:
         events = SlowEventStream([self.observer, *observers], ledger=ledger, past=past)
         self.conversation = Conversation(events.state.messages)
         chain = HookChain(hooks, events)
-        self.shelf = ModelShelf(self.conversation)
+        self.providers = FakeProviders(self.conversation)
         self.session = FakeSession(
             list(script), conversation=self.conversation, shape=chain.on_message_send if hooks else None
         )
         self.way = SwitchableSession(
             opens(self.conversation) if opens else self.session,
             conversation=self.conversation,
-            gateway=self.shelf,
-            open_session=self.shelf.open,
+            gateway=self.providers,
+            open_session=self.providers.open,
         )
         tools = {t.definition.name: t for t in (tool or FakeTool("read", _ok), FakeWriter(self.world))}
         review = a_review(person=person or FakePerson(), events=events)
@@ -534,10 +534,10 @@ async def test_cancelled_at_any_moment_the_history_stays_legal_and_the_next_prom
         assert ids <= {record.context.call_id for record in task.result().calls}
 
 
-class MakesRoom:
+class AlwaysCompacts:
     """Finds room once after a refusal for length."""
 
-    async def make_room(self, model: str, upcoming: object) -> None:
+    async def compact_if_full(self, model: str, upcoming: object) -> None:
         return
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
@@ -551,13 +551,15 @@ async def test_a_last_request_that_was_too_long_forbids_calls_when_it_is_repeate
     too_long = ProviderError("too long", kind=ProviderErrorKind.TOO_LONG)
     conversation = Conversation()
     session = FakeSession([reads("a"), too_long, LlmResponse.from_text("half way")], conversation=conversation)
-    shelf = ModelShelf(conversation)
+    providers = FakeProviders(conversation)
     dialogue = Dialogue(
-        session=SwitchableSession(session, conversation=conversation, gateway=shelf, open_session=shelf.open),
+        session=SwitchableSession(
+            session, conversation=conversation, gateway=providers, open_session=providers.open
+        ),
         schemas=[READ],
         events=EventBus([]),
         prices=PriceTable({}),
-        room=MakesRoom(),
+        context_keeper=AlwaysCompacts(),
     )
     await dialogue.say("go")
 

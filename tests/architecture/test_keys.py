@@ -14,7 +14,7 @@ from textual.dom import DOMNode
 
 import tui
 from docs.keys import PAGE, render
-from tui.keys.keymap import ROOMS, deeds, nodes_of
+from tui.keys.keymap import KEY_CONTEXTS, key_actions, nodes_of
 from tui.keys.names import key_named, shown_key
 
 
@@ -44,7 +44,7 @@ def test_every_key_that_does_something_has_a_name_to_change_it_by() -> None:
 
 
 def test_every_class_with_keys_belongs_to_a_room_of_the_help() -> None:
-    known = {base for room in ROOMS for node in nodes_of(room) for base in node.__mro__}
+    known = {base for context in KEY_CONTEXTS for node in nodes_of(context) for base in node.__mro__}
     homeless = [node.__qualname__ for node in _classes() if node not in known]
 
     assert homeless == [], "give it a room in tui/keys/keymap.py"
@@ -52,14 +52,16 @@ def test_every_class_with_keys_belongs_to_a_room_of_the_help() -> None:
 
 def test_a_name_stands_for_one_thing() -> None:
     meanings: defaultdict[str, set[str]] = defaultdict(set)
-    for deed in deeds():
-        meanings[deed.name].add(deed.action.removeprefix("app."))
+    for key_action in key_actions():
+        meanings[key_action.name].add(key_action.action.removeprefix("app."))
 
     assert {name: found for name, found in meanings.items() if len(found) > 1} == {}
 
 
 def test_every_key_is_one_that_can_be_written_as_it_is_shown() -> None:
-    assert [key for deed in deeds() for key in deed.keys if key_named(shown_key(key)) != key] == []
+    assert [
+        key for key_action in key_actions() for key in key_action.keys if key_named(shown_key(key)) != key
+    ] == []
 
 
 def test_the_page_about_keys_lists_them_as_they_are() -> None:
@@ -79,7 +81,7 @@ def _named_in_hints() -> set[tuple[str, str]]:
 
 
 def test_hints_name_keys_that_there_are_and_what_these_usually_are() -> None:
-    usual = {deed.name: {shown_key(key) for key in deed.keys} for deed in deeds()}
+    usual = {key_action.name: {shown_key(key) for key in key_action.keys} for key_action in key_actions()}
     arrows = {"left": "←", "right": "→", "-": "−"}
 
     named = _named_in_hints()

@@ -34,7 +34,7 @@ class Disk(Protocol):
         """Leave no room for anything this process would write."""
         ...
 
-    def make_room(self, pid: int) -> None:
+    def free_space(self, pid: int) -> None:
         """Give it room again."""
         ...
 
@@ -55,7 +55,7 @@ class SmallDisk:
         with suppress(OSError), self._filler.open("wb", buffering=0) as filler:
             filler.write(b"x" * (free - leave))
 
-    def make_room(self, pid: int) -> None:
+    def free_space(self, pid: int) -> None:
         del pid
         self._filler.unlink()
 
@@ -68,7 +68,7 @@ class NarrowFiles:
     def fill(self, pid: int) -> None:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
 
-    def make_room(self, pid: int) -> None:
+    def free_space(self, pid: int) -> None:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
@@ -174,7 +174,7 @@ async def test_a_prompt_that_cannot_be_recorded_is_not_sent_and_is_answered_when
                 assert len(model.bodies) == 1
                 assert [disk.remedy in told for told in quorum.errors] == [True]
 
-                disk.make_room(quorum.pid)
+                disk.free_space(quorum.pid)
                 assert await quorum.do(go_on=True) == "completed"
             assert await quorum.close() == ""
 
@@ -214,7 +214,7 @@ async def test_a_call_whose_start_cannot_be_recorded_does_not_run(
                 assert [disk.remedy in told for told in quorum.errors] == [True]
                 assert len(model.bodies) == 2
 
-                disk.make_room(quorum.pid)
+                disk.free_space(quorum.pid)
                 assert await quorum.do(go_on=True) == "completed"
             assert await quorum.close() == ""
 
@@ -249,7 +249,7 @@ async def test_a_file_that_there_is_no_room_to_keep_is_not_changed(
             assert small_disk.remedy in end["output"]
             assert (project / "large.bin").read_bytes() == former
 
-            small_disk.make_room(quorum.pid)
+            small_disk.free_space(quorum.pid)
             assert await quorum.do(prompt="second") == "completed"
             assert (project / "large.bin").read_bytes() == b"new\n"
             assert await quorum.do(rewind=1) == "rewound"

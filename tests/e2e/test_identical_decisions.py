@@ -182,11 +182,11 @@ class RejectsEverything:
         self._at_the_screen = at_the_screen
         self._asked = 0
 
-    async def review(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
+    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
         self._asked += 1
         if self._asked > DIALOGS:
             return Reject()
-        return await self._at_the_screen.review(request, desk)
+        return await self._at_the_screen.review(request, review_context)
 
 
 async def decided_in_the_app(folder: Path) -> dict[Mode, list[str]]:

@@ -109,7 +109,7 @@ class Session:
 
     async def turn(self, number: int) -> None:
         prompt = f"please do number {number}"
-        await self.care.make_room(MODEL, UserMessage(prompt))
+        await self.care.compact_if_full(MODEL, UserMessage(prompt))
         response = await self._sent(self._session.send_with_tools(prompt, TOOLS, on_event=_unheard))
         while calls := response.tool_calls():
             results = [
@@ -120,7 +120,7 @@ class Session:
                 )
                 for call in calls
             ]
-            await self.care.make_room(MODEL, ToolResults(tuple(results)))
+            await self.care.compact_if_full(MODEL, ToolResults(tuple(results)))
             response = await self._sent(self._session.send_tool_results(results, on_event=_unheard))
 
     async def _sent(self, sending: Any) -> LlmResponse:

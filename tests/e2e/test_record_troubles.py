@@ -241,7 +241,7 @@ async def test_what_outlived_a_killed_session_is_named_when_that_is_taken_up_and
         async with LongLived(cwd=project, env=environment(home)) as quorum:
             quorum.order(prompt="start it")
             await eventually(daemon.ready.exists)
-            os.kill(quorum.pid, signal.SIGSTOP)  # or it would end them as soon as their warden is gone
+            os.kill(quorum.pid, signal.SIGSTOP)  # or it would end them as soon as their supervisor is gone
             kill_children(quorum.pid)
             quorum.kill()
         await eventually(lambda: len(alive_with(str(daemon.ready))) == 1)  # its parents are gone by then

@@ -79,7 +79,7 @@ class HastyPerson:
         self._chance = chance
         self._commands: set[asyncio.Task[None]] = set()
 
-    async def review(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
+    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
         self.acknowledged.write(f"asked {request.packet.digest}")
         await asyncio.sleep(self._chance.random() * 0.02)
         return Approve(request.packet.digest)

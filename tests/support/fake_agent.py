@@ -41,9 +41,9 @@ from domain.sessions.past_session import NewSession, SessionChoice
 from domain.sessions.restoration import RestorePlan, RestoreStep
 from domain.sessions.state import PastTurn
 from domain.text.fuzzy import fit
-from tests.support.desks import a_desk
 from tests.support.fake_archive import FakeArchive
 from tests.support.fake_rules import FakeRules
+from tests.support.review_contexts import a_review_context
 
 
 class FakeAgent:
@@ -112,9 +112,9 @@ class FakeAgent:
         """Let the observer hear of an event."""
         self._observer.notify(event)
 
-    async def ask(self, request: ReviewRequest, desk: ReviewContext | None = None) -> ReviewAnswer:
-        """Put a question to the person; without a desk, one where nobody votes."""
-        answer = await self._person.review(request, desk or a_desk())
+    async def ask(self, request: ReviewRequest, review_context: ReviewContext | None = None) -> ReviewAnswer:
+        """Put a question to the person; without a review context, one where nobody votes."""
+        answer = await self._person.review(request, review_context or a_review_context())
         self.answers.append(answer)
         return answer
 

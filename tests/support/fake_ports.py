@@ -86,16 +86,16 @@ class FakePerson:
         self.trusts = trusts
         self.trust_questions: list[TrustQuestion] = []
         self.requests: list[ReviewRequest] = []
-        self.desks: list[ReviewContext] = []
+        self.review_contexts: list[ReviewContext] = []
         self.asking = 0
         self.most_at_once = 0
         self._answer: Answerer = answer or (lambda request: Approve(request.packet.digest))
 
     is_there = True
 
-    async def review(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
+    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
         self.requests.append(request)
-        self.desks.append(desk)
+        self.review_contexts.append(review_context)
         self.asking += 1
         self.most_at_once = max(self.most_at_once, self.asking)
         try:

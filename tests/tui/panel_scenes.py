@@ -133,4 +133,4 @@ def play(stage: Stage, clock: Clock, script: Sequence[ev.Event | float]) -> None
         if isinstance(step, float):
             clock.now += step
         else:
-            stage.app.chat.hear([step])
+            stage.app.chat.handle_events([step])

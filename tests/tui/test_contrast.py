@@ -12,8 +12,8 @@ from textual.widget import Widget
 
 from domain.review.ballot import Vote
 from tests.support.app_stage import Stage, on_stage
-from tests.support.desks import THREE, a_ballot, a_desk, voted
 from tests.support.fake_agent import FakeAgent, a_command, a_request, an_edit
+from tests.support.review_contexts import THREE, a_ballot, a_review_context, voted
 from tests.tui.transcript_scenes import BATCH_FINISHED, DIFF, asked, completed, finished
 from tui.screens.review.card import ReviewCard
 from tui.themes.own import THEMES
@@ -58,7 +58,7 @@ async def _scene(agent: FakeAgent) -> None:
     agent.tell(asked("edit_file", {"path": "src/retry.py", "old_text": "a", "new_text": "b"}, diff=DIFF))
     agent.tell(finished("run_command", COLOURS + "exit code 1"))
     request = a_request(an_edit(CODE, index=1), a_command("pytest", index=2), batch_size=3)
-    await agent.ask(request, a_desk(SPLIT))
+    await agent.ask(request, a_review_context(SPLIT))
 
 
 def _ratio(one: Color, other: Color) -> float:

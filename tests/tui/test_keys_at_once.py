@@ -9,8 +9,8 @@ from textual.command import CommandPalette
 
 from domain.review.questions import Approve, ApproveAlways, ApproveRest, RulePreview
 from tests.support.app_stage import Clock, on_stage
-from tests.support.desks import a_desk
 from tests.support.fake_agent import a_command, a_request, review
+from tests.support.review_contexts import a_review_context
 from tui.keys.keyboard_guard import came_together
 from tui.screens.help import HelpScreen
 
@@ -81,7 +81,7 @@ def at_once(stage, moment, *keys):
 
 async def always_offered(agent):
     request = replace(a_request(MAKE), proposals=("run_command(make all)",))
-    await agent.ask(request, a_desk(preview=lambda _rule: RulePreview(covers_this=True)))
+    await agent.ask(request, a_review_context(preview=lambda _rule: RulePreview(covers_this=True)))
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from domain.calls.seal import Seal, SealedFile
 from domain.review.ballot import Vote
 from domain.review.questions import Approve, ReviewRequest
 from tests.support.app_stage import Clock, Stage
-from tests.support.desks import THREE, a_ballot, a_desk, voted
 from tests.support.fake_agent import FakeAgent, Scene, a_command, a_packet, a_request, an_edit, composing
+from tests.support.review_contexts import THREE, a_ballot, a_review_context, voted
 from tui.app.app import QuorumApp
 
 DIFF = '''\
@@ -68,7 +68,7 @@ FAKED = voted(
 class Look:
     request: ReviewRequest
     size: tuple[int, int]
-    desk: ReviewContext
+    review_context: ReviewContext
     approved_before: ReviewRequest | None = None
     colours: bool = True
 
@@ -101,19 +101,25 @@ def a_binary() -> ReviewRequest:
 
 LOOKS = {
     "command": Look(
-        a_sandboxed("pytest -x -q tests/test_retry.py && git status --short"), (120, 40), a_desk(voted())
+        a_sandboxed("pytest -x -q tests/test_retry.py && git status --short"),
+        (120, 40),
+        a_review_context(voted()),
     ),
     "long_diff_side_by_side": Look(
-        a_request(an_edit(LONG_DIFF, index=1), a_command("pytest", index=2), batch_size=3), (150, 36), a_desk()
+        a_request(an_edit(LONG_DIFF, index=1), a_command("pytest", index=2), batch_size=3),
+        (150, 36),
+        a_review_context(),
     ),
-    "binary": Look(a_binary(), (100, 28), a_desk()),
-    "votes_split": Look(a_request(an_edit(DIFF)), (120, 40), a_desk(SPLIT)),
-    "stale": Look(a_stale_edit(), (100, 36), a_desk(), approved_before=a_request(an_edit(DIFF))),
-    "control_characters": Look(a_request(a_command(EVIL)), (100, 30), a_desk(FAKED)),
+    "binary": Look(a_binary(), (100, 28), a_review_context()),
+    "votes_split": Look(a_request(an_edit(DIFF)), (120, 40), a_review_context(SPLIT)),
+    "stale": Look(a_stale_edit(), (100, 36), a_review_context(), approved_before=a_request(an_edit(DIFF))),
+    "control_characters": Look(a_request(a_command(EVIL)), (100, 30), a_review_context(FAKED)),
     "at_80_by_24": Look(
-        a_request(an_edit(DIFF, index=1), a_command("pytest", index=2), batch_size=3), (80, 24), a_desk(SPLIT)
+        a_request(an_edit(DIFF, index=1), a_command("pytest", index=2), batch_size=3),
+        (80, 24),
+        a_review_context(SPLIT),
     ),
-    "no_colour": Look(a_request(an_edit(DIFF)), (100, 36), a_desk(SPLIT), colours=False),
+    "no_colour": Look(a_request(an_edit(DIFF)), (100, 36), a_review_context(SPLIT), colours=False),
 }
 
 
@@ -121,7 +127,7 @@ def scene_of(look: Look) -> Scene:
     async def scene(agent: FakeAgent) -> None:
         if look.approved_before is not None:
             await agent.ask(look.approved_before)
-        await agent.ask(look.request, look.desk)
+        await agent.ask(look.request, look.review_context)
 
     return scene
 

@@ -10,8 +10,8 @@ from domain.calls.seal import Seal, SealedFile
 from domain.events.masking import SecretMask
 from domain.review.ballot import Vote
 from domain.review.questions import ApproveRest, Edit
-from tests.support.desks import a_ballot
 from tests.support.fake_agent import a_command, a_packet, a_request, an_edit
+from tests.support.review_contexts import a_ballot
 from tui.screens.review.earlier import NOTHING, Earlier, EarlierAnswers
 from tui.screens.review.edit import NotEditable, editable, edited
 from tui.screens.review.text.diff import parse_diff

@@ -3,8 +3,8 @@ from textual.widgets import Input
 
 from domain.review.questions import ApproveAlways, ReviewRequest, RulePreview, RuleScope
 from tests.support.app_stage import Clock, on_stage
-from tests.support.desks import a_desk
 from tests.support.fake_agent import FakeAgent, a_command, a_request
+from tests.support.review_contexts import a_review_context
 
 LOG = a_command("git log --oneline -5")
 PROPOSALS = ("run_command(git log --oneline -5)", "run_command(git log *)", "run_command(git *)")
@@ -37,7 +37,7 @@ def asking(*proposals: str, packet=LOG):
     )
 
     async def scene(agent: FakeAgent) -> None:
-        await agent.ask(offered, a_desk(preview=preview))
+        await agent.ask(offered, a_review_context(preview=preview))
 
     return scene
 

@@ -9,8 +9,8 @@ import pytest
 from domain.review.ballot import Vote
 from domain.review.questions import Approve, ApproveAlways, ApproveRest, RulePreview, RuleScope
 from tests.support.app_stage import Clock, on_stage
-from tests.support.desks import THREE, a_ballot, a_desk, voted
 from tests.support.fake_agent import FakeAgent, a_command, a_request, an_edit
+from tests.support.review_contexts import THREE, a_ballot, a_review_context, voted
 
 SIZES = [(200, 50), (120, 40), (80, 24), (60, 15)]
 LONG = a_command("\n".join(f"echo {n}" for n in range(60)))
@@ -41,7 +41,7 @@ def asking(*packets, feed=VOTES, following=()):
     async def scene(agent: FakeAgent) -> None:
         for packet in packets:
             size = 1 + len(following)
-            await agent.ask(a_request(packet, *following, batch_size=size), a_desk(feed))
+            await agent.ask(a_request(packet, *following, batch_size=size), a_review_context(feed))
 
     return scene
 
@@ -166,8 +166,8 @@ async def test_approving_a_list_that_was_not_seen_takes_a_second_key(tmp_path):
 
 async def test_saving_a_rule_approves_no_call_that_was_not_seen_without_a_second_key(tmp_path):
     async def scene(agent: FakeAgent) -> None:
-        desk = a_desk(preview=lambda _rule: RulePreview(covers_this=True))
-        await agent.ask(replace(a_request(LONG), proposals=("run_command(make)",)), desk)
+        review_context = a_review_context(preview=lambda _rule: RulePreview(covers_this=True))
+        await agent.ask(replace(a_request(LONG), proposals=("run_command(make)",)), review_context)
 
     async with on_stage(tmp_path, scene, size=(80, 24)) as stage:
         await stage.send("go")

@@ -6,8 +6,8 @@ from rich.cells import cell_len
 from domain.review.ballot import Vote
 from domain.review.questions import Reject
 from tests.support.app_stage import Clock, on_stage
-from tests.support.desks import THREE, a_ballot, a_desk, voted
 from tests.support.fake_agent import FakeAgent, a_command, a_request
+from tests.support.review_contexts import THREE, a_ballot, a_review_context, voted
 from tui.screens.review.text.votes import votes_in_full, votes_in_short, wanted_height
 
 CLAUDE, GPT, GEMINI = THREE
@@ -24,8 +24,10 @@ def plain(rows) -> list[str]:
     return ["".join(part.text for part in row).rstrip() for row in rows]
 
 
-def in_short(*ballots, height=6, width=120, reviewers=THREE, **desk) -> list[str]:
-    return plain(votes_in_short(a_desk(voted(*ballots, reviewers=reviewers), **desk), width, height))
+def in_short(*ballots, height=6, width=120, reviewers=THREE, **review_context) -> list[str]:
+    return plain(
+        votes_in_short(a_review_context(voted(*ballots, reviewers=reviewers), **review_context), width, height)
+    )
 
 
 # -- what is told ------------------------------------------------------------------------------------------
@@ -69,7 +71,7 @@ def test_reviewers_of_one_family_are_labelled():
 
 
 def test_where_nobody_votes_there_is_nothing_to_show():
-    assert wanted_height(a_desk()) == 0
+    assert wanted_height(a_review_context()) == 0
 
 
 def test_a_long_reason_takes_the_rows_that_are_left_and_says_where_the_rest_is():
@@ -93,7 +95,7 @@ def test_votes_that_have_no_room_are_counted():
 def test_every_vote_is_shown_in_full_with_what_it_objects_to():
     ballots = [a_ballot(CLAUDE), a_ballot(GPT, Vote.REJECT, LONG, confidence=0.7, objection="rm -rf build")]
 
-    lines = plain(votes_in_full(a_desk(voted(*ballots)), 60))
+    lines = plain(votes_in_full(a_review_context(voted(*ballots)), 60))
 
     assert lines[2] == "✗ against 0.7 · openai/gpt-5.2"
     assert (
@@ -118,9 +120,12 @@ def test_no_reviewer_can_draw_outside_its_rows_or_change_how_many_there_are(cast
         a_ballot(name, vote, reason, objection=reason)
         for name, (vote, _, reason) in zip(reviewers, cast, strict=True)
     ]
-    desk = a_desk(voted(*ballots, reviewers=(*reviewers, "p/awaited")))
+    review_context = a_review_context(voted(*ballots, reviewers=(*reviewers, "p/awaited")))
 
-    short, full = plain(votes_in_short(desk, width, height)), plain(votes_in_full(desk, width))
+    short, full = (
+        plain(votes_in_short(review_context, width, height)),
+        plain(votes_in_full(review_context, width)),
+    )
 
     assert len(short) == height
     assert all(cell_len(line) <= width for line in [*short, *full])
@@ -133,7 +138,7 @@ def test_no_reviewer_can_draw_outside_its_rows_or_change_how_many_there_are(cast
 
 def asking(feed, packet=MAKE, **how):
     async def scene(agent: FakeAgent) -> None:
-        await agent.ask(a_request(packet, **how), a_desk(feed))
+        await agent.ask(a_request(packet, **how), a_review_context(feed))
 
     return scene
 
@@ -259,7 +264,7 @@ async def test_an_objection_that_arrives_out_of_sight_is_announced(tmp_path):
 
 async def test_the_title_and_the_facts_of_an_edit_say_whose_it_is(tmp_path):
     async def scene(agent: FakeAgent) -> None:
-        await agent.ask(a_request(MAKE), a_desk(voted(a_ballot(CLAUDE))))
+        await agent.ask(a_request(MAKE), a_review_context(voted(a_ballot(CLAUDE))))
         await agent.ask(a_request(a_command("make")))
 
     async with on_stage(tmp_path, scene) as stage:

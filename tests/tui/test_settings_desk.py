@@ -22,17 +22,17 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return made
 
 
-def desk(machine: Machine) -> FileSettingsService:
+def service(machine: Machine) -> FileSettingsService:
     return FileSettingsService(Options(command="app"), machine.repository)
 
 
 async def found(machine: Machine, key: str) -> Setting:
-    (one,) = [setting for setting in await desk(machine).settings() if setting.key == key]
+    (one,) = [setting for setting in await service(machine).settings() if setting.key == key]
     return one
 
 
 def own(machine: Machine) -> Target:
-    return desk(machine).targets[0]
+    return service(machine).targets[0]
 
 
 async def test_a_setting_has_its_value_default_meaning_and_the_line_it_comes_from(machine: Machine) -> None:
@@ -52,7 +52,7 @@ async def test_a_setting_has_its_value_default_meaning_and_the_line_it_comes_fro
 
 
 async def test_every_setting_of_the_reference_is_there_and_every_action_with_its_keys(machine: Machine) -> None:
-    keys = {setting.key for setting in await desk(machine).settings()}
+    keys = {setting.key for setting in await service(machine).settings()}
 
     assert {"review.mode", "providers.anthropic.base_url", "tools.run_command.sandbox", "hooks"} <= keys
     assert {"tui.keys.redraw", "tui.keys.review_approve"} <= keys
@@ -73,7 +73,7 @@ async def test_secrets_passwords_and_lists_of_tables_are_hidden_or_left_to_their
     assert address.fixed
     assert (await found(machine, "hooks")).fixed
     with pytest.raises(ConfigError, match="is secret"):
-        await desk(machine).change(header.key, "new", own(machine))
+        await service(machine).change(header.key, "new", own(machine))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ async def test_secrets_passwords_and_lists_of_tables_are_hidden_or_left_to_their
 async def test_what_is_typed_is_written_as_its_setting_takes_it(
     machine: Machine, key: str, typed: str, line: str
 ) -> None:
-    written = await desk(machine).change(key, typed, own(machine))
+    written = await service(machine).change(key, typed, own(machine))
 
     assert line in machine.user_file.read_text().splitlines()
     assert written.counts
@@ -117,7 +117,7 @@ async def test_what_does_not_fit_is_told_as_the_loader_tells_it_and_not_written(
     machine: Machine, key: str, typed: str, problem: str
 ) -> None:
     with pytest.raises(ConfigError) as refused:
-        await desk(machine).change(key, typed, own(machine))
+        await service(machine).change(key, typed, own(machine))
 
     assert problem in str(refused.value)
     assert not machine.user_file.exists()
@@ -126,7 +126,7 @@ async def test_what_does_not_fit_is_told_as_the_loader_tells_it_and_not_written(
 async def test_what_counts_more_is_told(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QUORUM_TUI__THEME", "dracula")
 
-    written = await desk(machine).change("tui.theme", "nord", own(machine))
+    written = await service(machine).change("tui.theme", "nord", own(machine))
 
     assert not written.counts
     assert written.value == "dracula"
@@ -134,16 +134,16 @@ async def test_what_counts_more_is_told(machine: Machine, monkeypatch: pytest.Mo
 
 
 async def test_the_projects_file_has_to_be_trusted_for_what_it_may_not_do_by_itself(machine: Machine) -> None:
-    project = desk(machine).targets[1]
+    project = service(machine).targets[1]
 
-    free = await desk(machine).change("tui.theme", "nord", project)
-    never = await desk(machine).change("models.decision", "own/model", project)
+    free = await service(machine).change("tui.theme", "nord", project)
+    never = await service(machine).change("models.decision", "own/model", project)
 
     assert free.counts
     assert not never.counts
     assert "it counts once you trust that file as it is now" in never.told
     with pytest.raises(ConfigError, match=r"no project's file may set tui\.keys\.redraw"):
-        await desk(machine).change("tui.keys.redraw", "f5", project)
+        await service(machine).change("tui.keys.redraw", "f5", project)
 
 
 @pytest.mark.parametrize("leads_to", ["the person's own file", "a file of another program", "nothing yet"])
@@ -156,12 +156,12 @@ async def test_a_link_in_the_place_of_the_projects_file_leads_no_change_elsewher
         other.write_text("")
     link = machine.user_file if leads_to == "the person's own file" else other
     machine.project_file.symlink_to(link)
-    project = desk(machine).targets[1]
+    project = service(machine).targets[1]
 
     with pytest.raises(ConfigError, match="is a link"):
-        await desk(machine).change("review.mode", "auto", project)
+        await service(machine).change("review.mode", "auto", project)
     with pytest.raises(ConfigError, match="is a link"):
-        await desk(machine).change("tui.theme", None, project)
+        await service(machine).change("tui.theme", None, project)
 
     assert machine.user_file.read_text() == '[tui]\ntheme = "nord"\n'
     assert not other.exists() or other.read_text() == ""
@@ -171,7 +171,7 @@ async def test_a_link_in_the_place_of_the_projects_file_leads_no_change_elsewher
 async def test_what_is_taken_out_is_told_with_what_counts_instead(machine: Machine) -> None:
     machine.user('[tui]\ntheme = "nord"\n')
 
-    written = await desk(machine).change("tui.theme", None, own(machine))
+    written = await service(machine).change("tui.theme", None, own(machine))
 
     assert written.value == "quorum"
     assert 'it is "quorum" (default)' in written.told

@@ -16,7 +16,7 @@ def _own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def a_desk() -> FakeSettings:
+def a_review_context() -> FakeSettings:
     return FakeSettings(
         a_setting("agent.max_tool_turns", "10", description="How many rounds one prompt may take."),
         a_setting("agent.max_turn_end_retries", "3"),
@@ -28,16 +28,16 @@ def a_desk() -> FakeSettings:
     )
 
 
-async def opened(stage: Stage, desk: FakeSettings, query: str = "") -> SettingsScreen:
-    stage.app.open_settings = lambda: desk
+async def opened(stage: Stage, service: FakeSettings, query: str = "") -> SettingsScreen:
+    stage.app.open_settings = lambda: service
     await stage.send(f"/config {query}".strip())
     await stage.until(lambda: isinstance(stage.app.screen, SettingsScreen) and stage.app.screen._rows)
     return stage.app.screen
 
 
-async def changed(stage: Stage, desk: FakeSettings, *keys: str) -> None:
+async def changed(stage: Stage, service: FakeSettings, *keys: str) -> None:
     await stage.pilot.press(*keys)
-    await stage.until(lambda: desk.changes)
+    await stage.until(lambda: service.changes)
     await stage.until(lambda: not stage.app.screen.has_class("-editing"))
     await stage.pilot.pause()
 
@@ -46,7 +46,7 @@ async def changed(stage: Stage, desk: FakeSettings, *keys: str) -> None:
 async def test_settings_stand_below_their_tables_with_value_meaning_and_source(tmp_path, size):
     async with on_stage(tmp_path, size=size, ready=size[0] > 60) as stage:
         await stage.until(lambda: stage.app.chat.session)
-        await opened(stage, a_desk())
+        await opened(stage, a_review_context())
         await stage.shows("[agent]")
         await stage.shows("max_tool_turns")
         await stage.pilot.press(*"mode")
@@ -59,7 +59,7 @@ async def test_settings_stand_below_their_tables_with_value_meaning_and_source(t
 
 async def test_typing_searches_names_meanings_values_and_sources(tmp_path):
     async with on_stage(tmp_path) as stage:
-        screen = await opened(stage, a_desk())
+        screen = await opened(stage, a_review_context())
         for query, keys in (
             ("rounds", ["agent.max_tool_turns"]),
             ("quorum.toml", ["review.mode"]),
@@ -74,7 +74,7 @@ async def test_typing_searches_names_meanings_values_and_sources(tmp_path):
 
 async def test_a_query_after_the_command_is_searched_for_and_the_best_name_is_marked(tmp_path):
     async with on_stage(tmp_path) as stage:
-        screen = await opened(stage, a_desk(), "mode")
+        screen = await opened(stage, a_review_context(), "mode")
 
         assert screen._marked.key == "review.mode"
 
@@ -93,14 +93,14 @@ class SlowSettings(FakeSettings):
 
 async def test_what_is_marked_stays_in_sight_however_many_lines_its_meaning_takes(tmp_path):
     others = [a_setting(f"agent.mode_{n}", "1") for n in range(24)]  # fit as long as little is told
-    desk = SlowSettings(
+    service = SlowSettings(
         *others, a_setting("review.mode", '"ask"', description="Which calls are asked about. " * 12)
     )
     async with on_stage(tmp_path, size=(80, 24)) as stage:
-        stage.app.open_settings = lambda: desk
+        stage.app.open_settings = lambda: service
         await stage.send("/config mode")
         await stage.shows("reading the settings…")
-        desk.go.set()
+        service.go.set()
         await stage.shows("review.mode")
         await stage.until(
             lambda: any("mode " in line and '"ask"' in line for line in stage.text().splitlines())
@@ -108,51 +108,51 @@ async def test_what_is_marked_stays_in_sight_however_many_lines_its_meaning_take
 
 
 async def test_a_value_is_written_to_the_persons_own_file_and_said_when_it_counts(tmp_path):
-    desk = a_desk()
+    service = a_review_context()
     async with on_stage(tmp_path) as stage:
-        await opened(stage, desk, "max_tool_turns")
+        await opened(stage, service, "max_tool_turns")
         await stage.pilot.press("enter")
         await stage.shows("→ /home/me/.config/quorum/quorum.toml")
-        await changed(stage, desk, "backspace", "2", "enter")
+        await changed(stage, service, "backspace", "2", "enter")
         await stage.shows("it counts with the next")
 
-    assert desk.changes == [("agent.max_tool_turns", "12", OWN)]
+    assert service.changes == [("agent.max_tool_turns", "12", OWN)]
 
 
 async def test_tab_chooses_the_projects_file(tmp_path):
-    desk = a_desk()
+    service = a_review_context()
     async with on_stage(tmp_path) as stage:
-        await opened(stage, desk, "max_tool_turns")
+        await opened(stage, service, "max_tool_turns")
         await stage.shows("tab: your own file")
         await stage.pilot.press("tab")
         await stage.shows("tab: the project's file")
-        await changed(stage, desk, "enter", "1", "enter")
+        await changed(stage, service, "enter", "1", "enter")
 
-    assert desk.changes == [("agent.max_tool_turns", "101", PROJECT)]
+    assert service.changes == [("agent.max_tool_turns", "101", PROJECT)]
 
 
 async def test_what_does_not_fit_is_told_and_can_be_corrected(tmp_path):
-    desk = a_desk()
-    desk.refusals["agent.max_tool_turns"] = "quorum.toml:3: agent.max_tool_turns must be a whole number"
+    service = a_review_context()
+    service.refusals["agent.max_tool_turns"] = "quorum.toml:3: agent.max_tool_turns must be a whole number"
     async with on_stage(tmp_path) as stage:
-        screen = await opened(stage, desk, "max_tool_turns")
+        screen = await opened(stage, service, "max_tool_turns")
         await stage.pilot.press("enter", "x", "enter")
         await stage.shows("must be a whole number")
 
         assert screen.has_class("-editing")
         assert screen.query_one("#value").value == "10x"
-        assert desk.changes == []
+        assert service.changes == []
 
 
 async def test_up_and_down_go_through_the_words_a_value_can_be(tmp_path):
-    desk = a_desk()
+    service = a_review_context()
     async with on_stage(tmp_path) as stage:
-        await opened(stage, desk, "notifications")
-        await changed(stage, desk, "enter", "down", "enter")
+        await opened(stage, service, "notifications")
+        await changed(stage, service, "enter", "down", "enter")
 
         assert stage.app.notifier.wanted is True
 
-    assert desk.changes == [("tui.notifications", "false", OWN)]
+    assert service.changes == [("tui.notifications", "false", OWN)]
 
 
 @pytest.mark.parametrize(
@@ -165,45 +165,45 @@ async def test_up_and_down_go_through_the_words_a_value_can_be(tmp_path):
     ],
 )
 async def test_what_the_app_goes_by_holds_at_once(tmp_path, key, typed, value, holds):
-    desk = a_desk()
-    desk.values[key] = value
-    desk.wishes["redraw"] = "f5"
+    service = a_review_context()
+    service.values[key] = value
+    service.wishes["redraw"] = "f5"
     async with on_stage(tmp_path) as stage:
-        screen = await opened(stage, desk, key)
+        screen = await opened(stage, service, key)
         await stage.pilot.press("enter")
         screen.query_one("#value").value = typed
-        await changed(stage, desk, "enter")
+        await changed(stage, service, "enter")
         await stage.until(lambda: holds(stage))
 
         assert "next session" not in screen.query_one("#told").visual.plain
 
 
 async def test_a_theme_that_there_is_not_is_refused_before_anything_is_written(tmp_path):
-    desk = a_desk()
+    service = a_review_context()
     async with on_stage(tmp_path) as stage:
-        screen = await opened(stage, desk, "tui.theme")
+        screen = await opened(stage, service, "tui.theme")
         await stage.pilot.press("enter")
         screen.query_one("#value").value = "pink"
         await stage.pilot.press("enter")
         await stage.shows("there is no theme 'pink'")
 
-    assert desk.changes == []
+    assert service.changes == []
 
 
 async def test_ctrl_d_takes_the_marked_setting_out_of_the_file(tmp_path):
-    desk = a_desk()
-    desk.values["review.mode"] = "ask"
+    service = a_review_context()
+    service.values["review.mode"] = "ask"
     async with on_stage(tmp_path) as stage:
-        await opened(stage, desk, "review.mode")
-        await changed(stage, desk, "ctrl+d")
+        await opened(stage, service, "review.mode")
+        await changed(stage, service, "ctrl+d")
 
-    assert desk.changes == [("review.mode", None, OWN)]
+    assert service.changes == [("review.mode", None, OWN)]
 
 
 async def test_a_secret_is_neither_shown_nor_changed(tmp_path):
-    desk = a_desk()
+    service = a_review_context()
     async with on_stage(tmp_path) as stage:
-        screen = await opened(stage, desk, "X-Key")
+        screen = await opened(stage, service, "X-Key")
         await stage.shows("********")
         await stage.pilot.press("enter")
         await stage.shows("X-Key is secret: it is changed in its file")
@@ -212,20 +212,20 @@ async def test_a_secret_is_neither_shown_nor_changed(tmp_path):
 
 
 async def test_escape_leaves_the_value_first_and_then_the_screen(tmp_path):
-    desk = a_desk()
+    service = a_review_context()
     async with on_stage(tmp_path) as stage:
-        screen = await opened(stage, desk, "max_tool_turns")
+        screen = await opened(stage, service, "max_tool_turns")
         await stage.pilot.press("enter", "9", "escape")
         assert not screen.has_class("-editing")
         await stage.pilot.press("escape")
         await stage.unasked()
 
-    assert desk.changes == []
+    assert service.changes == []
 
 
 async def test_a_click_edits_what_it_meets(tmp_path):
     async with on_stage(tmp_path) as stage:
-        screen = await opened(stage, a_desk())
+        screen = await opened(stage, a_review_context())
         await stage.pilot.click("OptionList", offset=(6, 2))
         await stage.until(lambda: screen.has_class("-editing"))
 
@@ -233,9 +233,9 @@ async def test_a_click_edits_what_it_meets(tmp_path):
 
 
 async def test_settings_that_cannot_be_read_are_told(tmp_path):
-    desk = a_desk()
-    desk.fails = ConfigError("quorum.toml:1: this is not TOML")
+    service = a_review_context()
+    service.fails = ConfigError("quorum.toml:1: this is not TOML")
     async with on_stage(tmp_path) as stage:
-        stage.app.open_settings = lambda: desk
+        stage.app.open_settings = lambda: service
         await stage.send("/config")
         await stage.shows("quorum.toml:1: this is not TOML")

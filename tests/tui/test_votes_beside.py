@@ -8,7 +8,7 @@ from domain.calls.tool import RiskLevel
 from domain.events import event as ev
 from domain.review.mode import Mode
 from domain.review.questions import DecisionLabel
-from tests.support.desks import THREE
+from tests.support.review_contexts import THREE
 from tests.tui.transcript_scenes import Clock, asked, context, finished, planned, started
 from tui.panel.board import PanelState
 from tui.panel.drawing import draw_board

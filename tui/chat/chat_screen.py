@@ -110,7 +110,7 @@ class ChatScreen(
         self._presses = SecondPress(clock)
         self._in_front = asyncio.Event()
         self._observer: ScreenObserver | None = None
-        self._guide_hears: Callable[[Event], None] = lambda _event: None
+        self._guide_handle: Callable[[Event], None] = lambda _event: None
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -167,7 +167,7 @@ class ChatScreen(
             self.turns.return_waiting()
         self.state_changed()
         self._observer = observer
-        self.hear(observer.take())
+        self.handle_events(observer.take())
         self.run_held_commands()
 
     @property
@@ -181,9 +181,9 @@ class ChatScreen(
         self._kept, self.session = self.session, None
         self.state_changed()
 
-    def be_guided(self, guide: Widget, hear: Callable[[Event], None]) -> None:
+    def be_guided(self, guide: Widget, handle: Callable[[Event], None]) -> None:
         """Have a guide lead through what is seen here; it hears of all that happens."""
-        self._guide_hears = hear
+        self._guide_handle = handle
         self.mount(guide, before="#main")
 
     def stay(self, sentence: str) -> None:
@@ -197,16 +197,16 @@ class ChatScreen(
     @on(EventsArrived)
     def _take_events(self) -> None:
         if self._observer is not None:
-            self.hear(self._observer.take())
+            self.handle_events(self._observer.take())
 
-    def hear(self, happened: list[Event]) -> None:
+    def handle_events(self, happened: list[Event]) -> None:
         """Show events, in order."""
         changed = False
         for event in happened:
             self.transcript.apply(event)
             self.panel.apply(event)
-            self._guide_hears(event)
-            changed |= self.session is not None and self.session.hear(event)
+            self._guide_handle(event)
+            changed |= self.session is not None and self.session.handle(event)
         if changed:
             self.state_changed()
 

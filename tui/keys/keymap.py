@@ -33,7 +33,7 @@ class KeyContext(NamedTuple):
 
 
 EVERYWHERE = "everywhere"
-ROOMS = (
+KEY_CONTEXTS = (
     KeyContext("Everywhere", ("tui.app.app:QuorumApp",), EVERYWHERE),
     KeyContext("In the chat", ("tui.chat.chat_screen:ChatScreen",), "chat"),
     KeyContext("In the prompt", ("tui.prompt_box.prompt:Prompt",), "chat"),
@@ -65,7 +65,7 @@ class KeyAction:
     name: str
     does: str
     keys: tuple[str, ...]
-    room: KeyContext
+    context: KeyContext
     action: str
 
     def with_wish(self, wish: str | Sequence[str]) -> tuple[str, ...]:
@@ -76,32 +76,34 @@ class KeyAction:
 
 
 @cache
-def deeds() -> tuple[KeyAction, ...]:
+def key_actions() -> tuple[KeyAction, ...]:
     """Everything that keys do, room by room. Loads all rooms."""
     found: dict[tuple[str, KeyContext], KeyAction] = {}
-    for room in ROOMS:
-        for binding in (each for node in nodes_of(room) for each in own_bindings(node)):
-            if not binding.id or _is_elsewhere(binding.id, room, found):
+    for context in KEY_CONTEXTS:
+        for binding in (each for node in nodes_of(context) for each in own_bindings(node)):
+            if not binding.id or _is_elsewhere(binding.id, context, found):
                 continue
-            keys = found[binding.id, room].keys if (binding.id, room) in found else ()
-            found[binding.id, room] = KeyAction(
+            keys = found[binding.id, context].keys if (binding.id, context) in found else ()
+            found[binding.id, context] = KeyAction(
                 name=binding.id,
                 does=binding.description,
                 keys=tuple(dict.fromkeys((*keys, binding.key))),
-                room=room,
+                context=context,
                 action=binding.action,
             )
     return tuple(found.values())
 
 
-def _is_elsewhere(name: str, room: KeyContext, found: Mapping[tuple[str, KeyContext], KeyAction]) -> bool:
+def _is_elsewhere(name: str, context: KeyContext, found: Mapping[tuple[str, KeyContext], KeyAction]) -> bool:
     """Whether it is the app's already: the tour is the app with a few keys more."""
-    return room.group == EVERYWHERE and any((name, other) in found for other in ROOMS[: ROOMS.index(room)])
+    return context.group == EVERYWHERE and any(
+        (name, other) in found for other in KEY_CONTEXTS[: KEY_CONTEXTS.index(context)]
+    )
 
 
-def nodes_of(room: KeyContext) -> list[type[DOMNode]]:
+def nodes_of(context: KeyContext) -> list[type[DOMNode]]:
     """The classes whose keys work in a room."""
-    places = (each.partition(":") for each in room.classes)
+    places = (each.partition(":") for each in context.classes)
     return [getattr(import_module(module), name) for module, _, name in places]
 
 
@@ -110,13 +112,13 @@ def keymap_of(wishes: Wishes) -> dict[str, str]:
     if not wishes:
         return {}
     wrong = {name for name, _ in problems(wishes)}
-    known = {deed.name: deed for deed in deeds()}
+    known = {key_action.name: key_action for key_action in key_actions()}
     return {name: ",".join(known[name].with_wish(wish)) for name, wish in wishes.items() if name not in wrong}
 
 
-def present_keys(deed: KeyAction, keymap: Mapping[str, str]) -> tuple[str, ...]:
+def present_keys(key_action: KeyAction, keymap: Mapping[str, str]) -> tuple[str, ...]:
     """The keys it has now."""
-    return tuple(keymap[deed.name].split(",")) if deed.name in keymap else deed.keys
+    return tuple(keymap[key_action.name].split(",")) if key_action.name in keymap else key_action.keys
 
 
 def is_remappable(name: str) -> bool:
@@ -129,8 +131,8 @@ def problems(wishes: Wishes) -> Iterator[tuple[str, str]]:
     if not wishes:
         return
     by_name: dict[str, list[KeyAction]] = {}
-    for deed in deeds():
-        by_name.setdefault(deed.name, []).append(deed)
+    for key_action in key_actions():
+        by_name.setdefault(key_action.name, []).append(key_action)
     sound: dict[str, str | Sequence[str]] = {}
     for name, wish in wishes.items():
         if (same := by_name.get(name)) is None:
@@ -160,7 +162,7 @@ def _unfit(same: Sequence[KeyAction], wish: str | Sequence[str]) -> Iterator[str
         key = key_named(text)
         if key is None:
             yield f'{text!r} is no key; write one such as "ctrl+g", "f6", "alt+left" or "?"'
-        elif key in KEPT and not any(key in deed.keys for deed in same):
+        elif key in KEPT and not any(key in key_action.keys for key_action in same):
             yield f"{shown_key(key)} always does what it does and cannot be put on anything else"
         elif name in _LETS_RUN and key in _BY_ACCIDENT:
             yield f"{shown_key(key)} is pressed too easily for something that lets calls run"
@@ -171,24 +173,28 @@ def _unfit(same: Sequence[KeyAction], wish: str | Sequence[str]) -> Iterator[str
 def _clashes(wishes: Wishes) -> Iterator[tuple[str, str]]:
     """The keys that would do two things in one room, at least one of them wanted so."""
     everything = [
-        (deed, deed.with_wish(wishes[deed.name]) if deed.name in wishes else deed.keys) for deed in deeds()
+        (
+            key_action,
+            key_action.with_wish(wishes[key_action.name]) if key_action.name in wishes else key_action.keys,
+        )
+        for key_action in key_actions()
     ]
     told: set[frozenset[str]] = set()
-    for deed, keys in everything:
-        for key in keys if deed.name in wishes else ():
+    for key_action, keys in everything:
+        for key in keys if key_action.name in wishes else ():
             for other, theirs in everything:
-                pair = frozenset({deed.name, other.name})
-                if len(pair) == 1 or pair in told or key not in theirs or not _meet(deed, other):
+                pair = frozenset({key_action.name, other.name})
+                if len(pair) == 1 or pair in told or key not in theirs or not _meet(key_action, other):
                     continue
-                if key in deed.keys and key in other.keys:
+                if key in key_action.keys and key in other.keys:
                     continue  # that is so without any wish: which of them counts depends on what is open
                 told.add(pair)
-                where = other.room.title[0].lower() + other.room.title[1:]
-                yield deed.name, f"{shown_key(key)} is the key of {other.name} {where}: {other.does}"
+                where = other.context.title[0].lower() + other.context.title[1:]
+                yield key_action.name, f"{shown_key(key)} is the key of {other.name} {where}: {other.does}"
 
 
 def _meet(one: KeyAction, other: KeyAction) -> bool:
-    groups = {one.room.group, other.room.group}
+    groups = {one.context.group, other.context.group}
     return len(groups) == 1 or EVERYWHERE in groups
 
 
@@ -196,15 +202,22 @@ def _meet(one: KeyAction, other: KeyAction) -> bool:
 def _bound_in_pairs() -> frozenset[str]:
     """What shares a key within its class: which of both counts depends on what the person is about there."""
     found: set[str] = set()
-    for room in ROOMS:
-        for node in nodes_of(room):
+    for context in KEY_CONTEXTS:
+        for node in nodes_of(context):
             bound = {(binding.key, binding.id or "") for binding in own_bindings(node)}
             often = Counter(key for key, _ in bound)
             found |= {name for key, name in bound if often[key] > 1}
     return frozenset(found)
 
 
-def by_room(keymap: Mapping[str, str]) -> Iterator[tuple[str, list[tuple[KeyAction, tuple[str, ...]]]]]:
+def by_context(keymap: Mapping[str, str]) -> Iterator[tuple[str, list[tuple[KeyAction, tuple[str, ...]]]]]:
     """The title of each room with everything that keys do there, and the keys it has."""
-    for room in ROOMS:
-        yield room.title, [(deed, present_keys(deed, keymap)) for deed in deeds() if deed.room is room]
+    for context in KEY_CONTEXTS:
+        yield (
+            context.title,
+            [
+                (key_action, present_keys(key_action, keymap))
+                for key_action in key_actions()
+                if key_action.context is context
+            ],
+        )

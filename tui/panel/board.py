@@ -14,7 +14,7 @@ from domain.text.json_value import JsonValue
 from tui.transcript.draw.ballots import decided
 from tui.transcript.model.batches import Batches
 from tui.transcript.model.entries import Batch, Call, Entry, NoticeKind, Phase
-from tui.transcript.model.hook_runs import deed, told
+from tui.transcript.model.hook_runs import hook_answer, told
 
 _HOOK_RUNS_KEPT = 100
 _DECISIONS_KEPT = 20
@@ -41,7 +41,7 @@ class HookRun:
     """One run of a hook. A quiet one changed nothing."""
 
     hook: str
-    deed: str
+    hook_answer: str
     kind: NoticeKind
     quiet: bool
 
@@ -127,7 +127,7 @@ class PanelState:
                 self.plan = _steps(event.changed["plan"])
             case ev.HookRan():
                 remark = told(event)
-                self.hooks.append(HookRun(event.hook, deed(event), remark.kind, remark.quiet))
+                self.hooks.append(HookRun(event.hook, hook_answer(event), remark.kind, remark.quiet))
                 self.hooks_run += 1
             case ev.TurnStarted():
                 self._plans.append(self.plan)

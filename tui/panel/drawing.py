@@ -138,6 +138,6 @@ def _hooks(board: PanelState, width: int, palette: Palette) -> _Section | None:
 def _hook(run: HookRun, width: int, palette: Palette) -> list[Strip]:
     sign, style = sign_of(run.kind, palette)
     name = fitted(printable(run.hook, newlines=False), width // 2)
-    text = fitted(printable(f" {run.deed}", newlines=False), width - 2 - cell_len(name))
+    text = fitted(printable(f" {run.hook_answer}", newlines=False), width - 2 - cell_len(name))
     style = palette.muted if run.quiet else style
     return [strip_of((f"{sign} ", style), (name, Style() if not run.quiet else style), (text, style))]

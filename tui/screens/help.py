@@ -18,7 +18,7 @@ from textual.widgets import Input, Static
 
 from tui.keys.commands import COMMANDS, Command
 from tui.keys.keyed_app import KeyedApp
-from tui.keys.keymap import KeyAction, by_room
+from tui.keys.keymap import KeyAction, by_context
 from tui.keys.names import shown_key
 from tui.widgets.closing import ClosesItself
 
@@ -84,7 +84,7 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
     def __init__(self, query: str = "") -> None:
         super().__init__()
         self._query = query
-        self._rooms: list[tuple[str, list[HelpEntry]]] = []
+        self._contexts: list[tuple[str, list[HelpEntry]]] = []
 
     def compose(self) -> ComposeResult:
         """What is typed, and below it one column of commands and keys, under headings."""
@@ -99,7 +99,7 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
 
     def on_mount(self) -> None:
         """All of it, or what fits."""
-        self._rooms = list(self._gathered())
+        self._contexts = list(self._gathered())
         self._show(self._query)
         self.query_one(Input).focus()
 
@@ -107,7 +107,7 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
         keymap = self.app.keymap if isinstance(self.app, KeyedApp) else {}
         by_action = _keys_by_action(keymap)
         yield "Commands", [_of_command(each, by_action.get(each.action, "")) for each in COMMANDS]
-        for title, rows in by_room(keymap):
+        for title, rows in by_context(keymap):
             yield title, list(_without_runs(_of_keys(rows)))
 
     @property
@@ -124,7 +124,7 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
         if (named := _named(query)) is not None:
             lines += [line for entry in _account(named) for line in _lines(entry, self._width)]
             lines.append(Content(""))
-        for title, entries in self._rooms:
+        for title, entries in self._contexts:
             if fitting := [entry for entry in entries if entry.fits(words)]:
                 lines.append(Content.assemble((title, "bold $text-accent")))
                 lines += [line for entry in fitting for line in _lines(entry, self._width)]
@@ -188,10 +188,10 @@ def _of_command(command: Command, keys: str) -> HelpEntry:
 def _keys_by_action(keymap: Mapping[str, str]) -> dict[str, str]:
     """The keys of what commands do as well."""
     found: dict[str, str] = {}
-    for title, rows in by_room(keymap):
-        for deed, keys in rows if title in ("Everywhere", "In the chat") else ():
+    for title, rows in by_context(keymap):
+        for key_action, keys in rows if title in ("Everywhere", "In the chat") else ():
             prefix = "app." if title == "Everywhere" else ""
-            found.setdefault(f"{prefix}{deed.action}", ", ".join(map(shown_key, keys)))
+            found.setdefault(f"{prefix}{key_action.action}", ", ".join(map(shown_key, keys)))
     return found
 
 
@@ -199,9 +199,9 @@ def _of_keys(rows: Iterable[tuple[KeyAction, tuple[str, ...]]]) -> Iterator[Help
     """Keys and what they do; several keys of one meaning together, on as many lines as they need."""
     merged: dict[str, list[str]] = {}
     names: dict[str, list[str]] = {}
-    for deed, keys in rows:
-        merged.setdefault(deed.does, []).extend(map(shown_key, keys))
-        names.setdefault(deed.does, []).append(deed.name)
+    for key_action, keys in rows:
+        merged.setdefault(key_action.does, []).extend(map(shown_key, keys))
+        names.setdefault(key_action.does, []).append(key_action.name)
     for does, shown in merged.items():
         first, *more = _joined(list(dict.fromkeys(shown)))
         found_by = " ".join((*names[does], *more))

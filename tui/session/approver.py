@@ -30,7 +30,7 @@ class ReviewHost(Protocol):
         """Wait until it can be seen: a question does not appear over another session."""
         ...
 
-    def make_room(self, lines: int) -> None:
+    def reserve_lines(self, lines: int) -> None:
         """The dialog covers that many lines from below; 0: none any more."""
         ...
 
@@ -45,27 +45,27 @@ class ScreenApprover:
     is_there = True
 
     def __init__(
-        self, app: App[None], room: ReviewHost, *, clock: Callable[[], float] = time.monotonic
+        self, app: App[None], host: ReviewHost, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._app, self._room, self._clock = app, room, clock
+        self._app, self._host, self._clock = app, host, clock
         self._one_at_a_time = asyncio.Lock()
         self._earlier = EarlierAnswers()
 
-    async def review(self, request: ReviewRequest, desk: ReviewContext) -> ReviewAnswer:
+    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
         """Ask about one sealed call. Cancelled, it takes its dialog off the screen."""
         async with self._one_at_a_time:
             answered: asyncio.Future[ReviewAnswer] = asyncio.get_running_loop().create_future()
             dialog = ReviewDialog(
                 request,
-                desk,
+                review_context,
                 earlier=self._earlier.about(request),
                 clock=self._clock,
-                on_height=self._room.make_room,
+                on_height=self._host.reserve_lines,
             )
             answer: ReviewAnswer | None = None
-            self._room.asking_begins(request.packet.call.tool_name)
+            self._host.asking_begins(request.packet.call.tool_name)
             try:
-                await self._room.until_in_front()
+                await self._host.until_in_front()
                 self._app.push_screen(dialog, lambda given: _resolve(answered, given))
                 answer = await answered
                 self._earlier.note(request, answer)
@@ -74,24 +74,24 @@ class ScreenApprover:
                 self._take_down(dialog)
                 raise
             finally:
-                self._room.make_room(0)
-                self._room.asking_ends(interrupts=isinstance(answer, RejectAndInterrupt))
+                self._host.reserve_lines(0)
+                self._host.asking_ends(interrupts=isinstance(answer, RejectAndInterrupt))
 
     async def trust(self, question: TrustQuestion) -> bool:
         """Ask about a project's file. Cancelled, it takes its dialog off the screen."""
         async with self._one_at_a_time:
             answered: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
             dialog = TrustDialog(question, clock=self._clock)
-            self._room.asking_begins()
+            self._host.asking_begins()
             try:
-                await self._room.until_in_front()
+                await self._host.until_in_front()
                 self._app.push_screen(dialog, lambda given: _resolve(answered, given))
                 return await answered
             except asyncio.CancelledError:
                 self._take_down(dialog)
                 raise
             finally:
-                self._room.asking_ends(interrupts=False)
+                self._host.asking_ends(interrupts=False)
 
     def _take_down(self, dialog: ReviewDialog | TrustDialog) -> None:
         """A screen is only dismissed from the top: what the person opened above it goes first."""

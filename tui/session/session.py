@@ -40,7 +40,7 @@ class Session:
         self.facts = SessionFacts(model=agent.model, mode=agent.mode.value, clock=clock)
         self.context = agent.context
 
-    def hear(self, event: Event) -> bool:
+    def handle(self, event: Event) -> bool:
         """Take an event in; whether anything that is told of the session has changed."""
         changed = self.facts.apply(event)
         if changed:

@@ -81,10 +81,10 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
     }
     """
 
-    def __init__(self, desk: SettingsService, session: Session | None, query: str = "") -> None:
+    def __init__(self, service: SettingsService, session: Session | None, query: str = "") -> None:
         super().__init__()
-        self._desk, self._session, self._first_query = desk, session, query
-        self._targets = desk.targets
+        self._service, self._session, self._first_query = service, session, query
+        self._targets = service.targets
         self._target = 0
         self._settings: Sequence[Setting] = ()
         self._rows: list[Row] = []
@@ -117,7 +117,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
 
     async def _read(self, marked: Setting | None = None) -> None:
         try:
-            self._settings = await self._desk.settings()
+            self._settings = await self._service.settings()
         except QuorumError as error:
             self._tell(str(error))
             return
@@ -258,10 +258,10 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
         """Write it, go by it if it holds at once, and show all of them anew."""
         async with self._writing:
             try:
-                written = await self._desk.change(setting.key, text, self._targets[self._target])
+                written = await self._service.change(setting.key, text, self._targets[self._target])
                 keys: Mapping[str, str | Sequence[str]] = {}
                 if setting.key.startswith("tui.keys."):
-                    keys = await self._desk.keys()
+                    keys = await self._service.keys()
             except QuorumError as error:
                 self._tell(str(error))
                 return

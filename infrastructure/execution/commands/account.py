@@ -40,7 +40,7 @@ def _partial(problem: str, output: str, further: list[str]) -> str:
 def remarks(ending: Ending) -> list[str]:
     """What had to be done about processes that a command left behind, a sentence each."""
     said: list[str] = []
-    if ending.warden_lost:
+    if ending.supervisor_lost:
         said.append(
             "the process that watches over the command was killed or stopped from within it; "
             f"{_count(ending.ended, 'process')} of the command {_were(ending.ended)} found and ended"

@@ -1,4 +1,4 @@
-"""Finding the processes of a command whose warden is gone, by the marker in their environment."""
+"""Finding the processes of a command whose supervisor is gone, by the marker in their environment."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ def new_marker() -> str:
     return MARKER_PREFIX + secrets.token_hex(12)
 
 
-def kill_orphans(marker: str, *, group: int | None, warden: int | None = None) -> tuple[set[int], set[int]]:
+def kill_orphans(marker: str, *, group: int | None, supervisor: int | None = None) -> tuple[set[int], set[int]]:
     """Kill what belongs to a command; who was hit, and who is out of our reach.
 
-    A process belongs to it when its environment has the marker, when it is in the process group of the
-    shell, or when it descends from such a one or from the warden. Where there is no /proc (macOS) the marker
+    A process belongs to it when its environment has the marker, when it is in the process group of the shell,
+    or when it descends from such a one or from the supervisor. Where there is no /proc (macOS) the marker
     cannot be read, and a daemon that has left the group is not found.
     """
     table = processes()
     marked = {pid for pid in table if any(name == marker for name, _ in markers(pid))}
-    found = marked | family(table, roots=marked | ({warden} if warden else set()), group=group)
+    found = marked | family(table, roots=marked | ({supervisor} if supervisor else set()), group=group)
     hit = {pid for pid in found if send(pid, signal.SIGKILL)}
     return hit, found - hit
 
 
 class OrphanFinder:
-    """Finds what outlived both quorum and the warden, by whose call the marker in its environment names.
+    """Finds what outlived both quorum and the supervisor, by whose call the marker in its environment names.
 
-    Where a warden still lives it ends its command within about a second: `settle_secs` are left to it. What has
-    cleared its environment, and where there is no /proc (macOS) all, is not found.
+    Where a supervisor still lives it ends its command within about a second: `settle_secs` are left to it. What
+    has cleared its environment, and where there is no /proc (macOS) all, is not found.
     """
 
     def __init__(self, settle_secs: float = 1.5) -> None:

@@ -1,4 +1,4 @@
-"""One command under its warden: started, read from, ended, and waited for until nothing of it is alive."""
+"""One command under its supervisor: started, read from, ended, and waited for until nothing of it is alive."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from infrastructure.execution.commands import supervisor as warden
+from infrastructure.execution.commands import supervisor
 from infrastructure.execution.commands.orphans import kill_orphans, new_marker
 
 _GRACE_SECS = 0.5
@@ -28,7 +28,7 @@ class Ending:
 
     `exit_code` is negative for a signal and None where it never became known; `failure` says why the shell
     could not be started; `ended` counts the processes it left behind and that were ended, `left` names those
-    that could not be; `warden_lost` tells that the command got rid of its warden.
+    that could not be; `supervisor_lost` tells that the command got rid of its supervisor.
     """
 
     exit_code: int | None
@@ -36,7 +36,7 @@ class Ending:
     timed_out: bool = False
     ended: int = 0
     left: tuple[int, ...] = ()
-    warden_lost: bool = False
+    supervisor_lost: bool = False
 
 
 class SupervisedProcess:
@@ -45,8 +45,8 @@ class SupervisedProcess:
     `argv` starts with the program's absolute path. `on_errors` gets standard error apart; without it both
     streams come to `on_output` in the order printed. `owner` is what its processes are found by should they
     outlive us: the batch of the call, where it belongs to one. Where `timeout_secs` is None it may go on for
-    ever. `warden_secs` is how long the warden may take over ending it before we do that ourselves. Raises
-    OSError where the warden cannot be started, for example in a folder that is gone.
+    ever. `supervisor_secs` is how long the supervisor may take over ending it before we do that ourselves.
+    Raises OSError where the supervisor cannot be started, for example in a folder that is gone.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class SupervisedProcess:
         on_output: Callable[[bytes], None],
         on_errors: Callable[[bytes], None] | None = None,
         owner: str = "",
-        warden_secs: float = 4.0,
+        supervisor_secs: float = 4.0,
     ) -> None:
-        self._warden_secs = warden_secs
+        self._supervisor_secs = supervisor_secs
         self._loop = asyncio.get_running_loop()
         self._streams: dict[int, Callable[[bytes], None]] = {}
         self._marker = new_marker()
@@ -94,13 +94,13 @@ class SupervisedProcess:
         return self._finished.result()
 
     def end(self) -> None:
-        """Ask the warden to end everything: TERM, half a second, KILL. Does not wait."""
+        """Ask the supervisor to end everything: TERM, half a second, KILL. Does not wait."""
         if self._lifeline is not None:
             os.close(self._lifeline)
             self._lifeline = None
-            self._warden.send_signal(signal.SIGCONT)  # the command may have stopped it
+            self._supervisor.send_signal(signal.SIGCONT)  # the command may have stopped it
             self._stop_timer()
-            self._timer = self._loop.call_later(self._warden_secs, self._force)
+            self._timer = self._loop.call_later(self._supervisor_secs, self._force)
 
     def _start(
         self,
@@ -123,8 +123,8 @@ class SupervisedProcess:
             file = theirs.enter_context(tempfile.TemporaryFile())
             file.write(b"".join(field + b"\0" for field in order))
             file.seek(0)
-            words = [_warden_program(), str(lifeline), str(control), str(_GRACE_SECS), str(len(argv))]
-            self._warden = subprocess.Popen(
+            words = [_supervisor_program(), str(lifeline), str(control), str(_GRACE_SECS), str(len(argv))]
+            self._supervisor = subprocess.Popen(
                 [sys.executable, "-I", "-S", *words],
                 stdin=file,
                 stdout=output,
@@ -151,12 +151,12 @@ class SupervisedProcess:
         if not data:
             self._loop.remove_reader(self._control)
             self._stop_timer()
-            self._warden.wait()  # its descriptors are closed: it is already dying
+            self._supervisor.wait()  # its descriptors are closed: it is already dying
             if self._told("done") is None:
                 self._sweep(self._loop.time() + _SWEEP_SECS)
             else:
                 left = tuple(map(int, (self._told("left") or "").split()))
-                self._finish(int(self._told("ended") or 0), left, warden_lost=False)
+                self._finish(int(self._told("ended") or 0), left, supervisor_lost=False)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -168,21 +168,23 @@ class SupervisedProcess:
             self.end()
 
     def _force(self) -> None:
-        """The warden did not do as it was asked, for example because the command has stopped it."""
-        self._hit |= kill_orphans(self._marker, group=self._shell, warden=self._warden.pid)[0]
-        self._warden.kill()
+        """The supervisor did not do as it was asked, for example because the command has stopped it."""
+        self._hit |= kill_orphans(self._marker, group=self._shell, supervisor=self._supervisor.pid)[0]
+        self._supervisor.kill()
 
     def _sweep(self, deadline: float) -> None:
         hit, unreachable = kill_orphans(self._marker, group=self._shell)
         self._hit |= hit
-        dying = self._hit & warden.processes().keys()  # also those that only the warden's descent gave away
+        dying = (
+            self._hit & supervisor.processes().keys()
+        )  # also those that only the supervisor's descent gave away
         if dying and self._loop.time() < deadline:
             self._loop.call_later(0.02, self._sweep, deadline)
         else:
             left = tuple(sorted(dying | unreachable))
-            self._finish(len(self._hit.difference(left)), left, warden_lost=True)
+            self._finish(len(self._hit.difference(left)), left, supervisor_lost=True)
 
-    def _finish(self, ended: int, left: tuple[int, ...], *, warden_lost: bool) -> None:
+    def _finish(self, ended: int, left: tuple[int, ...], *, supervisor_lost: bool) -> None:
         for stream in self._streams:
             self._drain(stream)
         for reader in (*self._streams, self._control):
@@ -199,7 +201,7 @@ class SupervisedProcess:
                 timed_out=self._timed_out,
                 ended=ended,
                 left=left,
-                warden_lost=warden_lost,
+                supervisor_lost=supervisor_lost,
             )
         )
 
@@ -233,11 +235,11 @@ def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
     return ends
 
 
-def _warden_program() -> str:
-    """The warden's file; compiled where that is at hand, which saves it some milliseconds."""
-    spec = warden.__spec__
+def _supervisor_program() -> str:
+    """The supervisor's file; compiled where that is at hand, which saves it some milliseconds."""
+    spec = supervisor.__spec__
     compiled = spec.cached if spec is not None else None
-    return compiled if compiled is not None and os.path.exists(compiled) else warden.__file__
+    return compiled if compiled is not None and os.path.exists(compiled) else supervisor.__file__
 
 
 def _loader_environment() -> dict[str, str]:

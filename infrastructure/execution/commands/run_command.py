@@ -138,8 +138,8 @@ class RunCommand:
         More than is kept of its output goes whole into the store, where there is one, also if time ran out.
 
         Raises ToolError, with what was printed until then, where it could not be started, ran out of time or
-        got rid of its warden, and where a required sandbox is not to be had; StaleSeal where it is no longer
-        what was approved. CancelledError passes once nothing of the command is alive.
+        got rid of its supervisor, and where a required sandbox is not to be had; StaleSeal where it is no
+        longer what was approved. CancelledError passes once nothing of the command is alive.
         """
         request = self._request(arguments)
         confinement = await self._confinement()

@@ -1,4 +1,4 @@
-"""The warden: a small process between quorum and one command, run by path as `python -I -S warden.py`.
+"""The supervisor: a small process between quorum and one command, run by path as `python -I -S supervisor.py`.
 
 It starts the command in a session of its own, adopts whatever the command leaves behind, and ends all of it
 when the command ends, when quorum asks, or when quorum dies. Since the program is run by path it imports the
@@ -10,9 +10,9 @@ of the command. Standard input: those words, then the environment as NAME=VALUE,
 Told on the control pipe, a line each: `shell PID`, `failed WHY`, `exit CODE` (negative: the signal),
 `ended COUNT`, `left PID …` and at last `done`.
 
-On Linux every orphan becomes a child of the warden (child subreaper), so that a walk from parent to child
+On Linux every orphan becomes a child of the supervisor (child subreaper), so that a walk from parent to child
 finds also what has called `setsid` or forked twice. Where there is no such thing (macOS) the walk starts
-from the command's process group and from the warden's children: a daemon that has left both is not found.
+from the command's process group and from the supervisor's children: a daemon that has left both is not found.
 """
 
 from __future__ import annotations
@@ -155,25 +155,25 @@ class Supervisor:
         self._tell("done")
 
     def _start(self, argv: list[bytes], environment: dict[bytes, bytes]) -> int:
-        warden = os.getpid()
+        supervisor = os.getpid()
         pid = os.fork()
         if pid == 0:
             try:
-                self._become(warden, argv, environment)
+                self._become(supervisor, argv, environment)
             except OSError as error:
                 self._tell(f"failed {error.strerror}")
             finally:
                 os._exit(127)
         return pid
 
-    def _become(self, warden: int, argv: list[bytes], environment: dict[bytes, bytes]) -> None:
+    def _become(self, supervisor: int, argv: list[bytes], environment: dict[bytes, bytes]) -> None:
         os.setsid()
         for number in (*_IGNORED, signal.SIGCHLD, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() == warden:  # otherwise it died before the line above could bind us to it
+        if os.getppid() == supervisor:  # otherwise it died before the line above could bind us to it
             os.execve(argv[0], argv, environment)
 
     def _wait(self, seconds: float | None) -> None:

@@ -1,4 +1,4 @@
-"""The shelf on which contents are kept, with what is known of the files they came from."""
+"""The store of former contents, with what is known of the files they came from."""
 
 from __future__ import annotations
 

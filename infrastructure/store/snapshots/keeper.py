@@ -97,7 +97,7 @@ class WorkspaceKeeper:
         self._reader = reader
         self._ignored = IgnoredFolders(self._roots)
         self._ignored_lock = threading.Lock()
-        self._shelf = ContentCache(contents)
+        self._cache = ContentCache(contents)
         self._base: Base | None = None
         self._known: _Known | None = None
         self._keeping = 0
@@ -142,7 +142,7 @@ class WorkspaceKeeper:
                     return
                 await self._is_idle.wait()
                 begun = time.monotonic()
-                await self._shelf.store(await in_thread(partial(self._read, batch)))
+                await self._cache.store(await in_thread(partial(self._read, batch)))
                 await asyncio.sleep(time.monotonic() - begun)  # half of the time is the screen's
         if self._unchecked and time.monotonic() - self._checked_at > _CHECK_SECS:
             await in_thread(self._watch.check)
@@ -161,7 +161,7 @@ class WorkspaceKeeper:
         )
         base = self._base if paths is None else None
         content, is_base = await asyncio.to_thread(encoded, kept, base, self._holds_secret)
-        (manifest,) = await self._shelf.store(waiting, content)
+        (manifest,) = await self._cache.store(waiting, content)
         if self._is_all(roots):
             again = frozenset(path for path in survey.unread if _may_improve(survey.states.get(path)))
             self._known = _Known(look, survey.states, survey.kept_bytes, again)
@@ -189,10 +189,10 @@ class WorkspaceKeeper:
 
     async def load(self, manifest: str) -> KeptFiles:
         """The files that this stored list names. Raises LedgerError where there is none."""
-        listed = decoded(await self._shelf.get(manifest))
+        listed = decoded(await self._cache.get(manifest))
         if listed.base is None:
             return replace(listed.kept, manifest=manifest)
-        base = decoded(await self._shelf.get(listed.base))
+        base = decoded(await self._cache.get(listed.base))
         return replace(listed.over(base), manifest=manifest)
 
     def _is_whole(self, roots: Sequence[str]) -> bool:
@@ -212,7 +212,7 @@ class WorkspaceKeeper:
             for path in paths:
                 if (mark := look.marks.get(path)) is None:
                     continue
-                if (state := self._shelf.state(path, mark)) is not None:
+                if (state := self._cache.state(path, mark)) is not None:
                     survey.know(path, state)
                 elif whole and self._ignored.hold(path):
                     survey.know(path, unread_state(mark, _IGNORED))
@@ -248,7 +248,7 @@ class WorkspaceKeeper:
             if done:
                 report(known + done, len(survey.marks))
             done += len(batch)
-            await self._shelf.store(waiting)
+            await self._cache.store(waiting)
             waiting = await in_thread(partial(self._read, batch))
             survey.take(waiting)
         return waiting
@@ -286,7 +286,7 @@ class WorkspaceKeeper:
             state, mark = kept.states[path], look.marks.get(path)
             if mark is None or state.sha256 is None or path in found:
                 continue
-            known = self._shelf.state(path, mark)
+            known = self._cache.state(path, mark)
             if known is not state and not is_same(known, state):
                 found[path] = FileChange(path=path, kind=ChangeKind.MODIFIED, declared=declares(declared, path))
         return found
@@ -308,7 +308,7 @@ class WorkspaceKeeper:
             passed = {reading.path for reading in readings if whole and self._ignored.hold(reading.path)}
         trouble = None
         try:
-            await self._shelf.store([reading for reading in readings if reading.path not in passed])
+            await self._cache.store([reading for reading in readings if reading.path not in passed])
         except LedgerError:
             trouble = "it could not be stored"
         states: dict[str, FileState] = {}

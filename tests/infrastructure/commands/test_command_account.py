@@ -30,7 +30,7 @@ def test_a_timeout_does_not_count_what_it_ended_but_names_what_is_left() -> None
 
 
 def test_a_warden_lost_after_the_command_had_ended_is_a_remark_only() -> None:
-    text = account(Ending(exit_code=3, ended=2, warden_lost=True), "", 60)
+    text = account(Ending(exit_code=3, ended=2, supervisor_lost=True), "", 60)
 
     assert text.startswith("exit code 3\nthe process that watches over the command was killed")
     assert text.endswith("2 processes of the command were found and ended")

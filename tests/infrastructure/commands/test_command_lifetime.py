@@ -13,7 +13,7 @@ import pytest
 
 from domain.calls.summary import text_of
 from domain.errors import ToolError
-from infrastructure.execution.commands import supervisor as warden
+from infrastructure.execution.commands import supervisor
 from infrastructure.execution.commands.process import SupervisedProcess
 from infrastructure.execution.commands.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import (
@@ -204,7 +204,7 @@ async def test_a_warden_stopped_by_the_command_still_ends_it_on_timeout(
 
 
 async def test_a_warden_that_does_not_answer_is_replaced_by_our_own_sweep(root: Path) -> None:
-    daemon = Daemon(root, wrapper="env -i")  # without the marker, it is found as the warden's descendant
+    daemon = Daemon(root, wrapper="env -i")  # without the marker, it is found as the supervisor's descendant
     printed = bytearray()
     process = SupervisedProcess(
         ["/bin/sh", "-c", f"{daemon.command}; echo $PPID; sleep 600"],
@@ -212,7 +212,7 @@ async def test_a_warden_that_does_not_answer_is_replaced_by_our_own_sweep(root: 
         environment={"PATH": "/usr/bin:/bin"},
         timeout_secs=600,
         on_output=printed.extend,
-        warden_secs=0.2,
+        supervisor_secs=0.2,
     )
     await eventually(lambda: printed.endswith(b"\n"))
 
@@ -220,7 +220,7 @@ async def test_a_warden_that_does_not_answer_is_replaced_by_our_own_sweep(root: 
     os.kill(int(printed), signal.SIGSTOP)
     ending = await process.wait()
 
-    assert ending.warden_lost
+    assert ending.supervisor_lost
     # It may have come to end the shell, or what that waited for, and told so, before it was stopped.
     assert ending.exit_code in {None, -signal.SIGTERM, 128 + signal.SIGTERM}
     assert ending.left == ()
@@ -253,7 +253,7 @@ async def test_a_finished_command_leaves_no_descriptor_open(tool: RunCommand) ->
 
 def test_the_list_of_ps_and_that_of_proc_agree() -> None:
     with subprocess.Popen(["sleep", "600"], start_new_session=True) as child:
-        by_proc, by_ps = warden.processes_by_proc(), warden.processes_by_ps()
+        by_proc, by_ps = supervisor.processes_by_proc(), supervisor.processes_by_ps()
         child.kill()
 
     assert by_proc[child.pid] == by_ps[child.pid] == (os.getpid(), child.pid)
@@ -263,5 +263,5 @@ def test_the_list_of_ps_and_that_of_proc_agree() -> None:
 def test_a_family_is_all_below_the_roots_and_the_group() -> None:
     table = {1: (0, 1), 10: (1, 10), 11: (10, 11), 12: (11, 12), 20: (1, 7), 21: (20, 21), 30: (1, 30)}
 
-    assert warden.family(table, roots={10}, group=7) == {11, 12, 20, 21}
-    assert warden.family(table, roots={10}, group=None) == {11, 12}
+    assert supervisor.family(table, roots={10}, group=7) == {11, 12, 20, 21}
+    assert supervisor.family(table, roots={10}, group=None) == {11, 12}

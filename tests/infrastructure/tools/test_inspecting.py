@@ -22,7 +22,7 @@ LONG_ARRAY = [{"n": n, "é": "é" * (n % 90)} for n in range(900)]
 CONTINUE = re.compile(r"continue with (.*)\]$")
 
 
-class Desk:
+class Inspector:
     """Outputs that a conversation was told of, and the tool that shows them."""
 
     def __init__(self) -> None:
@@ -39,8 +39,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk():
-    return Desk()
+def inspector():
+    return Inspector()
 
 
 def numbered(*numbers: int) -> str:
@@ -52,10 +52,10 @@ def lines_to(last: int) -> Text:
 
 
 @pytest.mark.requirement("D12")
-def test_without_a_selector_a_text_is_told_by_its_extent_and_its_beginning(desk):
-    blob_id = desk.put(lines_to(2000))
+def test_without_a_selector_a_text_is_told_by_its_extent_and_its_beginning(inspector):
+    blob_id = inspector.put(lines_to(2000))
 
-    first, *lines, note = call(desk.inspect, blob_id=blob_id).split("\n")
+    first, *lines, note = call(inspector.inspect, blob_id=blob_id).split("\n")
 
     assert first == f"[blob:{blob_id}] text | 2000 lines | 18893 bytes"
     assert "\n".join(lines) == numbered(*range(1, len(lines) + 1))
@@ -63,62 +63,62 @@ def test_without_a_selector_a_text_is_told_by_its_extent_and_its_beginning(desk)
 
 
 @pytest.mark.requirement("D12")
-def test_a_short_output_is_shown_whole(desk):
-    text, structured = desk.put(Text("one\r\ntwo")), desk.put(Structured({"a": [1, 2]}))
+def test_a_short_output_is_shown_whole(inspector):
+    text, structured = inspector.put(Text("one\r\ntwo")), inspector.put(Structured({"a": [1, 2]}))
 
-    assert call(desk.inspect, blob_id=text) == (
+    assert call(inspector.inspect, blob_id=text) == (
         f"[blob:{text}] text | 2 lines | 8 bytes\n     1\tone\n     2\ttwo"
     )
-    assert call(desk.inspect, blob_id=structured) == (
+    assert call(inspector.inspect, blob_id=structured) == (
         f'[blob:{structured}] json_object | 1 keys\n{{\n  "a": [\n    1,\n    2\n  ]\n}}'
     )
-    assert desk.shown(Text("")).endswith("] text | 0 lines | 0 bytes")
+    assert inspector.shown(Text("")).endswith("] text | 0 lines | 0 bytes")
 
 
 @pytest.mark.requirement("D14")
-def test_lines_count_from_one_and_the_last_is_included(desk):
-    assert desk.shown(lines_to(100), "lines:20-23") == numbered(20, 21, 22, 23) + "\n[lines 20-23 of 100]"
-    assert desk.shown(lines_to(3), "lines:1-1") == numbered(1) + "\n[lines 1-1 of 3]"
-    assert desk.shown(lines_to(3), "lines:1-3") == numbered(1, 2, 3)
+def test_lines_count_from_one_and_the_last_is_included(inspector):
+    assert inspector.shown(lines_to(100), "lines:20-23") == numbered(20, 21, 22, 23) + "\n[lines 20-23 of 100]"
+    assert inspector.shown(lines_to(3), "lines:1-1") == numbered(1) + "\n[lines 1-1 of 3]"
+    assert inspector.shown(lines_to(3), "lines:1-3") == numbered(1, 2, 3)
 
 
 @pytest.mark.requirement("D12")
-def test_lines_that_reach_past_the_end_stop_at_it_and_say_so(desk):
-    assert desk.shown(lines_to(100), "lines:99-500") == numbered(99, 100) + "\n[lines 99-100 of 100]"
+def test_lines_that_reach_past_the_end_stop_at_it_and_say_so(inspector):
+    assert inspector.shown(lines_to(100), "lines:99-500") == numbered(99, 100) + "\n[lines 99-100 of 100]"
 
 
 @pytest.mark.requirement("D14")
-def test_a_slice_counts_from_zero_and_leaves_its_end_out(desk):
+def test_a_slice_counts_from_zero_and_leaves_its_end_out(inspector):
     values = Structured([{"n": n} for n in range(10)])
 
-    assert desk.shown(values, "slice:3..5") == '[3] {"n":3}\n[4] {"n":4}\n[entries 3..5 of 10]'
-    assert desk.shown(values, "slice:9..99") == '[9] {"n":9}\n[entries 9..10 of 10]'
+    assert inspector.shown(values, "slice:3..5") == '[3] {"n":3}\n[4] {"n":4}\n[entries 3..5 of 10]'
+    assert inspector.shown(values, "slice:9..99") == '[9] {"n":9}\n[entries 9..10 of 10]'
 
 
 @pytest.mark.requirement("D12")
-def test_a_key_shows_what_it_holds_and_paths_go_further_down(desk):
+def test_a_key_shows_what_it_holds_and_paths_go_further_down(inspector):
     value = Structured({"results": [{"name": "é"}, {"name": "b"}], "a.b": {"c": 1}, "text": "x\ny"})
 
-    assert desk.shown(value, "key:results.1.name") == 'key:results.1.name string (1 bytes)\n"b"'
-    assert desk.shown(value, "key:a.b.c") == "key:a.b.c number\n1"
-    assert desk.shown(value, "key:text") == 'key:text string (3 bytes)\n"x\\ny"'
-    assert desk.shown(value, "key:results.0") == 'key:results.0 object (1 keys)\n{\n  "name": "é"\n}'
-    assert desk.shown(Structured([[1, 2], [3]]), "key:1.0") == "key:1.0 number\n3"
+    assert inspector.shown(value, "key:results.1.name") == 'key:results.1.name string (1 bytes)\n"b"'
+    assert inspector.shown(value, "key:a.b.c") == "key:a.b.c number\n1"
+    assert inspector.shown(value, "key:text") == 'key:text string (3 bytes)\n"x\\ny"'
+    assert inspector.shown(value, "key:results.0") == 'key:results.0 object (1 keys)\n{\n  "name": "é"\n}'
+    assert inspector.shown(Structured([[1, 2], [3]]), "key:1.0") == "key:1.0 number\n3"
 
 
 @pytest.mark.requirement("D12")
-def test_a_key_can_be_followed_by_a_page_of_what_it_holds(desk):
+def test_a_key_can_be_followed_by_a_page_of_what_it_holds(inspector):
     value = Structured({"log": "a\nb\nc", "my results": {"all": list(range(50))}})
 
-    assert desk.shown(value, "key:my results.all slice:7..9") == "[7] 7\n[8] 8\n[entries 7..9 of 50]"
-    assert desk.shown(value, "key:log lines:2-3") == "     2\tb\n     3\tc\n[lines 2-3 of 3]"
+    assert inspector.shown(value, "key:my results.all slice:7..9") == "[7] 7\n[8] 8\n[entries 7..9 of 50]"
+    assert inspector.shown(value, "key:log lines:2-3") == "     2\tb\n     3\tc\n[lines 2-3 of 3]"
 
 
 @pytest.mark.requirement("D12")
-def test_a_large_array_is_told_by_its_schema_and_its_first_entries(desk):
-    blob_id = desk.put(Structured([{"name": "x" * 100, "n": n} for n in range(500)]))
+def test_a_large_array_is_told_by_its_schema_and_its_first_entries(inspector):
+    blob_id = inspector.put(Structured([{"name": "x" * 100, "n": n} for n in range(500)]))
 
-    lines = call(desk.inspect, blob_id=blob_id).split("\n")
+    lines = call(inspector.inspect, blob_id=blob_id).split("\n")
 
     assert lines[:5] == [
         f"[blob:{blob_id}] json_array | 500 entries",
@@ -133,10 +133,10 @@ def test_a_large_array_is_told_by_its_schema_and_its_first_entries(desk):
 
 
 @pytest.mark.requirement("D12")
-def test_a_large_object_is_told_by_its_keys(desk):
+def test_a_large_object_is_told_by_its_keys(inspector):
     value = Structured({"inner": {f"key{n:04}": "x" * 99 for n in range(1000)}})
 
-    lines = desk.shown(value, "key:inner").split("\n")
+    lines = inspector.shown(value, "key:inner").split("\n")
 
     shown = len(lines) - 3
     assert lines[:3] == ["key:inner object (1000 keys)", "── keys ──", "key0000: string (99 bytes)"]
@@ -154,12 +154,12 @@ def test_a_large_object_is_told_by_its_keys(desk):
     ids=["text", "text in JSON", "array", "array in JSON"],
 )
 @pytest.mark.requirement("D14")
-def test_every_page_is_bounded_and_says_how_to_go_on_to_the_end(desk, content, selector, expected):
-    blob_id = desk.put(content)
+def test_every_page_is_bounded_and_says_how_to_go_on_to_the_end(inspector, content, selector, expected):
+    blob_id = inspector.put(content)
     places: list[int] = []
 
     while selector is not None:
-        page = call(desk.inspect, blob_id=blob_id, selector=selector)
+        page = call(inspector.inspect, blob_id=blob_id, selector=selector)
         assert len(page.encode()) <= MOST_BYTES
         places += [int(n) for n in re.findall(r"^(?: *(?=\d+\t)|\[(?=\d+\] ))(\d+)", page, re.MULTILINE)]
         further = CONTINUE.search(page)
@@ -172,15 +172,15 @@ def test_every_page_is_bounded_and_says_how_to_go_on_to_the_end(desk, content, s
     ("content", "prefix"), [(Text("é" * 30_000), ""), (Structured({"a": ["é" * 30_000]}), "key:a.0 ")]
 )
 @pytest.mark.requirement("D14")
-def test_a_line_too_long_for_a_page_can_be_read_on_by_characters(desk, content, prefix):
-    blob_id = desk.put(content)
-    page = call(desk.inspect, blob_id=blob_id, selector=prefix + "lines:1-1")
+def test_a_line_too_long_for_a_page_can_be_read_on_by_characters(inspector, content, prefix):
+    blob_id = inspector.put(content)
+    page = call(inspector.inspect, blob_id=blob_id, selector=prefix + "lines:1-1")
     shown = page.count("é")
     rest = re.search(r"\[line cut: (.*) shows the rest\]", page)
 
     further: str | None = rest[1]
     while further:
-        page = call(desk.inspect, blob_id=blob_id, selector=further)
+        page = call(inspector.inspect, blob_id=blob_id, selector=further)
         assert len(page.encode()) <= MOST_BYTES
         shown += page.count("é")
         match = CONTINUE.search(page)
@@ -191,19 +191,19 @@ def test_a_line_too_long_for_a_page_can_be_read_on_by_characters(desk, content, 
 
 
 @pytest.mark.requirement("D14")
-def test_an_entry_too_long_for_a_page_says_which_key_shows_it(desk):
+def test_an_entry_too_long_for_a_page_says_which_key_shows_it(inspector):
     value = Structured({"a": [{"long": "x" * 50_000}]})
 
-    page = desk.shown(value, "key:a slice:0..1")
+    page = inspector.shown(value, "key:a slice:0..1")
 
     assert page.endswith("… [entry cut: key:a.0 shows what is in it]")
     assert len(page) < 2000
-    assert len(desk.shown(value, "key:a.0.long").encode()) <= MOST_BYTES
+    assert len(inspector.shown(value, "key:a.0.long").encode()) <= MOST_BYTES
 
 
 @pytest.mark.requirement("D14")
-def test_nothing_that_inspect_shows_is_put_aside_again(desk):
-    assert not is_long("x" * MOST_BYTES, desk.inspect.definition.inline_bytes)
+def test_nothing_that_inspect_shows_is_put_aside_again(inspector):
+    assert not is_long("x" * MOST_BYTES, inspector.inspect.definition.inline_bytes)
 
 
 @pytest.mark.parametrize(
@@ -232,9 +232,11 @@ def test_nothing_that_inspect_shows_is_put_aside_again(desk):
     ],
 )
 @pytest.mark.requirement("D12")
-def test_a_selector_of_the_wrong_kind_is_an_error_that_names_the_right_one(desk, content, selector, complaint):
+def test_a_selector_of_the_wrong_kind_is_an_error_that_names_the_right_one(
+    inspector, content, selector, complaint
+):
     with pytest.raises(ToolError, match=f"^{re.escape(complaint)}$"):
-        desk.shown(content, selector)
+        inspector.shown(content, selector)
 
 
 @pytest.mark.parametrize(
@@ -261,9 +263,9 @@ def test_a_selector_of_the_wrong_kind_is_an_error_that_names_the_right_one(desk,
     ],
 )
 @pytest.mark.requirement("D12")
-def test_a_selector_past_the_end_is_an_error_that_tells_what_there_is(desk, content, selector, complaint):
+def test_a_selector_past_the_end_is_an_error_that_tells_what_there_is(inspector, content, selector, complaint):
     with pytest.raises(ToolError, match=f"^{re.escape(complaint)}$"):
-        desk.shown(content, selector)
+        inspector.shown(content, selector)
 
 
 @pytest.mark.parametrize(
@@ -285,11 +287,11 @@ def test_a_selector_past_the_end_is_an_error_that_tells_what_there_is(desk, cont
     ],
 )
 @pytest.mark.requirement("D12")
-def test_a_selector_that_is_none_is_an_error_that_shows_all_forms(desk, selector):
+def test_a_selector_that_is_none_is_an_error_that_shows_all_forms(inspector, selector):
     with pytest.raises(
         ToolError, match=r"is not understood: use lines:20-50 .*slice:3\.\.8 .*key:results"
     ) as caught:
-        desk.shown(lines_to(9), selector)
+        inspector.shown(lines_to(9), selector)
 
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 700
@@ -297,16 +299,16 @@ def test_a_selector_that_is_none_is_an_error_that_shows_all_forms(desk, selector
 
 @pytest.mark.parametrize("selector", ["lines:0-5", "lines:5-4", "slice:3..3", "slice:5..2", "chars:0-1"])
 @pytest.mark.requirement("D12")
-def test_a_range_that_holds_nothing_is_an_error_that_says_how_to_count(desk, selector):
+def test_a_range_that_holds_nothing_is_an_error_that_says_how_to_count(inspector, selector):
     with pytest.raises(ToolError, match=f"^{re.escape(selector)} (holds no entry: the end|is empty: )"):
-        desk.shown(lines_to(9), selector)
+        inspector.shown(lines_to(9), selector)
 
 
 @pytest.mark.requirement("D12")
-def test_only_outputs_of_this_conversation_are_opened(desk):
+def test_only_outputs_of_this_conversation_are_opened(inspector):
     foreign = new_id()
-    desk.store.contents[foreign] = Text("of another session")
-    inspect = Inspect(desk.store, {new_id()}.__contains__)
+    inspector.store.contents[foreign] = Text("of another session")
+    inspect = Inspect(inspector.store, {new_id()}.__contains__)
 
     for unknown in (foreign, "../x", "\x1b[2J"):
         with pytest.raises(ToolError, match="this conversation has no stored output") as caught:
@@ -315,15 +317,15 @@ def test_only_outputs_of_this_conversation_are_opened(desk):
 
 
 @pytest.mark.requirement("D12")
-def test_an_id_may_come_in_the_brackets_it_was_read_in(desk):
-    blob_id = desk.put(Text("one"))
+def test_an_id_may_come_in_the_brackets_it_was_read_in(inspector):
+    blob_id = inspector.put(Text("one"))
 
     for written in (f"[blob:{blob_id}]", f"blob:{blob_id}", f" {blob_id} "):
-        assert call(desk.inspect, blob_id=written).endswith("\tone")
+        assert call(inspector.inspect, blob_id=written).endswith("\tone")
 
 
 @pytest.mark.requirement("D12")
-async def test_an_output_whose_file_is_gone_is_an_error_that_names_it(tmp_path, desk):
+async def test_an_output_whose_file_is_gone_is_an_error_that_names_it(tmp_path, inspector):
     store = FileBlobStore(tmp_path)
     inspect = Inspect(store, lambda _id: True)
     blob_id = await store.store(Text("one"))
@@ -333,14 +335,14 @@ async def test_an_output_whose_file_is_gone_is_an_error_that_names_it(tmp_path, 
         await inspect.execute({"blob_id": blob_id}, a_context())
 
 
-def test_halves_of_surrogate_pairs_do_not_reach_the_model(desk):
-    assert desk.shown(Text("a\ud800b")).endswith("\ta?b")
-    assert desk.shown(Structured(["\ud800"])).endswith('"?"\n]')
+def test_halves_of_surrogate_pairs_do_not_reach_the_model(inspector):
+    assert inspector.shown(Text("a\ud800b")).endswith("\ta?b")
+    assert inspector.shown(Structured(["\ud800"])).endswith('"?"\n]')
 
 
 @pytest.mark.requirement("D11")
-def test_inspect_is_low_risk_and_runs_beside_anything_that_changes_nothing(desk):
-    definition = desk.inspect.definition
+def test_inspect_is_low_risk_and_runs_beside_anything_that_changes_nothing(inspector):
+    definition = inspector.inspect.definition
 
     assert definition.name == "inspect"
     assert definition.risk is RiskLevel.LOW

@@ -10,7 +10,7 @@ import pytest
 
 from domain.review.mode import Mode
 from domain.review.questions import Approve
-from quorum.rpc.key_feed import FREE_ROOMS
+from quorum.rpc.key_feed import FREE_SCREENS
 from tests.support.app_stage import Clock
 from tests.support.fake_agent import a_command, a_request, hold, review, say
 from tests.support.remote_stage import TOKEN, RemoteStage, on_remote_stage
@@ -324,10 +324,10 @@ async def test_in_the_room_of_the_rules_no_key_is_free(tmp_path: Path) -> None:
 
 
 def test_keys_are_free_only_in_rooms_that_there_are_and_that_decide_nothing() -> None:
-    assert all(find_spec(room) for room in FREE_ROOMS)
+    assert all(find_spec(module) for module in FREE_SCREENS)
     assert not any(
-        word in room
-        for room in FREE_ROOMS
+        word in module
+        for module in FREE_SCREENS
         for word in ("review", "trust", "settings", "permissions", "palette")
     )
 

@@ -44,7 +44,7 @@ class AskingActions(ChatActions):
         self.state_changed()
         self.post_message(self.AskingChanged(answer_needed=True, tool=tool))
 
-    def make_room(self, lines: int) -> None:
+    def reserve_lines(self, lines: int) -> None:
         """Keep the transcript's end above a dialog that covers so many lines from below.
 
         A line of it is kept also where the dialog leaves none: else the status bar would have no room.

@@ -91,9 +91,9 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
     }
     """
 
-    def __init__(self, desk: RuleService) -> None:
+    def __init__(self, service: RuleService) -> None:
         super().__init__()
-        self._desk = desk
+        self._service = service
         self._rows: list[Row] = []
         self._stage: Literal["listing", "adding", "trying"] = "listing"
         self._doomed: HeldRule | None = None
@@ -107,7 +107,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
             call = TypedLine(placeholder=_HINT, compact=True, select_on_focus=False, id="call")
             call.cursor_blink = False
             yield rules
-            yield RuleEntry(self._desk.outlook)
+            yield RuleEntry(self._service.outlook)
             with VerticalGroup(id="trial"):
                 yield call
                 yield Static(id="account", markup=False)
@@ -126,7 +126,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
 
     async def _read(self, added: str = "") -> None:
         try:
-            self._rows = rows_of(await self._desk.rules(), self._desk.last_word)
+            self._rows = rows_of(await self._service.rules(), self._service.last_word)
         except QuorumError as error:
             self._tell(str(error))
             return
@@ -201,7 +201,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
     def _entered(self, message: Input.Submitted) -> None:
         message.stop()
         entry = self.query_one(RuleEntry)
-        if problem := self._desk.outlook(entry.text, entry.answer).problem:
+        if problem := self._service.outlook(entry.text, entry.answer).problem:
             self._tell(problem)
         else:
             self.run_worker(self._add(entry), group="changing")
@@ -210,7 +210,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         text, answer = entry.text, entry.answer
         self._enter("listing")
         try:
-            await self._desk.add(text, answer, entry.scope)
+            await self._service.add(text, answer, entry.scope)
             self._tell(f"{answer} {text} is in force")
         except QuorumError as error:
             self._tell(str(error))
@@ -229,7 +229,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
 
     async def _remove(self, held: HeldRule) -> None:
         try:
-            await self._desk.remove(held)
+            await self._service.remove(held)
             self._tell(f"removed {held.rule.id}")
         except QuorumError as error:
             self._tell(str(error))
@@ -267,7 +267,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
             account.update("")
             return
         try:
-            answer, lines = await self._desk.try_call(text)
+            answer, lines = await self._service.try_call(text)
         except QuorumError as error:
             account.update(Content(printable(str(error))).stylize("$text-error"))
             return

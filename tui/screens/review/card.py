@@ -70,9 +70,11 @@ class ReviewCard(VerticalGroup):
             super().__init__()
             self.lines = lines
 
-    def __init__(self, request: ReviewRequest, desk: ReviewContext, earlier: Earlier = NOTHING) -> None:
+    def __init__(
+        self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier = NOTHING
+    ) -> None:
         super().__init__(id="card")
-        self._request, self._desk, self._earlier = request, desk, earlier
+        self._request, self._review_context, self._earlier = request, review_context, earlier
         self._digest = request.packet.digest
         self._full_digest = False
         self._objected: int | None = None
@@ -83,7 +85,7 @@ class ReviewCard(VerticalGroup):
         self._approved: list[Row] = []
         self._forms: dict[Stage, Widget] = {}
         self.stage: Stage = "choosing"
-        self.rule_form = RuleForm(request.proposals, desk.preview)
+        self.rule_form = RuleForm(request.proposals, review_context.preview)
 
     def compose(self) -> ComposeResult:
         """All but what is typed into: most reviews end without, and making it takes longer than all else."""
@@ -186,17 +188,19 @@ class ReviewCard(VerticalGroup):
 
     def _lay_out_votes(self, width: int, room: int) -> int:
         """Show the votes in lines that do not depend on what has arrived; how many these are."""
-        wanted = wanted_height(self._desk) if self.stage in _WITH_VOTES else 0
+        wanted = wanted_height(self._review_context) if self.stage in _WITH_VOTES else 0
         height = min(wanted, max(2, room // (3 if room >= _NOT_TINY else 4)))
         gap = int(room >= _ROOMY)
         votes = self.query_one("#votes", Rows)
-        votes.show(votes_in_short(self._desk, width, height) if height else [], height=height)
+        votes.show(votes_in_short(self._review_context, width, height) if height else [], height=height)
         votes.styles.margin = (0, 0, gap, 0)
         return height + gap if height else 0
 
     def _lay_out_edges(self) -> None:
         keys = ["esc rejects and interrupts"] if self.stage == "choosing" else []
-        keys += ["{review_votes=v} votes"] if self.stage == "choosing" and self._desk.reviewers else []
+        keys += (
+            ["{review_votes=v} votes"] if self.stage == "choosing" and self._review_context.reviewers else []
+        )
         keys.append(f"{{review_digest=d}} packet {digest_in_short(self._digest)}")
         self.border_subtitle = Content(with_keys(" · ".join(keys), self.app))
         for choice in self.query(Choice):
@@ -210,8 +214,8 @@ class ReviewCard(VerticalGroup):
             rows = listed(self._request, width)
             return rows, [], len(rows)
         if self.stage == "polling":
-            return votes_in_full(self._desk, width), [], 0
-        self._quotes = quotes_of(self._desk.ballots)
+            return votes_in_full(self._review_context, width), [], 0
+        self._quotes = quotes_of(self._review_context.ballots)
         rows = substance(self._request.packet, width, self._quotes)
         known = facts(self._request, self._earlier, full_digest=self._full_digest, quotes=self._quotes)
         pressing, others = fold(known.pressing, width), fold(known.others, width)
@@ -228,12 +232,12 @@ class ReviewCard(VerticalGroup):
 
     def show_votes(self) -> None:
         """Show a vote that has arrived. Nothing moves: not the focus, not the scrolling, not the height."""
-        if self.stage == "polling" or quotes_of(self._desk.ballots) != self._quotes:
+        if self.stage == "polling" or quotes_of(self._review_context.ballots) != self._quotes:
             self.lay_out()
         elif self.stage in _WITH_VOTES:
             votes = self.query_one("#votes", Rows)
             width, height = self.app.size.width - _BESIDE_TEXT, votes.lines_shown
-            votes.show(votes_in_short(self._desk, width, height), height=height)
+            votes.show(votes_in_short(self._review_context, width, height), height=height)
 
     @property
     def hides_objection(self) -> bool:

@@ -63,21 +63,21 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
     def __init__(
         self,
         request: ReviewRequest,
-        desk: ReviewContext,
+        review_context: ReviewContext,
         *,
         earlier: Earlier = NOTHING,
         clock: Callable[[], float] = time.monotonic,
         on_height: Callable[[int], None] = lambda _height: None,
     ) -> None:
         super().__init__()
-        self._request, self._desk = request, desk
+        self._request, self._review_context = request, review_context
         self._stop_watching: Callable[[], None] = lambda: None
         self._clock, self._on_height = clock, on_height
         self._guard = KeyboardGuard(_QUIET_SECS)
         self._waking: Timer | None = None
         self._pressed_at = float("-inf")
         self._edits_command = False
-        self._card = ReviewCard(request, desk, earlier)
+        self._card = ReviewCard(request, review_context, earlier)
 
     @property
     def request(self) -> ReviewRequest:
@@ -92,7 +92,7 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
     async def on_mount(self) -> None:
         """Show the choices; keys come alive a while after all of it is on the screen."""
         await self._card.enter("choosing")
-        self._stop_watching = self._desk.watch(self._tell_of_vote)
+        self._stop_watching = self._review_context.watch(self._tell_of_vote)
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
@@ -191,7 +191,9 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
         """Letters are answers only where answers are offered."""
         if action == "list_rest" and not self._request.following:
             return False
-        if (action == "rule" and not self._card.can_rule) or (action == "poll" and not self._desk.reviewers):
+        if (action == "rule" and not self._card.can_rule) or (
+            action == "poll" and not self._review_context.reviewers
+        ):
             return False
         return action not in STAGED or action in ACTIONS[self._card.stage]
 

@@ -38,12 +38,12 @@ def told(event: HookRan) -> Remark:
     """The remark about a hook's run; quiet where the hook changed nothing."""
     return Remark(
         _KINDS.get(event.answer, NoticeKind.INFO),
-        f"hook {event.hook} {deed(event)}",
+        f"hook {event.hook} {hook_answer(event)}",
         quiet=event.answer in _QUIET and event.edited is None,
     )
 
 
-def deed(event: HookRan) -> str:
+def hook_answer(event: HookRan) -> str:
     """What the hook did and why, without its name."""
     answer = "edited" if event.edited is not None and event.answer == "continue" else event.answer
     if answer == "abort":

@@ -102,7 +102,7 @@ class Transcript:
                 else:
                     self._note(NoticeKind.INFO, "going on")
             case ev.MessageAdded():
-                self._hear(event)
+                self._handle(event)
             case ev.UserCommandStarted():
                 self._user_commands.start(event)
             case ev.UserCommandProgressed():
@@ -169,7 +169,7 @@ class Transcript:
             case _:
                 assert_never(event)
 
-    def _hear(self, event: ev.MessageAdded) -> None:
+    def _handle(self, event: ev.MessageAdded) -> None:
         """What the person said into the running turn stands where the model read it."""
         if event.steers and isinstance(event.message, UserMessage):
             self._settle_countdown()

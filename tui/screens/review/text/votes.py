@@ -27,19 +27,19 @@ _SPARE = 2
 _ALL = "v shows all of it"
 
 
-def wanted_height(desk: ReviewContext) -> int:
+def wanted_height(review_context: ReviewContext) -> int:
     """How many rows show the votes well, with some to spare for long reasons. Known before any arrives."""
-    count = len(desk.reviewers)
+    count = len(review_context.reviewers)
     return 1 + count + min(count, _SPARE) if count else 0
 
 
-def votes_in_short(desk: ReviewContext, width: int, height: int) -> list[Row]:
+def votes_in_short(review_context: ReviewContext, width: int, height: int) -> list[Row]:
     """The votes in exactly `height` rows (at least two) of at most `width` cells, the count first.
 
     Reasons that do not fit are cut and votes that do not fit are counted, and both is said.
     """
-    ballots, awaited = dissent_first(desk.ballots), _awaited(desk)
-    names = _names(desk, width)
+    ballots, awaited = dissent_first(review_context.ballots), _awaited(review_context)
+    names = _names(review_context, width)
     room = height - 1
     count = len(ballots) + len(awaited)
     left_out = count - (room - 1) if count > room else 0
@@ -56,13 +56,13 @@ def votes_in_short(desk: ReviewContext, width: int, height: int) -> list[Row]:
     if left_out:
         rows.append((StyledPart(f"  … {left_out} more", LineKind.QUIET),))
     rows += [()] * (room - len(rows))
-    return [_count_row(desk, width, _ALL if is_cut else ""), *rows]
+    return [_count_row(review_context, width, _ALL if is_cut else ""), *rows]
 
 
-def votes_in_full(desk: ReviewContext, width: int) -> list[Row]:
+def votes_in_full(review_context: ReviewContext, width: int) -> list[Row]:
     """Every vote with its whole reason, and what it objects to."""
-    rows = [_count_row(desk, width, "")]
-    for ballot in dissent_first(desk.ballots):
+    rows = [_count_row(review_context, width, "")]
+    for ballot in dissent_first(review_context.ballots):
         (sign, word), kind = SIGNS[ballot.vote], _KINDS[ballot.vote]
         rows += [
             (),
@@ -74,29 +74,33 @@ def votes_in_full(desk: ReviewContext, width: int) -> list[Row]:
         rows += [(StyledPart(f"  {line}", LineKind.PLAIN),) for line in words(shown(ballot.reason), width - 2)]
         if ballot.objection:
             rows += fold([Line("  objects to  ", shown(ballot.objection), LineKind.STRONG)], width)
-    for reviewer in _awaited(desk):
+    for reviewer in _awaited(review_context):
         rows += [(), _awaited_row(shown(reviewer), width)]
     return rows
 
 
-def _awaited(desk: ReviewContext) -> tuple[str, ...]:
-    answered = {ballot.reviewer for ballot in desk.ballots}
-    return tuple(reviewer for reviewer in desk.reviewers if reviewer not in answered)
+def _awaited(review_context: ReviewContext) -> tuple[str, ...]:
+    answered = {ballot.reviewer for ballot in review_context.ballots}
+    return tuple(reviewer for reviewer in review_context.reviewers if reviewer not in answered)
 
 
-def _count_row(desk: ReviewContext, width: int, hint: str) -> Row:
-    asked, arrived = len(desk.reviewers), len(desk.ballots)
-    counted = desk.tally.in_words() if not _awaited(desk) else f"{arrived} of {asked} voted{_so_far(desk)}"
+def _count_row(review_context: ReviewContext, width: int, hint: str) -> Row:
+    asked, arrived = len(review_context.reviewers), len(review_context.ballots)
+    counted = (
+        review_context.tally.in_words()
+        if not _awaited(review_context)
+        else f"{arrived} of {asked} voted{_so_far(review_context)}"
+    )
     parts = [StyledPart("votes  ", LineKind.QUIET), StyledPart(counted, LineKind.STRONG)]
-    if not desk.independent and asked > 1:
+    if not review_context.independent and asked > 1:
         parts.append(StyledPart(" · not independent: one family of models", LineKind.WARNING))
     if hint:
         parts.append(StyledPart(f" · {hint}", LineKind.QUIET))
     return _cut(tuple(parts), width)
 
 
-def _so_far(desk: ReviewContext) -> str:
-    counts = Counter[str](ballot.vote for ballot in desk.ballots)
+def _so_far(review_context: ReviewContext) -> str:
+    counts = Counter[str](ballot.vote for ballot in review_context.ballots)
     told = [f"{counts[vote]} {word}" for vote, (_, word) in SIGNS.items() if counts[vote]]
     return f": {', '.join(told)}" if told else ""
 
@@ -123,10 +127,10 @@ def _awaited_row(name: str, width: int) -> Row:
     return (StyledPart(fitted(f"{sign} {padded(word, _WHAT_CELLS)}  {name}", width), LineKind.QUIET),)
 
 
-def _names(desk: ReviewContext, width: int) -> dict[str, str]:
+def _names(review_context: ReviewContext, width: int) -> dict[str, str]:
     """What the reviewers are called, in one width; without their providers where there is little room."""
-    names = {reviewer: shown(reviewer) for reviewer in desk.reviewers}
-    own = {reviewer: shown(reviewer.partition("/")[2] or reviewer) for reviewer in desk.reviewers}
+    names = {reviewer: shown(reviewer) for reviewer in review_context.reviewers}
+    own = {reviewer: shown(reviewer.partition("/")[2] or reviewer) for reviewer in review_context.reviewers}
     if width < _TIGHT_BELOW and len(set(own.values())) == len(own):
         names = own
     most = min(_NAME_CELLS, max(4, width - _WHAT_CELLS - 6 - _LEAST_REASON))

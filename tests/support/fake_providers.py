@@ -11,7 +11,7 @@ from domain.errors import ProviderError, ProviderErrorKind
 
 
 @dataclass(slots=True)
-class ModelShelf:
+class FakeProviders:
     """Implements `LlmGateway`: `sessions` are those that can be had, `listed` what each provider lists."""
 
     conversation: Conversation

@@ -1,4 +1,4 @@
-"""What runs on though quorum and its warden were killed: found by whose call it was, and left alone."""
+"""What runs on though quorum and its supervisor were killed: found by whose call it was, and left alone."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def another_quorum(root: Path, command: str, batch: str) -> subprocess.Popen[byt
     )
 
 
-def warden_of(quorum: subprocess.Popen[bytes]) -> int:
+def supervisor_of(quorum: subprocess.Popen[bytes]) -> int:
     children = Path(f"/proc/{quorum.pid}/task/{quorum.pid}/children").read_text().split()
-    (warden,) = map(int, children)
-    return warden
+    (supervisor,) = map(int, children)
+    return supervisor
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ async def test_what_outlived_quorum_and_its_warden_is_named_and_lives_on(root: P
     daemon, batch = Daemon(root), new_id()
     with another_quorum(root, f"{daemon.command}; exec sleep 600", batch) as quorum:
         await eventually(lambda: daemon.ready.exists())
-        os.kill(quorum.pid, signal.SIGSTOP)  # or it would end them as soon as their warden is gone
-        os.kill(warden_of(quorum), signal.SIGKILL)
+        os.kill(quorum.pid, signal.SIGSTOP)  # or it would end them as soon as their supervisor is gone
+        os.kill(supervisor_of(quorum), signal.SIGKILL)
         quorum.kill()
         quorum.wait()
 

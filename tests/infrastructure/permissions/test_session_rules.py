@@ -24,20 +24,20 @@ async def session(tmp_path: Path) -> AsyncIterator[RealSession]:
         yield opened
 
 
-def desk(session: RealSession) -> RuleService:
+def service(session: RealSession) -> RuleService:
     return session.agent.rules
 
 
 async def ids(session: RealSession) -> list[str]:
-    return [held.rule.id for held in await desk(session).rules()]
+    return [held.rule.id for held in await service(session).rules()]
 
 
 async def answer_about(session: RealSession, call: str) -> Answer:
-    return (await desk(session).try_call(call))[0]
+    return (await service(session).try_call(call))[0]
 
 
 async def test_the_strictest_come_first_with_the_place_they_stand_in(session: RealSession) -> None:
-    held = await desk(session).rules()
+    held = await service(session).rules()
 
     assert [one.rule.id for one in held] == [
         "deny run_command(rm *)",
@@ -66,23 +66,23 @@ async def test_a_command_or_a_tool_with_json_is_decided_about_as_in_a_run(sessio
 )
 async def test_what_is_no_call_is_told(session: RealSession, call: str, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
-        await desk(session).try_call(call)
+        await service(session).try_call(call)
 
 
 @pytest.mark.parametrize("scope", list(RuleScope))
 async def test_a_rule_that_is_added_counts_from_the_next_call_on(
     session: RealSession, scope: RuleScope
 ) -> None:
-    await desk(session).add("run_command(cargo *)", Answer.ALLOW, scope)
+    await service(session).add("run_command(cargo *)", Answer.ALLOW, scope)
 
     assert await answer_about(session, "cargo build") is Answer.ALLOW
-    (made,) = [held for held in await desk(session).rules() if held.rule.text == "run_command(cargo *)"]
+    (made,) = [held for held in await service(session).rules() if held.rule.text == "run_command(cargo *)"]
     assert made.scope is scope
     assert (made.saved is not None) is (scope is not RuleScope.SESSION)
 
 
 async def test_a_rule_that_denies_can_be_added_too_and_wins(session: RealSession) -> None:
-    await desk(session).add("run_command(make *)", Answer.DENY, RuleScope.SESSION)
+    await service(session).add("run_command(make *)", Answer.DENY, RuleScope.SESSION)
 
     assert await answer_about(session, "make test") is Answer.DENY
 
@@ -91,41 +91,41 @@ async def test_a_rule_that_denies_can_be_added_too_and_wins(session: RealSession
 async def test_a_rule_that_is_removed_counts_no_more_here_or_later(
     session: RealSession, scope: RuleScope
 ) -> None:
-    await desk(session).add("run_command(cargo *)", Answer.ALLOW, scope)
-    (made,) = [held for held in await desk(session).rules() if held.rule.text == "run_command(cargo *)"]
+    await service(session).add("run_command(cargo *)", Answer.ALLOW, scope)
+    (made,) = [held for held in await service(session).rules() if held.rule.text == "run_command(cargo *)"]
 
-    await desk(session).remove(made)
+    await service(session).remove(made)
 
     assert await answer_about(session, "cargo build") is Answer.ASK
     assert "allow run_command(cargo *)" not in await ids(session)
 
 
 async def test_a_rule_of_the_settings_stays_and_the_place_to_remove_it_is_told(session: RealSession) -> None:
-    (fixed, *_) = await desk(session).rules()
+    (fixed, *_) = await service(session).rules()
 
     with pytest.raises(ConfigError, match=r"is a rule of the settings \(permissions\.deny, .*quorum\.toml"):
-        await desk(session).remove(fixed)
+        await service(session).remove(fixed)
 
     assert fixed.rule.id in await ids(session)
 
 
 async def test_what_is_no_rule_is_not_added(session: RealSession) -> None:
-    assert "this is no rule" in (desk(session).outlook("x(", Answer.ALLOW).problem or "")
+    assert "this is no rule" in (service(session).outlook("x(", Answer.ALLOW).problem or "")
     with pytest.raises(ConfigError, match="this is no rule"):
-        await desk(session).add("x(", Answer.ALLOW, RuleScope.SESSION)
+        await service(session).add("x(", Answer.ALLOW, RuleScope.SESSION)
 
 
 async def test_the_outlook_names_the_files_a_rule_is_about(session: RealSession, tmp_path: Path) -> None:
     (tmp_path / "work" / "src").mkdir()
     (tmp_path / "work" / "src" / "a.py").write_text("")
 
-    assert desk(session).outlook("write_file(src/**)", Answer.ALLOW).covers == ("src/a.py",)
+    assert service(session).outlook("write_file(src/**)", Answer.ALLOW).covers == ("src/a.py",)
 
 
 async def test_the_mode_has_the_last_word(session: RealSession) -> None:
     await session.agent.set_mode(Mode.READ_ONLY)
 
-    assert desk(session).last_word == "the mode is read-only: it does not run"
+    assert service(session).last_word == "the mode is read-only: it does not run"
 
 
 async def test_the_instructions_and_tools_of_a_real_session_are_counted_apart(session: RealSession) -> None:

@@ -1,4 +1,4 @@
-"""What lies on the desk of a person in a test: real votes, counted for real, and rules made up for it."""
+"""Review contexts for tests: real votes, counted for real, and rules made up for them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ THREE = ("anthropic/claude-opus-4-5", "openai/gpt-5.2", "google/gemini-3-pro")
 """Reviewers of three families."""
 
 
-def a_desk(
+def a_review_context(
     feed: VoteFeed | None = None,
     *,
     rule: str = "majority",
     preview: Callable[[str], RulePreview] = lambda _rule: RulePreview(problem="no rules are kept here"),
 ) -> OpenReviewContext:
-    """A desk over these votes; by default nobody votes."""
+    """A review context over these votes; by default nobody votes."""
     open_feed = feed or VoteFeed()
 
     def count(ballots: tuple[Ballot, ...]) -> Tally:
