@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,14 +12,17 @@ import pytest
 
 from domain.calls.execution import Outcome
 from domain.calls.tool import RiskLevel
+from domain.conversation.response import MAX_TOKENS, LlmResponse
+from domain.events import event as ev
 from domain.text.styles import StyleChange
-from tests.tui.transcript_scenes import DIFF, TranscriptApp, finished, planned
+from tests.tui.transcript_scenes import DIFF, Clock, TranscriptApp, finished, planned
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.draw.cards import CardTarget, draw_batch
 from tui.transcript.kinds.colouring import PLAIN
 from tui.transcript.kinds.kind import BY_TOOL, OutputKind, kind_of
 from tui.transcript.kinds.terminal import _written, exit_of
 from tui.transcript.model.entries import Batch, Call, Kept, Phase
+from tui.transcript.model.transcript import Transcript
 
 ROOT = Path(__file__).parents[2]
 LOW, HIGH = RiskLevel.LOW, RiskLevel.HIGH
@@ -503,3 +507,44 @@ async def test_a_click_on_what_is_left_out_asks_for_all_of_it():
 def test_what_is_erased_once_more_stays_erased_and_what_is_written_after_it_is_seen(line: str, left: str):
     cells, _look = _written(line, PLAIN)
     assert "".join(char for char, _ in cells) == left
+
+
+@pytest.mark.parametrize(
+    "written", ['{"command": "make all && ls', '{"command": "make all && ls"', '{"command": "make all && ls"}']
+)
+def test_a_call_that_was_cut_off_while_it_was_written_shows_what_there_is_of_it(written):
+    transcript = Transcript(Clock())
+    transcript.apply(ev.ToolCallDelta(index=0, id="1", name="run_command", arguments_delta=written[:9]))
+    transcript.apply(ev.ToolCallDelta(index=0, id=None, name=None, arguments_delta=written[9:]))
+    cut = LlmResponse(content=(), stop_reason=MAX_TOKENS)
+    transcript.apply(ev.ResponseCompleted(turn_index=0, response=cut))
+    (batch,) = transcript.entries
+
+    (row,) = (strip.text for strip in draw_batch(batch, 80, TERMINAL, 0.0).strips)
+
+    assert "run_command make all && ls" in row
+    assert "not run" in row
+
+
+def test_long_runs_of_blanks_are_counted_in_arguments_commands_and_diffs():
+    hidden = "make" + " " * 6_000 + "; touch pwned"
+
+    for shown in (folded(run("", command=hidden)), unfolded(run("", command=hidden))):
+        assert any("⟨6,000 blanks⟩; touch pwned" in line for line in shown)
+    changed = edit(f"--- a/x\n+++ b/x\n@@ -0,0 +1,1 @@\n+{hidden}\n")
+    assert any("⟨6,000 blanks⟩; touch pwned" in line for line in unfolded(changed))
+    other = call("send", "", text=hidden, expanded=True)
+    assert any("⟨6,000 blanks⟩; touch pwned" in line for line in unfolded(other))
+
+
+def test_reasons_and_arguments_on_a_card_are_broken_between_words():
+    asked = replace(run("", command="x"), phase=Phase.REVIEWED, outcome=None, output=None)
+    asked.asked_because = ("the file lies outside of the workspace",)
+    told = lines(asked, 40)[1:]
+    given = unfolded(call("send", "", text="a sentence that has to be broken somewhere"), 40)
+
+    assert [line.removeprefix("  │ ") for line in told] == [
+        "asks because: the file lies outside",
+        "of the workspace",
+    ]
+    assert "  │ text: a sentence that has to be" in given

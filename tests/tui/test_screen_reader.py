@@ -183,3 +183,11 @@ async def test_it_is_left_as_it_was_entered(tmp_path):
         await stage.until(lambda: "answer:" not in stage.text() and "all is well" in stage.text())
         await stage.until(lambda: stage.app.chat.has_class("-default"))
         assert " › " in stage.text()
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 15)])
+async def test_the_welcome_is_there_to_its_last_line(tmp_path, size):
+    async with on_stage(tmp_path, size=size) as stage:
+        await for_reader(stage)
+
+        await stage.shows("shows all keys")

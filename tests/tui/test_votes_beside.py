@@ -160,7 +160,45 @@ def test_the_panel_shows_what_the_last_reviews_came_to(board):
 
     assert not any(line.startswith("Votes") for line in lines)
     place = lines.index("Decisions")
-    assert lines[place + 1 : place + 3] == ["✓ run_command you approved", "✗ run_command rejected by the user"]
+    assert lines[place + 1 : place + 3] == [
+        "✓ run_command earlier: you approved",
+        "✗ run_command rejected by the user",
+    ]
+
+
+def test_a_card_tells_the_last_decision_and_those_before_it_as_earlier():
+    approved, rejected = (
+        decided(DecisionLabel.APPROVED),
+        decided(DecisionLabel.REJECTED, "rejected by the user"),
+    )
+    ended = finished(
+        "run_command",
+        "rejected by the user. It was not run.",
+        outcome=Outcome.REJECTED,
+        decision=DecisionLabel.REJECTED,
+    )
+
+    assert "  │ earlier: you approved" in card(WAITING, ASKED, approved, WAITING, ASKED)
+    assert card(WAITING, ASKED, approved, WAITING, ASKED, rejected, ended)[1:] == [
+        "  │ earlier: you approved",
+        "  │ rejected by the user",
+    ]
+    unfolded = card(WAITING, ASKED, approved, WAITING, ASKED, rejected, ended, expanded=True)
+    assert unfolded.index("  │ decision: rejected · rejected by the user") + 1 == unfolded.index(
+        "  │ earlier decision: approved"
+    )
+
+
+def test_an_approved_call_that_did_not_run_says_why_and_that_it_was_approved_earlier():
+    ahead = decided(DecisionLabel.APPROVED, "approved ahead, with the calls before it")
+    ended = finished(
+        "run_command", "interrupted before it ran", outcome=Outcome.NOT_RUN, decision=DecisionLabel.APPROVED
+    )
+
+    assert card(WAITING, ahead, ended)[1:] == [
+        "  │ earlier: you approved · approved ahead, with the calls before it",
+        "  │ interrupted before it ran",
+    ]
 
 
 def test_decisions_are_those_of_the_turn(board):

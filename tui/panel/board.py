@@ -6,9 +6,10 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from domain.calls.execution import ToolExecutionContext
 from domain.events import event as ev
 from domain.text.json_value import JsonValue
 from tui.transcript.draw.ballots import decided
@@ -18,6 +19,7 @@ from tui.transcript.model.hook_runs import hook_answer, told
 
 _HOOK_RUNS_KEPT = 100
 _DECISIONS_KEPT = 20
+_EARLIER = "earlier: "
 
 
 class StepStatus(StrEnum):
@@ -53,6 +55,7 @@ class Decided:
     tool: str
     text: str
     runs: bool
+    context: ToolExecutionContext
 
 
 class PanelState:
@@ -163,7 +166,11 @@ class PanelState:
         call = next((call for call in calls if call.index == event.context.call_index), None)
         if call is not None:
             text = decided(call)
-            self.decisions.append(Decided(call.tool, text or call.reason or call.decision.value, bool(text)))
+            for place, one in enumerate(self.decisions):
+                if one.context == event.context and not one.text.startswith(_EARLIER):
+                    self.decisions[place] = replace(one, text=_EARLIER + one.text)
+            told = text or call.reason or call.decision.value
+            self.decisions.append(Decided(call.tool, told, bool(text), event.context))
 
 
 def _steps(value: JsonValue) -> tuple[Step, ...]:

@@ -8,12 +8,13 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
+from domain.calls.execution import Outcome
 from domain.review.ballot import Ballot, Vote
 from domain.review.questions import DecisionLabel
 from domain.text.printable import printable
 from tui.transcript.cells.lines import fitted, strip_of, words
 from tui.transcript.cells.palette import Palette
-from tui.transcript.model.entries import Call
+from tui.transcript.model.entries import Call, Phase
 
 SIGNS: dict[Vote, tuple[str, str]] = {
     Vote.APPROVE: ("✓", "for"),
@@ -22,6 +23,7 @@ SIGNS: dict[Vote, tuple[str, str]] = {
     Vote.ERROR: ("!", "failed"),
 }
 AWAITED = ("…", "awaited")
+_WITHHELD = (Outcome.REJECTED, Outcome.SKIPPED, Outcome.NOT_RUN)
 
 
 def said(word: str, confidence: float | None) -> str:
@@ -46,8 +48,7 @@ def decided(call: Call) -> str:
         return ""
     match call.decision:
         case DecisionLabel.APPROVED | DecisionLabel.EDITED:
-            who = "you approved" if call.decision is DecisionLabel.APPROVED else "you approved what you edited"
-            return f"{who} · {call.reason}" if call.reason else who
+            return approved(call.decision, call.reason)
         case DecisionLabel.ALLOWED if call.votes:
             verdicts = [ballot.vote for ballot in call.votes]
             return f"quorum approved {verdicts.count(Vote.APPROVE)}:{verdicts.count(Vote.REJECT)}"
@@ -55,6 +56,31 @@ def decided(call: Call) -> str:
             return call.reason or "allowed"
         case _:
             return ""
+
+
+def approved(label: DecisionLabel, reason: str | None) -> str:
+    """That the person approved; empty where this was not what they decided."""
+    match label:
+        case DecisionLabel.APPROVED | DecisionLabel.EDITED:
+            who = "you approved" if label is DecisionLabel.APPROVED else "you approved what you edited"
+            return f"{who} · {reason}" if reason else who
+        case _:
+            return ""
+
+
+def decision_texts(call: Call) -> list[str]:
+    """What let a call run, the last decision first; those that do not count any more are told as earlier."""
+    texts = [approved(label, reason) or reason or label.value for label, reason in reversed(call.earlier)]
+    if last := decided(call):
+        texts.insert(0, last)
+    counts = last and call.phase is not Phase.REVIEWED and call.outcome not in _WITHHELD
+    return [text if counts and not place else f"earlier: {text}" for place, text in enumerate(texts)]
+
+
+def why_failed(call: Call) -> str:
+    """Why a call failed or was withheld: the reason of an approval says nothing of that."""
+    output = call.output.head if call.output is not None else ""
+    return output if decided(call) else call.reason or output
 
 
 def vote_lines(

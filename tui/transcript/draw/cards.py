@@ -12,12 +12,13 @@ from textual.strip import Strip
 
 from domain.calls.execution import Outcome
 from domain.text.amounts import amount, size
+from domain.text.blanks import collapse_blanks
 from domain.text.json_value import JsonValue
 from domain.text.printable import printable
-from tui.transcript.cells.lines import fitted, program_text, strip_of, wrapped
+from tui.transcript.cells.lines import fitted, program_text, strip_of, words
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.ballots import awaited_lines, decided, decision_line, vote_lines
+from tui.transcript.draw.ballots import awaited_lines, decision_line, decision_texts, vote_lines, why_failed
 from tui.transcript.draw.lanes import course, lane, lane_width, span_of
 from tui.transcript.draw.receipts import receipt, receipt_line
 from tui.transcript.draw.remarks import remark_lines
@@ -26,7 +27,7 @@ from tui.transcript.kinds.changes import diff_lines, folded_diff
 from tui.transcript.kinds.kind import OutputKind, kind_of, view_of
 from tui.transcript.kinds.part import MOST_LINES, PAGER, Part, more
 from tui.transcript.kinds.terminal import command_line, live
-from tui.transcript.model.entries import Batch, Call, Kept, Phase, StoredOutput
+from tui.transcript.model.entries import Batch, Call, Phase, StoredOutput
 
 _LIVE_FOLDED = 6
 _REASON_FOLDED = 3
@@ -148,7 +149,7 @@ class _Card:
         if call.phase is not Phase.FINISHED or call.output is None:
             return [_of(before)]
         if call.outcome is not Outcome.OK:
-            return [_of(before + self._failure(call.output)), *self._stored()]
+            return [_of(before + self._failure()), *self._stored()]
         part = self._view.folded(call, call.output, self._width, self._palette)
         above = part.above if part.strips else 0
         if call.stored is not None:
@@ -164,8 +165,8 @@ class _Card:
             strips += _plain(printable(text, newlines=False), width, palette.muted)
         if call.phase is Phase.REVIEWED or call.is_voted_on:
             strips += vote_lines(call.votes, width, palette, most=_REASON_FOLDED)
-        elif text := decided(call):
-            strips.append(decision_line(text, width, palette.muted))
+        if not call.is_voted_on:
+            strips += [decision_line(text, width, palette.muted) for text in decision_texts(call)]
         if call.diff is not None and call.phase is not Phase.ABANDONED:
             strips += folded_diff(call.diff, width, palette)
         if call.phase is Phase.RUNNING:
@@ -175,13 +176,13 @@ class _Card:
             receipt_line(call.effects, call.cwd, width, palette) if call.effects is not None else []
         )
 
-    def _failure(self, output: Kept) -> list[Strip]:
+    def _failure(self) -> list[Strip]:
         """Why a call failed or was withheld, unless the remark of a hook has said so."""
         call = self._call
         if call.outcome is Outcome.SKIPPED and any(not remark.quiet for remark in call.remarks):
             return []
         style = self._palette.error if call.outcome is Outcome.ERROR else self._palette.warning
-        text = program_text((call.reason or output.head)[:_LOOKED_AT]).strip("\n")
+        text = program_text(why_failed(call)[:_LOOKED_AT]).strip("\n")
         strips = [strip_of((fitted(line, self._width), style)) for line in text.split("\n") if text]
         # A fold that hides a single line would take that line's place itself.
         if len(strips) <= _REASON_FOLDED + 1:
@@ -211,6 +212,9 @@ class _Card:
         decision = "" if call.decision.value == "none" else f"decision: {call.decision.value.replace('_', ' ')}"
         reason = f" · {call.reason}" if call.reason else ""
         strips += _plain(printable(decision + reason), width, palette.muted) if decision else []
+        for label, why in reversed(call.earlier):
+            told = f"earlier decision: {label.value.replace('_', ' ')}" + (f" · {why}" if why else "")
+            strips += _plain(printable(told), width, palette.muted)
         if not batch.untimed and (told := course(call, now)):
             strips += _plain(told, width, palette.muted)
         strips += remark_lines(call.remarks, width, palette)
@@ -230,7 +234,8 @@ class _Card:
             if name in told:
                 continue
             text = _text(value)
-            lines = wrapped(printable(f"{name}: {text[:_ARGUMENT_LOOKED_AT]}"), self._width)
+            begin = collapse_blanks(text)[:_ARGUMENT_LOOKED_AT]
+            lines = words(printable(f"{name}: {begin}"), self._width)
             shown = lines if len(lines) <= _ARGUMENT_LINES + 1 else lines[:_ARGUMENT_LINES]
             strips += [strip_of((line, self._palette.muted)) for line in shown]
             if len(shown) < len(lines) or len(text) > _ARGUMENT_LOOKED_AT:
@@ -274,4 +279,4 @@ def _text(value: JsonValue) -> str:
 
 
 def _plain(text: str, width: int, style: Style) -> list[Strip]:
-    return [strip_of((line, style)) for line in wrapped(text, width)]
+    return [strip_of((line, style)) for line in words(text, width)]

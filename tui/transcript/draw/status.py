@@ -11,6 +11,7 @@ from rich.style import Style
 from domain.calls.execution import Outcome
 from domain.review.questions import DecisionLabel
 from domain.text.amounts import amount, duration
+from domain.text.blanks import collapse_blanks
 from domain.text.json_value import JsonValue
 from domain.text.printable import printable
 from tui.transcript.cells.palette import Palette
@@ -43,7 +44,7 @@ def arguments_in_short(call: Call) -> tuple[str, str]:
 def _bare(name: str, value: JsonValue) -> str:
     if not isinstance(value, str):
         return _short(value)
-    first, line_feed, _ = value.strip().partition("\n")
+    first, line_feed, _ = collapse_blanks(value.strip()).partition("\n")
     text = first + (" …" if line_feed else "")
     return f'"{text}"' if name in ("pattern", "query") else text
 

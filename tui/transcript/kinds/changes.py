@@ -9,6 +9,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from domain.text.amounts import amount
+from domain.text.blanks import collapse_blanks
 from domain.text.printable import printable
 from tui.transcript.cells.lines import strip_of
 from tui.transcript.cells.marks import ASIDE
@@ -74,7 +75,7 @@ def folded_diff(diff: str, width: int, palette: Palette) -> list[Strip]:
 
 def _coloured(hunk: Hunk, path: str, palette: Palette) -> Iterator[Sequence[Run] | None]:
     """For each line its runs in the colours of its language, where those are to be had."""
-    texts = [printable(line.text, newlines=False) for line in hunk.lines]
+    texts = [_shown(line.text) for line in hunk.lines]
     sides = {}
     for sign in "-+":
         side = [place for place, line in enumerate(hunk.lines) if line.sign in (sign, " ")]
@@ -93,7 +94,7 @@ def _drawn(
         )
         return
     base = {"+": palette.added, "-": palette.removed}.get(line.sign, Style())
-    text = printable(line.text, newlines=False)
+    text = _shown(line.text)
     # Where the ground has no colour, as in the ansi themes, that of the text is what tells a changed line.
     told_by_text = base.bgcolor is not None and base.bgcolor.is_default
     runs = [(text, base)] if runs is None or told_by_text else [(piece, base + style) for piece, style in runs]
@@ -105,6 +106,10 @@ def _drawn(
         fill = strip_of((" " * (width - digits - 1 - body.cell_length), base))
         yield Strip([*strip_of((lead, palette.muted + ASIDE)), *body, *fill])
         lead, sign = " " * (digits + 1), " " if sign == " " else sign
+
+
+def _shown(text: str) -> str:
+    return collapse_blanks(printable(text, newlines=False))
 
 
 def _emphasised(runs: Sequence[Run], spans: Sequence[tuple[int, int]]) -> list[Run]:

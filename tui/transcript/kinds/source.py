@@ -9,6 +9,7 @@ from rich.style import Style
 
 from domain.text.amounts import amount
 from domain.text.printable import printable
+from tui.transcript.cells.lines import strip_of, words
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.code import coloured
@@ -41,7 +42,8 @@ def sentence(output: Kept, width: int, palette: Palette) -> Part:
     """An output of one line, such as that there is nothing; of a longer one, nothing."""
     part = Part()
     if output.lines == 1:
-        part.add(wrapped_runs([(printable(output.head.strip("\n"), newlines=False), palette.muted)], width))
+        text = printable(output.head.strip("\n"), newlines=False)
+        part.add(strip_of((line, palette.muted)) for line in words(text, width))
     return part
 
 

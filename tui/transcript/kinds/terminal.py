@@ -16,6 +16,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from domain.text.amounts import amount
+from domain.text.blanks import collapse_blanks
 from domain.text.json_value import JsonObject
 from domain.text.printable import SEQUENCE, printable
 from tui.transcript.cells.lines import fitted, strip_of, words
@@ -109,7 +110,7 @@ def command_line(arguments: JsonObject, width: int, palette: Palette) -> list[St
         return []
     lead: list[Run] = [("$ ", palette.accent)]
     strips: list[Strip] = []
-    for line in words(printable(command.rstrip("\n")), width - 2):
+    for line in words(collapse_blanks(printable(command.rstrip("\n"))), width - 2):
         strips += wrapped_runs([(line, Style(bold=True))], width, lead, "  ")
         lead = [("  ", Style())]
     return strips

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from domain.calls.execution import ToolExecutionContext
 from domain.events import event as ev
 from domain.review.ballot import Ballot, Vote, dissent_first
+from domain.text.json_value import JsonObject
 from tui.transcript.model.entries import Batch, Call, Entry, Kept, Phase, Remark, StoredOutput
+
+_COMPOSED_KEPT = 4_000
 
 
 class Batches:
@@ -47,12 +51,15 @@ class Batches:
             calls.append(call)
         call.tool = call.tool or event.name or ""
         call.composed_chars += len(event.arguments_delta)
+        if len(call.composed) < _COMPOSED_KEPT:
+            call.composed += event.arguments_delta[: _COMPOSED_KEPT - len(call.composed)]
         self._composed.version += 1
 
     def abandon_composed(self) -> None:
         """The answer ended without calls to run: what was being written will not be."""
         if self._composed is not None:
             for call in self._composed.calls:
+                call.arguments = call.arguments or _arguments_begun(call.composed)
                 call.enter(Phase.ABANDONED, self._clock())
             self._composed.version += 1
             self._composed = None
@@ -165,6 +172,8 @@ class Batches:
     def decide(self, event: ev.ReviewDecided) -> None:
         """A review ended; the call waits for its turn or for its result."""
         _, call = self._call(event.context)
+        if call.is_decided:
+            call.earlier = (*call.earlier, (call.decision, call.reason))
         call.decision, call.reason, call.is_decided = event.decision, event.reason, True
         call.waiting_for = None
         call.enter(Phase.QUEUED, self._clock())
@@ -202,6 +211,18 @@ class Batches:
                 if call.is_open:
                     call.enter(Phase.ABANDONED, self._clock())
             batch.version += 1
+
+
+def _arguments_begun(text: str) -> JsonObject:
+    """The arguments of which only this beginning was written; what cannot be completed is told as it is."""
+    for closed in (text, f'{text}"}}', f"{text}}}", f'{text.rstrip(chr(92))}"}}'):
+        try:
+            arguments = json.loads(closed, strict=False)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(arguments, dict):
+            return arguments
+    return {"arguments": text} if text.strip() else {}
 
 
 def _vote(verdict: str) -> Vote:

@@ -168,8 +168,9 @@ class Call:
     """One call of a batch as the person sees it. Times are the clock's, in seconds.
 
     `follows` are the calls it had to wait for, by their places. The strongest objection is the first of
-    `votes`, and `voted_on` the digest they are about; `is_decided`: a review of the call has ended; `effects`
-    is what really changed, told from `cwd`; `toggled` are the folds in its output that the person changed.
+    `votes`, and `voted_on` the digest they are about; `is_decided`: a review of the call has ended; `earlier`
+    are the decisions before the last one; `effects` is what really changed, told from `cwd`; `toggled` are the
+    folds in its output that the person changed; `composed` is the beginning of its arguments as written.
     """
 
     index: int
@@ -182,6 +183,7 @@ class Call:
     files_kept: int = 0
     files: int = 0
     composed_chars: int = 0
+    composed: str = ""
     progress: Progress = field(default_factory=Progress)
     diff: str | None = None
     output: Kept | None = None
@@ -191,6 +193,7 @@ class Call:
     reason: str | None = None
     asked_because: tuple[str, ...] = ()
     is_decided: bool = False
+    earlier: tuple[tuple[DecisionLabel, str | None], ...] = ()
     reviewers: tuple[str, ...] = ()
     votes: tuple[Ballot, ...] = ()
     voted_on: str = ""

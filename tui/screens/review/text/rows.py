@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from rich.cells import cell_len, chop_cells
 
+from domain.text.blanks import collapse_blanks
 from domain.text.printable import printable
 
 
@@ -139,18 +140,9 @@ def between_words(text: str, width: int) -> list[str]:
     return [*pieces, piece]
 
 
-_MOST_BLANKS = 80
-_BLANKS = re.compile(rf"[^\S\n]{{{_MOST_BLANKS + 1},}}")
-
-
 def shown(text: str) -> str:
     """One line of any text, safe to draw. A run of blanks that would push the rest out of sight is counted."""
-    return with_blanks_counted(printable(text, newlines=False))
-
-
-def with_blanks_counted(text: str) -> str:
-    """The text with every long run of blanks replaced by how many they are."""
-    return _BLANKS.sub(lambda run: f"⟨{len(run[0]):,} blanks⟩", text)
+    return collapse_blanks(printable(text, newlines=False))
 
 
 def in_home(path: str) -> str:

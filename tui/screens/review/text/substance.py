@@ -11,6 +11,7 @@ from hashlib import sha256
 from rich.cells import cell_len
 
 from domain.calls.packet import ReviewPacket
+from domain.text.blanks import collapse_blanks
 from tui.screens.review.text.colours import MOST_CHARACTERS, coloured
 from tui.screens.review.text.diff import ReviewDiffLine, paired, parse_diff
 from tui.screens.review.text.objections import Quotes, in_diff, in_lines
@@ -24,7 +25,6 @@ from tui.screens.review.text.rows import (
     fold,
     placed,
     shown,
-    with_blanks_counted,
 )
 
 SIDE_BY_SIDE_FROM = 140
@@ -150,7 +150,7 @@ def _drawn(line: ReviewDiffLine, head: str) -> Line:
 
 def _changed(text: str) -> str:
     """The text of a changed line: tabs and spaces at its end are seen, for they may be the change."""
-    text = with_blanks_counted(text)
+    text = collapse_blanks(text)
     return shown(_TRAILING.sub(lambda match: "·" * len(match[0]), text.replace("\t", "→   ")))
 
 
