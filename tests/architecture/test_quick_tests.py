@@ -18,6 +18,8 @@ REPRESENTED = {
     "test_a_command_is_looked_at_as_in_a_run",
     "tests/e2e/test_interruptions.py": "tests/application/test_run_agent.py::"
     "test_cancelled_at_any_moment_the_history_stays_legal_and_the_next_prompt_works",
+    "tests/e2e/test_record_troubles.py": "tests/infrastructure/ledger/test_ledger_damage.py::"
+    "test_a_file_that_is_no_database_is_put_aside_whole_and_a_new_one_made",
     "tests/e2e/test_tour.py": "tests/e2e/test_full_screen.py::"
     "test_reads_overlap_an_edit_is_approved_and_a_command_rejected_with_a_reason",
     "tests/tui/test_contrast.py": "tests/tui/test_themes.py::"

@@ -311,6 +311,7 @@ async def test_an_answer_that_fails_midway_says_how_and_is_never_asked_for_again
     assert fragile.conversation.open_calls == ()
 
 
+@pytest.mark.long(after=5)
 @pytest.mark.parametrize("split", ["event", "utf8", "byte"])
 async def test_where_a_stream_is_cut_into_pieces_does_not_matter(rig: Rig, split: Any) -> None:
     call = ScriptedCall("call_a", "read_file", '{"path": "ä/日本 🐟.py"}')

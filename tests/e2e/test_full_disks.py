@@ -226,6 +226,7 @@ async def test_a_call_whose_start_cannot_be_recorded_does_not_run(
     assert not state.open_calls
 
 
+@pytest.mark.long
 async def test_a_file_that_there_is_no_room_to_keep_is_not_changed(
     home: Path, project: Path, small_disk: SmallDisk
 ) -> None:

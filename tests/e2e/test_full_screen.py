@@ -99,7 +99,7 @@ def test_keys_typed_while_the_dialog_pops_up_approve_nothing(project: Path) -> N
     assert (project / "a.py").read_text(encoding="utf-8") == "first = 1\n"
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("pasted", ["yes, please\r", "a\r", "all of it\r"])
 def test_what_a_terminal_pastes_as_if_it_were_typed_answers_no_question(pasted: str, project: Path) -> None:
     with app(project) as terminal:
@@ -117,6 +117,7 @@ def test_what_a_terminal_pastes_as_if_it_were_typed_answers_no_question(pasted: 
     assert (project / "a.py").read_text(encoding="utf-8") == "first = 1\n"
 
 
+@pytest.mark.long
 def test_escape_while_a_command_runs_ends_it_and_the_next_prompt_works(project: Path) -> None:
     with app(project, "--mode", "auto") as terminal:
         terminal.wait_for("offline")

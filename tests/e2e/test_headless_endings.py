@@ -106,6 +106,7 @@ async def test_the_mode_decides_about_an_edit_that_nobody_can_be_asked_about(
     assert (project / "a.txt").read_text(encoding="utf-8") == content
 
 
+@pytest.mark.long
 async def test_the_turn_limit(home: Path, project: Path) -> None:
     async with SseServer("openai-chat") as server:
         configure_for(home, server)
@@ -141,6 +142,7 @@ async def test_a_call_cut_off_by_the_token_limit_does_not_run(home: Path, projec
     assert not (project / "x").exists()
 
 
+@pytest.mark.long
 async def test_a_refusal(home: Path, project: Path) -> None:
     async with SseServer("anthropic") as server:
         configure_for(home, server)

@@ -313,7 +313,7 @@ def test_the_attacks_of_these_tests_are_real(trap: Trap) -> None:
     assert "script" in trap.sprung
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("place", [".git/HEAD", ".git", "quorum.toml", ".gitignore", ".env"])
 def test_a_pipe_in_place_of_a_file_does_not_keep_the_app_from_opening(
     place: str, trap: Trap, tmp_path: Path
@@ -554,7 +554,7 @@ KEEP_BUSY = {
 
 
 # Were a look at such a text to take the square of its length, these would take minutes.
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "text"), KEEP_BUSY.values(), ids=KEEP_BUSY)
 async def test_texts_that_were_made_to_keep_the_mask_busy_keep_nobody_waiting(
     name: str, text: str, trap: Trap, tmp_path: Path

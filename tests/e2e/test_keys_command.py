@@ -41,6 +41,7 @@ def keys(*arguments: str, env: Mapping[str, str], stdin: str = "") -> subprocess
     )
 
 
+@pytest.mark.long
 def test_a_key_from_stdin_is_kept_listed_and_removed_and_never_printed(env: dict[str, str]) -> None:
     ended = [
         keys("set", "anthropic", env=env, stdin=f"{KEY}\n"),

@@ -100,7 +100,7 @@ async def test_a_run_ends_and_says_in_its_code_that_something_was_withheld(
     assert not (project / "AGENTS.md").exists()
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(("mode", "decisions"), [(Mode.READ_ONLY, [NO, NO, YES]), (Mode.AUTO, [YES, YES, YES])])
 async def test_a_run_in_which_nothing_was_left_to_ask_about_ends_with_code_0(
     mode: Mode, decisions: list[str], tmp_path: Path

@@ -130,6 +130,7 @@ def test_what_cannot_be_done_is_told_and_ends_with_2(
     assert sentence in ended.err
 
 
+@pytest.mark.long
 def test_saved_rules_are_listed_with_a_number_and_can_be_removed(home: Path, project: Path) -> None:
     saved = _save_rules(
         home,

@@ -38,6 +38,7 @@ def test_enter_pressed_before_the_app_was_there_sends_what_was_typed(project: Pa
         terminal.wait_for("first = 1")
 
 
+@pytest.mark.long
 def test_a_paste_with_colours_and_line_ends_sends_nothing(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline")

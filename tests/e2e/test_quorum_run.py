@@ -51,6 +51,7 @@ OUTCOMES: dict[str, tuple[list[list[Reply]], str]] = {
 }
 
 
+@pytest.mark.long
 async def test_every_mix_of_votes_decides_as_it_should_and_the_model_is_told(
     tmp_path: Path, project: Path
 ) -> None:

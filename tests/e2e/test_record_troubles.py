@@ -112,6 +112,7 @@ async def test_whatever_the_file_looks_like_one_can_go_on_and_is_told(
         assert str(aside[0]).removesuffix("-wal").removesuffix("-shm") in ended.err
 
 
+@pytest.mark.long
 async def test_without_the_log_of_a_killed_process_what_is_left_is_whole_or_told(
     home: Path, project: Path
 ) -> None:

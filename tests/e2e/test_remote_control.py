@@ -54,6 +54,7 @@ def home(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 async def test_it_runs_without_a_terminal_and_is_asked_from_the_command_line(project: Path, home: Path) -> None:
     async with listening(project, home, home / "q") as quorum, await quorum.client() as client:
         await quorum.until(client, ready=True)

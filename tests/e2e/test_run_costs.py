@@ -80,7 +80,7 @@ async def test_a_vendors_name_in_front_of_another_server_brings_no_price(home: P
     assert "cost_usd" not in ended.report["usage"]
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("priced", "line"),
     [

@@ -294,7 +294,7 @@ async def test_no_place_where_a_secret_turns_up_keeps_it(
         assert leaks(await asyncio.to_thread(printed, tmp_path, project, words), tmp_path) == []
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("hook", [HOOK_THAT_EDITS, HOOK_THAT_REFUSES, HOOK_THAT_FAILS])
 async def test_what_hooks_say_and_put_into_calls_is_masked(hook: str, tmp_path: Path, project: Path) -> None:
     program = tmp_path / "hook"

@@ -152,7 +152,7 @@ def test_with_nothing_to_continue_a_new_session_begins_and_says_so(quorum: Quoru
     assert [session["id"] for session in quorum.listed()] == [ended.report["session_id"]]
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("words", [("run", "--resume", "0000", "hi"), ("sessions", "show", "0000")])
 def test_a_session_that_is_not_there_is_told_with_what_is_near(quorum: Quorum, words: tuple[str, ...]) -> None:
     session = quorum.run("read a.txt")
@@ -195,6 +195,7 @@ async def test_a_session_in_use_is_neither_gone_on_with_nor_pruned(home: Path, p
     assert {each["id"] for each in quorum.listed()} == {session, copy.out.strip()}
 
 
+@pytest.mark.long
 def test_a_copy_goes_its_own_way(quorum: Quorum) -> None:
     first = quorum.run("read a.txt")
 
@@ -305,6 +306,7 @@ def test_verify_names_the_record_that_was_changed(quorum: Quorum) -> None:
     assert quorum.sessions("verify", good).code == 0
 
 
+@pytest.mark.long
 def test_a_text_taken_out_is_gone_and_verify_names_where(quorum: Quorum) -> None:
     session = quorum.run("read a.txt")
 

@@ -112,6 +112,7 @@ def test_a_second_app_reads_and_forks_what_the_first_one_writes(project: Path) -
             assert left(second) not in ("", name)
 
 
+@pytest.mark.long
 def test_a_review_that_was_open_when_the_app_was_killed_is_asked_again(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline/offline")

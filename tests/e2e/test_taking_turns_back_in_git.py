@@ -106,6 +106,7 @@ async def test_a_repository_that_a_command_made_stays_with_all_that_was_committe
     assert stage.git("status", "--porcelain") == ""
 
 
+@pytest.mark.long
 async def test_a_hook_that_a_command_planted_is_named(repository: SessionStage, root: Path) -> None:
     async with repository.opened() as session:
         await session.turn(shell(f"echo x > .git/hooks/pre-commit; {GIT} commit -qm x; git tag a; git tag b"))

@@ -152,6 +152,7 @@ async def test_a_redacted_session_goes_on_without_what_was_taken_out(house: Hous
     assert "planted" in results[2], "the file itself still holds it"
 
 
+@pytest.mark.long
 async def test_a_workspace_that_moved_is_found_by_the_sessions_id(house: House) -> None:
     house.models["anthropic"].script = [Say(pieces=["one"])]
     first = await run("first", "--output", "json", cwd=house.project, env=house.env)

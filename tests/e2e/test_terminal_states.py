@@ -169,6 +169,7 @@ def test_ended_from_outside_it_gives_the_title_and_the_screen_back(project: Path
         assert terminal.raw.count(TITLE_BACK) == 1
 
 
+@pytest.mark.long
 def test_the_title_says_from_afar_that_an_answer_is_needed(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline")

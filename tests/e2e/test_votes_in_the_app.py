@@ -44,6 +44,7 @@ async def asked(
         yield app, reviewers
 
 
+@pytest.mark.long
 async def test_votes_arrive_while_the_person_reads_and_decide_nothing_in_the_mode_ask(project: Path) -> None:
     votes = (vote("approve"), vote("reject", "it loses alpha", objection="alpha"))
     async with asked(project, EDIT, *votes) as (app, _):

@@ -52,6 +52,7 @@ def program(folder, name, script):
     return file
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     ("command", "copied", "told"),
     [

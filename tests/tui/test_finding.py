@@ -67,6 +67,7 @@ async def test_capitals_count_only_where_some_are_typed(tmp_path):
         await told(stage, "1 of 1")
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     ("keys", "place"),
     [
@@ -109,6 +110,7 @@ async def test_what_was_found_last_is_found_again(tmp_path):
         await told(stage, "nothing found")
 
 
+@pytest.mark.long(after=3)
 @pytest.mark.parametrize("needle", ["(", "[a-z]+", ".*", "\\", "^$", "漢字", "👩‍👧", "שלום", "a  b", "**"])
 async def test_any_text_is_looked_for_literally(tmp_path, needle):
     async with on_stage(tmp_path) as stage:
@@ -208,6 +210,7 @@ async def test_a_hit_far_away_is_gone_to_without_drawing_what_lies_between(tmp_p
         assert stage.app.chat.transcript.page.drawings - before < 60
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("width", [40, 60, 100, 200])
 async def test_the_find_line_fits_its_width(tmp_path, width):
     async with on_stage(tmp_path, size=(width, 24), ready=False) as stage:

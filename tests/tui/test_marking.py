@@ -62,6 +62,7 @@ async def test_alt_up_marks_the_latest_part_and_further_ones_above_and_arrows_mo
     ]
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize("key", ["enter", "space"])
 async def test_the_marked_part_is_unfolded_and_folded(tmp_path, key):
     async with on_stage(tmp_path) as stage:

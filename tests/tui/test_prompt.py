@@ -249,6 +249,7 @@ async def test_keys_that_arrive_together_act_in_the_order_they_were_pressed(tmp_
         await stage.until(lambda: stage.prompt.text == "yxkep!")
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     ("keys", "left"),
     [

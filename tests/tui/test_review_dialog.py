@@ -23,6 +23,7 @@ def _own_state(tmp_path, monkeypatch):
 MAKE = a_command("make all")
 
 
+@pytest.mark.long(after=5)
 @pytest.mark.parametrize(
     ("keys", "answer"),
     [
@@ -136,6 +137,7 @@ async def test_keys_at_thirty_a_second_never_answer_and_rest_makes_the_dialog_li
         assert stage.agent.answers == [Approve(MAKE.digest)]
 
 
+@pytest.mark.long(after=3)
 @pytest.mark.parametrize("key", ["y", "n", "enter", "r", "e", "d", "down", "tab", "pageup", "ctrl+o"])
 async def test_every_key_is_dead_just_after_the_dialog_appeared(tmp_path, key):
     clock = Clock()

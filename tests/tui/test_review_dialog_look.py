@@ -132,6 +132,7 @@ def scene_of(look: Look) -> Scene:
     return scene
 
 
+@pytest.mark.long(after=3)
 @pytest.mark.parametrize("name", LOOKS)
 def test_a_review_looks_as_it_should(name, snap_compare, tmp_path, monkeypatch):
     look = LOOKS[name]

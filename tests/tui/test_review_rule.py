@@ -42,6 +42,7 @@ def asking(*proposals: str, packet=LOG):
     return scene
 
 
+@pytest.mark.long(after=3)
 @pytest.mark.parametrize(
     ("keys", "rule", "scope"),
     [
@@ -93,6 +94,7 @@ async def test_it_is_told_what_else_a_rule_would_let_run_and_for_how_long(tmp_pa
     assert "enter save this rule and approve" in text
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("typed", "told"),
     [

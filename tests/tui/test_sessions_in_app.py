@@ -157,6 +157,7 @@ async def test_fork_goes_on_in_a_copy(tmp_path):
         assert stage.agents[1].choice == NamedSession("session-1-copy")
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize("command", ["/new", "/fork", "/resume", "/undo", "/rewind", "/compact"])
 async def test_while_a_turn_runs_the_session_stays(tmp_path, command):
     async with on_stage(tmp_path, hold()) as stage:
@@ -386,6 +387,7 @@ async def test_a_compaction_that_fails_is_told_and_the_session_goes_on(tmp_path)
         await stage.shows("fine")
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     ("context", "told"),
     [((62_000, 200_000), "context 31 %"), ((12_400, 0), "12k tokens"), ((700, 200_000), "context 1 %")],

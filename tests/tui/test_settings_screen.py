@@ -155,6 +155,7 @@ async def test_up_and_down_go_through_the_words_a_value_can_be(tmp_path):
     assert service.changes == [("tui.notifications", "false", OWN)]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("key", "typed", "value", "holds"),
     [

@@ -97,6 +97,7 @@ class Bar(App[None]):
         yield self.bar
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     "status",
     [
@@ -123,6 +124,7 @@ async def test_the_status_bar_fits_at_every_width_and_says_the_most_important_th
                 assert "context" in line.plain
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("size", [(40, 10), (80, 24), (121, 45), (170, 40)])
 async def test_the_whole_screen_is_as_wide_as_the_terminal_on_every_line(tmp_path, size):
     project = tmp_path / "プロジェクト-🧑‍💻"

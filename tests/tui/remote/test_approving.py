@@ -246,6 +246,7 @@ async def test_with_the_token_exactly_the_packet_that_is_named_is_approved(tmp_p
         await stage.unasked()
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize("decision", ["approve", "reject"])
 @pytest.mark.parametrize("digest", [OTHER.digest, MAKE.digest[:12], MAKE.digest.upper(), ""])
 async def test_an_answer_to_another_question_answers_nothing(
@@ -304,6 +305,7 @@ async def test_keys_behind_which_the_person_writes_in_an_editor_wait_for_nobody(
         assert stage.agent.mode is Mode.ASK
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize("keys", [["ctrl+g"], ["ctrl+z"], ["ctrl+x", "ctrl+e"]], ids=str)
 @pytest.mark.parametrize("token", [{}, {"token": TOKEN}], ids=["free", "with the token"])
 async def test_the_terminal_is_given_to_no_other_program(
