@@ -133,7 +133,7 @@ class WorkspaceKeeper:
 
     async def _keep_ahead(self) -> None:
         """What cannot be stored is told by the call that needs it."""
-        look = await self._watch.look(self._roots)
+        look = await self._watch.follow()
         survey = await asyncio.to_thread(self._survey, look, whole=True)
         budget = Budget(self._limits, spent_bytes=survey.kept_bytes, secs=math.inf)
         with suppress(LedgerError):

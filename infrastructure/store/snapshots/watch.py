@@ -27,6 +27,7 @@ LONGEST_SECS = 3.0
 _NAME = attrgetter("name")
 # A check works for so long, then rests for as long.
 _SLICE_SECS = 0.02
+_PATIENCE = 10
 # More paths than these are not told apart from all.
 _MOST_TOUCHED = 100_000
 
@@ -64,13 +65,20 @@ class WorkspaceWatch:
         self._floor = 0
         self._missed: dict[str, FileMark | None] = {}
 
+    async def follow(self) -> FileLook:
+        """The files of the whole workspace as they are, and from now on what changes in it.
+
+        It may take as long as several looks: for when nobody waits.
+        """
+        return await asyncio.to_thread(self._look_at_all, False, self._longest_secs * _PATIENCE)
+
     async def look(self, paths: Sequence[str] | None = None, *, after: bool = False) -> FileLook:
         """The files as they are: those of the whole workspace, or these paths and what lies below them.
 
         `after` says that something ran: what a check found out late is then taken for its work.
         """
         if paths is None or set(paths) == set(self._roots):
-            return await asyncio.to_thread(self._look_at_all, after)
+            return await asyncio.to_thread(self._look_at_all, after, self._longest_secs)
         return await asyncio.to_thread(self._look, paths)
 
     def touched(self, before: FileLook, after: FileLook) -> frozenset[str] | None:
@@ -111,20 +119,20 @@ class WorkspaceWatch:
                     begun = time.monotonic()
         return seen
 
-    def _look_at_all(self, after: bool) -> FileLook:
+    def _look_at_all(self, after: bool, longest_secs: float) -> FileLook:
         with self._lock:
-            self._deadline = self._clock() + self._longest_secs
             tree = self._tree
             if tree is None or not self._may_watch or not self._refresh(tree):
-                tree = self._build()
+                tree = self._build(longest_secs)
             if after and self._missed:
                 self._take_missed(tree)
             version = self._version if self._tree is not None else 0
             return FileLook(marks=tree.marks.copy(), complete=tree.complete, version=version)
 
-    def _build(self) -> WatchedTree:
+    def _build(self, longest_secs: float) -> WatchedTree:
         """Look at all files, and from now on at what changes, if that can be."""
         self._forget()
+        self._deadline = self._clock() + longest_secs
         tree = WatchedTree(
             self._roots,
             passed_over=self._passed_over,
@@ -134,7 +142,7 @@ class WorkspaceWatch:
         )
         if tree.live:
             self._tree = tree
-        else:
+        elif tree.complete or len(tree.marks) >= self._most_files:  # more time would not help
             self._may_watch = False
         return tree
 

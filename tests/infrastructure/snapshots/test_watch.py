@@ -250,3 +250,18 @@ async def test_a_queue_of_events_is_closed_with_its_watch(tmp_path: Path) -> Non
 def open_queues() -> int:
     links = (os.path.join("/proc/self/fd", name) for name in os.listdir("/proc/self/fd"))
     return sum(os.path.realpath(link).endswith("anon_inode:inotify") for link in links)
+
+
+async def test_a_workspace_that_takes_long_is_followed_once_there_was_time(tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / str(number)).touch()
+    ticks = iter(range(1000))
+    watch = WorkspaceWatch([str(tmp_path)], longest_secs=4.0, clock=lambda: float(next(ticks)))
+    assert not (await watch.look()).complete
+
+    assert (await watch.follow()).complete
+
+    (tmp_path / "new").touch()
+    look = await watch.look()
+    assert look.complete
+    assert len(look.marks) == 6
