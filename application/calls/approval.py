@@ -40,17 +40,17 @@ class Granted:
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """The call may not run; `told` is what the model reads."""
+    """The call may not run; `message` is what the model reads."""
 
     label: DecisionLabel
-    told: str
+    message: str
 
 
 class Interrupted(Exception):
     """The person rejected the call and stopped the whole turn from the dialog."""
 
     def __init__(self, withheld: Withheld) -> None:
-        super().__init__(withheld.told)
+        super().__init__(withheld.message)
         self.withheld = withheld
 
 
@@ -108,12 +108,12 @@ class Approval:
                     reasons = await self._edit(edit)
                     feed, votes = VoteFeed(), None  # votes on other bytes are worth nothing here
                 case Reject(reason):
-                    told = f"rejected by the user: {reason}" if reason else "rejected by the user"
-                    return await self._withheld(packet, DecisionLabel.REJECTED, told, "user_rejected")
+                    message = f"rejected by the user: {reason}" if reason else "rejected by the user"
+                    return await self._withheld(packet, DecisionLabel.REJECTED, message, "user_rejected")
                 case RejectAndInterrupt():
-                    told = "rejected by the user, who stopped the turn"
+                    message = "rejected by the user, who stopped the turn"
                     raise Interrupted(
-                        await self._withheld(packet, DecisionLabel.REJECTED, told, "user_rejected")
+                        await self._withheld(packet, DecisionLabel.REJECTED, message, "user_rejected")
                     )
                 case NobodyThere():
                     return await self._nobody_there(packet, feed, votes)
@@ -156,11 +156,11 @@ class Approval:
     async def _nobody_there(self, packet: ReviewPacket, feed: VoteFeed, votes: Tally | None) -> Withheld:
         label = DecisionLabel.NEEDS_APPROVAL
         if votes is None or votes.verdict is not Verdict.REJECTED:
-            told = "withheld: it needs the approval of a person, and nobody is there to give it"
-            return await self._withheld(packet, label, told, "needs_approval")
+            message = "withheld: it needs the approval of a person, and nobody is there to give it"
+            return await self._withheld(packet, label, message, "needs_approval")
         against = "; ".join(f"{b.reviewer}: {b.reason}" for b in feed.ballots if b.vote is Vote.REJECT)
-        told = f"withheld: the quorum rejected it ({against}), and nobody is there to overrule it"
-        return await self._withheld(packet, label, told, "quorum_rejected")
+        message = f"withheld: the quorum rejected it ({against}), and nobody is there to overrule it"
+        return await self._withheld(packet, label, message, "quorum_rejected")
 
     def _show_waiting(self, what: Literal["review", "votes"], feed: VoteFeed) -> None:
         self._call.execution.waiting_for = what
@@ -211,9 +211,9 @@ class Approval:
         await self._decided(packet, label, reason)
         return Granted(label)
 
-    async def _withheld(self, packet: ReviewPacket, label: DecisionLabel, told: str, code: str) -> Withheld:
-        await self._decided(packet, label, told)
-        return Withheld(label, f"{told}. It was not run. [{code}]")
+    async def _withheld(self, packet: ReviewPacket, label: DecisionLabel, message: str, code: str) -> Withheld:
+        await self._decided(packet, label, message)
+        return Withheld(label, f"{message}. It was not run. [{code}]")
 
     async def _decided(self, packet: ReviewPacket, label: DecisionLabel, reason: str | None) -> None:
         await self._state.events.record(

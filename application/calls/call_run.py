@@ -110,8 +110,8 @@ class CallRun(DeclaredCall):
         self.invalid = self.ended = self.adopted = True
         if end.outcome is Outcome.OK:
             self.execution.start()
-        self.execution.complete(end.outcome, end.told)
-        self.output = end.told
+        self.execution.complete(end.outcome, end.message)
+        self.output = end.message
 
     async def pass_hooks(self, hooks: HookChain) -> None:
         """Let the hooks before a call see it, change its arguments or skip it. Raises HookAborted.
@@ -134,16 +134,16 @@ class CallRun(DeclaredCall):
     def _take_over(self, arguments: JsonObject) -> None:
         """Put the arguments of a hook in place of the model's, if they fit the tool."""
         if problems := self.problems(arguments):
-            told = f"a hook changed the arguments, and they do not fit: {'; '.join(problems)}"
-            self._refuse(Outcome.ERROR, told)
+            message = f"a hook changed the arguments, and they do not fit: {'; '.join(problems)}"
+            self._refuse(Outcome.ERROR, message)
             return
         self.invalid, self._refusal = False, None
         self.arguments = arguments
         self.refresh_access()
 
-    def _refuse(self, outcome: Outcome, told: str) -> None:
+    def _refuse(self, outcome: Outcome, message: str) -> None:
         self.invalid = True
-        self._refusal = (outcome, told)
+        self._refusal = (outcome, message)
 
     async def run(self) -> None:
         """Bring the call to its end. Raises Interrupted when the person stops the turn from the dialog."""
@@ -159,7 +159,7 @@ class CallRun(DeclaredCall):
             self.cancelled = True
             await self.close_if_open()
         except Interrupted as stop:
-            await self._withhold(stop.withheld.label, stop.withheld.told)
+            await self._withhold(stop.withheld.label, stop.withheld.message)
             raise
         except ToolError as error:
             await self._end(Outcome.ERROR, error.output or str(error))
@@ -169,14 +169,14 @@ class CallRun(DeclaredCall):
             await self._end(Outcome.ERROR, f"{self.execution.name} failed: {error.strerror or error}")
         except Exception as error:  # noqa: BLE001 - a crashing tool must not take its siblings with it
             _log.error("tool %s crashed", self.execution.name, exc_info=error)
-            told = f"{self.execution.name} crashed: {type(error).__name__}: {error}"
-            await self._end(Outcome.ERROR, told)
+            message = f"{self.execution.name} crashed: {type(error).__name__}: {error}"
+            await self._end(Outcome.ERROR, message)
 
-    async def close_if_open(self, told: str = "interrupted before it ran") -> None:
+    async def close_if_open(self, message: str = "interrupted before it ran") -> None:
         """End a call that was cut short: cancelled if it ran, not run if it did not."""
         match self.execution.status:
             case ToolStatus.QUEUED:
-                await self._end(*(self._refusal or (Outcome.NOT_RUN, told)))
+                await self._end(*(self._refusal or (Outcome.NOT_RUN, message)))
             case ToolStatus.EXECUTING if self.cancelled:
                 await self._end(Outcome.CANCELLED, "interrupted while it ran; part of its work may be done")
             case ToolStatus.EXECUTING:
@@ -217,8 +217,8 @@ class CallRun(DeclaredCall):
             decision = self.decide()
             if decision.answer is Answer.DENY:
                 await self._settled(decision, DecisionLabel.DENIED)
-                told = f"denied: {'; '.join(decision.reasons)}. It was not run. [{_denial_code(decision)}]"
-                await self._withhold(DecisionLabel.DENIED, told)
+                message = f"denied: {'; '.join(decision.reasons)}. It was not run. [{_denial_code(decision)}]"
+                await self._withhold(DecisionLabel.DENIED, message)
                 return
             self.seal = await self.sealed({})
             if decision.answer is Answer.ALLOW:
@@ -228,8 +228,8 @@ class CallRun(DeclaredCall):
                 match await approval.obtain(decision, stale=stale > 0 or self._changed_since_asked()):
                     case Granted(label):
                         self._label = label
-                    case Withheld(label, told):
-                        await self._withhold(label, told)
+                    case Withheld(label, message):
+                        await self._withhold(label, message)
                         return
             try:
                 output = await self._execute()
@@ -258,9 +258,9 @@ class CallRun(DeclaredCall):
                 )
             )
 
-    async def _withhold(self, label: DecisionLabel, told: str) -> None:
+    async def _withhold(self, label: DecisionLabel, message: str) -> None:
         self._label = label
-        await self._end(Outcome.REJECTED, told)
+        await self._end(Outcome.REJECTED, message)
 
     async def _execute(self) -> str | ToolOutput:
         assert self._tool is not None
@@ -278,9 +278,9 @@ class CallRun(DeclaredCall):
 
     def _state_trouble(self, error: ToolError, output: str | ToolOutput) -> str:
         """What the model reads of a call that ran, and whose change of the shared state could not be made."""
-        told = f"{self.execution.name} ran, but its change of the shared state failed: {error}"
+        message = f"{self.execution.name} ran, but its change of the shared state failed: {error}"
         said = text_of(output)
-        return f"{told}\nIt returned:\n{said}" if said else told
+        return f"{message}\nIt returned:\n{said}" if said else message
 
     def fail_afterwards(self, error: ToolError) -> None:
         """Turn its end into an error: its change of the state, beside those of its siblings, cannot be made."""
@@ -359,8 +359,8 @@ class CallRun(DeclaredCall):
     def _progress(self, printed: Printed) -> None:
         if self.execution.status is ToolStatus.EXECUTING:
             self.execution.progress.append(printed.text)
-            told = CallProgressed(context=self.context, text=printed.text, styles=printed.styles)
-            self._state.events.show(told)
+            progress = CallProgressed(context=self.context, text=printed.text, styles=printed.styles)
+            self._state.events.show(progress)
 
     def _with_edit_note(self, output: str | ToolOutput) -> str | ToolOutput:
         if self._label is not DecisionLabel.EDITED:

@@ -132,12 +132,12 @@ class ToolRuntime:
             interrupted = True
         return await self._ended(batch, calls, state, interrupted=interrupted, aborted=aborted)
 
-    async def withhold(self, batch: ToolBatch, told: str) -> BatchResult:
+    async def withhold(self, batch: ToolBatch, message: str) -> BatchResult:
         """Run none of these calls: each ends as not run, with the same events as any other. Raises nothing."""
         calls, state = self._placed(batch)
         state.open(calls)
         self._events.note(BatchPlanned(batch_id=batch.id, lanes=_lanes(calls, state)))
-        return await self._ended(batch, calls, state, told=told)
+        return await self._ended(batch, calls, state, message=message)
 
     def _placed(self, batch: ToolBatch) -> tuple[tuple[CallRun, ...], BatchState]:
         state = BatchState(
@@ -171,13 +171,13 @@ class ToolRuntime:
         *,
         interrupted: bool = False,
         aborted: str | None = None,
-        told: str = "interrupted before it ran",
+        message: str = "interrupted before it ran",
     ) -> BatchResult:
-        """Bring all calls to their ends, whatever cancels meanwhile; `told` is said of what did not run."""
+        """Bring all calls to their ends, whatever cancels meanwhile; `message` is said of what did not run."""
         if aborted is not None:
-            told = f"not run: {aborted}"
+            message = f"not run: {aborted}"
         hooks = AfterHooks(self._hooks, aborted)
-        closing = asyncio.create_task(self._close(batch.id, calls, state, hooks, told))
+        closing = asyncio.create_task(self._close(batch.id, calls, state, hooks, message))
         while not closing.done():
             try:
                 await asyncio.wait({closing})
@@ -200,11 +200,11 @@ class ToolRuntime:
         self._events.note(BatchPlanned(batch_id=batch.id, lanes=_lanes(calls, state)))
 
     async def _close(
-        self, batch_id: str, calls: tuple[CallRun, ...], state: BatchState, hooks: AfterHooks, told: str
+        self, batch_id: str, calls: tuple[CallRun, ...], state: BatchState, hooks: AfterHooks, message: str
     ) -> None:
         """Give every call its result as the model will see it, and merge what the calls changed."""
         for call in calls:
-            await call.close_if_open(told)
+            await call.close_if_open(message)
         before, (self.state, troubles) = self.state, state.state_after()
         for call in calls:
             if (trouble := troubles.get(call.context.call_index)) is not None:

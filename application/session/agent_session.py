@@ -145,13 +145,13 @@ class AgentSession:
 
     # ---------------------------------------------------------------- what the person does beside the turns
 
-    async def run_command(self, command: str, *, told: bool) -> None:
+    async def run_command(self, command: str, *, visible_to_model: bool) -> None:
         """Run a command that the person typed, to its end, reviewed by nobody; a turn may run meanwhile.
 
-        `told`: the model learns of it with the next request that can carry that. Cancelled, it ends the command
-        and all it started. What became of it is told by events; nothing is raised.
+        `visible_to_model`: the model learns of it with the next request that can carry that. Cancelled, it ends
+        the command and all it started. What became of it is told by events; nothing is raised.
         """
-        await self._commands.run(command, told=told)
+        await self._commands.run(command, visible_to_model=visible_to_model)
 
     # ---------------------------------------------------------------- what it goes on with
 

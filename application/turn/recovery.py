@@ -24,12 +24,12 @@ class Recovery:
     """The batch that was open, as it is to be taken up again.
 
     `batch` holds the end of every call but those whose review is still pending; `new_ends` are the ends that
-    are not on record yet, by call id; `told` says in sentences what the person should know.
+    are not on record yet, by call id; `notices` says in sentences what the person should know.
     """
 
     batch: ToolBatch
     new_ends: Mapping[str, CallEnd]
-    told: tuple[str, ...]
+    notices: tuple[str, ...]
 
     @property
     def pending(self) -> bool:
@@ -38,9 +38,9 @@ class Recovery:
 
     def given_up(self) -> Recovery:
         """The same without its reviews: the person went on with something else, so those calls will not run."""
-        ends = {id_: CallEnd(outcome=Outcome.NOT_RUN, told=_NOT_ANSWERED) for id_ in self.batch.reviews}
+        ends = {id_: CallEnd(outcome=Outcome.NOT_RUN, message=_NOT_ANSWERED) for id_ in self.batch.reviews}
         batch = replace(self.batch, ends={**self.batch.ends, **ends}, reviews={})
-        return Recovery(batch=batch, new_ends=ends, told=())
+        return Recovery(batch=batch, new_ends=ends, notices=())
 
     def ends(self) -> tuple[CallFinished, ...]:
         """The ends that are to be put on record."""
@@ -50,7 +50,7 @@ class Recovery:
                 tool=call.tool_name,
                 outcome=end.outcome,
                 decision=DecisionLabel.NONE,
-                output=end.told,
+                output=end.message,
                 duration_secs=0.0,
             )
             for context, call in self.batch.calls
@@ -87,7 +87,7 @@ def recovery_of(open_calls: Sequence[OpenCall], *, turn_index: int, task: str) -
     return Recovery(
         batch=ToolBatch(id=batch_id, calls=tuple(placed), task=task, ends=ends, reviews=reviews),
         new_ends=new_ends,
-        told=_told(open_calls, new_ends, len(reviews)),
+        notices=_notices(open_calls, new_ends, len(reviews)),
     )
 
 
@@ -98,23 +98,23 @@ def _lost_something(call: OpenCall) -> bool:
 
 def _end_of(call: OpenCall) -> CallEnd:
     if call.started:
-        return CallEnd(outcome=Outcome.UNKNOWN, told=f"{call.call.tool_name} {UNKNOWN}")
-    return CallEnd(outcome=Outcome.NOT_RUN, told=_HIDDEN if call.pending is not None else NEVER_BEGUN)
+        return CallEnd(outcome=Outcome.UNKNOWN, message=f"{call.call.tool_name} {UNKNOWN}")
+    return CallEnd(outcome=Outcome.NOT_RUN, message=_HIDDEN if call.pending is not None else NEVER_BEGUN)
 
 
-def _told(calls: Sequence[OpenCall], ends: Mapping[str, CallEnd], pending: int) -> tuple[str, ...]:
+def _notices(calls: Sequence[OpenCall], ends: Mapping[str, CallEnd], pending: int) -> tuple[str, ...]:
     by_outcome: dict[Outcome, list[str]] = {}
     for each in calls:
         if (end := ends.get(each.call.native_id)) is not None:
             by_outcome.setdefault(end.outcome, []).append(each.call.tool_name)
-    told: list[str] = []
+    notices: list[str] = []
     if unknown := by_outcome.get(Outcome.UNKNOWN):
-        told.append(f"running when the process ended, effect unknown: {', '.join(unknown)}")
+        notices.append(f"running when the process ended, effect unknown: {', '.join(unknown)}")
     if never := by_outcome.get(Outcome.NOT_RUN):
-        told.append(f"never begun, and not run now: {', '.join(never)}")
+        notices.append(f"never begun, and not run now: {', '.join(never)}")
     if pending:
-        told.append("a review is still open" if pending == 1 else f"{pending} reviews are still open")
-    return tuple(told)
+        notices.append("a review is still open" if pending == 1 else f"{pending} reviews are still open")
+    return tuple(notices)
 
 
 def orphan_notices(orphans: Sequence[Orphan]) -> tuple[str, ...]:

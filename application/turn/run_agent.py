@@ -181,7 +181,7 @@ class RunAgent:
     @property
     def recovered(self) -> tuple[str, ...]:
         """What the person should know of the calls that a process left open, in sentences."""
-        return self._recovery.told if self._recovery is not None else ()
+        return self._recovery.notices if self._recovery is not None else ()
 
     @property
     def has_pending(self) -> bool:
@@ -357,20 +357,20 @@ class RunAgent:
         return last
 
     async def _stop_at_limit(self, response: LlmResponse, tally: RunTally) -> None:
-        told = _LIMIT.format(limit=self._limits.max_tool_turns)
-        withheld = await self._not_run(response.tool_calls(), told, tally)
+        message = _LIMIT.format(limit=self._limits.max_tool_turns)
+        withheld = await self._not_run(response.tool_calls(), message, tally)
         if withheld.aborted is not None or withheld.interrupted:
             await self._dialogue.add(ToolResults(withheld.results))
             return
         last = await self._give(withheld.results, tally, tool_choice="none")
         if last.has_tool_calls():
-            withheld = await self._not_run(last.tool_calls(), told, tally)
+            withheld = await self._not_run(last.tool_calls(), message, tally)
             await self._dialogue.add(ToolResults(withheld.results))
         tally.limit(MAX_TOOL_TURNS)
 
-    async def _not_run(self, calls: Sequence[ToolCall], told: str, tally: RunTally) -> BatchResult:
+    async def _not_run(self, calls: Sequence[ToolCall], message: str, tally: RunTally) -> BatchResult:
         """The results of calls that are not to run; their ends are events like those of any call."""
-        result = await self._runtime.withhold(self._batch_of(calls), told)
+        result = await self._runtime.withhold(self._batch_of(calls), message)
         tally.add_calls(result.records, calls)
         if result.aborted is not None:
             tally.give_up(result.aborted)

@@ -47,28 +47,33 @@ class UserCommandRunner:
         for command in events.state.user_commands:
             self._have_read(command.command_id, command.note)
 
-    async def run(self, command: str, *, told: bool) -> None:
+    async def run(self, command: str, *, visible_to_model: bool) -> None:
         """Run it to its end. Cancelled, it ends it, and returns when nothing of it is alive.
 
-        `told`: the model learns of it. What cannot be put on record is not run; that is told like any ending.
+        `visible_to_model`: the model learns of it. What cannot be recorded is not run; that is reported like
+        any ending.
         """
         command_id = new_id()
         began = time.monotonic()
         try:
             await self._events.announce(
-                UserCommandStarted(command_id=command_id, command=command, told=told), urgent=True
+                UserCommandStarted(command_id=command_id, command=command, told=visible_to_model), urgent=True
             )
             ran = await self._shell.run(
                 command, owner=command_id, report=lambda printed: self._progress(command_id, printed)
             )
         except LedgerError as error:
-            ran, told = CommandRun(failure=str(error)), False
+            ran, visible_to_model = CommandRun(failure=str(error)), False
         except asyncio.CancelledError:
             absorb_cancellation()
             ran = CommandRun(cancelled=True)
         secs = time.monotonic() - began
         await to_its_end(
-            self._finish(UserCommand(command_id=command_id, command=command, told=told), ran, secs)
+            self._finish(
+                UserCommand(command_id=command_id, command=command, visible_to_model=visible_to_model),
+                ran,
+                secs,
+            )
         )
 
     @property
@@ -87,19 +92,19 @@ class UserCommandRunner:
                     exit_code=None,
                     output="",
                     duration_secs=0.0,
-                    note=note_of_lost(self._events.hide(command.command)) if command.told else None,
+                    note=note_of_lost(self._events.hide(command.command)) if command.visible_to_model else None,
                 )
             )
 
     def _progress(self, command_id: str, printed: Printed) -> None:
-        told = UserCommandProgressed(command_id=command_id, text=printed.text, styles=printed.styles)
-        self._events.show(told)
+        progress = UserCommandProgressed(command_id=command_id, text=printed.text, styles=printed.styles)
+        self._events.show(progress)
 
     async def _finish(self, command: UserCommand, ran: CommandRun, secs: float) -> None:
         kept = await self._outputs.keep_within(
             ran.output, inline_bytes=self._limits.inline_bytes, summary_bytes=self._limits.summary_bytes
         )
-        note = note_of(command.command, ran, kept.text) if command.told else None
+        note = note_of(command.command, ran, kept.text) if command.visible_to_model else None
         await self._end(
             UserCommandFinished(
                 command_id=command.command_id,

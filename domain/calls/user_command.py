@@ -56,13 +56,13 @@ class CommandRun:
 class UserCommand:
     """A command of the person's that is not over and done with.
 
-    `told`: the model learns of it. `ended`: its end is on record; `note` is then what the model is still to
-    read of it, None where there is nothing.
+    `visible_to_model`: the model learns of it. `ended`: its end is on record; `note` is then what the model is
+    still to read of it, None where there is nothing.
     """
 
     command_id: str
     command: str
-    told: bool
+    visible_to_model: bool
     ended: bool = False
     note: str | None = None
 

@@ -44,12 +44,12 @@ class _Followed:
     request: ReviewRequested | None = None
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         """What the model was to read, once the call has ended."""
         return self.output if self.withheld is None else self.withheld
 
     def open_call(self) -> OpenCall:
-        ended = CallEnd(outcome=self.outcome, told=self.told) if self.outcome is not None else None
+        ended = CallEnd(outcome=self.outcome, message=self.message) if self.outcome is not None else None
         return OpenCall(
             call=self.call,
             context=self.context,
@@ -61,13 +61,13 @@ class _Followed:
 
     def result(self) -> ToolResultMessage:
         """What stands for the result that was never given."""
-        outcome, told = self.outcome, self.told
+        outcome, message = self.outcome, self.message
         if outcome is None:
-            outcome, told = (Outcome.UNKNOWN, _UNKNOWN) if self.started else (Outcome.NOT_RUN, _NOT_RUN)
+            outcome, message = (Outcome.UNKNOWN, _UNKNOWN) if self.started else (Outcome.NOT_RUN, _NOT_RUN)
         return ToolResultMessage(
             tool_use_id=self.call.native_id,
             tool_name=self.call.tool_name,
-            output=told,
+            output=message,
             is_error=outcome.is_error,
             is_rejected=outcome.is_rejected,
         )

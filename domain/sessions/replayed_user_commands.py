@@ -22,7 +22,7 @@ class ReplayedUserCommands:
     def start(self, event: UserCommandStarted) -> None:
         """A command began."""
         self._commands[event.command_id] = UserCommand(
-            command_id=event.command_id, command=event.command, told=event.told
+            command_id=event.command_id, command=event.command, visible_to_model=event.told
         )
 
     def finish(self, event: UserCommandFinished) -> None:

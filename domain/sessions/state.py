@@ -22,7 +22,7 @@ class CallEnd:
     """The result that a call of an open batch has already: what the model is to read, and how it ended."""
 
     outcome: Outcome
-    told: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,8 @@ class GuardTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description="Which guard. path: objects to writing outside the workspace. destructive: objects to "
             "commands that seem to destroy something. size: objects to calls with very long arguments. secret: "
-            "objects to calls that hold [secret:NAME], the word for a value that is hidden from records.",
+            "objects to calls that hold [secret:NAME], the placeholder for a value that is masked in the "
+            "ledger.",
             project=_NEVER,
         ),
     ]

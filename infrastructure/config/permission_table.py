@@ -55,7 +55,7 @@ class PermissionTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     ask: Annotated[
         tuple[str, ...],
         About(
-            description="Calls that are put to you in every mode, whatever else allows them.",
+            description="Calls that ask you in every mode, whatever else allows them.",
             project=ProjectRule.ADD,
             expected=_EXPECTED,
             flaw=_flaw_of(Answer.ASK),

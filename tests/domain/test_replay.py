@@ -333,7 +333,7 @@ def test_a_call_stands_where_its_record_ends() -> None:
     state = after(*ASKED, PLANNED, started(ZERO), finished(ZERO, "did it"), requested(sealed))
 
     assert state.open_calls == (
-        OpenCall(call=FIRST, context=ZERO, started=True, end=CallEnd(outcome=Outcome.OK, told="did it")),
+        OpenCall(call=FIRST, context=ZERO, started=True, end=CallEnd(outcome=Outcome.OK, message="did it")),
         OpenCall(call=SECOND, context=ONE, pending=sealed, pending_digest=sealed.digest),
     )
 
@@ -349,7 +349,7 @@ def test_a_call_that_ended_unplanned_has_the_place_its_end_tells() -> None:
     state = after(*ASKED, finished(ZERO, "not run: a hook ended the run", Outcome.NOT_RUN))
 
     assert state.open_calls[0].context == ZERO
-    assert state.open_calls[0].end == CallEnd(outcome=Outcome.NOT_RUN, told="not run: a hook ended the run")
+    assert state.open_calls[0].end == CallEnd(outcome=Outcome.NOT_RUN, message="not run: a hook ended the run")
     assert state.open_calls[1].context is None
 
 
@@ -377,7 +377,7 @@ def test_a_call_that_ended_unplanned_has_the_place_its_end_tells() -> None:
 def test_an_ended_call_tells_what_the_model_was_to_read(events: tuple[Event, ...], told: str) -> None:
     state = after(*ASKED, PLANNED, finished(ZERO, "whole"), *events)
 
-    assert state.open_calls[0].end == CallEnd(outcome=Outcome.OK, told=told)
+    assert state.open_calls[0].end == CallEnd(outcome=Outcome.OK, message=told)
 
 
 def test_a_review_is_pending_until_it_is_decided() -> None:

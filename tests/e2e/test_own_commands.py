@@ -37,7 +37,7 @@ async def test_what_it_printed_is_masked_on_record_and_for_the_model_and_outlive
     stage: SessionStage,
 ) -> None:
     async with stage.opened() as session:
-        await session.agent.run_command("cat .env; echo done > made.txt", told=True)
+        await session.agent.run_command("cat .env; echo done > made.txt", visible_to_model=True)
         assert (stage.root / "made.txt").read_text() == "done\n"
         await session.turn()
         note = session.container.conversation().messages[0]
@@ -57,7 +57,7 @@ async def test_taking_a_turn_back_leaves_alone_what_the_person_changed_with_a_co
 ) -> None:
     async with stage.opened() as session:
         await session.turn(call("write_file", path="a.txt", content="model\n"))
-        await session.agent.run_command("echo mine > a.txt", told=True)
+        await session.agent.run_command("echo mine > a.txt", visible_to_model=True)
         await session.undo()
 
         assert (stage.root / "a.txt").read_text() == "mine\n"
@@ -70,7 +70,7 @@ async def test_a_long_output_is_stored_and_the_model_can_open_it_also_after_a_re
 ) -> None:
     async with stage.opened() as session:
         await session.turn(prompt="hello")
-        await session.agent.run_command("seq 20000", told=True)
+        await session.agent.run_command("seq 20000", visible_to_model=True)
         (end,) = [
             record.event
             for record in await session.agent.archive.read(session.agent.session_id)

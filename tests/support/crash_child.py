@@ -92,7 +92,9 @@ class HastyPerson:
         assert self.agent is not None
         token = uuid4()
         more = self._chance.choice(["", "; sleep 0.05", "; seq 4000", "; exit 3"])
-        running = self.agent.run_command(f"echo {token} >> own.log{more}", told=self._chance.random() < 0.8)
+        running = self.agent.run_command(
+            f"echo {token} >> own.log{more}", visible_to_model=self._chance.random() < 0.8
+        )
         self._commands.add(task := asyncio.create_task(running))
         if self._chance.random() < 0.1:
             asyncio.get_running_loop().call_later(self._chance.random() * 0.05, task.cancel)

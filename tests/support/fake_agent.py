@@ -182,11 +182,11 @@ class FakeAgent:
         while self.steered:
             self.tell(MessageAdded(message=UserMessage(self.steered.pop(0)), steers=True))
 
-    async def run_command(self, command: str, *, told: bool) -> None:
+    async def run_command(self, command: str, *, visible_to_model: bool) -> None:
         """Print a line, and end when it may, or when it is cancelled."""
-        self.commands.append((command, told))
+        self.commands.append((command, visible_to_model))
         id_ = f"command-{len(self.commands)}"
-        self.tell(UserCommandStarted(command_id=id_, command=command, told=told))
+        self.tell(UserCommandStarted(command_id=id_, command=command, told=visible_to_model))
         self.tell(UserCommandProgressed(command_id=id_, text="so far so good"))
         outcome, code = Outcome.OK, 0
         try:

@@ -118,11 +118,11 @@ class Agent(Protocol):
         """What carries its turns."""
         ...
 
-    async def run_command(self, command: str, *, told: bool) -> None:
+    async def run_command(self, command: str, *, visible_to_model: bool) -> None:
         """Run a command that the person typed, to its end, reviewed by nobody; a turn may run meanwhile.
 
-        `told`: the model learns of it with the next request that can carry that. Cancelled, it ends the command
-        and all it started. What became of it is told by events.
+        `visible_to_model`: the model learns of it with the next request that can carry that. Cancelled, it ends
+        the command and all it started. What became of it is told by events.
         """
         ...
 

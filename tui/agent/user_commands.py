@@ -15,18 +15,18 @@ MARK = "!"
 
 
 class TypedCommand(NamedTuple):
-    """What was typed. `told`: the model learns of it."""
+    """What was typed. `visible_to_model`: the model learns of it."""
 
     command: str
-    told: bool
+    visible_to_model: bool
 
 
 def parse_user_command(text: str) -> TypedCommand | None:
     """The command that a prompt is meant as, or None. It may be empty: nothing stands after the mark."""
     if not text.startswith(MARK):
         return None
-    told = not text.startswith(2 * MARK)
-    return TypedCommand(text[1 if told else 2 :].strip(), told)
+    visible_to_model = not text.startswith(2 * MARK)
+    return TypedCommand(text[1 if visible_to_model else 2 :].strip(), visible_to_model)
 
 
 class UserCommandQueue:
@@ -49,7 +49,9 @@ class UserCommandQueue:
 
     def run(self, agent: Agent, own: TypedCommand) -> None:
         """Run a command of the person's."""
-        task = asyncio.create_task(agent.run_command(own.command, told=own.told), name="own command")
+        task = asyncio.create_task(
+            agent.run_command(own.command, visible_to_model=own.visible_to_model), name="own command"
+        )
         self._tasks[task] = time.monotonic()
         task.add_done_callback(self._ended)
         self._on_change()
