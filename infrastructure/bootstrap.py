@@ -94,6 +94,7 @@ def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, obse
         mask=SecretMask(),
         stored_key=KeyRing().key,
         ledger=None,
+        contents=None,
         past=(),
         kind=SessionKind.AGENT,
     )

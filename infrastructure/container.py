@@ -229,7 +229,7 @@ class Container(containers.DeclarativeContainer):
         WorkspaceKeeper,
         workspace,
         reader,
-        record.provided.contents,
+        contents,
         holds_secret=holds_secret,
         own_paths=providers.Callable(build.as_strings, own),
     )
@@ -237,7 +237,7 @@ class Container(containers.DeclarativeContainer):
         Rewind,
         events=events,
         keeper=keeper,
-        contents=record.provided.contents,
+        contents=contents,
         restorer=providers.Singleton(WorkspaceRestorer, workspace, reader),
     )
     runtime = providers.Singleton(
@@ -321,7 +321,7 @@ class Container(containers.DeclarativeContainer):
     attachments = providers.Singleton(
         Attachments,
         images,
-        record.provided.contents,
+        contents,
         hide=events.provided.hide,
         past=providers.Callable(build.past_events, past),
     )
