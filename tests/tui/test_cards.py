@@ -548,3 +548,14 @@ def test_reasons_and_arguments_on_a_card_are_broken_between_words():
         "of the workspace",
     ]
     assert "  │ text: a sentence that has to be" in given
+
+
+def test_what_went_wrong_is_broken_between_words_where_it_is_unfolded():
+    refused = call(
+        "send", "rejected by the user: not without a backup. It was not run.", outcome=Outcome.REJECTED
+    )
+
+    assert unfolded(refused, 40)[-2:] == [
+        "  │ rejected by the user: not without a",
+        "  │ backup. It was not run.",
+    ]

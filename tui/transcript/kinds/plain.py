@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rich.style import Style
 
+from domain.calls.execution import Outcome
 from domain.calls.tool import RiskLevel
 from domain.text.amounts import amount
-from tui.transcript.cells.lines import fitted, program_text, strip_of, wrapped
+from tui.transcript.cells.lines import fitted, program_text, strip_of, words, wrapped
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds.part import Part
 from tui.transcript.model.entries import Call, Kept
@@ -41,19 +42,19 @@ def last_lines(output: Kept, count: int) -> list[str]:
 
 
 def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
-    """The lines from the first on."""
+    """The lines from the first on; what says that a call failed is mostly prose, and broken between words."""
     part = Part()
-    fill(part, output, width)
+    fill(part, output, width, wrapped if call.outcome in (None, Outcome.OK) else words)
     return part
 
 
-def fill(part: Part, output: Kept, width: int) -> None:
+def fill(part: Part, output: Kept, width: int, wrap: Callable[[str, int], list[str]] = wrapped) -> None:
     """Add the lines of an output to a part until it is full, and say there what is left out."""
     drawn = 0
     for line in lines_of(output.head):
         # A line is cut before it is looked at: one may be as long as the whole output.
         reach = (part.room - len(part.strips) + 1) * width
-        pieces = wrapped(program_text(line[:reach]), width)
+        pieces = wrap(program_text(line[:reach]), width)
         if not part.add(strip_of((piece, Style())) for piece in pieces) or len(line) > reach:
             part.rest = _rest(output, drawn)
             return
