@@ -22,6 +22,8 @@ from application.review.review import Review
 from application.review.voting import Voting
 from application.session.agent_session import AgentSession
 from application.session.rewind import Rewind
+from application.session.session_context import SessionContext
+from application.session.session_models import SessionModels
 from application.session.session_record import SessionRecord
 from application.turn.attachments import Attachments
 from application.turn.dialogue import Dialogue
@@ -233,13 +235,6 @@ class Container(containers.DeclarativeContainer):
         holds_secret=holds_secret,
         own_paths=providers.Callable(build.as_strings, own),
     )
-    rewind = providers.Singleton(
-        Rewind,
-        events=events,
-        keeper=keeper,
-        contents=contents,
-        restorer=providers.Singleton(WorkspaceRestorer, workspace, reader),
-    )
     runtime = providers.Singleton(
         ToolRuntime,
         hooks=hooks,
@@ -277,9 +272,9 @@ class Container(containers.DeclarativeContainer):
         SwitchableSession,
         opening.provided.session,
         conversation=conversation,
-        gateway=gateway,
         open_session=open_session,
     )
+    session_models = providers.Singleton(SessionModels, session, gateway=gateway, events=events)
 
     budget = providers.Singleton(build.context_budget, settings)
     gauge = providers.Singleton(
@@ -292,7 +287,7 @@ class Container(containers.DeclarativeContainer):
         fixed_bytes=providers.Callable(build.fixed_bytes, system, schemas),
         instruction_bytes=providers.Callable(build.text_bytes, system),
     )
-    care = providers.Singleton(
+    context_manager = providers.Singleton(
         ContextManager,
         conversation=conversation,
         events=events,
@@ -311,7 +306,7 @@ class Container(containers.DeclarativeContainer):
         schemas=schemas,
         events=events,
         prices=prices,
-        context_keeper=care,
+        context_keeper=context_manager,
         responses=state.responses,
         secrets=secrets,
         pending_messages=pending_messages,
@@ -334,7 +329,7 @@ class Container(containers.DeclarativeContainer):
         max_output_bytes=settings.provided.tools.run_command.max_output_bytes,
         open_spill=providers.Callable(build.spill_opener, store),
     )
-    commands = providers.Singleton(
+    user_commands = providers.Singleton(
         UserCommandRunner,
         shell=own_shell,
         events=events,
@@ -373,19 +368,27 @@ class Container(containers.DeclarativeContainer):
         ),
         attachments=attachments,
     )
+    rewind = providers.Singleton(
+        Rewind,
+        run=run,
+        events=events,
+        keeper=keeper,
+        contents=contents,
+        restorer=providers.Singleton(WorkspaceRestorer, workspace, reader),
+    )
     agent = providers.Singleton(
         AgentSession,
         run,
         cwd=providers.Callable(str, root),
-        session=session,
+        models=session_models,
+        context=providers.Singleton(SessionContext, context_manager, session_models),
         review=review,
-        outputs=outputs,
-        events=events,
-        record=visible_record,
-        rewind=rewind,
-        care=care,
-        orphan_finder=orphan_finder,
         rules=session_rules,
+        rewind=rewind,
         files=files,
-        commands=commands,
+        user_commands=user_commands,
+        outputs=outputs,
+        record=visible_record,
+        events=events,
+        orphan_finder=orphan_finder,
     )

@@ -14,6 +14,14 @@ from domain.errors import ConfigError
 _FORMS: dict[str, ExportFormat] = {".md": "md", ".json": "json", ".html": "html", ".jsonl": "canonical"}
 
 
+class RecordWithArchive(Protocol):
+    """What an export needs of a session's record."""
+
+    @property
+    def archive(self) -> SessionArchive:
+        """Where all records are found."""
+
+
 class ExportableSession(Protocol):
     """What an export needs of a session: its records, and how its secrets are hidden."""
 
@@ -22,8 +30,8 @@ class ExportableSession(Protocol):
         """The id of the session."""
 
     @property
-    def archive(self) -> SessionArchive:
-        """Where its records are found."""
+    def record(self) -> RecordWithArchive:
+        """What is on record of it."""
 
     def hide(self, text: str, /) -> str:
         """The text without the secrets that are known."""
@@ -38,7 +46,7 @@ async def export_to(file: str, session: ExportableSession, folder: Path) -> Path
     target = _target(file or f"quorum-{session.session_id}.md", folder)
     if (form := _FORMS.get(target.suffix)) is None:
         raise ConfigError(f"{target.name} should end in {', '.join(_FORMS)}: that chooses the form")
-    archive = session.archive
+    archive = session.record.archive
     summary, records = await archive.find(session.session_id), await archive.read(session.session_id)
 
     def write() -> None:

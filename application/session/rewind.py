@@ -1,4 +1,4 @@
-"""Giving files back as they were before a turn, without losing what anybody did since."""
+"""Going back to before a turn: in the conversation, and with files, without losing what anybody did since."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from contextlib import suppress
 from application.cancellation import to_its_end
 from application.events.event_bus import EventBus
 from application.ports import ContentStore, FileKeeper, FileRestorer
+from application.turn.run_agent import RunAgent
 from domain.calls.effects import ChangeKind, FileChange, FileKind, FileState, KeptFiles
-from domain.errors import LedgerError, RestoreError
-from domain.events.event import FilesRestored
+from domain.errors import ConversationError, LedgerError, RestoreError
+from domain.events.event import FilesRestored, SessionRewound
 from domain.sessions.restoration import (
     Restored,
     RestorePlan,
@@ -20,19 +21,29 @@ from domain.sessions.restoration import (
     turns_from,
 )
 
+_GIVEN_BACK = "I have given these files back as they were before some of your changes: {paths}"
+# The model is told of so many files by name; all of them would fill its window.
+_MOST_NAMED = 20
 # An error names so many files; all of them are too many to read.
 _MOST_NAMED = 8
 
 
 class Rewind:
-    """Plans what giving files back would change, shows it, and does it.
+    """Plans what giving files back would change, shows it, and takes turns back.
 
     A plan stores what the files hold now, so that nothing is lost whichever way the person decides.
     """
 
     def __init__(
-        self, *, events: EventBus, keeper: FileKeeper, contents: ContentStore, restorer: FileRestorer
+        self,
+        *,
+        run: RunAgent,
+        events: EventBus,
+        keeper: FileKeeper,
+        contents: ContentStore,
+        restorer: FileRestorer,
     ) -> None:
+        self._run = run
         self._events = events
         self._keeper = keeper
         self._contents = contents
@@ -95,6 +106,38 @@ class Rewind:
             raise RestoreError(_told(len(changes), failed), given_back=[change.path for change in changes])
         return Restored(changes=tuple(changes), left=left)
 
+    async def rewind_to(
+        self, turn: int, *, conversation: bool, plan: RestorePlan | None, overwrite: frozenset[str]
+    ) -> None:
+        """Take back this turn and all after it: what was said, and, with a plan, files.
+
+        Files that somebody edited since are left alone but for those of `overwrite`. Of a turn whose words were
+        taken back already, the files can be. Raises ConversationError where there is no such turn, LedgerError
+        where it cannot be recorded, and RestoreError for files that could not be given back; all else is done
+        then.
+        """
+        past = next((each for each in self._events.state.turns if each.number == turn), None)
+        if past is None or (past.undone and conversation):
+            raise ConversationError(f"there is no turn {turn} to go back to")
+        given_back: Sequence[str] = ()
+        try:
+            if plan is not None:
+                restored = await self.restore(plan, overwrite)
+                given_back = [change.path for change in restored.changes]
+        except RestoreError as error:
+            given_back = error.given_back
+            raise
+        finally:
+            try:
+                await self._events.announce(
+                    SessionRewound(turn=turn, conversation=conversation, files=plan is not None)
+                )
+            finally:  # the state has gone back by now, also where the record of it has to wait
+                if conversation:
+                    self._run.return_to(past)
+                elif given_back:
+                    await self._run.queue_note(_given_back_note(given_back))
+
     async def _now(self, paths: Collection[str]) -> KeptFiles:
         return await self._keeper.keep(sorted(paths)) if paths else KeptFiles(roots=())
 
@@ -142,3 +185,10 @@ def _told(done: int, failed: dict[str, str]) -> str:
 def _spelled(path: str) -> str:
     """The path with an escape for every byte that is no text."""
     return path.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _given_back_note(paths: Sequence[str]) -> str:
+    """That these files were given back, as the model is to read it: every byte of a name as text."""
+    named = ", ".join(sorted(paths)[:_MOST_NAMED])
+    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    return (_GIVEN_BACK.format(paths=named) + more).encode("utf-8", "backslashreplace").decode("utf-8")

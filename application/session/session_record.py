@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from application.ports import ContentStore, Ledger, SessionArchive
 from domain.conversation.session_kind import SessionKind
-from domain.events.event import SessionStarted
+from domain.events.event import Event, SessionStarted
 from domain.sessions.past_session import LedgerRecord
 
 
@@ -38,3 +38,13 @@ class SessionRecord:
         """What the session is for, since its beginning."""
         started = (record.event for record in self.records if isinstance(record.event, SessionStarted))
         return next((event.form for event in started), self.begun_as)
+
+    @property
+    def past(self) -> tuple[Event, ...]:
+        """What had happened before the session was opened, oldest first."""
+        return tuple(record.event for record in self.records if record.event is not None)
+
+    @property
+    def past_at(self) -> tuple[int, ...]:
+        """When each event of the past happened, in milliseconds since 1970."""
+        return tuple(record.at_ms for record in self.records if record.event is not None)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
-from application.ports import LlmGateway, LlmSession, OnStreamEvent, ToolChoice
+from application.ports import LlmSession, OnStreamEvent, ToolChoice
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import AssistantMessage, Conversation, UserMessage
 from domain.conversation.response import LlmResponse
@@ -20,7 +20,7 @@ _Request: TypeAlias = Callable[[LlmSession, OnStreamEvent], Awaitable[LlmRespons
 
 
 class SwitchableSession:
-    """Sends `conversation` to the model chosen last, of those that the providers of a gateway have.
+    """Sends `conversation` to the model chosen last.
 
     `open_session` opens another session for the same conversation, or raises ProviderError(CONFIGURATION); it
     may block. A switch holds from the next request on, or, while a request waits to be repeated, for that one.
@@ -31,12 +31,10 @@ class SwitchableSession:
         first: LlmSession,
         *,
         conversation: Conversation,
-        gateway: LlmGateway,
         open_session: OpenSession,
     ) -> None:
         self._session = self._answering = first
         self.conversation = conversation
-        self._gateway = gateway
         self._open_session = open_session
         self._attempt: _Attempt | None = None
         self._told: tuple[LlmSession, tuple[JsonObject, ...]] | None = None
@@ -50,19 +48,6 @@ class SwitchableSession:
     def answering(self) -> str:
         """The full name of the model that the latest request went to."""
         return self._answering.model
-
-    @property
-    def providers(self) -> tuple[str, ...]:
-        """The names of the providers there are."""
-        return self._gateway.providers
-
-    async def list_models(self, provider: str) -> tuple[str, ...]:
-        """The models a provider lists, each as "provider/model". Raises ProviderError."""
-        return await self._gateway.models(provider)
-
-    async def aclose(self) -> None:
-        """Close the connections of all sessions."""
-        await self._gateway.aclose()
 
     async def open(self, model: str) -> LlmSession:
         """A session with this model, to switch to. Raises ProviderError(CONFIGURATION)."""

@@ -308,7 +308,7 @@ async def _tell_sandbox(container: Container, agent: AgentSession) -> None:
     from domain.shell.sandbox import SandboxOn
 
     state = await container.sandbox().state()
-    if agent.in_use:
+    if agent.record.in_use:
         return
     with suppress(LedgerError):  # the next turn will not get far without a record either, and says so
         await container.events().record(SandboxChecked(on=isinstance(state, SandboxOn), told=state.told))

@@ -50,7 +50,7 @@ async def _with_images(agent: AgentSession, prompt: str, files: Sequence[Path]) 
     from tui.images.mentions import with_labels
 
     try:
-        labels = [await agent.attach_image(str(file.absolute())) for file in files]
+        labels = [(await agent.attachments.attach(str(file.absolute()))).label for file in files]
     except ImageError as error:
         raise UsageError(str(error)) from error
     return with_labels(prompt, labels)

@@ -59,14 +59,14 @@ class AppPort:
             used, window = session.context
             told |= {
                 "session_id": session.agent.session_id,
-                "form": session.agent.form.value,
+                "form": session.agent.record.form.value,
                 "model": facts.model,
                 "mode": facts.mode,
                 "sandbox": facts.sandbox,
                 "used": facts.used,
                 "context": {"used_tokens": used, "window_tokens": window},
                 "retry": facts.retry,
-                "read_only": bool(session.agent.in_use),
+                "read_only": bool(session.agent.record.in_use),
             }
         return told
 

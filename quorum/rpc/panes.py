@@ -34,7 +34,7 @@ def pane(tab: Tab, tabs: Tabs) -> dict[str, object]:
         "number": tabs.all.index(tab) + 1,
         "title": tab.title,
         "session_id": tab.session_id,
-        "form": session.agent.form.value if session is not None else "",
+        "form": session.agent.record.form.value if session is not None else "",
         "in_front": tab is tabs.front,
         "running": tab.chat.turns.running,
         "waiting": tab.chat.turns.waiting,

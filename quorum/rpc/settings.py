@@ -48,7 +48,7 @@ class LiveSettings:
         session = self._app.chat.session
         match key:
             case "models.decision" if session is not None:
-                return session.agent.model
+                return session.agent.models.current
             case "review.mode" if session is not None:
                 return session.facts.mode
             case "tui.layout":

@@ -60,10 +60,10 @@ async def test_a_model_chosen_between_prompts_answers_the_next_one_with_the_whol
     other = second(bench, LlmResponse.from_text("two"))
     await bench.agent.execute("first")
 
-    await bench.front.set_model("other/model")
+    await bench.front.models.choose("other/model")
     report = await bench.agent.execute("second")
 
-    assert (report.text, bench.front.model) == ("two", "other/model")
+    assert (report.text, bench.front.models.current) == ("two", "other/model")
     assert len(other.sent[0].messages) == 3
     assert other.sent[0].tools == (READ,)
     assert bench.observer.of(ModelChanged) == [ModelChanged(model="other/model")]
@@ -73,9 +73,9 @@ async def test_a_model_that_cannot_be_had_changes_nothing() -> None:
     bench = Bench(LlmResponse.from_text("one"))
 
     with pytest.raises(ProviderError, match="there is no other/model"):
-        await bench.front.set_model("other/model")
+        await bench.front.models.choose("other/model")
 
-    assert bench.front.model == "fake/model"
+    assert bench.front.models.current == "fake/model"
     assert bench.observer.of(ModelChanged) == []
     assert (await bench.agent.execute("go")).text == "one"
 
@@ -83,14 +83,14 @@ async def test_a_model_that_cannot_be_had_changes_nothing() -> None:
 async def test_choosing_the_model_in_force_is_no_change() -> None:
     bench = Bench()
 
-    await bench.front.set_model("fake/model")
+    await bench.front.models.choose("fake/model")
 
     assert bench.observer.of(ModelChanged) == []
 
 
 async def test_chosen_while_a_tool_runs_the_results_go_to_the_new_model_with_the_same_tools() -> None:
     async def choose(arguments: JsonObject, context: ToolExecutionContext) -> str:
-        await bench.front.set_model("other/model")
+        await bench.front.models.choose("other/model")
         return "contents"
 
     bench = Bench(reads("a"), tool=FakeTool("read", choose))
@@ -117,7 +117,7 @@ async def test_chosen_while_an_answer_streams_it_is_heard_to_its_end_and_counted
     turn = asyncio.create_task(bench.agent.execute("first"))
     await bench.session.waiting.wait()
 
-    await bench.front.set_model("other/model")
+    await bench.front.models.choose("other/model")
     gate.set()
     first = await turn
     await bench.agent.execute("second")
@@ -136,7 +136,7 @@ async def test_what_one_model_paused_another_is_asked_to_go_on_with() -> None:
     turn = asyncio.create_task(bench.agent.execute("go"))
     await bench.session.waiting.wait()
 
-    await bench.front.set_model("other/model")
+    await bench.front.models.choose("other/model")
     gate.set()
 
     assert (await turn).text == "done"
@@ -149,19 +149,19 @@ async def test_two_models_chosen_at_once_end_with_the_one_chosen_last() -> None:
     third = FakeSession([], conversation=bench.conversation, model="third/model")
     bench.providers.sessions["third/model"] = third
 
-    await asyncio.gather(bench.front.set_model("other/model"), bench.front.set_model("third/model"))
+    await asyncio.gather(bench.front.models.choose("other/model"), bench.front.models.choose("third/model"))
 
-    assert bench.front.model == "third/model"
+    assert bench.front.models.current == "third/model"
 
 
 async def test_the_models_are_those_the_providers_list_and_a_failure_is_theirs_alone() -> None:
     bench = Bench()
     bench.providers.listed = {"fake": ("fake/model", "fake/large")}
 
-    assert bench.front.providers == ("fake",)
-    assert await bench.front.list_models("fake") == ("fake/model", "fake/large")
+    assert bench.front.models.providers == ("fake",)
+    assert await bench.front.models.list_models("fake") == ("fake/model", "fake/large")
     with pytest.raises(ProviderError, match="other could not be reached"):
-        await bench.front.list_models("other")
+        await bench.front.models.list_models("other")
 
 
 # ------------------------------------------------------------------ while a request waits to be repeated
@@ -225,7 +225,7 @@ async def test_a_waiting_request_goes_out_at_once_on_the_model_chosen_meanwhile(
         turn = asyncio.create_task(waiting.agent.execute("go"))
         await waiting.begun()
 
-        await waiting.front.set_model("scripted/model-1")
+        await waiting.front.models.choose("scripted/model-1")
         report = await asyncio.wait_for(turn, 20)
 
         assert (report.status, report.text) == (RunStatus.COMPLETED, "hello")
@@ -241,7 +241,7 @@ async def test_results_that_wait_go_out_on_the_model_chosen_meanwhile_with_the_t
         turn = asyncio.create_task(waiting.agent.execute("go"))
         await waiting.begun()
 
-        await waiting.front.set_model("scripted/model-1")
+        await waiting.front.models.choose("scripted/model-1")
         report = await asyncio.wait_for(turn, 20)
 
         body = waiting.other.bodies[0]
@@ -259,9 +259,9 @@ async def test_a_wait_on_the_model_chosen_can_be_left_for_yet_another() -> None:
         first = ConversationSession(wire_to(waiting.first), waiting.bench.conversation, model="again")
         waiting.bench.providers.sessions["scripted/again"] = first
 
-        await waiting.front.set_model("scripted/model-1")
+        await waiting.front.models.choose("scripted/model-1")
         await waiting.begun()
-        await waiting.front.set_model("scripted/again")
+        await waiting.front.models.choose("scripted/again")
         report = await asyncio.wait_for(turn, 20)
 
         assert report.text == "hello"
@@ -307,7 +307,7 @@ async def test_a_request_that_has_begun_to_be_answered_is_not_abandoned() -> Non
             while not waiting.bench.observer.of(TextDelta):  # noqa: ASYNC110 - any condition of the record
                 await asyncio.sleep(0.005)
 
-        await waiting.front.set_model("scripted/model-1")
+        await waiting.front.models.choose("scripted/model-1")
         turn.cancel()
 
         assert (await asyncio.wait_for(turn, 20)).status is RunStatus.INTERRUPTED
@@ -397,7 +397,7 @@ async def test_whenever_models_are_chosen_every_request_is_made_once_and_every_a
     for number, pause in enumerate(pauses):
         for _ in range(pause):
             await asyncio.sleep(0)
-        await bench.front.set_model("fake/model" if number % 2 else "other/model")
+        await bench.front.models.choose("fake/model" if number % 2 else "other/model")
     report = await turn
 
     assert report.status is RunStatus.COMPLETED

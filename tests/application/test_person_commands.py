@@ -54,7 +54,7 @@ def notes(messages: tuple[Message, ...]) -> list[str]:
 async def test_it_runs_at_once_and_the_model_reads_of_it_before_the_next_prompt() -> None:
     bench = a_bench(LlmResponse.from_text("I see"))
 
-    await bench.front.run_command("git status", visible_to_model=True)
+    await bench.front.user_commands.run("git status", visible_to_model=True)
     await bench.agent.execute("and now")
 
     assert bench.shell.ran == ["git status"]
@@ -71,7 +71,7 @@ async def test_it_runs_at_once_and_the_model_reads_of_it_before_the_next_prompt(
 async def test_what_is_kept_from_the_model_is_on_record_and_in_no_request() -> None:
     bench = a_bench(LlmResponse.from_text("hello"))
 
-    await bench.front.run_command("git status", visible_to_model=False)
+    await bench.front.user_commands.run("git status", visible_to_model=False)
     await bench.agent.execute("hi")
 
     assert finished(bench).note is None
@@ -83,7 +83,7 @@ async def test_run_beside_a_turn_it_is_told_with_the_results_of_the_present_call
     bench = a_bench(Step(answer=reads("a"), gate=gate), LlmResponse.from_text("I see"))
     turn = asyncio.create_task(bench.agent.execute("go"))
     await bench.session.waiting.wait()
-    await bench.front.run_command("git status", visible_to_model=True)
+    await bench.front.user_commands.run("git status", visible_to_model=True)
     gate.set()
 
     assert (await turn).status is RunStatus.COMPLETED
@@ -93,7 +93,7 @@ async def test_run_beside_a_turn_it_is_told_with_the_results_of_the_present_call
 
 async def test_taking_a_turn_back_leaves_what_was_run_before_it_known() -> None:
     bench = a_bench(LlmResponse.from_text("one"))
-    await bench.front.run_command("git status", visible_to_model=True)
+    await bench.front.user_commands.run("git status", visible_to_model=True)
     await bench.agent.execute("go")
 
     (turn,) = state_of(records_of(bench.ledger)).turns
@@ -104,7 +104,7 @@ async def test_while_a_review_waits_nothing_comes_between_calls_and_results() ->
     bench = a_bench(writes("one"), LlmResponse.from_text("written"))
 
     async def ask(request: object) -> object:
-        await bench.front.run_command("git status", visible_to_model=True)
+        await bench.front.user_commands.run("git status", visible_to_model=True)
         from domain.review.questions import Approve
 
         return Approve(request.packet.digest)  # type: ignore[attr-defined]
@@ -118,7 +118,7 @@ async def test_while_a_review_waits_nothing_comes_between_calls_and_results() ->
 async def test_cancelled_it_ends_with_what_was_printed_and_the_model_is_told_so() -> None:
     bench = a_bench()
     bench.shell.may_end.clear()
-    running = asyncio.create_task(bench.front.run_command("make", visible_to_model=True))
+    running = asyncio.create_task(bench.front.user_commands.run("make", visible_to_model=True))
     await bench.shell.began.wait()
     running.cancel()
     await running
@@ -130,14 +130,14 @@ async def test_cancelled_it_ends_with_what_was_printed_and_the_model_is_told_so(
 async def test_one_that_fails_and_one_that_cannot_start_say_so() -> None:
     bench = a_bench()
     bench.shell.ends = CommandRun(exit_code=2, remarks=("vim needs a terminal",))
-    await bench.front.run_command("vim", visible_to_model=True)
+    await bench.front.user_commands.run("vim", visible_to_model=True)
     end = finished(bench)
     assert (end.outcome, end.exit_code, end.remarks) == (Outcome.ERROR, 2, ("vim needs a terminal",))
     assert (end.note or "").endswith("Its exit code was 2. vim needs a terminal\nIt printed nothing.")
 
     other = a_bench()
     other.shell.ends = CommandRun(failure="no such folder")
-    await other.front.run_command("ls", visible_to_model=True)
+    await other.front.user_commands.run("ls", visible_to_model=True)
     assert finished(other).outcome is Outcome.NOT_RUN
     assert finished(other).remarks == ("it could not be started: no such folder",)
 
@@ -153,7 +153,7 @@ class Refusing(FakeLedger):
 
 async def test_what_cannot_be_put_on_record_is_not_run() -> None:
     bench = Bench(LlmResponse.from_text("hello"), ledger=Refusing("session-1"))
-    await bench.front.run_command("rm -rf build", visible_to_model=True)
+    await bench.front.user_commands.run("rm -rf build", visible_to_model=True)
     await bench.agent.execute("hi")
 
     assert bench.shell.ran == []
@@ -164,7 +164,7 @@ async def test_what_cannot_be_put_on_record_is_not_run() -> None:
 async def test_one_that_ran_when_the_process_died_is_unknown_told_once_and_never_run_again() -> None:
     first = a_bench()
     await first.front.open()
-    await first.front.run_command("make deploy", visible_to_model=True)
+    await first.front.user_commands.run("make deploy", visible_to_model=True)
     dead = up_to(first.ledger, UserCommandStarted)
     (started,) = [r.event for r in dead if isinstance(r.event, UserCommandStarted)]
 
@@ -189,7 +189,7 @@ async def test_one_that_ran_when_the_process_died_is_unknown_told_once_and_never
 async def test_a_process_that_dies_before_the_model_was_told_leaves_that_to_the_next() -> None:
     first = a_bench()
     await first.front.open()
-    await first.front.run_command("git status", visible_to_model=True)
+    await first.front.user_commands.run("git status", visible_to_model=True)
 
     again = a_bench(LlmResponse.from_text("I see"), past=records_of(first.ledger))
     await again.front.open()
@@ -202,7 +202,7 @@ async def test_a_process_that_dies_before_the_model_was_told_leaves_that_to_the_
 async def test_a_long_output_is_kept_within_bounds_for_the_model() -> None:
     bench = a_bench(LlmResponse.from_text("I see"))
     bench.shell.ends = CommandRun(output="x" * 20_000, exit_code=0)
-    await bench.front.run_command("cat big", visible_to_model=True)
+    await bench.front.user_commands.run("cat big", visible_to_model=True)
     assert finished(bench).output == "x" * 20_000  # no store here: losing it would be worse
 
 
@@ -223,7 +223,7 @@ def test_beside_a_turn_that_may_be_interrupted_each_is_told_exactly_once_and_eve
         for tick in range(51):
             for _ in range(runs.count(tick)):
                 commands.append(
-                    asyncio.create_task(bench.front.run_command("git status", visible_to_model=True))
+                    asyncio.create_task(bench.front.user_commands.run("git status", visible_to_model=True))
                 )
             if tick == ends:
                 bench.shell.may_end.set()
@@ -244,7 +244,7 @@ async def test_where_a_review_is_still_open_after_a_crash_it_is_told_with_the_re
     await first.agent.execute("go")
     dead = up_to(first.ledger, ReviewRequested)
     second = a_bench(past=dead)
-    await second.front.run_command("git status", visible_to_model=True)
+    await second.front.user_commands.run("git status", visible_to_model=True)
     dead = (*dead, *records_of(second.ledger))
 
     again = a_bench(LlmResponse.from_text("written"), past=dead)

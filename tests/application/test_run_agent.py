@@ -17,6 +17,8 @@ from application.calls.tool_runtime import ToolRuntime
 from application.events.event_bus import EventBus
 from application.ports import LlmSession, Observer
 from application.session.agent_session import AgentSession
+from application.session.rewind import Rewind
+from application.session.session_models import SessionModels
 from application.turn.attachments import Attachments
 from application.turn.dialogue import Dialogue
 from application.turn.run_agent import AgentLimits, RunAgent
@@ -123,7 +125,6 @@ class Bench:
         self.way = SwitchableSession(
             opens(self.conversation) if opens else self.session,
             conversation=self.conversation,
-            gateway=self.providers,
             open_session=self.providers.open,
         )
         tools = {t.definition.name: t for t in (tool or FakeTool("read", _ok), FakeWriter(self.world))}
@@ -158,22 +159,24 @@ class Bench:
         self.front = AgentSession(
             self.agent,
             cwd="/ws",
-            session=self.way,
+            models=SessionModels(self.way, gateway=self.providers, events=events),
+            context=NOT_NEEDED,
             review=review,
-            outputs=Outputs(None, OutputLimits()),
-            events=events,
-            record=no_record(),
-            rewind=NOT_NEEDED,
-            care=NOT_NEEDED,
-            orphan_finder=self.orphan_finder,
-            files=FakeFiles(),
             rules=FakeRules(),
-            commands=UserCommandRunner(
+            rewind=Rewind(
+                run=self.agent, events=events, keeper=NOT_NEEDED, contents=NOT_NEEDED, restorer=NOT_NEEDED
+            ),
+            files=FakeFiles(),
+            user_commands=UserCommandRunner(
                 shell=self.shell,
                 events=events,
                 outputs=Outputs(None, OutputLimits()),
                 pending_messages=pending_messages,
             ),
+            outputs=Outputs(None, OutputLimits()),
+            record=no_record(),
+            events=events,
+            orphan_finder=self.orphan_finder,
         )
 
     def paired(self) -> bool:
@@ -553,9 +556,7 @@ async def test_a_last_request_that_was_too_long_forbids_calls_when_it_is_repeate
     session = FakeSession([reads("a"), too_long, LlmResponse.from_text("half way")], conversation=conversation)
     providers = FakeProviders(conversation)
     dialogue = Dialogue(
-        session=SwitchableSession(
-            session, conversation=conversation, gateway=providers, open_session=providers.open
-        ),
+        session=SwitchableSession(session, conversation=conversation, open_session=providers.open),
         schemas=[READ],
         events=EventBus([]),
         prices=PriceTable({}),

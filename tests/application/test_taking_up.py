@@ -301,7 +301,7 @@ async def test_going_back_without_room_to_record_it_leaves_conversation_and_reco
     await bench.agent.execute("second")
     ledger.trouble = "the disk is full"
     with pytest.raises(LedgerError, match="the disk is full"):
-        await bench.front.rewind(1, conversation=True, plan=None, overwrite=frozenset())
+        await bench.front.rewind.rewind_to(1, conversation=True, plan=None, overwrite=frozenset())
 
     ledger.trouble = None
     bench.session.script[:] = [LlmResponse.from_text("three")]

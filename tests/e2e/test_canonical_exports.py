@@ -57,7 +57,7 @@ async def recorded(folder: Path, seed: int, *, text: str = "new") -> tuple[str, 
             [shell("cat 0.txt; echo more >> 1.txt"), call("list_directory", path="."), reads[2]],
         )
         await session.turn([shell("exit 3"), call("grep_search", pattern="line")], prompt="and then?")
-        records = await session.agent.archive.read(session.agent.session_id)
+        records = await session.agent.record.archive.read(session.agent.session_id)
     ends = (record.event for record in records if isinstance(record.event, CallFinished))
     return canonical(records), " ".join(str(end.context.call_index) for end in ends)
 

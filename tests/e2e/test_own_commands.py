@@ -37,14 +37,14 @@ async def test_what_it_printed_is_masked_on_record_and_for_the_model_and_outlive
     stage: SessionStage,
 ) -> None:
     async with stage.opened() as session:
-        await session.agent.run_command("cat .env; echo done > made.txt", visible_to_model=True)
+        await session.agent.user_commands.run("cat .env; echo done > made.txt", visible_to_model=True)
         assert (stage.root / "made.txt").read_text() == "done\n"
         await session.turn()
         note = session.container.conversation().messages[0]
         assert isinstance(note, UserMessage)
         assert "DATABASE_PASSWORD=[secret:" in note.text
         await session.check()
-        records = await session.agent.archive.read(session.agent.session_id)
+        records = await session.agent.record.archive.read(session.agent.session_id)
         assert SECRET not in "".join(repr(record.event) for record in records)
     async with stage.opened() as again:
         assert again.container.conversation().messages[0] == note
@@ -57,7 +57,7 @@ async def test_taking_a_turn_back_leaves_alone_what_the_person_changed_with_a_co
 ) -> None:
     async with stage.opened() as session:
         await session.turn(call("write_file", path="a.txt", content="model\n"))
-        await session.agent.run_command("echo mine > a.txt", visible_to_model=True)
+        await session.agent.user_commands.run("echo mine > a.txt", visible_to_model=True)
         await session.undo()
 
         assert (stage.root / "a.txt").read_text() == "mine\n"
@@ -70,18 +70,18 @@ async def test_a_long_output_is_stored_and_the_model_can_open_it_also_after_a_re
 ) -> None:
     async with stage.opened() as session:
         await session.turn(prompt="hello")
-        await session.agent.run_command("seq 20000", visible_to_model=True)
+        await session.agent.user_commands.run("seq 20000", visible_to_model=True)
         (end,) = [
             record.event
-            for record in await session.agent.archive.read(session.agent.session_id)
+            for record in await session.agent.record.archive.read(session.agent.session_id)
             if isinstance(record.event, UserCommandFinished)
         ]
         assert end.blob_id is not None
-        assert session.agent.open_output(end.blob_id).lines(19_999, 1) == ["20000"]
+        assert session.agent.outputs.open_lines(end.blob_id).lines(19_999, 1) == ["20000"]
     async with stage.opened() as again:
         report = await again.turn(call("inspect", blob_id=end.blob_id, selector="lines:1-3"))
         assert [record.outcome for record in report.calls] == [Outcome.OK]
-        told = [r.event for r in await again.agent.archive.read(again.agent.session_id)]
+        told = [r.event for r in await again.agent.record.archive.read(again.agent.session_id)]
         assert [e.command_id for e in told if isinstance(e, MessageAdded) and e.command_id] == [end.command_id]
 
 

@@ -198,7 +198,7 @@ async def test_a_review_answered_in_a_copy_of_the_session(
     ways = make_ways()
     await ways.die(WRITES)
     async with ways.opened() as session:
-        copy = await session.agent.fork()
+        copy = await session.agent.record.archive.fork(session.agent.session_id)
     async with ways.opened(DONE, choice=NamedSession(copy)) as session:
         completed(await session.agent.run.resume_pending())
     check(server, placed(prompt, ways), 1)
@@ -210,7 +210,7 @@ async def test_a_review_answered_by_another_process_with_another_model(
     ways = make_ways()
     await ways.die(WRITES)
     async with ways.opened(DONE) as session:
-        await session.agent.set_model("other/scripted")
+        await session.agent.models.choose("other/scripted")
         completed(await session.agent.run.resume_pending())
     check(server, placed(prompt, ways), 1)
 
@@ -244,7 +244,7 @@ async def test_words_said_into_a_turn_and_a_model_chosen_in_it(
 ) -> None:
     async def meddle(request: ReviewRequest) -> ReviewAnswer:
         session.agent.run.steer("and be quick")
-        await session.agent.set_model("other/scripted")
+        await session.agent.models.choose("other/scripted")
         return Approve(request.packet.digest)
 
     ways = make_ways()
@@ -285,7 +285,7 @@ async def test_a_turn_after_the_conversation_was_compacted(
     async with ways.opened(long, DONE, summary) as session:
         completed(await session.agent.run.execute("say words"))
         completed(await session.agent.run.execute("thanks"))
-        await session.agent.compact("")
+        await session.agent.context.compact("")
     server.bodies.clear()
     async with ways.opened(DONE, DONE) as session:
         completed(await session.agent.run.retry())

@@ -178,9 +178,9 @@ async def test_later_edits_of_the_person_are_asked_about_and_never_lost(
         (root / name).write_text("person\n")
     (root / "deleted").unlink()
     async with stage.opened() as session:
-        plan = await session.agent.plan_restore(0)
+        plan = await session.agent.rewind.plan(0)
         assert steps(plan, root) == dict.fromkeys(("kept", "overwritten", "deleted", "made"), "asked")
-        diffs = [await session.agent.restore_diff(step) for step in plan.steps]
+        diffs = [await session.agent.rewind.diff(step) for step in plan.steps]
         assert all("-person" in diff for diff, step in zip(diffs, plan.steps, strict=True) if step.now)
         await session.undo(overwrite={"overwritten"})
         mode = 0o644
@@ -192,7 +192,7 @@ async def test_later_edits_of_the_person_are_asked_about_and_never_lost(
         await session.goes_on()
     async with stage.opened() as session:
         rewind: Rewind = session.container.rewind()
-        restored = [event for event in session.agent.past if isinstance(event, FilesRestored)]
+        restored = [event for event in session.agent.record.past if isinstance(event, FilesRestored)]
         await rewind.restore(await rewind.plan_back(restored[-1].changes))
         assert (root / "overwritten").read_text() == "person\n"
 
@@ -207,8 +207,8 @@ async def test_an_edit_of_the_person_between_two_turns_is_not_overwritten_unaske
         (root / "a").write_text("person\n")
         await session.turn(shell("echo second >> a"))
     async with stage.opened() as session:
-        assert steps(await session.agent.plan_restore(1), root) == {"a": "given back"}
-        assert steps(await session.agent.plan_restore(0), root) == {"a": "asked"}
+        assert steps(await session.agent.rewind.plan(1), root) == {"a": "given back"}
+        assert steps(await session.agent.rewind.plan(0), root) == {"a": "asked"}
         await session.undo()
         assert (root / "a").read_text() == "person\n"
         await session.undo()
@@ -225,7 +225,7 @@ async def test_what_was_taken_back_and_done_again_is_no_edit_of_the_person(
         await session.turn(write("a", "first\n"))
         await session.undo()
         await session.turn(write("a", "second\n"), write("a", "third\n"))
-        assert steps(await session.agent.plan_restore(0), root) == {"a": "given back"}
+        assert steps(await session.agent.rewind.plan(0), root) == {"a": "given back"}
 
 
 async def test_a_file_that_changes_after_the_plan_was_shown_is_left_and_named(
@@ -235,12 +235,12 @@ async def test_a_file_that_changes_after_the_plan_was_shown_is_left_and_named(
         (root / name).write_text("before")
     async with stage.opened() as session:
         await session.turn(shell("echo x > a; echo x > b; echo x > made"))
-        plan = await session.agent.plan_restore(0)
+        plan = await session.agent.rewind.plan(0)
         (root / "a").write_text("just now")
         (root / "made").unlink()
         (root / "made").mkdir()
         with pytest.raises(RestoreError, match=r"1 file was given back, 2 could not.*changed just now"):
-            await session.agent.rewind(0, conversation=True, plan=plan, overwrite=frozenset())
+            await session.agent.rewind.rewind_to(0, conversation=True, plan=plan, overwrite=frozenset())
         assert (root / "a").read_text() == "just now"
         assert (root / "b").read_text() == "before"
         assert (root / "made").is_dir()
@@ -266,10 +266,10 @@ async def test_a_file_that_a_process_keeps_writing_is_asked_about_and_the_rest_c
         try:
             assert writer.stdout is not None
             await writer.stdout.readline()
-            plan = await session.agent.plan_restore(0)
+            plan = await session.agent.rewind.plan(0)
             assert steps(plan, root) == {"log": "asked", "b": "given back"}
             with contextlib.suppress(RestoreError):
-                await session.agent.rewind(
+                await session.agent.rewind.rewind_to(
                     0, conversation=True, plan=plan, overwrite=frozenset({str(root / "log")})
                 )
         finally:
@@ -296,7 +296,7 @@ async def test_the_conversation_alone_can_be_taken_back_and_the_files_later(
         assert session.container.conversation().messages == before
         await session.check()
     async with stage.opened() as session:
-        assert steps(await session.agent.plan_restore(0), root) == {"a": "given back"}
+        assert steps(await session.agent.rewind.plan(0), root) == {"a": "given back"}
         await session.turn(shell("echo x > b"))
         with pytest.raises(ConversationError):
             await session.undo(1)
@@ -335,7 +335,7 @@ async def test_a_return_to_before_a_compaction_brings_back_every_word(stage: Ses
         files = tree(root)
         await session.turn(write("a", "2"), prompt="third " + "word " * 400)
         session.script[:] = [says("They talked about words.")]
-        await session.agent.compact("")
+        await session.agent.context.compact("")
         assert len(session.container.conversation().messages) < len(before)
         await session.turn(write("a", "3"), prompt="fourth")
         await session.check()
@@ -426,7 +426,7 @@ async def test_what_a_command_did_until_the_process_was_killed_is_found_and_take
     command = "echo x > a; rm gone; chmod 755 mode; echo y >> b; mkdir d; echo z > d/new; echo now; sleep 600"
     dies(stage, ("run_command", {"command": command}))
     async with stage.opened() as session:
-        plan = await session.agent.plan_restore(1)
+        plan = await session.agent.rewind.plan(1)
         assert steps(plan, root) == dict.fromkeys(("a", "gone", "mode", "b", "d/new"), "asked")
         await session.undo(1, overwrite={"a", "gone", "mode", "b", "d/new"})
         assert tree(root) == before
@@ -444,8 +444,8 @@ async def test_files_changed_again_after_a_call_that_was_killed_are_asked_about(
     dies(stage, ("run_command", {"command": "echo x > a; echo now; sleep 600"}))
     async with stage.opened() as session:
         await session.turn(write("a", "later"), write("b", "later"))
-        assert steps(await session.agent.plan_restore(0), root) == {"a": "asked", "b": "given back"}
-        assert steps(await session.agent.plan_restore(1), root) == {"a": "given back", "b": "given back"}
+        assert steps(await session.agent.rewind.plan(0), root) == {"a": "asked", "b": "given back"}
+        assert steps(await session.agent.rewind.plan(1), root) == {"a": "given back", "b": "given back"}
 
 
 @pytest.mark.long(after=1)
@@ -482,7 +482,7 @@ async def test_a_file_whose_name_is_a_secret_is_not_made_again_under_another_nam
     (root / name).write_text("before")
     async with stage.opened() as session:
         await session.turn(shell(f"echo x > {name}; echo x > other"))
-        assert steps(await session.agent.plan_restore(0), root) == dict.fromkeys((name, "other"), "given back")
+        assert steps(await session.agent.rewind.plan(0), root) == dict.fromkeys((name, "other"), "given back")
     async with stage.opened() as session:
         plan = await session.undo()
         assert steps(plan, root) == {"other": "given back"}
@@ -586,7 +586,7 @@ async def test_what_a_killed_command_did_to_a_huge_workspace_comes_back_as_far_a
     async with stage.opened(adjust=adjust) as session:
         await session.turn(shell("rm 07"))
     async with stage.opened(adjust=adjust) as session:
-        plan = await session.agent.plan_restore(0)
+        plan = await session.agent.rewind.plan(0)
         assert steps(plan, root) == {"01": "asked", "03": "asked", "07": "given back"}
         assert plan.unseen
 
@@ -611,7 +611,10 @@ async def test_a_copy_gives_files_back_also_when_the_session_it_was_made_of_is_g
         await session.turn(write("a", "1"))
         before = tree(root)
         await session.turn(shell("echo 2 > a; rm b"))
-        copy, original = await session.agent.fork(), session.agent.session_id
+        copy, original = (
+            await session.agent.record.archive.fork(session.agent.session_id),
+            session.agent.session_id,
+        )
         await session.turn(write("a", "3"), shell("echo x > c"))
     database = open_database("", stage.environ)
     try:

@@ -111,7 +111,7 @@ async def test_a_hook_that_a_command_planted_is_named(repository: SessionStage, 
     async with repository.opened() as session:
         await session.turn(shell(f"echo x > .git/hooks/pre-commit; {GIT} commit -qm x; git tag a; git tag b"))
     async with repository.opened() as session:
-        plan = await session.agent.plan_restore(0)
+        plan = await session.agent.rewind.plan(0)
         assert any("hooks/pre-commit" in told for told in plan.unseen)
 
 

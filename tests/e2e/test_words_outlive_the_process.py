@@ -88,7 +88,7 @@ async def a_working_day(folder: Path) -> list[Event]:
         past = session.last
 
         async def rewind(agent: Agent) -> None:
-            await agent.rewind(past.number, conversation=True, plan=None, overwrite=frozenset())
+            await agent.rewind.rewind_to(past.number, conversation=True, plan=None, overwrite=frozenset())
 
         await turns.perform(QueuedTask("rewinding", rewind))
         turns.note_returned(past.prompt)
@@ -108,7 +108,7 @@ async def a_working_day(folder: Path) -> list[Event]:
 
 
 async def _compact(agent: Agent) -> None:
-    await agent.compact("")
+    await agent.context.compact("")
 
 
 def accepted(events: list[Event]) -> set[str]:
@@ -191,5 +191,5 @@ async def test_what_a_dead_process_had_not_sent_comes_back_to_be_edited_and_leav
         await front.idle()
         serving.cancel()
         await asyncio.wait({serving})
-        state = state_of(await session.agent.archive.read(session.agent.session_id))
+        state = state_of(await session.agent.record.archive.read(session.agent.session_id))
         assert session.agent.run.unsent == state.unsent == ()

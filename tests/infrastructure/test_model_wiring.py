@@ -16,10 +16,10 @@ async def test_another_model_takes_over_the_same_conversation(tmp_path: Path) ->
     await agent.run.execute("read a.txt")
     first = container.session()._session
 
-    await agent.set_model("offline/other")
+    await agent.models.choose("offline/other")
     await agent.run.execute("read a.txt")
 
-    assert agent.model == "offline/other"
+    assert agent.models.current == "offline/other"
     assert container.session()._session is not first
     said = [m for m in container.conversation().messages if isinstance(m, UserMessage)]
     assert [message.text for message in said] == ["read a.txt"] * 2
@@ -29,16 +29,16 @@ async def test_a_provider_that_is_not_there_leaves_the_model_as_it_was(tmp_path:
     agent = a_container(tmp_path).agent()
 
     with pytest.raises(ProviderError, match='there is no provider "nowhere"') as caught:
-        await agent.set_model("nowhere/model")
+        await agent.models.choose("nowhere/model")
 
     assert caught.value.kind is ProviderErrorKind.CONFIGURATION
-    assert agent.model == "offline/offline"
+    assert agent.models.current == "offline/offline"
 
 
 async def test_all_configured_providers_can_be_asked_and_one_without_a_key_says_so(tmp_path: Path) -> None:
     agent = a_container(tmp_path).agent()
 
-    assert {"anthropic", "openai", "offline"} <= set(agent.providers)
-    assert await agent.list_models("offline") == ("offline/offline",)
+    assert {"anthropic", "openai", "offline"} <= set(agent.models.providers)
+    assert await agent.models.list_models("offline") == ("offline/offline",)
     with pytest.raises(ProviderError, match="ANTHROPIC_API_KEY"):
-        await agent.list_models("anthropic")
+        await agent.models.list_models("anthropic")

@@ -92,7 +92,7 @@ class HastyPerson:
         assert self.agent is not None
         token = uuid4()
         more = self._chance.choice(["", "; sleep 0.05", "; seq 4000", "; exit 3"])
-        running = self.agent.run_command(
+        running = self.agent.user_commands.run(
             f"echo {token} >> own.log{more}", visible_to_model=self._chance.random() < 0.8
         )
         self._commands.add(task := asyncio.create_task(running))
@@ -143,7 +143,7 @@ async def live(order: dict[str, Any]) -> None:
     for number in range(done, order["prompts"]):
         if chance.random() < 0.5:
             person.run_command()
-        label = await agent.attach_image(f"shot-{number}.png")
+        label = (await agent.attachments.attach(f"shot-{number}.png")).label
         await agent.run.execute(f"prompt {number} {label}")
     await person.until_commands_end()
 

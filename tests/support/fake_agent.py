@@ -14,6 +14,7 @@ from domain.calls.seal import Seal, SealedFile
 from domain.calls.tool import ToolCall
 from domain.conversation.context_account import ContextAccount
 from domain.conversation.history import UserMessage
+from domain.conversation.image import Image
 from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, Usage
 from domain.conversation.session_kind import SessionKind
 from domain.errors import BlobError, ImageError, ProviderError, ProviderErrorKind, QuorumError
@@ -65,7 +66,7 @@ class FakeAgent:
         self.prompts: list[str] = []
         self.answers: list[ReviewAnswer] = []
         self.reports: list[RunReport] = []
-        self.outputs: dict[str, LineSource] = {}
+        self.outputs = FakeOutputs()
         self.listed: dict[str, Sequence[str] | ProviderError] = {"fake": (model,)}
         self.asked = asyncio.Event()
         self.may_list = asyncio.Event()
@@ -79,7 +80,7 @@ class FakeAgent:
         self.past_at: tuple[int, ...] = ()
         self.in_use = ""
         self.has_pending = False
-        self.context = (0, 0)
+        self.context_use = (0, 0)
         self.context_account = ContextAccount(tokens=0, window=0, limit=0, freed=0, shares=(), largest=())
         self.rules = FakeRules()
         self.archive = FakeArchive()
@@ -95,12 +96,13 @@ class FakeAgent:
         self.steered: list[str] = []
         self.left_unsent: tuple[str, ...] = ()
         self.queued: list[tuple[str, ...]] = []
+        self.user_commands = FakeUserCommands(self)
         self.commands: list[tuple[str, bool]] = []
         self.may_end = asyncio.Event()
         self.may_end.set()
         self.closing_fails: QuorumError | None = None
         self.closed = False
-        self.files: Sequence[str] = ()
+        self.paths: Sequence[str] = ()
         self.queries: list[str] = []
         self.used_files: list[str] = []
         self.may_find = asyncio.Event()
@@ -123,7 +125,7 @@ class FakeAgent:
         self.mode = mode
         self.tell(ModeChanged(mode=mode))
 
-    async def set_model(self, model: str) -> None:
+    async def choose(self, model: str) -> None:
         """Choose the model, unless it is one of `refused`, and tell."""
         if model in self.refused:
             raise ProviderError(f"{model} cannot be had", kind=ProviderErrorKind.CONFIGURATION)
@@ -144,11 +146,57 @@ class FakeAgent:
             raise listed
         return tuple(listed)
 
-    def open_output(self, blob_id: str) -> LineSource:
-        """The output of that id among `outputs`."""
-        if blob_id not in self.outputs:
-            raise BlobError(f"there is no stored output {blob_id}")
-        return self.outputs[blob_id]
+    # ---------------------------------------------------------------- its parts, most of which it is itself
+
+    @property
+    def models(self) -> FakeAgent:
+        """It has its model itself."""
+        return self
+
+    @property
+    def current(self) -> str:
+        """The model."""
+        return self.model
+
+    @property
+    def context(self) -> FakeAgent:
+        """It measures its context itself."""
+        return self
+
+    @property
+    def use(self) -> tuple[int, int]:
+        """What `context_use` says."""
+        return self.context_use
+
+    @property
+    def account(self) -> ContextAccount:
+        """What `context_account` says."""
+        return self.context_account
+
+    @property
+    def review(self) -> FakeAgent:
+        """It has its review mode itself."""
+        return self
+
+    @property
+    def rewind(self) -> FakeAgent:
+        """It goes back itself."""
+        return self
+
+    @property
+    def files(self) -> FakeAgent:
+        """It finds files itself."""
+        return self
+
+    @property
+    def attachments(self) -> FakeAgent:
+        """It keeps images itself."""
+        return self
+
+    @property
+    def record(self) -> FakeAgent:
+        """It is its own record."""
+        return self
 
     @property
     def run(self) -> FakeAgent:
@@ -182,42 +230,22 @@ class FakeAgent:
         while self.steered:
             self.tell(MessageAdded(message=UserMessage(self.steered.pop(0)), steers=True))
 
-    async def run_command(self, command: str, *, visible_to_model: bool) -> None:
-        """Print a line, and end when it may, or when it is cancelled."""
-        self.commands.append((command, visible_to_model))
-        id_ = f"command-{len(self.commands)}"
-        self.tell(UserCommandStarted(command_id=id_, command=command, told=visible_to_model))
-        self.tell(UserCommandProgressed(command_id=id_, text="so far so good"))
-        outcome, code = Outcome.OK, 0
-        try:
-            await self.may_end.wait()
-        except asyncio.CancelledError:
-            outcome, code = Outcome.CANCELLED, -15
-        self.tell(
-            UserCommandFinished(
-                command_id=id_,
-                outcome=outcome,
-                exit_code=code,
-                output=f"output of {command}\n",
-                duration_secs=0.25,
-            )
-        )
-
     async def resume_pending(self) -> RunReport:
         """Play the next scene without a prompt; nothing is pending then."""
         self.has_pending = False
         return await self.execute("")
 
-    async def attach_image(self, path: str) -> str:
-        """Take note; a label, unless it is one of `refused`."""
+    async def attach(self, path: str) -> Image:
+        """Take note; an image, unless it is one of `refused`."""
         if path in self.refused:
             raise ImageError(f"{path} is no image")
         self.attached.append(path)
-        return f"[image {path.rpartition('/')[2]} 4×3]"
+        name = path.rpartition("/")[2]
+        return Image(name=name, media_type="image/png", width=4, height=3, size_bytes=64, sha256="0" * 64)
 
-    async def paste_image(self) -> str:
-        """The label of what is in the clipboard."""
-        return await self.attach_image("clipboard.png")
+    async def paste(self) -> Image:
+        """What is in the clipboard."""
+        return await self.attach("clipboard.png")
 
     async def compact(self, focus: str) -> str:
         """Play the scene of a compaction, if there is one."""
@@ -226,18 +254,18 @@ class FakeAgent:
             await self.compaction(self)
         return "compacted"
 
-    async def plan_restore(self, turn: int) -> RestorePlan:
+    async def plan(self, turn: int) -> RestorePlan:
         """The plan of that turn among `plans`, or one that changes nothing."""
         plan = self.plans.get(turn, RestorePlan(turn=turn))
         if isinstance(plan, QuorumError):
             raise plan
         return plan
 
-    async def restore_diff(self, step: RestoreStep) -> str:
+    async def diff(self, step: RestoreStep) -> str:
         """The diff of that path among `diffs`."""
         return self.diffs.get(step.path, "")
 
-    async def rewind(
+    async def rewind_to(
         self, turn: int, *, conversation: bool, plan: RestorePlan | None, overwrite: frozenset[str]
     ) -> None:
         """Take note, and tell, once that may be done."""
@@ -249,14 +277,14 @@ class FakeAgent:
             self.turns = tuple(replace(t, undone=t.undone or t.number >= turn) for t in self.turns)
         self.tell(SessionRewound(turn=turn, conversation=conversation, files=plan is not None))
 
-    async def find_files(self, query: str, limit: int) -> tuple[FoundFile, ...]:
-        """Those of `files` that fit, once they may be told."""
+    async def find(self, query: str, limit: int) -> tuple[FoundFile, ...]:
+        """Those of `paths` that fit, once they may be told."""
         self.queries.append(query)
         await self.may_find.wait()
-        found = [(fits.score, FoundFile(path, fits.hits)) for path in self.files if (fits := fit(query, path))]
+        found = [(fits.score, FoundFile(path, fits.hits)) for path in self.paths if (fits := fit(query, path))]
         return tuple(file for _, file in sorted(found, key=lambda each: -each[0]))[:limit]
 
-    def note_file_used(self, path: str) -> None:
+    def note_used(self, path: str) -> None:
         """Take note."""
         self.used_files.append(path)
 
@@ -264,10 +292,6 @@ class FakeAgent:
 
     def hide(self, text: str) -> str:
         return text.replace("hunter2-hunter2", "[secret:X]")
-
-    async def fork(self) -> str:
-        """The id of a copy that nobody made."""
-        return f"{self.session_id}-copy"
 
     async def aclose(self) -> None:
         """Take note."""
@@ -301,6 +325,44 @@ class FakeAgent:
         self.reports.append(report)
         self.tell(TurnFinished(report=report))
         return report
+
+
+class FakeOutputs(dict[str, LineSource]):
+    """Stored outputs by their ids."""
+
+    def open_lines(self, blob_id: str) -> LineSource:
+        """The output of that id."""
+        if blob_id not in self:
+            raise BlobError(f"there is no stored output {blob_id}")
+        return self[blob_id]
+
+
+class FakeUserCommands:
+    """Notes the commands that the person types."""
+
+    def __init__(self, agent: FakeAgent) -> None:
+        self._agent = agent
+
+    async def run(self, command: str, *, visible_to_model: bool) -> None:
+        """Print a line, and end when it may, or when it is cancelled."""
+        self._agent.commands.append((command, visible_to_model))
+        id_ = f"command-{len(self._agent.commands)}"
+        self._agent.tell(UserCommandStarted(command_id=id_, command=command, told=visible_to_model))
+        self._agent.tell(UserCommandProgressed(command_id=id_, text="so far so good"))
+        outcome, code = Outcome.OK, 0
+        try:
+            await self._agent.may_end.wait()
+        except asyncio.CancelledError:
+            outcome, code = Outcome.CANCELLED, -15
+        self._agent.tell(
+            UserCommandFinished(
+                command_id=id_,
+                outcome=outcome,
+                exit_code=code,
+                output=f"output of {command}\n",
+                duration_secs=0.25,
+            )
+        )
 
 
 Scene = Callable[[FakeAgent], Awaitable[object]]

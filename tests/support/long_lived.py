@@ -42,11 +42,11 @@ async def _do(agent: AgentSession, order: dict[str, Any]) -> str:
         case {"go_on": _}:
             return (await agent.run.retry()).status
         case {"compact": focus}:
-            return await agent.compact(focus)
+            return await agent.context.compact(focus)
         case {"rewind": turn, **more}:
-            plan = await agent.plan_restore(turn)
+            plan = await agent.rewind.plan(turn)
             overwrite = frozenset(step.path for step in plan.steps) if more.get("overwrite") else frozenset()
-            await agent.rewind(turn, conversation=True, plan=plan, overwrite=overwrite)
+            await agent.rewind.rewind_to(turn, conversation=True, plan=plan, overwrite=overwrite)
             return "rewound"
         case _:
             raise ValueError(f"no such order: {order}")

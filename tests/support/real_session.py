@@ -165,9 +165,9 @@ class RealSession:
     ) -> RestorePlan:
         """Take back a turn and all after it, by default the last; the plan by which it was done."""
         number = self.last.number if turn is None else turn
-        plan = await self.agent.plan_restore(number)
+        plan = await self.agent.rewind.plan(number)
         root = self.container.root()
-        await self.agent.rewind(
+        await self.agent.rewind.rewind_to(
             number,
             conversation=conversation,
             plan=plan if files else None,
@@ -186,7 +186,7 @@ class RealSession:
         """Conversation, state and record agree, and the record holds."""
         messages = self.container.conversation().messages
         assert messages == self.state.messages
-        archive = self.agent.archive
+        archive = self.agent.record.archive
         verified = await archive.verify(self.agent.session_id)
         assert verified.holds, verified.reason
         again = state_of(await archive.read(self.agent.session_id))

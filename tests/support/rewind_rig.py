@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from application.calls.effect_receipt import EffectReceipt
 from application.events.event_bus import EventBus
@@ -28,6 +29,7 @@ from tests.support.fake_contents import FakeContents
 from tests.support.fake_ports import RecordingObserver
 
 SECRET = b"planted-secret"
+NO_CONVERSATION: Any = None
 
 
 class RewindRig:
@@ -55,6 +57,7 @@ class RewindRig:
             watch=watch,
         )
         self.rewind = Rewind(
+            run=NO_CONVERSATION,
             events=self.events,
             keeper=self.keeper,
             contents=self.contents,

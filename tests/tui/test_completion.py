@@ -20,7 +20,7 @@ def _own_state(tmp_path, monkeypatch):
 
 def holding(*files: str):
     def prepare(agent: FakeAgent) -> None:
-        agent.files = files
+        agent.paths = files
 
     return prepare
 

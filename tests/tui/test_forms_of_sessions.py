@@ -37,10 +37,10 @@ async def test_a_session_that_was_begun_to_ask_only_asks_when_it_is_taken_up_aga
     loaded = loaded_in(tmp_path, monkeypatch, **roles)
 
     first = await opened(loaded, tmp_path, NewSession(SessionKind.ASK))
-    assert (first.form, first.model) == (SessionKind.ASK, "offline/two")
+    assert (first.record.form, first.models.current) == (SessionKind.ASK, "offline/two")
     await first.aclose()
     again = await opened(loaded, tmp_path, NamedSession(first.session_id))
-    assert (again.form, again.model) == (SessionKind.ASK, "offline/two")
+    assert (again.record.form, again.models.current) == (SessionKind.ASK, "offline/two")
     await again.aclose()
 
 
@@ -48,7 +48,7 @@ async def test_another_session_has_the_model_that_decides(tmp_path, monkeypatch)
     loaded = loaded_in(tmp_path, monkeypatch, **{"models.decision": "offline/one", "models.ask": "offline/two"})
 
     agent = await opened(loaded, tmp_path, NewSession())
-    assert (agent.form, agent.model) == (SessionKind.AGENT, "offline/one")
+    assert (agent.record.form, agent.models.current) == (SessionKind.AGENT, "offline/one")
     await agent.aclose()
 
 
@@ -59,6 +59,6 @@ async def test_a_session_that_cannot_be_recorded_keeps_its_form(tmp_path, monkey
     )
 
     agent = await opened(loaded, tmp_path, NewSession(SessionKind.ASK))
-    assert agent.form is SessionKind.ASK
-    assert not agent.outlives
+    assert agent.record.form is SessionKind.ASK
+    assert not agent.record.outlives
     await agent.aclose()

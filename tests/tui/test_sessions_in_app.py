@@ -395,7 +395,7 @@ async def test_a_compaction_that_fails_is_told_and_the_session_goes_on(tmp_path)
 @pytest.mark.parametrize("width", [40, 80, 120])
 async def test_how_full_the_context_is_can_always_be_seen(tmp_path, context, told, width):
     async with on_stage(tmp_path, say("a", usage=Usage(input=1_000, output=50)), size=(width, 24)) as stage:
-        stage.agent.context = context
+        stage.agent.context_use = context
         await stage.send("go")
         await stage.until(lambda: stage.text().splitlines()[-1].rstrip(" ▆░").endswith(told))
 

@@ -135,7 +135,7 @@ class Turns:
 
     def _keep(self) -> None:
         """Have what waits on record."""
-        if self._agent is not None and not self._agent.in_use:
+        if self._agent is not None and not self._agent.record.in_use:
             self._agent.run.queue([*self.prompts, *self._returned])
 
     def steer(self, text: str = "") -> str:
@@ -193,7 +193,7 @@ class Turns:
                 self.return_waiting()
 
     def _return_unsent(self, agent: Agent) -> None:
-        if not agent.in_use and (unsent := agent.run.unsent):
+        if not agent.record.in_use and (unsent := agent.run.unsent):
             self._returned = unsent
             self._give_back("\n".join(unsent))
         if self._returned and self.prompts:

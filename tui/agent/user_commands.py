@@ -50,7 +50,7 @@ class UserCommandQueue:
     def run(self, agent: Agent, own: TypedCommand) -> None:
         """Run a command of the person's."""
         task = asyncio.create_task(
-            agent.run_command(own.command, visible_to_model=own.visible_to_model), name="own command"
+            agent.user_commands.run(own.command, visible_to_model=own.visible_to_model), name="own command"
         )
         self._tasks[task] = time.monotonic()
         task.add_done_callback(self._ended)

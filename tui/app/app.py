@@ -187,7 +187,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         return words + [
             f"resume with: quorum --resume {session.agent.session_id}"
             for session in sessions
-            if session.facts.book.turn and session.agent.outlives and not session.agent.in_use
+            if session.facts.book.turn and session.agent.record.outlives and not session.agent.record.in_use
         ]
 
     # -- what arrives -----------------------------------------------------------------------------------------

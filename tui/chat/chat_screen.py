@@ -153,16 +153,21 @@ class ChatScreen(
             self.panel.forget()
             self._welcome.display = not self.turns.waiting
         session = Session(agent, cwd=str(self._cwd), clock=self._clock)
-        in_use = bool(agent.in_use)
+        in_use = bool(agent.record.in_use)
         await replay_into(
-            agent.past, self.transcript, self.panel, session.facts, in_use=in_use, past_at=agent.past_at
+            agent.record.past,
+            self.transcript,
+            self.panel,
+            session.facts,
+            in_use=in_use,
+            past_at=agent.record.past_at,
         )
-        session.facts.end_past(model=agent.model, mode=agent.mode.value)
-        self.turns.begin_after(last_ending(agent.past))
-        self._welcome.display = self._welcome.display and not agent.past
+        session.facts.end_past(model=agent.models.current, mode=agent.review.mode.value)
+        self.turns.begin_after(last_ending(agent.record.past))
+        self._welcome.display = self._welcome.display and not agent.record.past
         self.session = session
         self._recall.history.hide = session.agent.hide
-        if agent.in_use:
+        if agent.record.in_use:
             self.tell(session.refusal)
             self.turns.return_waiting()
         self.state_changed()

@@ -16,11 +16,11 @@ async def listed_models(agent: Agent) -> Sequence[str]:
 
     async def of(provider: str) -> Sequence[str]:
         try:
-            return await agent.list_models(provider)
+            return await agent.models.list_models(provider)
         except ProviderError:
             return ()
 
-    own = agent.model.partition("/")[0]
-    providers = sorted(agent.providers, key=lambda name: name != own)
+    own = agent.models.current.partition("/")[0]
+    providers = sorted(agent.models.providers, key=lambda name: name != own)
     lists = await asyncio.gather(*map(of, providers))
-    return list(dict.fromkeys([agent.model, *(model for models in lists for model in models)]))
+    return list(dict.fromkeys([agent.models.current, *(model for models in lists for model in models)]))

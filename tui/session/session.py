@@ -37,25 +37,29 @@ class Session:
     def __init__(self, agent: Agent, *, cwd: str, clock: Callable[[], float]) -> None:
         self.agent = agent
         self._cwd = cwd
-        self.facts = SessionFacts(model=agent.model, mode=agent.mode.value, clock=clock)
-        self.context = agent.context
+        self.facts = SessionFacts(model=agent.models.current, mode=agent.review.mode.value, clock=clock)
+        self.context = agent.context.use
 
     def handle(self, event: Event) -> bool:
         """Take an event in; whether anything that is told of the session has changed."""
         changed = self.facts.apply(event)
         if changed:
-            self.context = self.agent.context  # reckoned from the whole conversation: not at each frame
+            self.context = self.agent.context.use  # reckoned from the whole conversation: not at each frame
         return changed
 
     @property
     def refusal(self) -> str:
         """Why nothing can be added to the session, with the remedy; empty where it can."""
-        return f"read-only: /fork goes on in a copy · {self.agent.in_use}" if self.agent.in_use else ""
+        return (
+            f"read-only: /fork goes on in a copy · {self.agent.record.in_use}"
+            if self.agent.record.in_use
+            else ""
+        )
 
     @property
     def mode_label(self) -> str:
         """How it goes about risky calls: its review mode; where it only asks there are none."""
-        return "looks only" if self.agent.form is SessionKind.ASK else self.facts.mode
+        return "looks only" if self.agent.record.form is SessionKind.ASK else self.facts.mode
 
     @property
     def last_turn(self) -> PastTurn | None:
@@ -65,10 +69,10 @@ class Session:
     async def set_mode(self, name: str) -> str:
         """Change the review mode; why that cannot be, empty where it can."""
         try:
-            await self.agent.set_mode(Mode(name))
+            await self.agent.review.set_mode(Mode(name))
         except QuorumError as error:
             return str(error)
-        self.facts.mode = self.agent.mode.value
+        self.facts.mode = self.agent.review.mode.value
         return ""
 
     async def cycle_mode(self) -> str:
@@ -80,7 +84,7 @@ class Session:
     async def set_model(self, name: str) -> str:
         """Choose another model; why it cannot be had, empty where it can."""
         try:
-            await self.agent.set_model(name)
+            await self.agent.models.choose(name)
         except QuorumError as error:
             return str(error)
         return ""
@@ -102,7 +106,7 @@ class Session:
         from tui.screens.session_picker.screen import SessionPicker
 
         async def archive() -> SessionArchive:
-            return self.agent.archive
+            return self.agent.record.archive
 
         return SessionPicker(archive, cwd=self._cwd, present=self.agent.session_id)
 
@@ -128,7 +132,7 @@ class Session:
         """What fills the model's window."""
         from tui.screens.accounts.context_screen import ContextScreen
 
-        return ContextScreen(self.agent.context_account, self.agent.model, self.agent.hide)
+        return ContextScreen(self.agent.context.account, self.agent.models.current, self.agent.hide)
 
     def permissions(self) -> PermissionsScreen:
         """The rules about calls."""

@@ -126,7 +126,7 @@ class SessionHost:
         from domain.sessions.past_session import NamedSession
 
         try:
-            choice = NamedSession(await old.fork()) if wanted == "fork" else wanted
+            choice = NamedSession(await old.record.archive.fork(old.session_id)) if wanted == "fork" else wanted
             agent = await self._open(choice, person)
         except (QuorumError, StartFailure) as error:
             self._chat.stay(str(error))

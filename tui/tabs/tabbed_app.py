@@ -132,7 +132,7 @@ class TabbedApp(App[None]):
         if tab not in self.tabs.all or len(self.tabs.all) == 1:
             return  # it was closed, or became the only one, since
         session = tab.session_id
-        outlives = tab.chat.session is not None and tab.chat.session.agent.outlives
+        outlives = tab.chat.session is not None and tab.chat.session.agent.record.outlives
         await self.tabs.close(tab, PATIENCE_SECS)
         if tab.host.trouble:
             self.chat.tell(tab.host.trouble)

@@ -123,14 +123,14 @@ async def test_the_outlook_names_the_files_a_rule_is_about(session: RealSession,
 
 
 async def test_the_mode_has_the_last_word(session: RealSession) -> None:
-    await session.agent.set_mode(Mode.READ_ONLY)
+    await session.agent.review.set_mode(Mode.READ_ONLY)
 
     assert service(session).last_word == "the mode is read-only: it does not run"
 
 
 async def test_the_instructions_and_tools_of_a_real_session_are_counted_apart(session: RealSession) -> None:
-    tokens = {share.kind: share.tokens for share in session.agent.context_account.shares}
+    tokens = {share.kind: share.tokens for share in session.agent.context.account.shares}
 
     assert tokens[ContextKind.INSTRUCTIONS] > 100
     assert tokens[ContextKind.TOOLS] > 500
-    assert sum(tokens.values()) == pytest.approx(session.agent.context_account.tokens, abs=2)
+    assert sum(tokens.values()) == pytest.approx(session.agent.context.account.tokens, abs=2)

@@ -67,7 +67,7 @@ class ChatActions(Screen[None]):
     def _writable(self, wish: str) -> Session | None:
         """The session while no turn runs, if anything may be added to it."""
         session = self._resting(wish)
-        if session is not None and session.agent.in_use:
+        if session is not None and session.agent.record.in_use:
             self.say(session.refusal)
             return None
         return session

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Coroutine
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual import on
 
 from tui.chat.actions.base import ChatActions
 from tui.prompt_box.prompt import Prompt
 from tui.prompt_box.prompt_text import as_prompt
+
+if TYPE_CHECKING:
+    from domain.conversation.image import Image
 
 _WISH = "attach the image"
 
@@ -25,12 +29,12 @@ class ImageActions(ChatActions):
             self.action_paste_image()
         elif (session := self._begun(_WISH)) is not None:
             path = file.strip().strip("'\"")
-            self.run_worker(self._put_label(session.agent.attach_image(path)), group="images")
+            self.run_worker(self._put_label(session.agent.attachments.attach(path)), group="images")
 
     def action_paste_image(self) -> None:
         """Attach the image in the clipboard."""
         if (session := self._begun(_WISH)) is not None:
-            self.run_worker(self._put_label(session.agent.paste_image()), group="images")
+            self.run_worker(self._put_label(session.agent.attachments.paste()), group="images")
 
     @on(Prompt.ImageDropped)
     def _image_dropped(self, message: Prompt.ImageDropped) -> None:
@@ -38,15 +42,15 @@ class ImageActions(ChatActions):
         if self.session is None:
             self.prompt.insert_pasted(message.pasted)
         else:
-            attaching = self.session.agent.attach_image(message.path)
+            attaching = self.session.agent.attachments.attach(message.path)
             self.run_worker(self._put_label(attaching, otherwise=message.pasted), group="images")
 
-    async def _put_label(self, attaching: Coroutine[object, object, str], *, otherwise: str = "") -> None:
+    async def _put_label(self, attaching: Coroutine[object, object, Image], *, otherwise: str = "") -> None:
         """Put the label of what is being attached where the cursor is; where that fails, say why."""
         from domain.errors import QuorumError
 
         try:
-            self.prompt.insert(f"{await attaching} ")
+            self.prompt.insert(f"{(await attaching).label} ")
         except QuorumError as error:
             self.tell(str(error))
             if otherwise:
@@ -65,7 +69,7 @@ class ImageActions(ChatActions):
         from domain.errors import QuorumError
 
         try:
-            labels = [await session.agent.attach_image(path) for path in mentioned]
+            labels = [(await session.agent.attachments.attach(path)).label for path in mentioned]
         except QuorumError as error:
             self.tell(str(error))
             self.prompt.put(as_prompt(text))

@@ -138,7 +138,9 @@ class ReadingActions(ChatActions):
         text, more = piece.text, ""
         if piece.call is not None and piece.call.stored is not None and self.session is not None:
             try:
-                text, is_whole = await whole_output(self.session.agent.open_output(piece.call.stored.blob_id))
+                text, is_whole = await whole_output(
+                    self.session.agent.outputs.open_lines(piece.call.stored.blob_id)
+                )
                 more = "" if is_whole else " · only its beginning: it is longer than 20 million characters"
             except BlobError as error:
                 more = f" · only what is kept of it here: {error}"

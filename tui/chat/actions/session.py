@@ -43,7 +43,7 @@ class SessionActions(ChatActions):
     async def _set_model(self, session: Session, name: str) -> None:
         if problem := await session.set_model(name):
             self.tell(problem)
-            self.say(f"the model is still {session.agent.model}")
+            self.say(f"the model is still {session.agent.models.current}")
 
     # -- the course of the session ------------------------------------------------------------------------
 
@@ -58,7 +58,7 @@ class SessionActions(ChatActions):
             return
 
         async def compact(agent: Agent) -> None:
-            self.say(await agent.compact(focus))
+            self.say(await agent.context.compact(focus))
 
         self.turns.submit(QueuedTask("compacting", compact))
 
@@ -126,7 +126,7 @@ class SessionActions(ChatActions):
     def _session_picked(self, name: str | None) -> None:
         if name is None or (session := self._resting("choose a session")) is None:
             return
-        if name == session.agent.session_id and not session.agent.in_use:
+        if name == session.agent.session_id and not session.agent.record.in_use:
             self.say("this session is open already")
             return
         from domain.sessions.past_session import NamedSession

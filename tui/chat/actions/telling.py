@@ -57,7 +57,7 @@ class TellingActions(ChatActions):
         if self.is_mounted:
             if self.session is not None:
                 facts = self.session.facts
-                in_use = bool(self.session.agent.in_use)
+                in_use = bool(self.session.agent.record.in_use)
                 self._header.show(
                     model=facts.model, mode=self.session.mode_label, sandbox=facts.sandbox, read_only=in_use
                 )

@@ -29,12 +29,12 @@ class WritingActions(ChatActions):
 
     async def find_files(self, query: str, limit: int) -> Sequence[FoundFile]:
         """The files of the project that fit, best first; none before the session is there."""
-        return await self.session.agent.find_files(query, limit) if self.session is not None else ()
+        return await self.session.agent.files.find(query, limit) if self.session is not None else ()
 
     def note_file_used(self, path: str) -> None:
         """The person took this file from the menu."""
         if self.session is not None:
-            self.session.agent.note_file_used(path)
+            self.session.agent.files.note_used(path)
 
     async def words_of(self, command: Command) -> Sequence[str]:
         """The words that a command may take, where they are known."""

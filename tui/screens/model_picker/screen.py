@@ -76,7 +76,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
     def __init__(self, agent: Agent) -> None:
         super().__init__()
         self._agent = agent
-        self._catalogue = Catalogue(agent.providers, agent.model)
+        self._catalogue = Catalogue(agent.models.providers, agent.models.current)
         self._rows: list[Row] = []
         self._query = ""
         self._has_moved = self._is_chosen = False
@@ -102,7 +102,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
 
     async def _ask(self, provider: str) -> None:
         try:
-            self._catalogue.arrived(provider, await self._agent.list_models(provider))
+            self._catalogue.arrived(provider, await self._agent.models.list_models(provider))
         except ProviderError as error:
             self._catalogue.failed(provider, str(error))
         self._show()
@@ -174,7 +174,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
 
     async def _set(self, model: str) -> None:
         try:
-            await self._agent.set_model(model)
+            await self._agent.models.choose(model)
         except ProviderError as error:
             self._tell(str(error))
             return

@@ -17,7 +17,7 @@ def pager_for(call: Call, agent: Agent) -> PagerScreen:
     """
     name = f"{call.tool} {arguments_in_short(call)[0]}".strip()
     if call.stored is not None:
-        return PagerScreen(agent.open_output(call.stored.blob_id), name, size(call.stored.size_bytes))
+        return PagerScreen(agent.outputs.open_lines(call.stored.blob_id), name, size(call.stored.size_bytes))
     output = _text(call.output) if call.output is not None else ""
     text = call.diff if call.diff is not None else output
     return PagerScreen(KeptLines(text), name, size(len(text.encode("utf-8", "replace"))))

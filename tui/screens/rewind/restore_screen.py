@@ -133,7 +133,7 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
     async def _plan(self) -> None:
         files = self.query_one("#files", LineList)
         try:
-            plan = await self._agent.plan_restore(self._turn.number)
+            plan = await self._agent.rewind.plan(self._turn.number)
         except QuorumError as error:
             self._steps = None
             self._make_room(0)
@@ -168,7 +168,7 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
         step = self._steps[place]
         if step.path not in self._diffs:
             try:
-                self._diffs[step.path] = await self._agent.restore_diff(step)
+                self._diffs[step.path] = await self._agent.rewind.diff(step)
             except QuorumError as error:
                 self._diffs[step.path] = str(error)
         self.query_one(DiffSheet).show(self._diffs[step.path])
@@ -219,7 +219,9 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
         overwrite = self._steps.overwritten if files and self._steps is not None else frozenset[str]()
 
         async def rewind(agent: Agent) -> None:
-            await agent.rewind(self._turn.number, conversation=conversation, plan=plan, overwrite=overwrite)
+            await agent.rewind.rewind_to(
+                self._turn.number, conversation=conversation, plan=plan, overwrite=overwrite
+            )
 
         failure = await self._take_back(
             QueuedTask("taking back", rewind), self._turn.prompt if conversation else ""

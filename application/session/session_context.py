@@ -1,0 +1,38 @@
+"""What fills the window of a session's model, and making room in it because the person asks for it."""
+
+from __future__ import annotations
+
+from application.context.context_manager import ContextManager
+from application.session.session_models import SessionModels
+from domain.conversation.context_account import ContextAccount
+
+
+class SessionContext:
+    """Measures and compacts the conversation of a session, for the model that it has at the time."""
+
+    def __init__(self, manager: ContextManager, models: SessionModels) -> None:
+        self._manager = manager
+        self._models = models
+
+    @property
+    def use(self) -> tuple[int, int]:
+        """How many tokens the next request takes of the model's window, about, and how many there are.
+
+        0 stands for a window that is not known, or for a model that has none.
+        """
+        use = self._manager.gauge.use(self._models.current)
+        return use.tokens, use.window or 0
+
+    @property
+    def account(self) -> ContextAccount:
+        """What fills the model's window, reckoned from the whole conversation."""
+        return self._manager.account(self._models.current)
+
+    async def compact(self, focus: str) -> str:
+        """Let a summary take the place of the conversation so far; what that came to, in a sentence.
+
+        `focus` is what to keep in view; it may be empty. Raises ProviderError and ConversationError, and leaves
+        all as it was, where there is none to be had.
+        """
+        done = await self._manager.compact(self._models.current, focus or None)
+        return f"about {done.tokens_before:,} → {done.tokens_after:,} tokens"
