@@ -31,6 +31,8 @@ class Guide(Static):
         super().__init__(id="guide", markup=False)
         self._suggest = suggest
         self._place = 0
+        # What became of the change that was reviewed last.
+        self._is_changed = self._is_rejected = False
 
     @property
     def step(self) -> TourStep:
@@ -43,6 +45,10 @@ class Guide(Static):
 
     def apply(self, event: Event) -> None:
         """Go on where this is what the step waits for."""
+        from domain.events.event import CallFinished  # there by now, and not needed for the first frame
+
+        if isinstance(event, CallFinished):
+            self._is_changed, self._is_rejected = event.outcome == "ok", event.decision == "rejected"
         if event.type == self.step.on:
             self.advance()
 
@@ -51,10 +57,18 @@ class Guide(Static):
         if self._place + 1 < len(TOUR):
             self._place += 1
             self._show()
+            self._is_changed = self._is_rejected = False
+
+    def _text(self) -> str:
+        """What the step says, after what became of the change before it."""
+        step = self.step
+        if self._is_rejected:
+            return step.if_rejected or step.says
+        return step.says if self._is_changed else step.if_unchanged or step.says
 
     def _show(self) -> None:
         number = Content(f"{self._place + 1}/{len(TOUR)} ").stylize("bold $text-accent")
         skip = Content(" F2 skips." if self.step.on else "").stylize("$text-muted")
-        self.update(number + Content(self.step.says) + skip)
+        self.update(number + Content(self._text()) + skip)
         if self.step.prompt:
             self._suggest(self.step.prompt)

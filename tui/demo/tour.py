@@ -6,11 +6,17 @@ from typing import NamedTuple
 
 
 class TourStep(NamedTuple):
-    """One step. `on`: the name of the event that leads on; empty: only the person's key does."""
+    """One step. `on`: the name of the event that leads on; empty: only the person's key does.
+
+    `if_rejected` is said instead of `says` where the person rejected the change of the step before, and
+    `if_unchanged` where there was none for another reason.
+    """
 
     says: str
     prompt: str = ""
     on: str = ""
+    if_rejected: str = ""
+    if_unchanged: str = ""
 
 
 TOUR = (
@@ -39,6 +45,11 @@ TOUR = (
         "proved to only read. Enter runs the tests, y lets them.",
         "run `python3 -m unittest -q`",
         "turn_finished",
+        if_rejected="You rejected the change, so nothing was changed, and the model was told. Commands are "
+        "reviewed in the same way, unless they are proved to only read. Enter runs the tests, which find the "
+        "mistake; y lets them.",
+        if_unchanged="No change was made, so the file is as it was. Commands are reviewed in the same way, "
+        "unless they are proved to only read. Enter runs the tests, which find the mistake; y lets them.",
     ),
     TourStep(
         "A command of your own needs no review: it begins with !, and the model learns of it (with !! it "

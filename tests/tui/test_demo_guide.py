@@ -1,0 +1,48 @@
+"""The guide of the tour: what it says follows what the person decided."""
+
+from __future__ import annotations
+
+import pytest
+from textual.app import App, ComposeResult
+
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.events.event import CallFinished
+from domain.review.questions import DecisionLabel
+from tui.demo.guide import Guide
+
+CONTEXT = ToolExecutionContext(call_id="c", batch_id="b", call_index=0, turn_index=0)
+
+
+class GuidedApp(App[None]):
+    def compose(self) -> ComposeResult:
+        yield Guide(lambda _prompt: None)
+
+
+def ended(outcome: Outcome, decision: DecisionLabel) -> CallFinished:
+    return CallFinished(
+        context=CONTEXT, tool="edit_file", outcome=outcome, decision=decision, output="", duration_secs=0.1
+    )
+
+
+@pytest.mark.parametrize(
+    ("event", "says"),
+    [
+        (ended(Outcome.OK, DecisionLabel.APPROVED), "What really changed is told on the card."),
+        (ended(Outcome.OK, DecisionLabel.EDITED), "What really changed is told on the card."),
+        (ended(Outcome.REJECTED, DecisionLabel.REJECTED), "You rejected the change, so nothing was changed"),
+        (ended(Outcome.NOT_RUN, DecisionLabel.NONE), "No change was made, so the file is as it was."),
+        (None, "No change was made, so the file is as it was."),
+    ],
+)
+async def test_the_tour_says_what_became_of_the_change(event: CallFinished | None, says: str) -> None:
+    async with GuidedApp().run_test() as pilot:
+        guide = pilot.app.query_one(Guide)
+        guide.advance()
+        guide.advance()
+        if event is not None:
+            guide.apply(event)
+        guide.advance()
+
+        shown = str(guide.render())
+        assert shown.startswith("4/8 ")
+        assert says in shown
