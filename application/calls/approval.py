@@ -77,7 +77,7 @@ class Approval:
         self._show_waiting("votes", feed)
         votes = await self._state.review.gather(packet, self._state.task, feed)
         await self._conclude(packet, feed)
-        decision = self._call.decide(votes)
+        decision = await self._call.decide(votes)
         if decision.answer is Answer.ALLOW:
             await self._decided(packet, DecisionLabel.ALLOWED, "; ".join(decision.reasons))
             return Granted(DecisionLabel.ALLOWED)
@@ -131,7 +131,7 @@ class Approval:
                 batch_size=self._state.size,
                 following=await self._following(),
                 stale=stale,
-                proposals=review.proposals(subject),
+                proposals=await review.proposals(subject),
             )
             return await review.ask(request, review.review_context(subject, feed))
 
@@ -178,7 +178,7 @@ class Approval:
         except ToolError as error:
             await self._call.change_arguments(former)
             return (f"your edit cannot run: {error}",)
-        decision = self._call.decide()
+        decision = await self._call.decide()
         if decision.answer is Answer.DENY:
             await self._call.change_arguments(former)
             return (f"your edit is denied: {'; '.join(decision.reasons)}",)
@@ -195,7 +195,7 @@ class Approval:
                 continue
             try:
                 await later.look()
-                if later.decide().answer is not Answer.ASK:
+                if (await later.decide()).answer is not Answer.ASK:
                     continue
                 seal = await later.sealed(projected)
             except (ToolError, OSError):

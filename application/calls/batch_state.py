@@ -60,7 +60,7 @@ class BatchCall(Protocol):
         """Find out what its command, if it has one, would do as things stand now."""
         ...
 
-    def decide(self, votes: Tally | None = None) -> Decision:
+    async def decide(self, votes: Tally | None = None) -> Decision:
         """Whether it may run, by what it would touch now and by the votes on it, if there are any."""
         ...
 

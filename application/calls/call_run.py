@@ -214,7 +214,7 @@ class CallRun(DeclaredCall):
         while True:
             await self.look()
             self._state.review.note(self.subject)
-            decision = self.decide()
+            decision = await self.decide()
             if decision.answer is Answer.DENY:
                 await self._settled(decision, DecisionLabel.DENIED)
                 message = f"denied: {'; '.join(decision.reasons)}. It was not run. [{_denial_code(decision)}]"

@@ -85,9 +85,9 @@ class DeclaredCall:
         """Find out what its command, if it has one, would do as things stand now."""
         self._shell = await self._tool.judge(self.arguments) if self._tool else None
 
-    def decide(self, votes: Tally | None = None) -> Decision:
+    async def decide(self, votes: Tally | None = None) -> Decision:
         """Whether it may run, by what it would touch now and by the votes on it, if there are any."""
-        return self._state.review.decide(self.subject, votes)
+        return await self._state.review.decide_off_loop(self.subject, votes)
 
     async def sealed(self, projected: Mapping[str, bytes]) -> Seal | None:
         """The seal of the call as things stand; None for a tool that seals nothing. Raises ToolError."""
