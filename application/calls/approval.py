@@ -197,7 +197,7 @@ class Approval:
                 await later.look()
                 if (await later.decide()).answer is not Answer.ASK:
                     continue
-                seal = await later.sealed(projected)
+                seal = await later.seal_with(projected)
             except (ToolError, OSError):
                 continue  # it will be asked about, or fail, at its own turn
             projected |= seal.projected if seal else {}

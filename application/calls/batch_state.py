@@ -64,7 +64,7 @@ class BatchCall(Protocol):
         """Whether it may run, by what it would touch now and by the votes on it, if there are any."""
         ...
 
-    async def sealed(self, projected: Mapping[str, bytes]) -> Seal | None:
+    async def seal_with(self, projected: Mapping[str, bytes]) -> Seal | None:
         """The seal of the call as things stand; None for a tool that seals nothing. Raises ToolError."""
         ...
 

@@ -220,7 +220,7 @@ class CallRun(DeclaredCall):
                 message = f"denied: {'; '.join(decision.reasons)}. It was not run. [{_denial_code(decision)}]"
                 await self._withhold(DecisionLabel.DENIED, message)
                 return
-            self.seal = await self.sealed({})
+            self.seal = await self.seal_with({})
             if decision.answer is Answer.ALLOW:
                 await self._settled(decision, DecisionLabel.ALLOWED)
                 self._label = DecisionLabel.ALLOWED
@@ -354,7 +354,7 @@ class CallRun(DeclaredCall):
         self._state.plan()
         await self._wait_for_predecessors()
         await self.look()
-        self.seal = await self.sealed({})
+        self.seal = await self.seal_with({})
 
     def _progress(self, printed: Printed) -> None:
         if self.execution.status is ToolStatus.EXECUTING:

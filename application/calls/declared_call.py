@@ -89,7 +89,7 @@ class DeclaredCall:
         """Whether it may run, by what it would touch now and by the votes on it, if there are any."""
         return await self._state.review.decide_off_loop(self.subject, votes)
 
-    async def sealed(self, projected: Mapping[str, bytes]) -> Seal | None:
+    async def seal_with(self, projected: Mapping[str, bytes]) -> Seal | None:
         """The seal of the call as things stand; None for a tool that seals nothing. Raises ToolError."""
         return await self._tool.seal(self.arguments, projected) if self._tool else None
 

@@ -159,8 +159,8 @@ class HookChain:
                     if inspect.isawaitable(answer):
                         answer = await answer
         except TimeoutError as error:
-            told = f"took longer than {one.timeout_secs:g} s" if timer.expired() else str(error)
-            return _Ran(default, told)
+            message = f"took longer than {one.timeout_secs:g} s" if timer.expired() else str(error)
+            return _Ran(default, message)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -199,10 +199,10 @@ class HookChain:
             raise HookAborted(f"the hook {one.name} ended the run: {ran.answer.reason}")
         if ran.error is None or (one.on_error or _USUAL[point]) is OnHookError.OPEN:
             return ran.answer
-        told = str(HookFailure(f"the hook {one.name} failed: {ran.error}"))
+        message = str(HookFailure(f"the hook {one.name} failed: {ran.error}"))
         if point is HookPoint.ON_TURN_END:
-            raise HookAborted(told)
-        return Skip(told)
+            raise HookAborted(message)
+        return Skip(message)
 
     def _at(self, point: HookPoint) -> list[HookRegistration]:
         return [one for one in self._registrations if point in one.points]

@@ -13,7 +13,7 @@ from application.events.event_bus import EventBus
 from domain.conversation.compaction import (
     ContextBudget,
     SummaryRoom,
-    compacted,
+    compact,
     cut_before,
     giving_way,
     head_and_tail,
@@ -185,7 +185,7 @@ class ContextManager:
             summary_bytes=room.summary,
             focus=focus,
         )
-        by = compacted(past, summary, room, following=following, plan=plan, focus=focus)
+        by = compact(past, summary, room, following=following, plan=plan, focus=focus)
         if bytes_of(by) >= bytes_of(past):
             raise ConversationError("the summary is no shorter than what it would stand for")
         done = await self._put("summary", past, by, upcoming, focus=focus)
@@ -200,7 +200,7 @@ class ContextManager:
         messages = self._conversation.messages
         past = messages[: cut_before(messages, room.tail)]
         plan, following = self._values().get("plan"), messages[len(past) :]
-        least = compacted(past, "", room, following=following, plan=plan, focus=focus)
+        least = compact(past, "", room, following=following, plan=plan, focus=focus)
         if not any(isinstance(m, AssistantMessage) for m in past) or 2 * bytes_of(least) > bytes_of(past):
             return past, ()
         return past, least

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from application.export.account import CallCard
-from application.export.masked_json import masked
+from application.export.masked_json import mask_json
 from application.export.wording import DECISIONS, NO_OUTCOME, OUTCOMES
 from domain.calls.tool import ToolResultMessage
 from domain.events.event import CallFinished, CallStarted, ReviewRequested
@@ -80,4 +80,4 @@ class ExportedCall:
         return printable(self.mask(text), newlines=False)
 
     def _json(self, arguments: JsonObject) -> str:
-        return printable(json.dumps(masked(arguments, self.mask), ensure_ascii=False, indent=2))
+        return printable(json.dumps(mask_json(arguments, self.mask), ensure_ascii=False, indent=2))

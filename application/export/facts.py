@@ -37,7 +37,7 @@ def facts_of(summary: SessionSummary, records: Sequence[LedgerRecord]) -> Iterat
 def _records(records: Sequence[LedgerRecord]) -> str:
     redacted = sum(record.redacted for record in records)
     unread = sum(record.event is None for record in records)
-    told = amount(len(records), "record")
+    text = amount(len(records), "record")
     if redacted:
-        told += f", something was taken out of {redacted:,}"
-    return f"{told}, {unread:,} cannot be understood" if unread else told
+        text += f", something was taken out of {redacted:,}"
+    return f"{text}, {unread:,} cannot be understood" if unread else text

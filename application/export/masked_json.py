@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from domain.text.json_value import JsonValue
 
 
-def masked(value: JsonValue, mask: Callable[[str], str]) -> JsonValue:
+def mask_json(value: JsonValue, mask: Callable[[str], str]) -> JsonValue:
     """The data with every text of it masked, names included."""
     match value:
         case str():
             return mask(value)
         case Mapping():
-            return {mask(name): masked(each, mask) for name, each in value.items()}
+            return {mask(name): mask_json(each, mask) for name, each in value.items()}
         case Sequence():
-            return [masked(each, mask) for each in value]
+            return [mask_json(each, mask) for each in value]
         case _:
             return value

@@ -149,15 +149,15 @@ class _Narration:
             case ReviewDecided():
                 self._of(event.context).history.append(decided(event))
             case FilesKept(files=count, complete=complete):
-                told = f"{amount(count, 'file')} kept as before it"
-                self._of(event.context).history.append(told if complete else f"{told}; not every file was seen")
+                text = f"{amount(count, 'file')} kept as before it"
+                self._of(event.context).history.append(text if complete else f"{text}; not every file was seen")
             case EffectsObserved():
                 self._of(event.context).history.extend(effects(event.effects))
             case OutputStored(blob_id=blob, size_bytes=size):
-                told = (
+                text = (
                     f"its whole output, {amount(size, 'byte')}, is stored as {blob}; the model read a summary"
                 )
-                self._of(event.context).history.append(told)
+                self._of(event.context).history.append(text)
             case HookRan():
                 self._hook(event)
             case _:
@@ -165,8 +165,8 @@ class _Narration:
 
     def _tell_of_session(self, event: Event) -> None:
         match event:
-            case SessionResumed(model=model, mode=mode, told=told):
-                self._remark(f"taken up again with {model} in the mode {mode.value}", "\n".join(told))
+            case SessionResumed(model=model, mode=mode, told=text):
+                self._remark(f"taken up again with {model} in the mode {mode.value}", "\n".join(text))
             case SessionFinished():
                 self._remark("the session was closed")
             case UserCommandStarted(command=command, told=told_to_model):
@@ -181,8 +181,8 @@ class _Narration:
                 self._remark(f"{amount(len(changes), 'file')} given back as before:", names)
             case SessionRewound():
                 self._rewound(event)
-            case SandboxChecked(told=told):
-                self._remark(told)
+            case SandboxChecked(told=text):
+                self._remark(text)
             case ModeChanged(mode=mode):
                 self._remark(f"the mode is {mode.value} from here on")
             case ModelChanged(model=model):
@@ -221,11 +221,11 @@ class _Narration:
     def _hook(self, event: HookRan) -> None:
         reason = f": {event.reason}" if event.reason else ""
         edited = "; it changed what it was given" if event.edited is not None else ""
-        told = f"hook {event.hook} at {event.point.value} answered {event.answer}{reason}{edited}"
+        text = f"hook {event.hook} at {event.point.value} answered {event.answer}{reason}{edited}"
         if event.context is None:
-            self._remark(told)
+            self._remark(text)
         else:
-            self._of(event.context).history.append(told)
+            self._of(event.context).history.append(text)
 
     def _compacted(self, event: ConversationCompacted) -> None:
         what = "the outputs of tools were shortened" if event.what == "outputs" else "it gave way to a summary"

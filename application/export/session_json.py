@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 
-from application.export.masked_json import masked
+from application.export.masked_json import mask_json
 from domain.sessions.past_session import LedgerRecord, SessionSummary
 from domain.text.json_value import JsonValue
 
@@ -20,7 +20,7 @@ def json_text(summary: SessionSummary, records: Sequence[LedgerRecord], mask: Ca
         "session": summary_json(summary),
         "records": [_record(record) for record in records],
     }
-    return ascii_json(masked(whole, mask), indent=1) + "\n"
+    return ascii_json(mask_json(whole, mask), indent=1) + "\n"
 
 
 def summary_json(summary: SessionSummary) -> dict[str, JsonValue]:
@@ -42,7 +42,7 @@ def summary_json(summary: SessionSummary) -> dict[str, JsonValue]:
 
 def masked_lines(lines: str, mask: Callable[[str], str]) -> str:
     """JSON lines with every text of them masked."""
-    return "".join(ascii_json(masked(json.loads(line), mask)) + "\n" for line in lines.splitlines())
+    return "".join(ascii_json(mask_json(json.loads(line), mask)) + "\n" for line in lines.splitlines())
 
 
 def ascii_json(value: JsonValue, *, indent: int | None = None) -> str:

@@ -111,12 +111,12 @@ def changed(change: FileChange) -> str:
 
 def effects(seen: Effects) -> tuple[str, ...]:
     """What became of the files while a call ran."""
-    told = tuple(f"{changed(c)}{'' if c.declared else ', which it had not declared'}" for c in seen.changes)
-    return told if seen.complete else (*told, "not every change of files could be seen")
+    text = tuple(f"{changed(c)}{'' if c.declared else ', which it had not declared'}" for c in seen.changes)
+    return text if seen.complete else (*text, "not every change of files could be seen")
 
 
 def rewound(event: SessionRewound) -> str:
     """What was taken back, from which turn on."""
     what = {(True, True): "the conversation and the files", (True, False): "the conversation"}
-    told = what.get((event.conversation, event.files), "the files" if event.files else "nothing")
-    return f"taken back: {told} from turn {event.turn + 1} on"
+    text = what.get((event.conversation, event.files), "the files" if event.files else "nothing")
+    return f"taken back: {text} from turn {event.turn + 1} on"

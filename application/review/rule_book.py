@@ -25,7 +25,7 @@ from domain.review.permissions import (
     BadRule,
     Rule,
     Subject,
-    spoken,
+    matching_rules,
 )
 from domain.review.questions import RulePreview, RuleScope
 from domain.review.rule_examples import ReadCommand, covers
@@ -167,7 +167,7 @@ class RuleBook:
         changed = [
             _described(noted)
             for noted in self._noted
-            if rule in spoken((rule,), noted, self._paths.roots)
+            if rule in matching_rules((rule,), noted, self._paths.roots)
             and self._decision((*self.rules, rule), noted).answer
             is not self._decision(self.rules, noted).answer
         ]
@@ -218,7 +218,7 @@ class RuleBook:
     def _would_run(self, rule: Rule, subject: Subject) -> bool:
         """Whether the call would run because of this rule."""
         rules = (*self.rules, rule)
-        if rule not in spoken(rules, subject, self._paths.roots):  # most calls, and told in no time
+        if rule not in matching_rules(rules, subject, self._paths.roots):  # most calls, and told in no time
             return False
         return self._decision(rules, subject).answer is Answer.ALLOW
 

@@ -135,7 +135,7 @@ def cut_before(messages: Sequence[Message], tail_bytes: int) -> int:
     return cut
 
 
-def compacted(
+def compact(
     past: Sequence[Message],
     summary: str,
     room: SummaryRoom,

@@ -15,7 +15,7 @@ from domain.review.ballot import Tally, Verdict
 from domain.review.guards import Objection
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Answer, Rule, Subject, spoken
+from domain.review.permissions import Answer, Rule, Subject, matching_rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ def decide(
     votes: Tally | None = None,
 ) -> Decision:
     """Decide about one call. `votes` is the count of a finished voting; None where there was none."""
-    said = spoken(rules, subject, paths.roots)
+    said = matching_rules(rules, subject, paths.roots)
     restricting = [
         *(_of_rule(rule) for rule in said if rule.answer is not Answer.ALLOW),
         *_of_paths(subject, paths),

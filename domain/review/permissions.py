@@ -108,7 +108,7 @@ class Rule:
         return f"{self.answer} {self.text}"
 
 
-def spoken(rules: Iterable[Rule], subject: Subject, roots: Sequence[str]) -> tuple[Rule, ...]:
+def matching_rules(rules: Iterable[Rule], subject: Subject, roots: Sequence[str]) -> tuple[Rule, ...]:
     """The rules that have something to say about a call: those that forbid, ask, and, where it is covered as
     a whole, those that allow it."""
     restricting: list[Rule] = []

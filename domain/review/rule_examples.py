@@ -15,7 +15,7 @@ from typing import TypeAlias
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.tool import RiskLevel
 from domain.review.command_pattern import fits_words
-from domain.review.permissions import ARGUMENT, COMMAND_TOOL, READERS, WRITERS, Rule, Subject, spoken
+from domain.review.permissions import ARGUMENT, COMMAND_TOOL, READERS, WRITERS, Rule, Subject, matching_rules
 from domain.shell.command_line import CommandLine, JudgedCommand, ShellVerdict, ShellVerdictKind, SimpleCommand
 from domain.shell.command_spec import NotReadOnly, use_of
 from domain.shell.git_commands import git_use
@@ -26,7 +26,7 @@ ReadCommand: TypeAlias = Callable[[str], CommandLine]
 
 def covers(rule: Rule, example: str, read_command: ReadCommand, root: str) -> bool:
     """Whether a rule speaks about what an example stands for."""
-    return bool(spoken((rule,), subject_of(rule, example, read_command, root), (root,)))
+    return bool(matching_rules((rule,), subject_of(rule, example, read_command, root), (root,)))
 
 
 def failing(

@@ -228,7 +228,7 @@ def _link(link_format: LinkFormat, record: ChainedRecord, session_id: str, befor
 
 def _fixed_in_event(payload: bytes) -> str:
     """The outcome and decision of an event itself, as JSON."""
-    value = _parsed(payload, _FIXED_IN_SECOND)
+    value = _parse(payload, _FIXED_IN_SECOND)
     fixed = {name: value[name] for name in _FIXED_IN_SECOND if name in value}
     return json.dumps(fixed, sort_keys=True)
 
@@ -236,7 +236,7 @@ def _fixed_in_event(payload: bytes) -> str:
 def _fixed_in(payload: bytes) -> str:
     """All that no redaction may change in an event, in the order in which it is found, as JSON."""
     fixed: list[tuple[str, object]] = []
-    left: list[object] = [_parsed(payload, FIXED)]
+    left: list[object] = [_parse(payload, FIXED)]
     while left:  # a loop, because events may be nested as deep as their JSON can be read
         value = left.pop()
         if isinstance(value, list):
@@ -250,7 +250,7 @@ def _fixed_in(payload: bytes) -> str:
     return json.dumps(fixed)
 
 
-def _parsed(payload: bytes, names: Iterable[str]) -> Mapping[str, object]:
+def _parse(payload: bytes, names: Iterable[str]) -> Mapping[str, object]:
     """The event, or nothing where none of these names is in it: most have none, and may be long."""
     if not any(f'"{name}"'.encode() in payload for name in names):
         return {}

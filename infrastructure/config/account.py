@@ -17,7 +17,7 @@ from infrastructure.config.toml_text import (
     dotted,
     key_path,
     literal,
-    parsed,
+    parse_value,
     printable,
     without_credentials,
 )
@@ -94,7 +94,7 @@ def typed_value(path: KeyPath, text: str) -> object:
     key = key_at(path)
     if fixed := _fixed(key, None):
         raise ConfigError(f"{dotted(path)} {fixed}")
-    value = parsed(text.strip())
+    value = parse_value(text.strip())
     takes_text = key.fits("") or key.fits(text.strip()) or bool(key.choices)
     return text.strip() if takes_text and not isinstance(value, str | list) else value
 

@@ -31,7 +31,7 @@ class CommandTemplate:
     def __init__(self, command: Sequence[str], parameters: Sequence[CustomParameter]) -> None:
         """Raises ConfigError, with the element's place in the command, where the two do not fit each other."""
         known = {parameter.name: parameter for parameter in parameters}
-        self._elements = tuple(_parsed(element, place, known) for place, element in enumerate(command))
+        self._elements = tuple(_parse(element, place, known) for place, element in enumerate(command))
         if not command or not command[0].strip():
             raise ConfigError("command must begin with the name of a program")
         if _slots(self._elements[0]):
@@ -54,7 +54,7 @@ class CommandTemplate:
         return tuple(word for element in self._elements for word in _words(element, arguments))
 
 
-def _parsed(element: str, place: int, known: dict[str, CustomParameter]) -> _Element:
+def _parse(element: str, place: int, known: dict[str, CustomParameter]) -> _Element:
     parts: list[str | _Slot] = []
     end = 0
     for token in _TOKEN.finditer(element):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from infrastructure.config.keys import Table, schema_tree
-from infrastructure.config.toml_text import KeyPath, parsed, printable
+from infrastructure.config.toml_text import KeyPath, parse_value, printable
 from infrastructure.config.validation import Checked, checked, nested
 
 _PREFIX = "QUORUM_"
@@ -30,7 +30,7 @@ def settings_in(environ: Mapping[str, str], names: Iterable[KeyPath]) -> list[Ch
     """
     known = tuple(names)
     return [
-        _variable(variable, _path(variable.removeprefix(_PREFIX), known), parsed(environ[variable]))
+        _variable(variable, _path(variable.removeprefix(_PREFIX), known), parse_value(environ[variable]))
         for variable in sorted(environ)
         if variable.startswith(_PREFIX) and _SEPARATOR in variable
     ]

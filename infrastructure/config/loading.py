@@ -16,7 +16,7 @@ from domain.errors import ConfigError
 from domain.sessions.trust import Standing, TrustQuestion
 from infrastructure.config.environment import provider_addresses, settings_in
 from infrastructure.config.paths import ConfigLocations, is_present, locate, standing_place
-from infrastructure.config.project_trust import WHY, Restrained, let_in, passwords, restrained
+from infrastructure.config.project_trust import WHY, Restrained, let_in, passwords, restrict
 from infrastructure.config.quorum_table import out_of_reach
 from infrastructure.config.schema import Settings
 from infrastructure.config.toml_file import TomlFile
@@ -179,9 +179,7 @@ class _Stack:
             self.warnings += [
                 f"{problem}; the file {WHY[known]}, so this is ignored" for problem in source.problems
             ]
-            outcome = restrained(
-                source.assignments, self.values, file=path, user_file=user_file, standing=known
-            )
+            outcome = restrict(source.assignments, self.values, file=path, user_file=user_file, standing=known)
             self.covered = {dotted(one.path): self.values[one.path].value for one in outcome.assignments}
             self.put(outcome.assignments)
             self.question = _question(place, file.digest, known, outcome)

@@ -44,7 +44,7 @@ class Restrained:
     wants: tuple[str, ...] = ()
 
 
-def restrained(
+def restrict(
     assignments: Iterable[Assignment],
     beneath: Mapping[KeyPath, Assignment],
     *,

@@ -35,7 +35,7 @@ def literal(value: object) -> str:
     return printable(str(value))
 
 
-def parsed(text: str) -> object:
+def parse_value(text: str) -> object:
     """The TOML value that a text is, or the text itself where it is none."""
     try:
         data = tomllib.loads(f"value = {text}")

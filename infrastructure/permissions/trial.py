@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from application.ports import CommandTool, Tool, ToolSchemaPort
 from application.review.review import Review
 from domain.errors import ConfigError
-from domain.review.permissions import Answer, Rule, Subject, spoken
+from domain.review.permissions import Answer, Rule, Subject, matching_rules
 from domain.text.json_value import JsonObject
 from domain.text.nearest import nearest_word
 from infrastructure.config.toml_text import printable
@@ -45,7 +45,7 @@ async def try_call(
         lines.append(f"command:  {subject.shell.reason}")
     touched = (("reads", subject.read), ("writes", subject.written))
     lines += [f"{kind + ':':<9} {path}" for kind, paths in touched for path in sorted(paths)]
-    lines += [f"rule:     {rule.id} ({rule.source})" for rule in spoken(rules, subject, roots)] or [
+    lines += [f"rule:     {rule.id} ({rule.source})" for rule in matching_rules(rules, subject, roots)] or [
         "rule:     none"
     ]
     return decision.answer, "\n".join(map(printable, lines))

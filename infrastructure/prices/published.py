@@ -71,10 +71,10 @@ def published_prices() -> Mapping[str, PublishedPrice]:
         text = resources.files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"quorum's file of prices cannot be read: {error}; install quorum anew") from error
-    return parsed_prices(text)
+    return parse_prices(text)
 
 
-def parsed_prices(text: str) -> dict[str, PublishedPrice]:
+def parse_prices(text: str) -> dict[str, PublishedPrice]:
     """The prices in the text of such a file. Raises ConfigError that names the entry that is wrong."""
     try:
         data = tomllib.loads(text, parse_float=Decimal)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from infrastructure.remote.admission import objection_to
-from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameError, FrameReader, framed
+from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameError, FrameReader, frame
 from infrastructure.remote.peer import Peer, peer_of
 
 Answer: TypeAlias = Callable[[bytes], Awaitable[bytes | None]]
@@ -170,7 +170,7 @@ class _Talk:
         return body
 
     async def _send(self, body: bytes) -> None:
-        self.writer.write(framed(body))
+        self.writer.write(frame(body))
         self.is_stuck = True
         async with asyncio.timeout(self._bounds.answer_secs):
             await self.writer.drain()

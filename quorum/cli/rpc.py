@@ -8,7 +8,7 @@ import socket
 import sys
 from contextlib import suppress
 
-from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameError, FrameReader, framed
+from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameError, FrameReader, frame
 from infrastructure.remote.peer import peer_of
 from quorum.cli.errors import UsageError
 from quorum.options import RpcOptions
@@ -68,7 +68,7 @@ def _asked(options: RpcOptions, body: bytes) -> dict[str, object]:
         connection.settimeout(_ANSWER_SECS)
         try:
             with suppress(BrokenPipeError):  # refused before it was heard; why is there to be read
-                connection.sendall(framed(body))
+                connection.sendall(frame(body))
             answer = json.loads(_received(connection))
         except TimeoutError as error:
             raise UsageError(f"no answer within {_ANSWER_SECS:g} s") from error

@@ -37,14 +37,14 @@ def _told(checked: Verification) -> list[str]:
         found = f"{checked.session_id}: {count}, every one fits; head {checked.head}"
     else:
         found = f"{checked.session_id}: {count}"
-    told = [found]
+    lines = [found]
     recorded = [place for place in checked.redacted if place not in checked.unrecorded]
     if recorded:
         places, last = ", ".join(map(str, recorded)), checked.redaction_head
-        told.append(f"  something was taken out on purpose of: {places}; last redaction {last}")
+        lines.append(f"  something was taken out on purpose of: {places}; last redaction {last}")
     if checked.unrecorded:
         places = ", ".join(map(str, checked.unrecorded))
-        told.append(
+        lines.append(
             f"  redacted without a record of it: {places}; an earlier version did so, or somebody replaced them"
         )
-    return told
+    return lines

@@ -38,7 +38,7 @@ class AppPort:
         """What the app is doing, as its header and status bar tell it, and what is asked."""
         chat = self._app.chat
         session = chat.session
-        told: dict[str, object] = {
+        reported: dict[str, object] = {
             "version": __version__,
             "headless": self._app.is_headless,
             "tab": self._app.tabs.front.mode,
@@ -57,7 +57,7 @@ class AppPort:
         if session is not None:
             facts = session.facts
             used, window = session.context
-            told |= {
+            reported |= {
                 "session_id": session.agent.session_id,
                 "form": session.agent.record.form.value,
                 "model": facts.model,
@@ -68,7 +68,7 @@ class AppPort:
                 "retry": facts.retry,
                 "read_only": bool(session.agent.record.in_use),
             }
-        return told
+        return reported
 
     def panes(self) -> list[dict[str, object]]:
         """All tabs."""

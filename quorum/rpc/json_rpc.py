@@ -106,11 +106,11 @@ def _no_number(word: str) -> NoReturn:
 
 
 def _told(id: _Id, *, result: object = None, error: RpcError | None = None) -> bytes:
-    told: dict[str, object] = {"jsonrpc": "2.0", "id": id}
+    reply: dict[str, object] = {"jsonrpc": "2.0", "id": id}
     if error is None:
-        told["result"] = result
+        reply["result"] = result
     else:
         data = {"data": {"reason": error.reason}} if error.reason else {}
-        told["error"] = {"code": int(error.code), "message": str(error), **data}
+        reply["error"] = {"code": int(error.code), "message": str(error), **data}
     # A result may hold half a surrogate pair, from a file's name say; escaped it is still JSON.
-    return json.dumps(told, allow_nan=False).encode("ascii")
+    return json.dumps(reply, allow_nan=False).encode("ascii")

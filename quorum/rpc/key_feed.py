@@ -69,8 +69,8 @@ class KeyFeed:
                 await self._settled()
                 if fed.refusal:
                     reason = "suppressed" if fed.never else "needs_approval"
-                    told = f"key {place} of {len(keys)}, {key.name}, was not pressed: {fed.refusal}"
-                    raise refused(told, reason)
+                    message = f"key {place} of {len(keys)}, {key.name}, was not pressed: {fed.refusal}"
+                    raise refused(message, reason)
 
     def keeps_back(self, event: events.Key) -> bool:
         """Whether a key must not act on what is in front now; the app asks each time one comes by it."""

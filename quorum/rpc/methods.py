@@ -251,9 +251,9 @@ class Methods:
 
     async def _get(self, params: JsonParams, _hand: Hand) -> object:
         setting = await self._known(params["key"])
-        told = {"key": setting.key, "value": setting.value, "origin": setting.origin}
+        reported = {"key": setting.key, "value": setting.value, "origin": setting.origin}
         present = self._live.present(setting.key)
-        return told if present is None else {**told, "present": present}
+        return reported if present is None else {**reported, "present": present}
 
     async def _set(self, params: JsonParams, hand: Hand) -> object:
         await self._known(params["key"])

@@ -51,23 +51,23 @@ def read_pane(chat: ChatScreen, last: int) -> dict[str, object]:
 def _told(entry: Entry) -> dict[str, object]:
     from tui.transcript.model.entries import AnswerEntry, Batch, Notice, PromptEntry, Restoration
 
-    told: dict[str, object]
+    shown: dict[str, object]
     match entry:
         case PromptEntry():
-            told = {"kind": "prompt", "text": _cut(entry.text)}
+            shown = {"kind": "prompt", "text": _cut(entry.text)}
         case AnswerEntry():
-            told = {"kind": "answer", "text": _cut(entry.text), "finished": entry.finished}
+            shown = {"kind": "answer", "text": _cut(entry.text), "finished": entry.finished}
         case Batch():
-            told = {"kind": "calls", "calls": [_call(call) for call in entry.calls]}
+            shown = {"kind": "calls", "calls": [_call(call) for call in entry.calls]}
         case Notice():
-            told = {"kind": entry.kind.value, "text": _cut(entry.text)}
+            shown = {"kind": entry.kind.value, "text": _cut(entry.text)}
         case Restoration():
-            told = {"kind": "restoration", "paths": [change.path for change in entry.changes]}
+            shown = {"kind": "restoration", "paths": [change.path for change in entry.changes]}
         case _:  # what is added to transcripts later is named, so that nothing seems to be missing
-            told = {"kind": type(entry).__name__.lower()}
+            shown = {"kind": type(entry).__name__.lower()}
             if isinstance(text := getattr(entry, "text", None), str):
-                told["text"] = _cut(text)
-    return {**told, "undone": True} if entry.undone else told
+                shown["text"] = _cut(text)
+    return {**shown, "undone": True} if entry.undone else shown
 
 
 def _call(call: Call) -> dict[str, object]:

@@ -30,13 +30,13 @@ class Param(NamedTuple):
 
     def described(self) -> dict[str, object]:
         """What a client is told of it."""
-        told: dict[str, object] = {"name": self.name, "type": self.type, "does": self.does}
-        told["required"] = self.is_required
+        schema: dict[str, object] = {"name": self.name, "type": self.type, "does": self.does}
+        schema["required"] = self.is_required
         if self.choices:
-            told["choices"] = list(self.choices)
+            schema["choices"] = list(self.choices)
         if self.bounds:
-            told["least"], told["most"] = self.bounds
-        return told
+            schema["least"], schema["most"] = self.bounds
+        return schema
 
 
 TOKEN_PARAM = Param(TOKEN, "string", "the token of --listen-approve, for what takes approval", default=None)

@@ -10,7 +10,7 @@ from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError
 from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Answer, Rule, Subject, spoken
+from domain.review.permissions import Answer, Rule, Subject, matching_rules
 from domain.review.questions import RuleScope
 from domain.review.rule_examples import judged_by_words
 from domain.review.saved_rule import SavedRule
@@ -153,7 +153,7 @@ async def test_every_proposal_lets_the_call_run_once_it_is_added(subject: Subjec
         book = _book()
         assert book.preview(proposal, subject).covers_this
         await book.add(proposal, RuleScope.SESSION, subject)
-        assert any(rule.text == proposal for rule in spoken(book.rules, subject, _PATHS.roots))
+        assert any(rule.text == proposal for rule in matching_rules(book.rules, subject, _PATHS.roots))
 
 
 # ---------------------------------------------------------------- previews

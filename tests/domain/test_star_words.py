@@ -6,7 +6,7 @@ import pytest
 
 from domain.calls.access import EXCLUSIVE
 from domain.calls.tool import RiskLevel
-from domain.review.permissions import Answer, Rule, Subject, spoken
+from domain.review.permissions import Answer, Rule, Subject, matching_rules
 from domain.review.rule_examples import covers, failing, judged_by_words
 from domain.review.rule_proposals import candidates
 from domain.shell.command_line import CommandLine, SimpleCommand
@@ -199,7 +199,7 @@ def test_a_saved_rule_whose_example_is_no_longer_covered_is_kept_and_the_call_as
     assert failing(rule, [example], [], _line, "/w") is None
     shell = judged_by_words(_line(example))
     call = Subject(tool="run_command", risk=RiskLevel.HIGH, access=EXCLUSIVE, command=example, shell=shell)
-    assert spoken([rule], call, ("/w",)) == ()
+    assert matching_rules([rule], call, ("/w",)) == ()
 
 
 def test_a_saved_rule_fails_an_example_that_never_fitted_its_words() -> None:

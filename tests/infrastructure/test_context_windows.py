@@ -8,7 +8,7 @@ from domain.errors import ConfigError
 from infrastructure.config.context_table import ModelWindowTable
 from infrastructure.config.provider_table import ProviderTable, built_in_providers
 from infrastructure.config.report import show
-from infrastructure.prices.published import parsed_prices, published_prices
+from infrastructure.prices.published import parse_prices, published_prices
 from infrastructure.prices.windows import context_windows
 from tests.support.settings_machine import Machine
 
@@ -49,13 +49,13 @@ def test_the_models_that_are_chosen_by_default_have_their_windows():
 def test_a_window_that_nobody_published_is_not_known():
     assert window_of("openai/gpt-2") is None
     assert window_of("nowhere/gpt-5.4") is None
-    assert parsed_prices(ENTRY.replace("window = 100\n", ""))["vendor/m"].window is None
+    assert parse_prices(ENTRY.replace("window = 100\n", ""))["vendor/m"].window is None
 
 
 @pytest.mark.parametrize("window", ["0", "-5", '"wide"', "1.5"])
 def test_a_wrong_window_in_the_list_is_named(window: str):
     with pytest.raises(ConfigError, match="'vendor/m' is wrong: "):
-        parsed_prices(ENTRY.replace("window = 100", f"window = {window}"))
+        parse_prices(ENTRY.replace("window = 100", f"window = {window}"))
 
 
 @pytest.mark.parametrize(

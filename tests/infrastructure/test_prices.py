@@ -14,7 +14,7 @@ from infrastructure.config.price_table import ModelPriceTable
 from infrastructure.config.provider_table import ProviderTable, built_in_providers
 from infrastructure.config.report import show
 from infrastructure.config.schema import Settings
-from infrastructure.prices.published import parsed_prices, published_prices
+from infrastructure.prices.published import parse_prices, published_prices
 from infrastructure.prices.table import price_table
 from tests.support.settings_machine import Machine
 
@@ -60,7 +60,7 @@ def test_reading_a_cache_never_costs_more_than_input_nor_writing_one_less():
 
 
 def test_figures_are_read_as_they_are_written():
-    assert parsed_prices(ENTRY)["vendor/m"].price == Price(
+    assert parse_prices(ENTRY)["vendor/m"].price == Price(
         input=Decimal("1.10"), output=Decimal(2), cache_read=Decimal("0.1"), cache_write=Decimal("1.375")
     )
 
@@ -68,7 +68,7 @@ def test_figures_are_read_as_they_are_written():
 def test_a_price_for_long_prompts_stands_in_the_entry_it_belongs_to():
     long = "long_prompt = { above = 272_000, input = 2, output = 3, cache_read = 1, cache_write = 2 }"
 
-    price = parsed_prices(ENTRY + long)["vendor/m"].price
+    price = parse_prices(ENTRY + long)["vendor/m"].price
 
     assert price.long_prompt is not None
     assert (price.long_prompt.above, price.long_prompt.price.output) == (272_000, Decimal(3))
@@ -97,7 +97,7 @@ def test_a_price_for_long_prompts_stands_in_the_entry_it_belongs_to():
 )
 def test_a_wrong_entry_is_named(text: str, complaint: str):
     with pytest.raises(ConfigError) as caught:
-        parsed_prices(text)
+        parse_prices(text)
 
     assert complaint in str(caught.value)
 

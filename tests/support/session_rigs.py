@@ -19,7 +19,7 @@ from infrastructure.models.openai_chat.client import OpenAiChat
 from infrastructure.models.openai_responses.client import OpenAiResponses
 from infrastructure.models.openai_sdk import OPENAI
 from infrastructure.models.shared.api_client import ApiClient, ProviderSettings
-from infrastructure.models.shared.json_fields import parsed_arguments
+from infrastructure.models.shared.json_fields import parse_arguments
 from infrastructure.models.shared.session import ConversationSession
 from tests.support.fake_session import FakeSession, Step
 from tests.support.sse_server import Dialect, Hang, Refuse, Reply, Say, SseServer
@@ -223,7 +223,7 @@ def _spoken(say: Say) -> Step:
         return Step(answer=ProviderError("scripted", kind=kind, partial=True), first=say.pieces)
     calls = []
     for call in say.calls:
-        arguments, problem = parsed_arguments(call.arguments)
+        arguments, problem = parse_arguments(call.arguments)
         calls.append(ToolUseBlock(id=call.id, name=call.name, input=arguments, parse_error=problem))
     known = say.stop in {kind.value for kind in StopKind}
     stop = StopReason(StopKind(say.stop)) if known else StopReason(StopKind.OTHER, say.stop)

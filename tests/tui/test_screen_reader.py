@@ -15,7 +15,7 @@ from tests.support.fake_agent import FakeAgent, a_command, a_request, hold, revi
 from tests.tui.transcript_scenes import BATCH_FINISHED, Clock, asked, finished, planned, started, turn_finished
 from tui.screens.review.widgets import Choice
 from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.draw.spoken import spoken
+from tui.transcript.draw.spoken import draw_spoken
 from tui.transcript.layout.transcript_layout import TranscriptLayout
 from tui.transcript.model.transcript import Transcript
 
@@ -37,7 +37,7 @@ def told(*script) -> list[str]:
             clock.now += step
         else:
             transcript.apply(step)
-    return [strip.text for entry in transcript.entries for strip in spoken(entry, 60).strips if strip.text]
+    return [strip.text for entry in transcript.entries for strip in draw_spoken(entry, 60).strips if strip.text]
 
 
 async def for_reader(stage: Stage) -> None:

@@ -37,18 +37,20 @@ async def copy(app: App[None], text: str, what: str, *, workspace: Path) -> str:
     text = pasteable(text)
     count = len(text.encode("utf-8", "replace"))
     way = way_of(count, os.environ)
-    told = f"{extent_of(text)} of {what}" if what else extent_of(text)
+    extent = f"{extent_of(text)} of {what}" if what else extent_of(text)
     if way is not Way.REFUSED:
         app.copy_to_clipboard(text)
     command = program_of(os.environ, workspace)
     if command is not None and await hand_to(command, text):
-        return f"copied {told}"
+        return f"copied {extent}"
     match way:
         case Way.SURE:
-            return f"copied {told}"
+            return f"copied {extent}"
         case Way.MAYBE:
-            return f"copied {told} · by OSC 52, which not every terminal takes"
+            return f"copied {extent} · by OSC 52, which not every terminal takes"
         case Way.TOO_LONG:
-            return f"copied {told} · {size(count)} by OSC 52: some terminals take no more than 74 kB"
+            return f"copied {extent} · {size(count)} by OSC 52: some terminals take no more than 74 kB"
         case Way.REFUSED:
-            return f"not copied: {told}, {size(count)}: too much for a terminal, and no clipboard program works"
+            return (
+                f"not copied: {extent}, {size(count)}: too much for a terminal, and no clipboard program works"
+            )

@@ -66,11 +66,11 @@ def _read(path: Path) -> list[str]:
             lines = file.read().split(b"\n")
     except OSError:
         return []  # nothing to remember; a file that cannot be written either is reported when adding
-    kept = [entry for line in lines if (entry := _parsed(line)) is not None]
+    kept = [entry for line in lines if (entry := _parse_line(line)) is not None]
     return kept[-_MOST_ENTRIES:]
 
 
-def _parsed(line: bytes) -> str | None:
+def _parse_line(line: bytes) -> str | None:
     try:
         entry = json.loads(line)
     except ValueError:

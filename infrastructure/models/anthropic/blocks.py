@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from domain.conversation.response import ContentBlock, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
 from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.models.shared.json_fields import parsed_arguments, sendable, text_of, whole
+from infrastructure.models.shared.json_fields import parse_arguments, sendable, text_of, whole
 
 
 @dataclass(slots=True)
@@ -64,12 +64,12 @@ class ArrivingBlock:
             case "redacted_thinking":
                 return ReasoningBlock(provider=provider, payload=sendable(self.start))
             case "tool_use":
-                arguments, problem = parsed_arguments(self.text)
+                arguments, problem = parse_arguments(self.text)
                 name = text_of(self.start, "name")
                 return ToolUseBlock(id=self.call_id, name=name, input=arguments, parse_error=problem)
             case _:
                 return OpaqueBlock(provider=provider, payload=sendable(self._with_input()))
 
     def _with_input(self) -> JsonObject:
-        arguments, problem = parsed_arguments("".join(self.pieces))
+        arguments, problem = parse_arguments("".join(self.pieces))
         return {**self.start, "input": arguments} if self.pieces and not problem else self.start

@@ -37,7 +37,7 @@ from domain.conversation.response import (
 from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent, StreamRetry
 from infrastructure.models.copilot.answer_text import AnswerText
 from infrastructure.models.copilot.failures import CopilotFailures, kind_of_retry
-from infrastructure.models.shared.json_fields import parsed_arguments
+from infrastructure.models.shared.json_fields import parse_arguments
 
 _STOPS: Mapping[str, StopReason] = {
     "stop": END_TURN,
@@ -242,5 +242,5 @@ class Turn:
 def _block(call: ExternalToolRequestedData) -> ToolUseBlock:
     arguments: object = call.arguments
     raw = "" if arguments is None else arguments if isinstance(arguments, str) else json.dumps(arguments)
-    parsed, problem = parsed_arguments(raw)
+    parsed, problem = parse_arguments(raw)
     return ToolUseBlock(id=call.tool_call_id, name=call.tool_name, input=parsed, parse_error=problem)

@@ -17,7 +17,7 @@ from infrastructure.models.shared.json_fields import (
     call_count,
     call_object,
     call_text,
-    parsed_arguments,
+    parse_arguments,
     whole,
 )
 
@@ -55,7 +55,7 @@ class _Call:
     def is_whole(self) -> bool:
         """Whether the arguments that have come are an object: more of them would belong to another call."""
         text = self.arguments.rstrip()
-        return text.endswith("}") and parsed_arguments(text)[1] is None
+        return text.endswith("}") and parse_arguments(text)[1] is None
 
 
 class ChatCalls:
@@ -189,5 +189,5 @@ def _arguments_text(arguments: JsonValue) -> str:
 
 
 def _block(call: _Call) -> ToolUseBlock:
-    arguments, problem = parsed_arguments(call.arguments)
+    arguments, problem = parse_arguments(call.arguments)
     return ToolUseBlock(id=call.id, name=call.name, input=arguments, parse_error=problem)

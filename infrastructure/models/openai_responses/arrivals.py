@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from domain.text.json_value import JsonObject
-from infrastructure.models.shared.json_fields import count_of, parsed_arguments, text_of
+from infrastructure.models.shared.json_fields import count_of, parse_arguments, text_of
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class ArrivingItem:
         told = self.told
         if not told.strip() or not arguments.strip() or arguments.startswith(told):
             return False
-        return parsed_arguments(told)[1] is not None or parsed_arguments(told) != parsed_arguments(arguments)
+        return parse_arguments(told)[1] is not None or parse_arguments(told) != parse_arguments(arguments)
 
 
 class Arrivals:

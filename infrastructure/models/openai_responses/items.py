@@ -11,7 +11,7 @@ from infrastructure.models.openai_responses.payload import MESSAGE_PHASE
 from infrastructure.models.shared.json_fields import (
     call_text,
     objects_of,
-    parsed_arguments,
+    parse_arguments,
     sendable,
     text_of,
     whole,
@@ -32,7 +32,7 @@ def item_blocks(item: JsonObject, *, provider: str, call_id: str) -> Iterator[Co
         case "reasoning":
             yield ReasoningBlock(provider=provider, payload=sendable(item), text=reasoning_text(item))
         case "function_call":
-            arguments, problem = parsed_arguments(arguments_text(item))
+            arguments, problem = parse_arguments(arguments_text(item))
             name = text_of(item, "name")
             yield ToolUseBlock(id=call_id, name=name, input=arguments, parse_error=problem)
         case _:

@@ -119,7 +119,7 @@ def whole(text: str) -> str:
     return text
 
 
-def parsed_arguments(raw: str) -> tuple[JsonObject, str | None]:
+def parse_arguments(raw: str) -> tuple[JsonObject, str | None]:
     """The arguments of a call, or an empty object and what is wrong with the text.
 
     Nothing and "null" stand for a call without arguments.

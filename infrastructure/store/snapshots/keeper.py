@@ -30,7 +30,7 @@ from infrastructure.files.workspace import Workspace
 from infrastructure.store.snapshots.budget import Budget, KeepLimits
 from infrastructure.store.snapshots.cache import ContentCache
 from infrastructure.store.snapshots.ignored_folders import RULE_FILES, IgnoredFolders
-from infrastructure.store.snapshots.manifest import Base, decoded, encoded
+from infrastructure.store.snapshots.manifest import Base, decode, encode
 from infrastructure.store.snapshots.places import OpenFolders, literal
 from infrastructure.store.snapshots.reading import FileContent, FileReader, unread_state
 from infrastructure.store.snapshots.watch import WorkspaceWatch
@@ -160,7 +160,7 @@ class WorkspaceKeeper:
             look=replace(look, marks=survey.marks),
         )
         base = self._base if paths is None else None
-        content, is_base = await asyncio.to_thread(encoded, kept, base, self._holds_secret)
+        content, is_base = await asyncio.to_thread(encode, kept, base, self._holds_secret)
         (manifest,) = await self._cache.store(waiting, content)
         if self._is_all(roots):
             again = frozenset(path for path in survey.unread if _may_improve(survey.states.get(path)))
@@ -189,10 +189,10 @@ class WorkspaceKeeper:
 
     async def load(self, manifest: str) -> KeptFiles:
         """The files that this stored list names. Raises LedgerError where there is none."""
-        listed = decoded(await self._cache.get(manifest))
+        listed = decode(await self._cache.get(manifest))
         if listed.base is None:
             return replace(listed.kept, manifest=manifest)
-        base = decoded(await self._cache.get(listed.base))
+        base = decode(await self._cache.get(listed.base))
         return replace(listed.over(base), manifest=manifest)
 
     def _is_whole(self, roots: Sequence[str]) -> bool:

@@ -43,7 +43,7 @@ class Manifest:
         )
 
 
-def encoded(kept: KeptFiles, base: Base | None, holds_secret: Callable[[bytes], bool]) -> tuple[bytes, bool]:
+def encode(kept: KeptFiles, base: Base | None, holds_secret: Callable[[bytes], bool]) -> tuple[bytes, bool]:
     """The list as bytes, and whether it was written whole. Files whose names are secrets are left out."""
     if base is not None:
         changed = {path: state for path, state in kept.states.items() if _differ(base.states.get(path), state)}
@@ -53,7 +53,7 @@ def encoded(kept: KeptFiles, base: Base | None, holds_secret: Callable[[bytes], 
     return _bytes(kept, None, kept.states, holds_secret), True
 
 
-def decoded(content: bytes) -> Manifest:
+def decode(content: bytes) -> Manifest:
     """The list that the bytes hold. Raises LedgerError where they hold none."""
     try:
         given = json.loads(content)

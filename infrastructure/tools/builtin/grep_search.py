@@ -89,9 +89,9 @@ class GrepSearch:
         location = self._workspace.locate(path)
         if not os.path.isdir(location.path):
             self._search_named(location, matches)
-            return matches.rendered([])
+            return matches.render([])
         search = _FolderSearch(self._workspace, self._policy, location, glob, matches)
-        return matches.rendered(search.run(stop, controls, self._report_secs))
+        return matches.render(search.run(stop, controls, self._report_secs))
 
     def _search_named(self, location: Location, matches: Matches) -> None:
         name = self._workspace.relative(location.path)

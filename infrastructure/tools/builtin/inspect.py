@@ -33,7 +33,7 @@ from infrastructure.tools.builtin.inspect_selector import (
     Selector,
     Slice,
     at_path,
-    parsed,
+    parse_selector,
     shortened,
 )
 
@@ -85,7 +85,7 @@ class Inspect:
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The page as text. Raises ToolError that names what would work."""
         blob_id = text(arguments, "blob_id").strip().removeprefix("[").removeprefix("blob:").removesuffix("]")
-        selector = parsed(text(arguments, "selector", ""))
+        selector = parse_selector(text(arguments, "selector", ""))
         if not self._known(blob_id):
             raise ToolError(
                 f"this conversation has no stored output {shortened(ascii(blob_id))}: "

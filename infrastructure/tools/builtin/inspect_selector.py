@@ -57,7 +57,7 @@ class Selector:
     page: Page | None = None
 
 
-def parsed(selector: str) -> Selector:
+def parse_selector(selector: str) -> Selector:
     """What a selector means; an empty one asks for the whole. Raises ToolError."""
     selector = selector.strip()
     if not selector:

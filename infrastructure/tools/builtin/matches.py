@@ -37,7 +37,7 @@ class Matches:
             self._show(name, readable.split(b"\n"), numbers)
         return True
 
-    def rendered(self, notes: Sequence[str]) -> str:
+    def render(self, notes: Sequence[str]) -> str:
         """All matches, a summary, and the notes."""
         if not self.count:
             summary = f"no match in {_counted(self.files, 'file')}"

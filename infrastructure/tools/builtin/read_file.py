@@ -88,7 +88,7 @@ class ReadFile:
             self._fill(page, location, file, head, encoding, stop)
         if not page.lines:
             return _empty(name, page, encoding)
-        return page.rendered(encoding)
+        return page.render(encoding)
 
     def _fill(
         self, page: _Page, location: Location, file: BinaryIO, head: bytes, encoding: Encoding, stop: Stop
@@ -143,7 +143,7 @@ class _Page:
         if self._begun_length:
             self._end_line()
 
-    def rendered(self, encoding: Encoding) -> str:
+    def render(self, encoding: Encoding) -> str:
         """The lines, and below them what the reader must know about the page."""
         last = self.first + len(self.lines) - 1
         notes = []

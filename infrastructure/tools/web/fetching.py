@@ -60,7 +60,7 @@ class WebFetch:
         most = min(whole(arguments, "max_length", _DEFAULT_LENGTH, minimum=1), _MOST_LENGTH)
         page = await self._retrieval.page(url, context.controls.report)
         failed = page.status >= 300
-        head, shown = await _rendered(page, min(most, _ERROR_LENGTH) if failed else most)
+        head, shown = await _render(page, min(most, _ERROR_LENGTH) if failed else most)
         if failed:
             raise ToolError(
                 f"{page.url} answered {page.status} {page.reason}".rstrip() + f"\n\n{shown}".rstrip()
@@ -68,7 +68,7 @@ class WebFetch:
         return f"{head}\n\n{shown}"
 
 
-async def _rendered(page: WebPage, most: int) -> tuple[str, str]:
+async def _render(page: WebPage, most: int) -> tuple[str, str]:
     """The lines about a page, and its text."""
     if page.body is None:
         return _head(page), _binary(page, page.size, b"")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from infrastructure.execution.commands.orphans import new_marker
 from infrastructure.remote.admission import objection_to
-from infrastructure.remote.framing import MOST_BODY_BYTES, framed
+from infrastructure.remote.framing import MOST_BODY_BYTES, frame
 from infrastructure.remote.peer import Peer, peer_of
 from infrastructure.remote.place import SocketPath
 from infrastructure.remote.server import Bounds, Server
@@ -180,7 +180,7 @@ async def test_a_client_that_never_reads_is_let_go(tmp_path: Path) -> None:
         echo.answer_with = bytes(8 << 20)
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(path))
-            client.sendall(framed(b"1") + framed(b"2"))
+            client.sendall(frame(b"1") + frame(b"2"))
             await echo.reached(lambda: bool(echo.heard))
             echo.answer_with = None
             await works(path)
@@ -203,7 +203,7 @@ async def test_a_client_that_leaves_in_the_middle_of_an_answer_harms_nobody(tmp_
         for _ in range(20):
             raw = socket.socket(socket.AF_UNIX)
             raw.connect(str(path))
-            raw.sendall(framed(b"1"))
+            raw.sendall(frame(b"1"))
             raw.close()
         await echo.reached(lambda: bool(echo.heard))
         echo.answer_with = None

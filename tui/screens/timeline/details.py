@@ -24,19 +24,19 @@ _WORTH_TELLING = 1.05
 
 def totals_line(totals: Totals, turns: int, width: int, palette: Palette) -> Strip:
     """What the session took, by whom it was taken."""
-    told = [
+    parts = [
         amount(turns, "turn"),
         f"waiting for you {duration(totals.waited)}",
         f"model {duration(totals.model)}",
     ]
     if totals.attempts:
         noun = "retry" if totals.attempts == 1 else "retries"
-        told.append(f"{totals.attempts} {noun} {duration(totals.paused)}")
-    told.append(f"tools {duration(totals.calls)}")
+        parts.append(f"{totals.attempts} {noun} {duration(totals.paused)}")
+    parts.append(f"tools {duration(totals.calls)}")
     if totals.ran and totals.calls / totals.ran >= _WORTH_TELLING:
         gain = totals.calls / totals.ran
-        told[-1] += f" in {duration(totals.ran)}, {gain:.1f}× by running side by side"
-    return strip_of((fitted(" · ".join(told), width), palette.accent))
+        parts[-1] += f" in {duration(totals.ran)}, {gain:.1f}× by running side by side"
+    return strip_of((fitted(" · ".join(parts), width), palette.accent))
 
 
 def details(row: TimelineRow, width: int, palette: Palette, now: float) -> list[Strip]:
@@ -66,24 +66,31 @@ def _turn(turn: TurnTiming, now: float) -> _Lines:
     )
     took = duration(end - begin) if turn.timed else ""
     counts = [amount(len(turn.requests), "answer"), amount(len(turn.calls), "call")]
-    told = filter(None, (clock, took, turn.ending or "under way", *counts, "taken back" if turn.undone else ""))
+    parts = filter(
+        None, (clock, took, turn.ending or "under way", *counts, "taken back" if turn.undone else "")
+    )
     prompt = turn.prompt.text.strip() if turn.prompt is not None else "going on where the turn before stopped"
-    return [(f"turn {turn.number}", Style(bold=True)), (" · ".join(told), Style()), (prompt, Style())]
+    return [(f"turn {turn.number}", Style(bold=True)), (" · ".join(parts), Style()), (prompt, Style())]
 
 
 def _request(request: RequestTiming, turn: TurnTiming, now: float) -> _Lines:
     took = (now if request.end is None else request.end) - request.begin
-    told = [f"{duration(took)} in all"] if turn.timed else []
+    parts = [f"{duration(took)} in all"] if turn.timed else []
     if request.first is not None:
-        told.append(f"first words after {duration(request.first - request.begin)}")
+        parts.append(f"first words after {duration(request.first - request.begin)}")
     if request.calls:
-        told.append(f"asked for {amount(request.calls, 'call')}")
+        parts.append(f"asked for {amount(request.calls, 'call')}")
     retries = ""
     if request.retries:
         paused = duration(sum(end - begin for begin, end in request.retries))
         retries = f"tried again {amount(len(request.retries), 'time')}, paused for {paused}: {request.why}"
     head = f"answer of the model in turn {turn.number}"
-    return [(head, Style(bold=True)), (" · ".join(told), Style()), (retries, Style()), (request.words, Style())]
+    return [
+        (head, Style(bold=True)),
+        (" · ".join(parts), Style()),
+        (retries, Style()),
+        (request.words, Style()),
+    ]
 
 
 def _call(call: Call, row: TimelineRow, palette: Palette, now: float) -> _Lines:
@@ -95,11 +102,11 @@ def _call(call: Call, row: TimelineRow, palette: Palette, now: float) -> _Lines:
     spent = course(call, now) or (f"ran {duration(call.duration)}" if call.duration is not None else "")
     decision = decided(call) or (call.reason or "") or call.decision.value.replace("_", " ").replace("none", "")
     votes = ", ".join(f"{ballot.reviewer} {ballot.vote.value}" for ballot in call.votes)
-    told = " · ".join(filter(None, (f"decision: {decision}" if decision else "", votes)))
+    parts = " · ".join(filter(None, (f"decision: {decision}" if decision else "", votes)))
     remark = next((remark.text for remark in call.remarks if remark.kind is not NoticeKind.INFO), "")
     return [
         (" ".join(head.split()), Style(bold=True)),
         (" · ".join(filter(None, (state, spent))), Style()),
-        (told, Style()),
+        (parts, Style()),
         (remark, palette.warning),
     ]

@@ -196,9 +196,9 @@ class _Card:
     def _kept_aside(self, stored: StoredOutput, above: int = 0) -> Strip:
         palette = self._palette
         hidden = f"… {amount(above, 'line')} above · " if above > 0 else ""
-        told = f"stored {size(stored.size_bytes)}"
-        hint = fitted(" · click or /output opens", self._width - cell_len(hidden + told))
-        return strip_of((hidden, palette.muted), (told, palette.accent), (hint, palette.muted))
+        text = f"stored {size(stored.size_bytes)}"
+        hint = fitted(" · click or /output opens", self._width - cell_len(hidden + text))
+        return strip_of((hidden, palette.muted), (text, palette.accent), (hint, palette.muted))
 
     # -- unfolded -----------------------------------------------------------------------------------------
 
@@ -213,10 +213,10 @@ class _Card:
         reason = f" · {call.reason}" if call.reason else ""
         strips += _plain(printable(decision + reason), width, palette.muted) if decision else []
         for label, why in reversed(call.earlier):
-            told = f"earlier decision: {label.value.replace('_', ' ')}" + (f" · {why}" if why else "")
-            strips += _plain(printable(told), width, palette.muted)
-        if not batch.untimed and (told := course(call, now)):
-            strips += _plain(told, width, palette.muted)
+            text = f"earlier decision: {label.value.replace('_', ' ')}" + (f" · {why}" if why else "")
+            strips += _plain(printable(text), width, palette.muted)
+        if not batch.untimed and (text := course(call, now)):
+            strips += _plain(text, width, palette.muted)
         strips += remark_lines(call.remarks, width, palette)
         effects = receipt(call.effects, call.cwd, width, palette) if call.effects is not None else []
         parts = [_of(strips), *self._changes(), _of(effects)]
@@ -260,8 +260,8 @@ class _Card:
         rest = [_of([self._rest("the diff goes on")], PAGER)] if len(strips) >= MOST_LINES else []
         return [_of(strips), *rest]
 
-    def _rest(self, told: str) -> Strip:
-        return strip_of((fitted(f"… {told} · click opens all", self._width), self._palette.muted + ASIDE))
+    def _rest(self, text: str) -> Strip:
+        return strip_of((fitted(f"… {text} · click opens all", self._width), self._palette.muted + ASIDE))
 
     def _live(self) -> list[Strip]:
         call = self._call

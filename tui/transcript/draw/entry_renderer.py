@@ -37,9 +37,9 @@ class EntryRenderer:
     def draw(self, entry: Entry, now: float) -> Drawing:
         """All lines of an entry, the first being the empty one above it, with a margin of one column."""
         if self.palette.spoken:
-            from tui.transcript.draw.spoken import spoken
+            from tui.transcript.draw.spoken import draw_spoken
 
-            return spoken(entry, self.width)
+            return draw_spoken(entry, self.width)
         drawing = Drawing()
         match entry:
             case PromptEntry():

@@ -93,16 +93,16 @@ def _runs(cells: str, call: Call, palette: Palette) -> list[tuple[str, Style]]:
 
 def course(call: Call, now: float) -> str:
     """How a call spent its time, as `waited 1.2 s for 0, 1 · waited for you 3.0 s · ran 50 ms`."""
-    told: list[str] = []
+    parts: list[str] = []
     for phase, verb in ((Phase.QUEUED, "waited"), (Phase.REVIEWED, "waited for you"), (Phase.RUNNING, "ran")):
         seconds = sum(end - begin for begin, end in call.stretches(phase, now))
         if phase is Phase.RUNNING and call.duration is not None:
             seconds = call.duration
         if seconds >= _WORTH_TELLING or (phase is Phase.RUNNING and call.has_run):
-            told.append(f"{verb} {duration(seconds)}")
+            parts.append(f"{verb} {duration(seconds)}")
             if phase is Phase.QUEUED and call.follows:
-                told[-1] += " for " + ", ".join(str(index + 1) for index in call.follows)
-    return " · ".join(told) if len(told) > 1 else ""
+                parts[-1] += " for " + ", ".join(str(index + 1) for index in call.follows)
+    return " · ".join(parts) if len(parts) > 1 else ""
 
 
 _WORTH_TELLING = 0.001

@@ -20,7 +20,7 @@ from tui.transcript.cells.lines import program_text, strip_of, words
 from tui.transcript.draw.ballots import why_failed
 from tui.transcript.draw.cards import CardTarget, Drawing
 from tui.transcript.draw.status import arguments_in_short
-from tui.transcript.kinds.hunks import parsed
+from tui.transcript.kinds.hunks import parse_diff
 from tui.transcript.model.entries import (
     AnswerEntry,
     Batch,
@@ -37,7 +37,7 @@ _MOST_LINES = 12
 _LOUD = {NoticeKind.INFO: "", NoticeKind.WARNING: "warning: ", NoticeKind.ERROR: "error: "}
 
 
-def spoken(entry: Entry, width: int) -> Drawing:
+def draw_spoken(entry: Entry, width: int) -> Drawing:
     """All lines of an entry, the first being the empty one above it."""
     drawing = Drawing([Strip([])], [None])
     match entry:
@@ -78,12 +78,12 @@ def _restoration(entry: Restoration) -> list[str]:
 
 def _batch(batch: Batch) -> list[tuple[int, list[str]]]:
     """What happened to all calls, in the order in which it did; each with the place of its call."""
-    told = [
+    lines = [
         (moment, place, sentences)
         for place, call in enumerate(batch.calls)
         for moment, sentences in _history(call)
     ]
-    return [(place, sentences) for _, place, sentences in sorted(told, key=lambda each: each[0])]
+    return [(place, sentences) for _, place, sentences in sorted(lines, key=lambda each: each[0])]
 
 
 def _history(call: Call) -> Iterator[tuple[float, list[str]]]:
@@ -120,7 +120,7 @@ def _ending(call: Call) -> str:
     outcome = (call.outcome or Outcome.UNKNOWN).value.replace("_", " ")
     parts = [outcome]
     if call.diff is not None and call.outcome is Outcome.OK:
-        added, removed = parsed(call.diff).counts
+        added, removed = parse_diff(call.diff).counts
         parts.append(f"{amount(added, 'line')} added, {amount(removed, 'line')} removed")
     elif call.output is not None and call.output.lines:
         parts.append(amount(call.output.lines, "line"))
@@ -131,14 +131,14 @@ def _ending(call: Call) -> str:
 
 def _details(call: Call) -> list[str]:
     """Why it failed, what hooks said, and, where it is unfolded, all of it."""
-    told = [_LOUD[remark.kind] + remark.text for remark in call.remarks if call.expanded or not remark.quiet]
+    lines = [_LOUD[remark.kind] + remark.text for remark in call.remarks if call.expanded or not remark.quiet]
     if call.outcome is not Outcome.OK and (why := why_failed(call)):
-        told += _first_lines(program_text(why), whole=call.expanded)
+        lines += _first_lines(program_text(why), whole=call.expanded)
     if not call.expanded:
-        return told
-    told += [f"{name}: {_value(value)}" for name, value in call.arguments.items()]
-    told += [call.diff] if call.diff is not None else []
-    return told + (
+        return lines
+    lines += [f"{name}: {_value(value)}" for name, value in call.arguments.items()]
+    lines += [call.diff] if call.diff is not None else []
+    return lines + (
         [program_text(call.output.head)] if call.output is not None and call.outcome is Outcome.OK else []
     )
 

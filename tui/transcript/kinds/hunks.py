@@ -53,7 +53,7 @@ class Diff:
 
 
 @lru_cache(maxsize=32)
-def parsed(diff: str) -> Diff:
+def parse_diff(diff: str) -> Diff:
     """The hunks of a diff. What is no part of one is left to whoever knows the names of the files."""
     hunks: list[Hunk] = []
     path = ""

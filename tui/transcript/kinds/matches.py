@@ -61,25 +61,25 @@ def summary(call: Call, output: Kept) -> str:
 def folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """The files on one line, each with its number of matches."""
     part = Part()
-    counts = _counts(_parsed(output.head))
+    counts = _counts(_parse_matches(output.head))
     if not counts:
         return part if summary(call, output) == "no match" else sentence(output, width, palette)
-    told, left = "", len(counts)
+    text, left = "", len(counts)
     for path, count in counts.items():
         name = fitted(printable(path, newlines=False), _LONGEST_NAME)
-        further = f"{told} · {name} {count}" if told else f"{name} {count}"
-        if told and cell_len(further) > width - len(f" · … {left} more"):
-            told += f" · … {left} more"
+        further = f"{text} · {name} {count}" if text else f"{name} {count}"
+        if text and cell_len(further) > width - len(f" · … {left} more"):
+            text += f" · … {left} more"
             break
-        told, left = further, left - 1
-    part.add([strip_of((fitted(told, width), palette.muted))])
+        text, left = further, left - 1
+    part.add([strip_of((fitted(text, width), palette.muted))])
     return part
 
 
 def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """A heading for each file, and below it its lines with their numbers."""
     part = Part()
-    hits = _parsed(output.head)
+    hits = _parse_matches(output.head)
     counts = _counts(hits)
     if not counts:
         return plain.unfolded(call, output, width, palette)
@@ -104,9 +104,9 @@ def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
 
 
 def _heading(path: str, count: int, width: int, palette: Palette) -> Iterator[Strip]:
-    told = f"  {count:,} match" + ("" if count == 1 else "es")
+    text = f"  {count:,} match" + ("" if count == 1 else "es")
     name: Run = (printable(path, newlines=False), palette.accent + Style(bold=True))
-    return wrapped_runs([name, (told, palette.muted)], width)
+    return wrapped_runs([name, (text, palette.muted)], width)
 
 
 def _line(
@@ -138,7 +138,7 @@ def _counts(hits: Iterable[MatchedLine | str]) -> Counter[str]:
 
 
 @lru_cache(maxsize=16)
-def _parsed(text: str) -> tuple[MatchedLine | str, ...]:
+def _parse_matches(text: str) -> tuple[MatchedLine | str, ...]:
     """The lines as `path:line:text`, those around them as `path-line-text`, and all others as they are.
 
     Either may look like the other: a line belongs to the file that others belong to as well.

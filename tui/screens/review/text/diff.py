@@ -30,10 +30,10 @@ def parse_diff(diff: str) -> list[ReviewDiffLine]:
     Lines are told apart by the counts in a hunk's heading, not by their looks: a removed line that begins with
     dashes is content, and so is an added one that looks like a heading.
     """
-    return list(_parsed(diff.removesuffix("\n").split("\n")))
+    return list(_parse_lines(diff.removesuffix("\n").split("\n")))
 
 
-def _parsed(lines: list[str]) -> Iterator[ReviewDiffLine]:
+def _parse_lines(lines: list[str]) -> Iterator[ReviewDiffLine]:
     old = new = left_old = left_new = 0
     for line in lines:
         sign, text = line[:1], line[1:]

@@ -101,8 +101,8 @@ def _count_row(review_context: ReviewContext, width: int, hint: str) -> Row:
 
 def _so_far(review_context: ReviewContext) -> str:
     counts = Counter[str](ballot.vote for ballot in review_context.ballots)
-    told = [f"{counts[vote]} {word}" for vote, (_, word) in SIGNS.items() if counts[vote]]
-    return f": {', '.join(told)}" if told else ""
+    counted = [f"{counts[vote]} {word}" for vote, (_, word) in SIGNS.items() if counts[vote]]
+    return f": {', '.join(counted)}" if counted else ""
 
 
 def _ballot_rows(ballot: Ballot, name: str, width: int, most: int) -> tuple[list[Row], bool]:
