@@ -91,7 +91,7 @@ class Ways:
 
         def adjust(container: Container) -> None:
             container.gateway.reset_override()
-            container.model.override("local/scripted")
+            container.models.override(("local/scripted",))
             container.environ.override({**self.stage.environ, "SCRIPTED": "no-secret-at-all"})
             if self.hooks:
                 container.registrations.override(self.hooks)
