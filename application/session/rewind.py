@@ -23,7 +23,7 @@ from domain.sessions.restoration import (
 
 _GIVEN_BACK = "I have given these files back as they were before some of your changes: {paths}"
 # The model is told of so many files by name; all of them would fill its window.
-_MOST_NAMED = 20
+_MOST_NAMED_TO_MODEL = 20
 # An error names so many files; all of them are too many to read.
 _MOST_NAMED = 8
 
@@ -189,6 +189,6 @@ def _spelled(path: str) -> str:
 
 def _given_back_note(paths: Sequence[str]) -> str:
     """That these files were given back, as the model is to read it: every byte of a name as text."""
-    named = ", ".join(sorted(paths)[:_MOST_NAMED])
-    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    named = ", ".join(sorted(paths)[:_MOST_NAMED_TO_MODEL])
+    more = f" and {len(paths) - _MOST_NAMED_TO_MODEL} more" if len(paths) > _MOST_NAMED_TO_MODEL else ""
     return (_GIVEN_BACK.format(paths=named) + more).encode("utf-8", "backslashreplace").decode("utf-8")
