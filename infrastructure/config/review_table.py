@@ -38,7 +38,7 @@ class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         tuple[str, ...],
         About(
             description="Paths that are asked about before they are written, in every mode. Patterns in the "
-            "mode_label of ignore files, without regard to case. A list here replaces the default.",
+            "manner of ignore files, without regard to case. A list here replaces the default.",
             project=ProjectRule.ADD,
             flaw=_flaw,
         ),

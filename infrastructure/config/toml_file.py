@@ -18,6 +18,7 @@ from infrastructure.config.toml_text import KeyPath, printable, shortened
 
 _LARGEST_BYTES = 1_000_000
 _MOST_DOTS = 32
+_MOST_LEVELS = 64  # tables and lists in each other; what draws a value calls itself for each
 # The parser's time and memory grow with the square of a dotted key's length.
 _DOTTED = re.compile(rf"""(?<![\w"'.-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){{{_MOST_DOTS}}}""")
 _POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)")
@@ -48,7 +49,10 @@ class TomlFile:
         if _DOTTED.search(text):
             raise too_deep
         try:
-            return cls(path, text, tomllib.loads(text), hashlib.sha256(content).hexdigest())
+            data = tomllib.loads(text)
+            if _is_deeper(data, _MOST_LEVELS):
+                raise too_deep
+            return cls(path, text, data, hashlib.sha256(content).hexdigest())
         except RecursionError:
             raise too_deep from None
         except ValueError as error:
@@ -109,6 +113,22 @@ def _decoded(path: Path, content: bytes) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{shown(path)}:{line}: the file is not UTF-8; save it as UTF-8") from error
+
+
+def _is_deeper(data: object, levels: int) -> bool:
+    """Whether tables and lists stand in each other more than so many levels deep."""
+    inner: list[object] = [data]
+    for _ in range(levels):
+        inner = [
+            entry
+            for value in inner
+            for entry in (
+                value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+            )
+        ]
+        if not inner:
+            return False
+    return any(isinstance(value, Mapping | list) for value in inner)
 
 
 def _syntax_problem(path: Path, text: str, error: ValueError) -> str:

@@ -151,7 +151,7 @@ async def test_approving_the_rest_approves_each_edit_of_one_file_by_its_digest(p
         server.script = [calling(*EDITS), DONE]
         async with real_app(project, project.parent / "home") as app:
             await app.send("go")
-            await app.answer("A", "A")
+            await app.answer("A", "space", "A")
             report = await app.finish("n")
 
             granted = approvals(app)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,7 @@ def test_a_signal_at_any_moment_ends_a_run_as_interrupted(
             env={**env, "PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            preexec_fn=partial(signal.signal, number, signal.SIG_DFL),  # whatever the tests run under ignores
         )
         try:
             out, err = process.communicate(timeout=delay)

@@ -34,9 +34,10 @@ def test_the_tour_goes_from_step_to_step_with_real_calls_and_leaves_nothing_behi
         terminal.wait_for("y approve")
         terminal.press_when_awake("y", "4/8")
         terminal.wait_for("you approved")
-        terminal.type(ENTER)
         terminal.wait_for("python3 -m unittest")
-        terminal.wait_for("sandbox")
+        terminal.press_when_awake(
+            ENTER, "Review · call"
+        )  # one that comes with the last answer is not for the prompt
         terminal.press_when_awake("y", "5/8")
         terminal.wait_for("Ran 1 test")
         terminal.type(ENTER)
