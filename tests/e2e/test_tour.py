@@ -40,8 +40,7 @@ def test_the_tour_goes_from_step_to_step_with_real_calls_and_leaves_nothing_behi
         )  # one that comes with the last answer is not for the prompt
         terminal.press_when_awake("y", "5/8")
         terminal.wait_for("Ran 1 test")
-        terminal.type(ENTER)
-        terminal.wait_for("6/8")
+        terminal.press_when_awake(ENTER, "6/8")
         terminal.type(F2)
         terminal.wait_for("7/8")
         terminal.type(F2)
