@@ -131,3 +131,14 @@ async def test_finding_takes_the_place_of_marking_and_marking_that_of_finding(tm
         await stage.pilot.press("alt+up")
         assert marked(stage).startswith("It is done")
         assert not stage.app.screen.query("FindBar")
+
+
+async def test_a_part_can_be_marked_before_the_transcript_was_ever_drawn(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        show(stage)
+        page = stage.app.chat.transcript.page
+        page._pen = None  # as it is until the first frame
+        page._drawn.clear()
+        await stage.app.chat.action_mark(True)
+        await stage.pilot.pause()
+        assert marked(stage).startswith("It is done")

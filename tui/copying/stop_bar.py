@@ -135,6 +135,9 @@ class StopBar(Static, can_focus=True):
         if stop is None or self._page is None:
             self.update("nothing to go to yet · esc closes")
             return
+        if not self._page.has_width:
+            self.call_after_refresh(self._show)
+            return
         self._view.go_to(stop.entry, self._row(self._page, stop))
         self._view.show_patched(self._patches)
         blocks = len(code_at(self._view.entries, stop))

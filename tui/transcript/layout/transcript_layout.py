@@ -161,6 +161,11 @@ class TranscriptLayout:
         self.scroll = max(0, self.line_of(spot.entry, offset) - max(spot.below_top, 0))
         self._anchor = spot.entry
 
+    @property
+    def has_width(self) -> bool:
+        """Whether entries can be drawn: a page gets its width with the first frame."""
+        return self._pen is not None
+
     def first_line(self, entry: int, part: int | None) -> int:
         """The first line of a part of an entry, counted from the entry's; 0 where there is no such part."""
         parts = self._parts(entry)
