@@ -5,6 +5,7 @@ from domain.events import event as ev
 from tests.support.app_stage import on_stage
 from tests.tui.transcript_scenes import completed, finished, planned, started
 from tui.screens.pager.screen import PagerScreen
+from tui.transcript.layout.transcript_layout import TranscriptLayout
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())
 ANSWER = "It is done:\n\n```sh\nls\n```\n\n```py\nx = 1\n```"
@@ -133,12 +134,11 @@ async def test_finding_takes_the_place_of_marking_and_marking_that_of_finding(tm
         assert not stage.app.screen.query("FindBar")
 
 
-async def test_a_part_can_be_marked_before_the_transcript_was_ever_drawn(tmp_path):
+async def test_a_part_is_marked_as_soon_as_the_transcript_has_a_width(tmp_path, monkeypatch):
+    answers = iter([False])  # as before the first frame, and then as ever after
+    monkeypatch.setattr(TranscriptLayout, "has_width", property(lambda _page: next(answers, True)))
     async with on_stage(tmp_path) as stage:
         show(stage)
-        page = stage.app.chat.transcript.page
-        page._pen = None  # as it is until the first frame
-        page._drawn.clear()
-        await stage.app.chat.action_mark(True)
-        await stage.pilot.pause()
+        await stage.pilot.press("alt+up")
+        await stage.shows("esc back")
         assert marked(stage).startswith("It is done")
