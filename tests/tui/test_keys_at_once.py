@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from textual import events
 from textual.command import CommandPalette
+from textual.widgets import Input
 
 from domain.review.questions import Approve, ApproveAlways, ApproveRest, RulePreview
 from tests.support.app_stage import Clock, on_stage
@@ -141,3 +142,28 @@ async def test_a_storm_of_control_keys_does_not_end_the_app(tmp_path, seed):
             await stage.pilot.pause()
 
         assert stage.app.is_running
+
+
+async def test_enter_sends_the_prompt_though_the_terminal_loses_the_focus_right_after(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        for pressed in ("h", "i", "enter"):
+            stage.hit(pressed)
+        stage.app.post_message(events.AppBlur())
+        await stage.until(lambda: stage.agent.prompts or "\n" in stage.prompt.text)
+
+        assert stage.agent.prompts == ["hi"]
+        assert not stage.app.app_focus
+
+
+async def test_a_key_of_any_widget_acts_though_the_terminal_loses_the_focus_right_after(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        palette = await palette_on(stage)
+        field = palette.query_one(Input)
+        for pressed in ("a", "b", "ctrl+u"):
+            stage.hit(pressed)
+        stage.app.post_message(events.AppBlur())
+        await stage.until(lambda: not stage.app.app_focus)
+        await stage.until(lambda: field.value != "ab")
+
+        assert field.value == ""
+        assert not stage.app.app_focus

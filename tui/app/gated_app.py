@@ -39,7 +39,22 @@ class GatedApp(TabbedApp):
             return
         if isinstance(event, events.Paste) and not event.is_forwarded and not self.app_focus:
             self.app_focus = True  # as keys bring it back; without, nothing has the focus and takes the text
-        await super().on_event(event)
+        if isinstance(event, events.Key) and event.is_forwarded and not self.app_focus:
+            await self._act_before_focus_was_lost(event)
+        else:
+            await super().on_event(event)
+
+    async def _act_before_focus_was_lost(self, event: events.Key) -> None:
+        """A key that was pressed just before the terminal lost the focus finds the bindings it was meant for.
+
+        It has come back from its widget, and bindings are looked up where the focus is: a moment later that is
+        nowhere, and Enter would not send the prompt.
+        """
+        self.app_focus = True
+        try:
+            await super().on_event(event)
+        finally:
+            self.app_focus = False
 
     def _reaches_screen(self, event: events.Key) -> bool:
         """Whether a key may act on the screen that is on top.
