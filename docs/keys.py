@@ -1,4 +1,4 @@
-"""The keys in `docs/keys.md`, as they really are: `.venv/bin/python docs/keys.py` writes them anew."""
+"""Writes the tables of `docs/keyboard-shortcuts.md` from the keymap: `.venv/bin/python docs/keys.py`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from tui.keys.keymap import by_context, is_remappable
 from tui.keys.names import shown_key
 
-PAGE = Path(__file__).parent / "keys.md"
+PAGE = Path(__file__).parent / "keyboard-shortcuts.md"
 BEGIN, END = "<!-- keys: begin -->", "<!-- keys: end -->"
 
 

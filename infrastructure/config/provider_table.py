@@ -36,8 +36,8 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         CloudClient,
         About(
             description="The cloud that serves it: bedrock, vertex or azure for anthropic, azure for openai "
-            "and openai-chat (docs/clouds.md). It brings its own address and its own way to show who asks. "
-            "Empty: none of them.",
+            "and openai-chat (docs/cloud-providers.md). The cloud has its own address and its own "
+            "authentication. Empty: no cloud.",
             project=_NEVER,
         ),
     ] = ""

@@ -18,7 +18,7 @@ def key_listing(loaded: LoadedSettings) -> str:
 
 
 def _lines(loaded: LoadedSettings) -> Iterator[str]:
-    yield 'Each name can be given other keys under [tui.keys], such as redraw = "f5" (docs/keys.md).'
+    yield 'To change a key, set its name under [tui.keys], such as redraw = "f5" (docs/keyboard-shortcuts.md).'
     for title, rows in by_context(keymap_of(loaded.settings.tui.keys)):
         yield ""
         yield title

@@ -30,7 +30,7 @@ def test_the_command_line_takes_every_mode(mode: Mode) -> None:
 
 
 @pytest.mark.parametrize("mode", Mode)
-@pytest.mark.parametrize("page", ["review.md", "guide.md", "headless.md", "configuration.md"])
+@pytest.mark.parametrize("page", ["review.md", "getting-started.md", "headless.md", "configuration.md"])
 def test_the_pages_about_modes_name_every_mode(page: str, mode: Mode) -> None:
     assert mode in (DOCS / page).read_text(encoding="utf-8")
 
