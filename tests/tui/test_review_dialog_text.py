@@ -10,11 +10,11 @@ from domain.calls.seal import Seal, SealedFile
 from domain.events.masking import SecretMask
 from domain.review.ballot import Vote
 from domain.review.questions import ApproveRest, Edit
+from domain.text.unified_diff import parse_diff
 from tests.support.fake_agent import a_command, a_packet, a_request, an_edit
 from tests.support.review_contexts import a_ballot
 from tui.screens.review.earlier import NOTHING, Earlier, EarlierAnswers
 from tui.screens.review.edit import NotEditable, editable, edited
-from tui.screens.review.text.diff import parse_diff
 from tui.screens.review.text.facts import facts, listed
 from tui.screens.review.text.objections import quotes_of
 from tui.screens.review.text.rows import Line, Tone, fold, shown
@@ -122,14 +122,6 @@ def test_a_diff_is_numbered_and_signed():
         "10 + new",
         "11 + more",
     ]
-
-
-def test_content_that_looks_like_a_heading_of_a_diff_is_content():
-    diff = "--- a\n+++ b\n@@ -1,2 +1,2 @@\n--- a/secret\n-@@ -1 +1 @@\n+++ b/other\n+x\n"
-
-    signs = [(line.sign, line.text) for line in parse_diff(diff)][3:]
-
-    assert signs == [("-", "-- a/secret"), ("-", "@@ -1 +1 @@"), ("+", "++ b/other"), ("+", "x")]
 
 
 def test_changes_of_blanks_at_the_end_and_of_tabs_can_be_seen():

@@ -25,7 +25,9 @@ class OrderedKeys(TextArea):
         """Do what the key is for here; whether it had any use."""
         if event.is_printable:
             return False
-        own = self._bindings.copy()  # not those of the focus, which the terminal may have lost since the key was pressed
+        own = (
+            self._bindings.copy()
+        )  # not those of the focus, which the terminal may have lost since the key was pressed
         own.apply_keymap(self.app._keymap)
         for binding in own.key_to_bindings.get(event.key, ()):
             if not binding.priority and await self.app.run_action(binding.action, self):

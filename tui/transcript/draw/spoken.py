@@ -20,7 +20,7 @@ from tui.transcript.cells.lines import program_text, strip_of, words
 from tui.transcript.draw.ballots import why_failed
 from tui.transcript.draw.cards import CardTarget, Drawing
 from tui.transcript.draw.status import arguments_in_short
-from tui.transcript.kinds.hunks import parse_diff
+from tui.transcript.kinds.hunks import parse_hunks
 from tui.transcript.model.entries import (
     AnswerEntry,
     Batch,
@@ -120,7 +120,7 @@ def _ending(call: Call) -> str:
     outcome = (call.outcome or Outcome.UNKNOWN).value.replace("_", " ")
     parts = [outcome]
     if call.diff is not None and call.outcome is Outcome.OK:
-        added, removed = parse_diff(call.diff).counts
+        added, removed = parse_hunks(call.diff).counts
         parts.append(f"{amount(added, 'line')} added, {amount(removed, 'line')} removed")
     elif call.output is not None and call.output.lines:
         parts.append(amount(call.output.lines, "line"))

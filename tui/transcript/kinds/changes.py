@@ -16,7 +16,7 @@ from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.code import coloured
-from tui.transcript.kinds.hunks import DiffLine, Hunk, parse_diff
+from tui.transcript.kinds.hunks import Hunk, HunkLine, parse_hunks
 from tui.transcript.kinds.part import MOST_LINES, Part, Run, wrapped_runs
 from tui.transcript.model.entries import Call, Kept
 
@@ -30,7 +30,7 @@ def summary(call: Call, output: Kept) -> str:
     """How many lines are added and removed."""
     if call.diff is None:
         return plain.summary(call, output)
-    added, removed = parse_diff(call.diff).counts
+    added, removed = parse_hunks(call.diff).counts
     return f"+{added} −{removed}"
 
 
@@ -46,7 +46,7 @@ def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
 
 def diff_lines(diff: str, width: int, palette: Palette, *, most: int | None = None) -> list[Strip]:
     """The hunks of a diff on at most so many lines; the names of the files are left to whoever draws it."""
-    whole = parse_diff(diff)
+    whole = parse_hunks(diff)
     part = Part(room=most if most is not None else MOST_LINES * 100)
     digits = max((len(str(line.number)) for hunk in whole.hunks for line in hunk.lines), default=1)
     for place, hunk in enumerate(whole.hunks):
@@ -61,7 +61,7 @@ def diff_lines(diff: str, width: int, palette: Palette, *, most: int | None = No
 
 def folded_diff(diff: str, width: int, palette: Palette) -> list[Strip]:
     """The beginning of a diff, and how much more of it there is."""
-    whole = parse_diff(diff)
+    whole = parse_hunks(diff)
     lines = sum(len(hunk.lines) for hunk in whole.hunks)
     strips = diff_lines(diff, width, palette, most=_FOLDED + 2)
     # A fold that hides a single line would take that line's place itself.
@@ -86,7 +86,7 @@ def _coloured(hunk: Hunk, path: str, palette: Palette) -> Iterator[Sequence[Run]
 
 
 def _drawn(
-    line: DiffLine, runs: Sequence[Run] | None, digits: int, width: int, palette: Palette
+    line: HunkLine, runs: Sequence[Run] | None, digits: int, width: int, palette: Palette
 ) -> Iterator[Strip]:
     if line.sign == "\\":
         yield from wrapped_runs(

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+from typing import NamedTuple
 
-_HUNK = re.compile(r"@@ -(\d{1,12})(?:,(\d{1,12}))? \+(\d{1,12})(?:,(\d{1,12}))? @@")
+from domain.text.unified_diff import parse_diff
+
 _NAME = re.compile(r"\+\+\+ b/(.+)")
 _WORD = re.compile(r"\w+|\s+|.")
 # Lines that share less than this are not one line changed, but another line.
@@ -17,8 +19,7 @@ _LONGEST_COMPARED = 400
 _MOST_COMPARED = 300
 
 
-@dataclass(frozen=True, slots=True)
-class DiffLine:
+class HunkLine(NamedTuple):
     """One line. `number` is that in the old file for removed ones, else in the new one; 0 where it has none.
 
     `sign` is "+", "-", " " or, for what is said about a line, "\\\\"; `changed` are the spans of the text that
@@ -35,7 +36,7 @@ class DiffLine:
 class Hunk:
     """Lines that follow each other."""
 
-    lines: tuple[DiffLine, ...]
+    lines: tuple[HunkLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,52 +54,30 @@ class Diff:
 
 
 @lru_cache(maxsize=32)
-def parse_diff(diff: str) -> Diff:
+def parse_hunks(diff: str) -> Diff:
     """The hunks of a diff. What is no part of one is left to whoever knows the names of the files."""
-    hunks: list[Hunk] = []
+    groups: list[list[HunkLine]] = []
     path = ""
+    for line in parse_diff(diff):
+        if line.sign == "@":
+            groups.append([])
+        elif line.sign:
+            number = line.old if line.sign == "-" else line.new
+            groups[-1].append(HunkLine(line.sign, number or 0, line.text))
+        elif line.text.startswith("\\") and groups and groups[-1]:
+            groups[-1].append(HunkLine("\\", 0, line.text[1:].strip()))
+        elif name := _NAME.match(line.text):
+            path = name[1]
+    hunks: list[Hunk] = []
     left = _MOST_COMPARED
-    for lines in _hunks(diff):
-        if isinstance(lines, str):
-            path = lines
-            continue
+    for lines in filter(None, groups):
         # Far down nobody looks for single words, and comparing them takes longer than all else.
         hunks.append(Hunk((*_emphasised(lines[:left]), *lines[left:])))
         left = max(0, left - len(lines))
     return Diff(tuple(hunks), path)
 
 
-def _hunks(diff: str) -> Iterator[list[DiffLine] | str]:
-    """Hunks, and names of files before them. Lines are told apart by the counts in a hunk's heading, not by
-    their looks: a removed line that begins with dashes is content."""
-    lines: list[DiffLine] = []
-    old = new = left_old = left_new = 0
-    for line in diff.split("\n"):
-        sign, text = line[:1], line[1:]
-        if sign == "-" and left_old > 0:
-            lines.append(DiffLine("-", old, text))
-            old, left_old = old + 1, left_old - 1
-        elif sign == "+" and left_new > 0:
-            lines.append(DiffLine("+", new, text))
-            new, left_new = new + 1, left_new - 1
-        elif sign in (" ", "") and left_old > 0 and left_new > 0:
-            lines.append(DiffLine(" ", new, text))
-            old, new, left_old, left_new = old + 1, new + 1, left_old - 1, left_new - 1
-        elif sign == "\\" and lines:
-            lines.append(DiffLine("\\", 0, text.strip()))
-        elif hunk := _HUNK.match(line):
-            if lines:
-                yield lines
-            lines = []
-            old, left_old = int(hunk[1]), int(hunk[2] or 1)
-            new, left_new = int(hunk[3]), int(hunk[4] or 1)
-        elif name := _NAME.match(line):
-            yield name[1]
-    if lines:
-        yield lines
-
-
-def _emphasised(lines: Sequence[DiffLine]) -> Iterator[DiffLine]:
+def _emphasised(lines: Sequence[HunkLine]) -> Iterator[HunkLine]:
     """The lines, with what changed within those that took each other's place."""
     place = 0
     while place < len(lines):
@@ -116,14 +95,14 @@ def _emphasised(lines: Sequence[DiffLine]) -> Iterator[DiffLine]:
             place += 1
 
 
-def _run(lines: Sequence[DiffLine], start: int, sign: str) -> Sequence[DiffLine]:
+def _run(lines: Sequence[HunkLine], start: int, sign: str) -> Sequence[HunkLine]:
     end = start
     while end < len(lines) and lines[end].sign == sign:
         end += 1
     return lines[start:end]
 
 
-def _compared(old: DiffLine, new: DiffLine) -> tuple[DiffLine, DiffLine]:
+def _compared(old: HunkLine, new: HunkLine) -> tuple[HunkLine, HunkLine]:
     if max(len(old.text), len(new.text)) > _LONGEST_COMPARED:
         return old, new
     before, after = _WORD.findall(old.text), _WORD.findall(new.text)
@@ -132,8 +111,8 @@ def _compared(old: DiffLine, new: DiffLine) -> tuple[DiffLine, DiffLine]:
         return old, new
     steps = [step for step in matcher.get_opcodes() if step[0] != "equal"]
     return (
-        DiffLine("-", old.number, old.text, _spans(before, [(low, high) for _, low, high, _, _ in steps])),
-        DiffLine("+", new.number, new.text, _spans(after, [(low, high) for _, _, _, low, high in steps])),
+        old._replace(changed=_spans(before, [(low, high) for _, low, high, _, _ in steps])),
+        new._replace(changed=_spans(after, [(low, high) for _, _, _, low, high in steps])),
     )
 
 

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
 from domain.review.ballot import Ballot, Vote
-from tui.screens.review.text.diff import ReviewDiffLine
+from domain.text.unified_diff import DiffLine
 from tui.screens.review.text.rows import Span, Tone
 
 _MOST_PLACES = 200
@@ -35,7 +35,7 @@ def in_lines(quotes: Quotes, lines: Sequence[str]) -> list[tuple[Span, ...]]:
     return _found(quotes, len(lines), [[_Piece(number, line) for number, line in enumerate(lines)]])
 
 
-def in_diff(quotes: Quotes, lines: Sequence[ReviewDiffLine]) -> list[tuple[Span, ...]]:
+def in_diff(quotes: Quotes, lines: Sequence[DiffLine]) -> list[tuple[Span, ...]]:
     """For each line of a diff, the spans that are objected to.
 
     A quote may come from the diff with its signs, or from one side of it: the file before or after.

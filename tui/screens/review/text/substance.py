@@ -7,13 +7,15 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from hashlib import sha256
+from itertools import zip_longest
+from typing import NamedTuple
 
 from rich.cells import cell_len
 
 from domain.calls.packet import ReviewPacket
 from domain.text.blanks import collapse_blanks
+from domain.text.unified_diff import DiffLine, parse_diff
 from tui.screens.review.text.colours import MOST_CHARACTERS, coloured
-from tui.screens.review.text.diff import ReviewDiffLine, paired, parse_diff
 from tui.screens.review.text.objections import Quotes, in_diff, in_lines
 from tui.screens.review.text.rows import (
     Line,
@@ -108,21 +110,28 @@ _TELLING = ("binary before:", "binary after:", "encoding:")
 _TRAILING = re.compile(r" +$")
 
 
-def _marked(lines: Sequence[ReviewDiffLine], quotes: Quotes) -> list[ReviewDiffLine]:
+class _DrawnLine(NamedTuple):
+    """A line of a diff with spans of its text, which are drawn in their tones."""
+
+    line: DiffLine
+    spans: tuple[Span, ...]
+
+
+def _marked(lines: Sequence[_DrawnLine], quotes: Quotes) -> list[_DrawnLine]:
     """The lines, and over their colours what is objected to."""
-    marks = in_diff(quotes, lines)
-    return [line._replace(spans=line.spans + marks[n]) for n, line in enumerate(lines)]
+    marks = in_diff(quotes, [line for line, _ in lines])
+    return [_DrawnLine(line, spans + marks[n]) for n, (line, spans) in enumerate(lines)]
 
 
 @lru_cache(maxsize=8)
-def _coloured(diff: str, path: str) -> tuple[ReviewDiffLine, ...]:
+def _coloured(diff: str, path: str) -> tuple[_DrawnLine, ...]:
     """The lines of a diff, coloured unless there are too many. Kept, for they are drawn again and again."""
-    lines = parse_diff(diff)
+    lines = list(parse_diff(diff))
     colours = _colours(lines, path) if len(diff) <= MOST_CHARACTERS else [()] * len(lines)
-    return tuple(line._replace(spans=colours[n]) for n, line in enumerate(lines))
+    return tuple(map(_DrawnLine, lines, colours))
 
 
-def _colours(lines: Sequence[ReviewDiffLine], path: str) -> list[tuple[Span, ...]]:
+def _colours(lines: Sequence[DiffLine], path: str) -> list[tuple[Span, ...]]:
     """Both sides are read as the code they are, hunk by hunk; unchanged lines are coloured as the new side."""
     spans: list[tuple[Span, ...]] = [()] * len(lines)
     begins = [n for n, line in enumerate(lines) if line.sign == "@"]
@@ -137,15 +146,16 @@ def _colours(lines: Sequence[ReviewDiffLine], path: str) -> list[tuple[Span, ...
     return spans
 
 
-def _drawn(line: ReviewDiffLine, head: str) -> Line:
-    kind = _KINDS[line.sign]
-    if line.text.startswith(_TELLING) and not line.sign:
-        return Line("", shown(line.text), LineKind.WARNING)
-    if line.sign in ("@", ""):
-        return Line("", shown(line.text), kind, spans=placed(line.spans, line.text, shown), is_code=True)
-    draw = shown if line.sign == " " else _changed
-    head_kind = LineKind.QUIET if line.sign == " " else kind
-    return Line(head, draw(line.text), kind, head_kind, placed(line.spans, line.text, draw), is_code=True)
+def _drawn(drawn: _DrawnLine, head: str) -> Line:
+    (sign, text, *_), spans = drawn
+    kind = _KINDS[sign]
+    if text.startswith(_TELLING) and not sign:
+        return Line("", shown(text), LineKind.WARNING)
+    if sign in ("@", ""):
+        return Line("", shown(text), kind, spans=placed(spans, text, shown), is_code=True)
+    draw = shown if sign == " " else _changed
+    head_kind = LineKind.QUIET if sign == " " else kind
+    return Line(head, draw(text), kind, head_kind, placed(spans, text, draw), is_code=True)
 
 
 def _changed(text: str) -> str:
@@ -154,22 +164,23 @@ def _changed(text: str) -> str:
     return shown(_TRAILING.sub(lambda match: "·" * len(match[0]), text.replace("\t", "→   ")))
 
 
-def _unified(lines: list[ReviewDiffLine]) -> Iterator[Line]:
+def _unified(lines: Sequence[_DrawnLine]) -> Iterator[Line]:
     digits = _digits(lines)
-    for line in lines:
+    for drawn in lines:
+        line = drawn.line
         number = line.old if line.sign == "-" else line.new
-        yield _drawn(line, f"{number:>{digits}} {line.sign} " if number is not None else "")
+        yield _drawn(drawn, f"{number:>{digits}} {line.sign} " if number is not None else "")
 
 
-def _side_by_side(lines: list[ReviewDiffLine], width: int) -> list[Row]:
+def _side_by_side(lines: Sequence[_DrawnLine], width: int) -> list[Row]:
     digits, half = _digits(lines), (width - 3) // 2
     rows: list[Row] = []
-    for left, right in paired(lines):
-        if left is right and left is not None and left.sign in ("@", ""):
+    for left, right in _paired(lines):
+        if left is right and left is not None and left.line.sign in ("@", ""):
             rows += fold([_drawn(left, "")], width)
             continue
-        lefts = _half(left, left and left.old, digits, half)
-        rights = _half(right, right and right.new, digits, half)
+        lefts = _half(left, left and left.line.old, digits, half)
+        rights = _half(right, right and right.line.new, digits, half)
         for place in range(max(len(lefts), len(rights))):
             one = lefts[place] if place < len(lefts) else (StyledPart(" " * half, LineKind.PLAIN),)
             other = rights[place] if place < len(rights) else (StyledPart(" " * half, LineKind.PLAIN),)
@@ -177,10 +188,28 @@ def _side_by_side(lines: list[ReviewDiffLine], width: int) -> list[Row]:
     return rows
 
 
-def _half(line: ReviewDiffLine | None, number: int | None, digits: int, width: int) -> list[Row]:
-    if line is None:
+def _paired(lines: Sequence[_DrawnLine]) -> Iterator[tuple[_DrawnLine | None, _DrawnLine | None]]:
+    """The lines as they stand side by side: what was on the left, what comes on the right."""
+    removed: list[_DrawnLine] = []
+    added: list[_DrawnLine] = []
+    for drawn in lines:
+        sign = drawn.line.sign
+        if sign == "-" and not added:
+            removed.append(drawn)
+        elif sign == "+":
+            added.append(drawn)
+        else:
+            yield from zip_longest(removed, added)
+            removed, added = ([drawn], []) if sign == "-" else ([], [])
+            if sign != "-":
+                yield drawn, drawn
+    yield from zip_longest(removed, added)
+
+
+def _half(drawn: _DrawnLine | None, number: int | None, digits: int, width: int) -> list[Row]:
+    if drawn is None:
         return []
-    rows = fold([_drawn(line, f"{number:>{digits}} {line.sign} ")], width)
+    rows = fold([_drawn(drawn, f"{number:>{digits}} {drawn.line.sign} ")], width)
     return [(*row, StyledPart(" " * (width - _cells(row)), row[-1].kind)) for row in rows]
 
 
@@ -188,5 +217,5 @@ def _cells(row: Row) -> int:
     return sum(cell_len(part.text) for part in row)
 
 
-def _digits(lines: list[ReviewDiffLine]) -> int:
-    return len(str(max((line.old or line.new or 0 for line in lines), default=0)))
+def _digits(lines: Sequence[_DrawnLine]) -> int:
+    return len(str(max((line.old or line.new or 0 for line, _ in lines), default=0)))
