@@ -25,7 +25,8 @@ from application.calls.outputs import Outputs
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
 from application.events.event_bus import EventBus
 from application.identifiers import new_id
-from application.ports import Observer, ReviewContext, Tool
+from application.ports.people import Observer, ReviewContext
+from application.ports.tools import Tool
 from application.review.review import Review
 from application.review.rule_book import RuleBook
 from application.review.voting import QuorumPolicy, Voting

@@ -16,7 +16,7 @@ os.environ["TEXTUAL_ANIMATIONS"] = "none"
 
 from textual.pilot import Pilot
 
-from application.ports import Approver, Observer
+from application.ports.people import Approver, Observer
 from application.session.agent_session import AgentSession
 from domain.events.masking import SecretMask
 from domain.sessions.past_session import SessionChoice

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Thread
 
-from application.ports import Approver, Observer
+from application.ports.people import Approver, Observer
 from application.session.session_record import SessionRecord
 from domain.conversation.session_kind import SessionKind
 from domain.events.event import ModelChanged, SessionResumed, SessionStarted

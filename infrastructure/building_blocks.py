@@ -13,7 +13,9 @@ from types import MappingProxyType
 
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime
-from application.ports import BlobStore, LlmSession, Spill, Tool
+from application.ports.models import LlmSession
+from application.ports.storage import BlobStore, Spill
+from application.ports.tools import Tool
 from application.review.review import Review
 from application.review.voting import QuorumPolicy
 from application.session.late_secrets import without_late_secrets

@@ -16,7 +16,7 @@ from application.context.context_gauge import ContextGauge
 from application.context.context_manager import ContextManager
 from application.context.summariser import Summariser
 from application.events.event_bus import EventBus
-from application.ports import Approver, Observer
+from application.ports.people import Approver, Observer
 from application.review.masking_approver import MaskingApprover
 from application.review.review import Review
 from application.review.voting import Voting

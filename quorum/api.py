@@ -7,7 +7,7 @@ What is listed here keeps its meaning from one minor version to the next, and no
 from __future__ import annotations
 
 from application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
-from application.ports import SealingTool, Tool
+from application.ports.tools import SealingTool, Tool
 from application.recording_hook import RecordingHook
 from domain.calls.access import Access
 from domain.calls.execution import CallControls, Outcome, ToolExecutionContext

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from application.events.event_bus import EventBus
-from application.ports import FileKeeper, SecretFinder, ToolSchemaPort
+from application.ports.tools import ToolSchemaPort
+from application.ports.workspace import FileKeeper, SecretFinder
 from application.review.review import Review
 from domain.calls.access import Access
 from domain.calls.execution import Outcome, ToolExecution, ToolExecutionContext, ToolStatus

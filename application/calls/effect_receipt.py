@@ -7,7 +7,7 @@ from types import TracebackType
 
 from application.cancellation import to_its_end
 from application.events.event_bus import EventBus
-from application.ports import FileKeeper
+from application.ports.workspace import FileKeeper
 from domain.calls.access import Access
 from domain.calls.effects import KeptFiles
 from domain.calls.execution import ToolExecutionContext

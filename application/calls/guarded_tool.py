@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
-from application.ports import CommandTool, SealingTool, Tool
+from application.ports.tools import CommandTool, SealingTool, Tool
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
 from domain.calls.tool import ToolDefinition

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from application.ports import BlobStore, LineSource
+from application.ports.storage import BlobStore, LineSource
 from domain.calls.summary import both_ends, is_long, summary_of, text_of
 from domain.calls.tool import ToolDefinition
 from domain.errors import BlobError

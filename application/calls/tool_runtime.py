@@ -16,7 +16,8 @@ from application.calls.hook_chain import HookChain
 from application.calls.outputs import Outputs
 from application.cancellation import absorb_cancellation, to_its_end
 from application.events.event_bus import EventBus
-from application.ports import FileKeeper, SecretFinder, Tool, ToolSchemaPort
+from application.ports.tools import Tool, ToolSchemaPort
+from application.ports.workspace import FileKeeper, SecretFinder
 from application.review.review import Review
 from domain.calls.execution import ToolExecution, ToolExecutionContext
 from domain.calls.planners import Planner

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from application.events.event_bus import EventBus
 from application.events.stream_events import event_of
-from application.ports import LlmGateway, MessageShaper
+from application.ports.models import LlmGateway, MessageShaper
 from domain.conversation.cost import PriceTable
 from domain.conversation.history import Conversation, Message
 from domain.conversation.response import LlmResponse, StopKind, Usage

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from application.cancellation import outcome
-from application.ports import Ledger, Observer
+from application.ports.people import Observer
+from application.ports.storage import Ledger
 from domain.errors import LedgerError
 from domain.events.event import ErrorOccurred, Event
 from domain.events.masking import SecretMask

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from application.export.formats import ExportFormat, exported
-from application.ports import SessionArchive
+from application.ports.storage import SessionArchive
 from domain.errors import ConfigError
 
 _FORMS: dict[str, ExportFormat] = {".md": "md", ".json": "json", ".html": "html", ".jsonl": "canonical"}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import cycle, repeat
 
-from application.ports import Approver, ReviewContext
+from application.ports.people import Approver, ReviewContext
 from domain.calls.packet import ReviewPacket
 from domain.events.masking import MaskedPacket, SecretMask
 from domain.review.ballot import Ballot, Tally

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from decimal import Decimal
 
 from application.events.event_bus import EventBus
-from application.ports import Approver, ReviewContext
+from application.ports.people import Approver, ReviewContext
 from application.review.review_context import OpenReviewContext
 from application.review.rule_book import RuleBook
 from application.review.vote_feed import VoteFeed

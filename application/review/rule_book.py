@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from application.ports import RuleStore
+from application.ports.rules import RuleStore
 from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError
 from domain.review.decision import Decision, decide

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from application.events.event_bus import EventBus
-from application.ports import LlmGateway, ToolChoice
+from application.ports.models import LlmGateway, ToolChoice
 from application.review.ballot_paper import (
     ASK_AGAIN,
     BALLOT_SCHEMA,

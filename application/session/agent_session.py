@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from application.calls.outputs import Outputs
 from application.events.event_bus import EventBus
-from application.ports import FileFinder, OrphanFinderPort, RuleService
+from application.ports.rules import RuleService
+from application.ports.tools import OrphanFinderPort
+from application.ports.workspace import FileFinder
 from application.review.review import Review
 from application.session.rewind import Rewind
 from application.session.session_context import SessionContext

@@ -7,7 +7,8 @@ from contextlib import suppress
 
 from application.cancellation import to_its_end
 from application.events.event_bus import EventBus
-from application.ports import ContentStore, FileKeeper, FileRestorer
+from application.ports.storage import ContentStore
+from application.ports.workspace import FileKeeper, FileRestorer
 from application.turn.run_agent import RunAgent
 from domain.calls.effects import ChangeKind, FileChange, FileKind, FileState, KeptFiles
 from domain.errors import ConversationError, LedgerError, RestoreError

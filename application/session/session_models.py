@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from application.events.event_bus import EventBus
-from application.ports import LlmGateway
+from application.ports.models import LlmGateway
 from application.turn.switchable_session import SwitchableSession
 from domain.events.event import ModelChanged
 

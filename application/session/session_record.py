@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from application.ports import ContentStore, Ledger, SessionArchive
+from application.ports.storage import ContentStore, Ledger, SessionArchive
 from domain.conversation.session_kind import SessionKind
 from domain.events.event import Event, SessionStarted
 from domain.sessions.past_session import LedgerRecord

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from application.ports import ContentStore, ImageSource
+from application.ports.storage import ContentStore
+from application.ports.workspace import ImageSource
 from domain.conversation.history import UserMessage
 from domain.conversation.image import Image
 from domain.errors import ImageError, LedgerError

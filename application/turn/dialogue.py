@@ -10,7 +10,8 @@ from typing import Protocol
 from application.cancellation import whole
 from application.events.event_bus import EventBus
 from application.events.stream_events import event_of
-from application.ports import SecretFinder, ToolChoice
+from application.ports.models import ToolChoice
+from application.ports.workspace import SecretFinder
 from application.turn.steering import PendingMessages
 from application.turn.switchable_session import SwitchableSession
 from domain.calls.tool import ToolResultMessage

@@ -13,7 +13,7 @@ from application.calls.placed_calls import batch_of
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
 from application.cancellation import absorb_cancellation, to_its_end, whole
 from application.events.event_bus import EventBus
-from application.ports import ToolChoice
+from application.ports.models import ToolChoice
 from application.review.review import Review
 from application.turn.attachments import Attachments
 from application.turn.dialogue import Dialogue

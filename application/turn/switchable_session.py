@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
-from application.ports import LlmSession, OnStreamEvent, ToolChoice
+from application.ports.models import LlmSession, OnStreamEvent, ToolChoice
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import AssistantMessage, Conversation, UserMessage
 from domain.conversation.response import LlmResponse

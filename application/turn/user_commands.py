@@ -10,7 +10,7 @@ from application.calls.outputs import KeptOutput, Outputs
 from application.cancellation import absorb_cancellation, to_its_end
 from application.events.event_bus import EventBus
 from application.identifiers import new_id
-from application.ports import UserShellPort
+from application.ports.tools import UserShellPort
 from application.turn.steering import PendingMessage, PendingMessages
 from domain.calls.execution import Outcome
 from domain.calls.summary import styles_of, text_of

@@ -7,7 +7,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
-from application.ports import ContentStore, LlmSession, MessageShaper
+from application.ports.models import LlmSession, MessageShaper
+from application.ports.storage import ContentStore
 from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
 from infrastructure.models.shared.api_client import ApiClient, ProviderSettings

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from application.ports import Tool, ToolSchemaPort
+from application.ports.tools import Tool, ToolSchemaPort
 from application.review.review import Review
 from application.review.rule_book import RuleBook
 from domain.errors import ConfigError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from application.ports import CommandTool, Tool, ToolSchemaPort
+from application.ports.tools import CommandTool, Tool, ToolSchemaPort
 from application.review.review import Review
 from domain.errors import ConfigError
 from domain.review.permissions import Answer, Rule, Subject, matching_rules

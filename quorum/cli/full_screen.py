@@ -24,7 +24,8 @@ from quorum.cli.starting import starting
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from application.ports import Approver, Observer, SessionArchive
+    from application.ports.people import Approver, Observer
+    from application.ports.storage import SessionArchive
     from application.session.agent_session import AgentSession
     from application.session.session_record import SessionRecord
     from domain.events.masking import SecretMask

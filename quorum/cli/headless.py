@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import assert_never
 
-from application.ports import ReviewContext
+from application.ports.people import ReviewContext
 from application.session.agent_session import AgentSession
 from domain.events.event import (
     CallFinished,

@@ -11,7 +11,7 @@ from application.context.context_gauge import ContextGauge
 from application.context.context_manager import ContextManager
 from application.context.summariser import Summariser
 from application.events.event_bus import EventBus
-from application.ports import MessageShaper
+from application.ports.models import MessageShaper
 from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.conversation.compaction import ContextBudget, is_summary
 from domain.conversation.cost import Price, PriceTable

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from application.ports import LlmSession
+from application.ports.models import LlmSession
 from application.session.agent_session import AgentSession
 from application.turn.run_agent import RunAgent
 from application.turn.switchable_session import GO_ON

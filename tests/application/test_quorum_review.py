@@ -10,7 +10,7 @@ from application.calls.hook_chain import HookChain
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
 from application.events.event_bus import EventBus
-from application.ports import ReviewContext
+from application.ports.people import ReviewContext
 from domain.calls.execution import Outcome
 from domain.calls.planners import serializable
 from domain.conversation.history import UserMessage

@@ -15,7 +15,8 @@ from application.calls.hooks import HookRegistration
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime
 from application.events.event_bus import EventBus
-from application.ports import LlmSession, Observer
+from application.ports.models import LlmSession
+from application.ports.people import Observer
 from application.session.agent_session import AgentSession
 from application.session.rewind import Rewind
 from application.session.session_models import SessionModels

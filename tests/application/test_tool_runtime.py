@@ -10,7 +10,8 @@ from application.calls.hooks import HookRegistration
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
 from application.events.event_bus import EventBus
-from application.ports import BlobStore, Tool
+from application.ports.storage import BlobStore
+from application.ports.tools import Tool
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.planners import Planner, serializable

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from application.identifiers import new_id
-from application.ports import BlobStore
+from application.ports.storage import BlobStore
 from domain.errors import BlobError
 from domain.text.output import Structured, Text
 from infrastructure.store.blobs.file_store import FileBlobStore

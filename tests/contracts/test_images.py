@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from application.ports import LlmSession
+from application.ports.models import LlmSession
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import AssistantMessage, Conversation, Message, UserMessage
 from domain.conversation.image import Image

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from application.ports import ContentStore, Ledger
+from application.ports.storage import ContentStore, Ledger
 from domain.errors import LedgerError
 from domain.events.event import Event, TurnStarted
 from domain.sessions.past_session import NewSession

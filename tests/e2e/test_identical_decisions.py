@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from application.ports import Approver, CommandTool, ReviewContext, SealingTool
+from application.ports.people import Approver, ReviewContext
+from application.ports.tools import CommandTool, SealingTool
 from domain.errors import ToolError
 from domain.review.mode import Mode
 from domain.review.permissions import Answer, Subject

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from application.ports import BlobStore
+from application.ports.storage import BlobStore
 from domain.conversation.history import ToolResults
 from domain.text.output import Text
 from infrastructure.container import Container

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from application.ports import ContentStore, LlmSession, MessageShaper
+from application.ports.models import LlmSession, MessageShaper
+from application.ports.storage import ContentStore
 from domain.conversation.history import Conversation
 from infrastructure.models.copilot.provider import CopilotProvider
 from infrastructure.models.shared.api_client import ProviderSettings

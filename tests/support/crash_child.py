@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from application.ports import ReviewContext
+from application.ports.people import ReviewContext
 from application.session.agent_session import AgentSession
 from domain.conversation.history import UserMessage
 from domain.events.event import (

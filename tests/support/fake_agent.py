@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from application.ports import Approver, LineSource, Observer, ReviewContext
+from application.ports.people import Approver, Observer, ReviewContext
+from application.ports.storage import LineSource
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.found_file import FoundFile
 from domain.calls.packet import ReviewPacket

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from application.identifiers import new_id
-from application.ports import LineSource, Spill
+from application.ports.storage import LineSource, Spill
 from domain.calls.summary import line_count, text_of
 from domain.errors import BlobError
 from domain.text.json_text import size_of

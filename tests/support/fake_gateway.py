@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from application.ports import MessageShaper
+from application.ports.models import MessageShaper
 from domain.conversation.history import Conversation
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError, ProviderErrorKind

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from application.ports import ReviewContext
+from application.ports.people import ReviewContext
 from domain.calls.access import Access
 from domain.calls.execution import Orphan, ToolExecutionContext
 from domain.calls.found_file import FoundFile

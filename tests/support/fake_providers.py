@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from application.ports import LlmSession, MessageShaper
+from application.ports.models import LlmSession, MessageShaper
 from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
 

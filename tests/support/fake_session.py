@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from application.ports import MessageShaper, OnStreamEvent, ToolChoice
+from application.ports.models import MessageShaper, OnStreamEvent, ToolChoice
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import Conversation, Message, UserMessage
 from domain.conversation.response import (

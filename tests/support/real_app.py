@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from application.ports import Approver, Observer
+from application.ports.people import Approver, Observer
 from application.session.agent_session import AgentSession
 from domain.events.event import Event, TurnFinished
 from domain.events.masking import SecretMask

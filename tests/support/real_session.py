@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
-from application.ports import Approver, Ledger, Observer
+from application.ports.people import Approver, Observer
+from application.ports.storage import Ledger
 from application.session.agent_session import AgentSession
 from domain.calls.tool import ToolCall
 from domain.conversation.history import UserMessage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from application.events.event_bus import EventBus
-from application.ports import Approver
+from application.ports.people import Approver
 from application.review.review import Review
 from application.review.rule_book import RuleBook
 from application.review.voting import QuorumPolicy, Voting

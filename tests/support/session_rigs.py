@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Protocol
 
-from application.ports import ContentStore, LlmSession
+from application.ports.models import LlmSession
+from application.ports.storage import ContentStore
 from domain.conversation.history import Conversation, ToolResults
 from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock
 from domain.errors import ProviderError, ProviderErrorKind

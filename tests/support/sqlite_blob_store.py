@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from application.identifiers import new_id
-from application.ports import LineSource, Spill
+from application.ports.storage import LineSource, Spill
 from domain.errors import BlobError
 from domain.text.output import Content, Structured, Text
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from application.ports import ReviewContext
+from application.ports.people import ReviewContext
 from domain.calls.seal import Seal, SealedFile
 from domain.review.ballot import Vote
 from domain.review.questions import Approve, ReviewRequest

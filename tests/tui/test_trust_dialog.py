@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from application.ports import Approver, Observer
+from application.ports.people import Approver, Observer
 from domain.sessions.trust import TrustQuestion
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_agent import FakeAgent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from application.ports import Approver, Observer
+from application.ports.people import Approver, Observer
 from domain.sessions.trust import TrustQuestion
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import FakeAgent

@@ -10,7 +10,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from application.ports import Approver, FileFinder, LineSource, Observer, RuleService, SessionArchive
+    from application.ports.people import Approver, Observer
+    from application.ports.rules import RuleService
+    from application.ports.storage import LineSource, SessionArchive
+    from application.ports.workspace import FileFinder
     from domain.conversation.context_account import ContextAccount
     from domain.conversation.image import Image
     from domain.conversation.session_kind import SessionKind

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from application.ports import LineSource
+    from application.ports.storage import LineSource
 
 _LINES_AT_ONCE = 2_000
 MOST_CHARACTERS = 20_000_000

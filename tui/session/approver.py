@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from textual.app import App
 
-from application.ports import ReviewContext
+from application.ports.people import ReviewContext
 from domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from domain.sessions.trust import TrustQuestion
 from tui.screens.review.dialog import ReviewDialog

@@ -17,7 +17,7 @@ from tui.keys.modes import CYCLED_MODES
 from tui.session.facts import SessionFacts
 
 if TYPE_CHECKING:
-    from application.ports import SessionArchive
+    from application.ports.storage import SessionArchive
     from domain.events.event import Event
     from domain.sessions.state import PastTurn
     from tui.screens.accounts.context_screen import ContextScreen

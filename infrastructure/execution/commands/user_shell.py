@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePath
 
 from application.cancellation import absorb_cancellation
-from application.ports import Spill
+from application.ports.storage import Spill
 from domain.calls.user_command import CommandRun
 from domain.text.output import Printed, ToolOutput
 from domain.text.styles import StyleChange

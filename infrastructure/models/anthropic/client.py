@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypedDict, assert_never
 
 import httpx2
 
-from application.ports import OnStreamEvent
+from application.ports.models import OnStreamEvent
 from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from application.ports import OnStreamEvent
+from application.ports.models import OnStreamEvent
 from domain.conversation.history import AssistantMessage, ToolResults, UserMessage
 from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse

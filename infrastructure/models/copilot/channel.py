@@ -13,7 +13,7 @@ from copilot.rpc import ExternalToolTextResultForLlm, HandlePendingToolCallReque
 from copilot.session import Attachment, BlobAttachment
 from copilot.session_events import SessionIdleData
 
-from application.ports import OnStreamEvent
+from application.ports.models import OnStreamEvent
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import Message, ToolResults, UserMessage
 from domain.conversation.image import Image

@@ -7,7 +7,8 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from application.ports import ContentStore, LlmSession, MessageShaper
+from application.ports.models import LlmSession, MessageShaper
+from application.ports.storage import ContentStore
 from domain.conversation.history import Conversation
 from infrastructure.models.copilot.api_client import CopilotApiClient
 from infrastructure.models.copilot.failures import CopilotFailures

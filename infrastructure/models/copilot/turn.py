@@ -19,7 +19,7 @@ from copilot.session_events import (
     ToolExecutionCompleteData,
 )
 
-from application.ports import OnStreamEvent
+from application.ports.models import OnStreamEvent
 from domain.conversation.response import (
     END_TURN,
     MAX_TOKENS,

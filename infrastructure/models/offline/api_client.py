@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from application.ports import OnStreamEvent
+from application.ports.models import OnStreamEvent
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import END_TURN, TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
 from domain.conversation.stream import Delta, StreamedToolCall

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from application.ports import OnStreamEvent
+from application.ports.models import OnStreamEvent
 from domain.conversation.response import ToolUseBlock
 from domain.conversation.stream import StreamedToolCall
 from domain.text.json_value import JsonObject, JsonValue

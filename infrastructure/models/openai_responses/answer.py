@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from application.ports import OnStreamEvent
+from application.ports.models import OnStreamEvent
 from domain.conversation.response import LlmResponse, ToolUseBlock
 from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall
 from domain.errors import ProviderError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from application.ports import OnStreamEvent
+from application.ports.models import OnStreamEvent
 from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError, ProviderErrorKind

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-from application.ports import OnStreamEvent, ToolChoice
+from application.ports.models import OnStreamEvent, ToolChoice
 from domain.conversation.history import Message
 from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from application.ports import ContentStore, LlmSession, MessageShaper
+from application.ports.models import LlmSession, MessageShaper
+from application.ports.storage import ContentStore
 from domain.conversation.history import Conversation
 from infrastructure.models.shared.api_client import ApiClient, WarmApiClient
 from infrastructure.models.shared.forced_choice import FreeModels

@@ -11,7 +11,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from application.ports import ContentStore
+from application.ports.storage import ContentStore
 from domain.conversation.history import AssistantMessage, Message, UserMessage
 from domain.conversation.image import Image, ImageLimits
 from domain.errors import LedgerError, ProviderError, ProviderErrorKind

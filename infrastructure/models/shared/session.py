@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from application.ports import ContentStore, MessageShaper, OnStreamEvent, ToolChoice
+from application.ports.models import MessageShaper, OnStreamEvent, ToolChoice
+from application.ports.storage import ContentStore
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import Conversation, UserMessage
 from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock

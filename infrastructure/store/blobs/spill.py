@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from application.identifiers import new_id
-from application.ports import Spill
+from application.ports.storage import Spill
 from domain.errors import BlobError, ToolError
 from domain.events.masking import SecretMask
 from domain.events.stream_masking import MaskedText

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from application.ports import ContentStore
+from application.ports.storage import ContentStore
 from domain.calls.effects import FileMark, FileState
 from infrastructure.store.snapshots.reading import FileContent
 from infrastructure.store.snapshots.stat_index import StatIndex

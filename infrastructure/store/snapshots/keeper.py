@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from application.ports import ContentStore
+from application.ports.storage import ContentStore
 from domain.calls.effects import (
     ChangeKind,
     Effects,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
-from application.ports import BlobStore
+from application.ports.storage import BlobStore
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.summary import header_of

@@ -6,7 +6,7 @@ import codecs
 from collections.abc import Callable
 from typing import NoReturn
 
-from application.ports import Spill
+from application.ports.storage import Spill
 from domain.calls.summary import is_long
 from domain.errors import ToolError
 from domain.text.output import Printed, ToolOutput

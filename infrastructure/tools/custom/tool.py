@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from application.ports import Spill
+from application.ports.storage import Spill
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal

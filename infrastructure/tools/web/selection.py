@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
-from application.ports import Tool
+from application.ports.tools import Tool
 from domain.errors import ConfigError
 
 if TYPE_CHECKING:

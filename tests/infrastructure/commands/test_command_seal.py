@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from application.ports import SealingTool
+from application.ports.tools import SealingTool
 from domain.calls.summary import text_of
 from domain.errors import StaleSeal, ToolError
 from infrastructure.execution.commands.run_command import RunCommand

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from application.ports import RuleService
+from application.ports.rules import RuleService
 from domain.conversation.context_account import ContextKind
 from domain.errors import ConfigError
 from domain.review.mode import Mode

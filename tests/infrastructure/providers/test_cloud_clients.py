@@ -17,7 +17,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from application.ports import LlmSession
+from application.ports.models import LlmSession
 from domain.conversation.history import Conversation
 from domain.conversation.response import ToolUseBlock
 from domain.errors import ProviderError, ProviderErrorKind

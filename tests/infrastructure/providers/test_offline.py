@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from application.ports import ToolChoice
+from application.ports.models import ToolChoice
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import Conversation
 from domain.conversation.response import END_TURN, TOOL_USE, LlmResponse

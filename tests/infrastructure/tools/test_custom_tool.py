@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from application.ports import SealingTool
+from application.ports.tools import SealingTool
 from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError, StaleSeal, ToolError
 from domain.review.decision import decide

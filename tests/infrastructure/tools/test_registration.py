@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from application.ports import SealingTool
+from application.ports.tools import SealingTool
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from application.ports import SealingTool
+from application.ports.tools import SealingTool
 from domain.calls.tool import RiskLevel
 from domain.errors import ToolError
 from domain.events.masking import SecretMask

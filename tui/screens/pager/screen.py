@@ -21,7 +21,7 @@ from tui.screens.pager.sheet import Sheet
 from tui.widgets.closing import ClosesItself
 
 if TYPE_CHECKING:
-    from application.ports import LineSource
+    from application.ports.storage import LineSource
 
 _SIDEWAYS = 8
 _WHEEL_LINES = 3

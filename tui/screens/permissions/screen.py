@@ -25,7 +25,7 @@ from tui.screens.review.widgets import TypedLine
 from tui.widgets.closing import ClosesItself
 
 if TYPE_CHECKING:
-    from application.ports import RuleService
+    from application.ports.rules import RuleService
 
 _KEYS = {
     "listing": "{permissions_add=a} adds · {permissions_remove=d} removes · {permissions_try=t} tries a call"

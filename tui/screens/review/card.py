@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
-from application.ports import ReviewContext
+from application.ports.people import ReviewContext
 from domain.review.questions import ReviewRequest
 from domain.text.amounts import amount
 from tui.keys.hints import with_keys

@@ -14,7 +14,7 @@ from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Input, TextArea
 
-from application.ports import ReviewContext
+from application.ports.people import ReviewContext
 from domain.review.questions import (
     Approve,
     ApproveAlways,

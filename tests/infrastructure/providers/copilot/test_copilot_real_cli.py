@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from application.ports import LlmSession
+from application.ports.models import LlmSession
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import Conversation
 from domain.conversation.response import StopKind

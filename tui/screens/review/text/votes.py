@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.cells import cell_len
 
-from application.ports import ReviewContext
+from application.ports.people import ReviewContext
 from domain.review.ballot import Ballot, Vote, dissent_first
 from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, fold, shown
 from tui.transcript.cells.lines import fitted, padded, words

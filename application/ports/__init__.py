@@ -1,0 +1,1 @@
+"""What the use cases need from outside. Ports import the domain only and hold no behaviour."""

@@ -1,0 +1,94 @@
+"""Ports to the models: sessions with them, and the providers that open these."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Literal, Protocol, TypeAlias
+
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import Conversation, Message, UserMessage
+from domain.conversation.response import LlmResponse
+from domain.conversation.stream import StreamEvent
+from domain.text.json_value import JsonObject
+
+ToolChoice: TypeAlias = Literal["auto", "none"] | tuple[Literal["tool"], str]
+
+
+OnStreamEvent: TypeAlias = Callable[[StreamEvent], None]
+
+
+MessageShaper: TypeAlias = Callable[[tuple[Message, ...]], Awaitable[tuple[Message, ...]]]
+
+
+class LlmSession(Protocol):
+    """A way of sending one conversation to one model.
+
+    Every sending appends what it is given and the answer to the conversation. A failed or cancelled
+    sending keeps what was given and the text that had arrived, never a call; it raises ProviderError or
+    CancelledError, and the conversation stays legal to send.
+    """
+
+    @property
+    def model(self) -> str:
+        """The model's full name, "provider/model"."""
+        ...
+
+    async def send(self, content: str) -> LlmResponse:
+        """Say something and wait for the answer; no tools are offered."""
+        ...
+
+    async def send_streaming(self, content: str, on_event: OnStreamEvent) -> LlmResponse:
+        """Like `send`, telling what arrives. The last event is Completed or Error."""
+        ...
+
+    async def send_with_tools(
+        self,
+        content: str | UserMessage | None,
+        tools: Sequence[JsonObject],
+        *,
+        tool_choice: ToolChoice = "auto",
+        on_event: OnStreamEvent,
+    ) -> LlmResponse:
+        """Say something (None: go on from where the conversation stands) and offer tools.
+
+        The last event is CompletedResponse or Error.
+        """
+        ...
+
+    async def send_tool_results(
+        self,
+        results: Sequence[ToolResultMessage],
+        *,
+        tool_choice: ToolChoice = "auto",
+        on_event: OnStreamEvent,
+    ) -> LlmResponse:
+        """Give the results of exactly the open calls, in order, offering the same tools as before.
+
+        The last event is as above.
+        """
+        ...
+
+
+class LlmGateway(Protocol):
+    """Opens sessions with models, whichever provider serves them."""
+
+    def session(
+        self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None = None
+    ) -> LlmSession:
+        """A session with "provider/model". `shape` sees the messages of each request before it is sent and
+        answers those to send: for that request only. Raises ProviderError(CONFIGURATION) if that cannot be had.
+        """
+        ...
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The names of the configured providers."""
+        ...
+
+    async def models(self, provider: str) -> tuple[str, ...]:
+        """The models that a configured provider lists, each as "provider/model". Raises ProviderError."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connections of all sessions."""
+        ...

@@ -1,0 +1,68 @@
+"""Ports to those who look on and answer: what is asked of a person, and what every observer hears."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from domain.events.event import Event
+from domain.review.ballot import Ballot, Tally
+from domain.review.questions import ReviewAnswer, ReviewRequest, RulePreview
+from domain.sessions.trust import TrustQuestion
+
+
+class ReviewContext(Protocol):
+    """What a person may look at and try while a question is open. Lives on the loop of the question."""
+
+    @property
+    def reviewers(self) -> tuple[str, ...]:
+        """The models asked about this packet; none where no model votes."""
+        ...
+
+    @property
+    def independent(self) -> bool:
+        """Whether the reviewers come from more than one family of models."""
+        ...
+
+    @property
+    def ballots(self) -> tuple[Ballot, ...]:
+        """What they have said so far, in the order it came."""
+        ...
+
+    @property
+    def tally(self) -> Tally:
+        """What that comes to; a vote still awaited counts as failed."""
+        ...
+
+    def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
+        """Have `watcher` called after each vote; calling the answer ends that."""
+        ...
+
+    def preview(self, rule: str) -> RulePreview:
+        """What this rule, as text, would do."""
+        ...
+
+
+class Approver(Protocol):
+    """The one way to a human answer."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether anybody could answer. Where nobody is, no vote is gathered as advice."""
+        ...
+
+    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
+        """Ask about one sealed call. Cancelled, it takes its question off the screen."""
+        ...
+
+    async def trust(self, question: TrustQuestion) -> bool:
+        """Ask whether to trust a project's file as it was read. Cancelled, it takes the question off again."""
+        ...
+
+
+class Observer(Protocol):
+    """Hears of every event after it happened; can neither block nor fail the run."""
+
+    def notify(self, event: Event) -> None:
+        """Take note; return at once."""
+        ...

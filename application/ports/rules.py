@@ -1,0 +1,56 @@
+"""Ports to the rules about calls: where they are kept, and how a person looks at them and changes them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from domain.review.permissions import Answer
+from domain.review.questions import RulePreview, RuleScope
+from domain.review.saved_rule import HeldRule, SavedRule
+
+
+class RuleStore(Protocol):
+    """Keeps the rules that the person made beyond the session."""
+
+    async def save(self, rule: SavedRule) -> None:
+        """Keep a rule; one that says the same is replaced. Raises ConfigError, and then nothing is changed."""
+        ...
+
+
+class RuleService(Protocol):
+    """The rules about calls, as the person looks at them, changes them and tries them out."""
+
+    async def rules(self) -> tuple[HeldRule, ...]:
+        """All that hold in this session's folder, in the order in which they count: the strictest first.
+
+        Raises ConfigError where the saved ones cannot be read.
+        """
+        ...
+
+    @property
+    def last_word(self) -> str:
+        """What decides about a call of high risk that no rule speaks of."""
+        ...
+
+    def outlook(self, rule: str, answer: Answer) -> RulePreview:
+        """What a rule, as text, would change."""
+        ...
+
+    async def add(self, rule: str, answer: Answer, scope: RuleScope) -> None:
+        """Put a rule in force. Raises ConfigError: for what is no rule; and where it could not be saved, in
+        which case it holds for this session all the same."""
+        ...
+
+    async def remove(self, held: HeldRule) -> None:
+        """Have it in force no more, and take it out of the saved ones.
+
+        Raises ConfigError, and then all is as it was: also for a rule of the settings.
+        """
+        ...
+
+    async def try_call(self, text: str) -> tuple[Answer, tuple[str, ...]]:
+        """What would be decided about a call: a shell command, or TOOL and a JSON object. Nothing runs.
+
+        The answer and an account of it, line by line. Raises ConfigError for what is no call.
+        """
+        ...

@@ -1,0 +1,139 @@
+"""Ports to what outlives the process: sessions, former contents of files, and large outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from domain.events.event import Event
+from domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
+from domain.text.output import Content
+
+
+class LineSource(Protocol):
+    """The lines of a long text, read piece by piece. Lines are counted from 0; very long ones come cut."""
+
+    def lines(self, start: int, count: int) -> list[str]:
+        """At most `count` lines from line `start` on, without their ends; none past the end of the text."""
+        ...
+
+    def find(self, needle: str, start: int, *, backwards: bool) -> int | None:
+        """The nearest line from `start` on, itself included, that holds this very text; None if none does."""
+        ...
+
+    def count_so_far(self) -> tuple[int, bool]:
+        """How many lines are known, and whether that is all. Each asking counts a bounded piece further."""
+        ...
+
+
+class Spill(Protocol):
+    """One text that grows while a tool runs, on its way into a store. Until `keep` no id leads to it.
+
+    Memory must not grow with it. What cannot be kept does not stop the tool: only `keep` raises.
+    """
+
+    @property
+    def lines(self) -> int:
+        """How many lines were written."""
+        ...
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes of UTF-8 are kept, secrets being hidden."""
+        ...
+
+    def write(self, text: str) -> None:
+        """Add text to the end. Called from one thread at a time; never raises."""
+        ...
+
+    def keep(self) -> str:
+        """Put the text into the store; its id. May block: it is called in a thread. Nothing is written
+        afterwards. Raises BlobError, and then nothing is left."""
+        ...
+
+    def discard(self) -> None:
+        """Give up a text that was not kept; nothing of it is left. No effect after `keep`. Never raises."""
+        ...
+
+
+class BlobStore(Protocol):
+    """Keeps large outputs, apart from any session. Ids are UUIDv7 and sort by time.
+
+    It outlives sessions, so a store hides the secrets of the mask it is built with before it keeps anything.
+    Only a newline ends a line.
+    """
+
+    async def store(self, content: Content) -> str:
+        """Keep content; its id. Raises BlobError."""
+        ...
+
+    async def load(self, blob_id: str) -> Content:
+        """The content of that id. Raises BlobError where there is none or it cannot be read."""
+        ...
+
+    async def exists(self, blob_id: str) -> bool:
+        """Whether there is content of that id."""
+        ...
+
+    def open_lines(self, blob_id: str) -> LineSource:
+        """The lines of that content, read as they are needed. Raises BlobError where there is none."""
+        ...
+
+    def open_spill(self) -> Spill:
+        """A place for a text that grows; kept, it is a `Text` like any other. Takes nothing until it is written
+        to."""
+        ...
+
+
+class ContentStore(Protocol):
+    """Keeps contents of files under their hash, each of them once."""
+
+    async def put(self, contents: Sequence[bytes]) -> tuple[str, ...]:
+        """Keep these; the SHA-256 of each, in hexadecimal. Raises LedgerError, and then none is kept."""
+        ...
+
+    async def get(self, sha256: str) -> bytes:
+        """The content of that hash, checked against it. Raises LedgerError where there is none."""
+        ...
+
+
+class Ledger(Protocol):
+    """The record of one session, written by this process alone."""
+
+    @property
+    def session_id(self) -> str:
+        """The session's id."""
+        ...
+
+    async def append(self, event: Event, *, urgent: bool = False) -> None:
+        """Put a durable event on the record; it is there when this returns, also if the process is killed then.
+
+        `urgent`: also if the machine loses its power. Raises LedgerError where that cannot be; the event is
+        then written with the next one that can be, so that none is lost as long as the process lives.
+        Cancelled, it lets the event be written all the same.
+        """
+        ...
+
+
+class SessionArchive(Protocol):
+    """All records of sessions. Raises LedgerError where they cannot be read."""
+
+    async def sessions(self) -> tuple[SessionSummary, ...]:
+        """Every session, the one used last first."""
+        ...
+
+    async def find(self, name: str) -> SessionSummary:
+        """The session of this id, or of the one id that begins so. Raises LedgerError."""
+        ...
+
+    async def read(self, session_id: str) -> tuple[LedgerRecord, ...]:
+        """The records of a session, oldest first."""
+        ...
+
+    async def fork(self, session_id: str, *, before: int | None = None) -> str:
+        """Copy a session, or its records up to `before`, under an id of its own; that id."""
+        ...
+
+    async def verify(self, session_id: str) -> Verification:
+        """Check the chain of a session's records."""
+        ...

@@ -1,0 +1,97 @@
+"""Ports of tools: what a tool is, how its definition becomes a schema, and the processes it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol, runtime_checkable
+
+from domain.calls.execution import Orphan, ToolExecutionContext
+from domain.calls.seal import Seal
+from domain.calls.tool import ToolDefinition, ToolSpec
+from domain.calls.user_command import CommandRun
+from domain.shell.command_line import ShellVerdict
+from domain.text.json_value import JsonObject
+from domain.text.output import Printed, ToolOutput
+
+
+class ToolSchemaPort(Protocol):
+    """Turns definitions into the neutral schema {name, description, input_schema}."""
+
+    def tool_to_schema(self, definition: ToolDefinition) -> JsonObject:
+        """The schema of one tool."""
+        ...
+
+    def all_tools_schema(self, spec: ToolSpec) -> tuple[JsonObject, ...]:
+        """The schemas of all tools."""
+        ...
+
+    def low_risk_tools_schema(self, spec: ToolSpec) -> tuple[JsonObject, ...]:
+        """The schemas of the tools that run without review."""
+        ...
+
+    def problems(self, definition: ToolDefinition, arguments: JsonObject) -> tuple[str, ...]:
+        """What is wrong with these arguments, naming the field; empty when they fit the schema."""
+        ...
+
+
+class Tool(Protocol):
+    """One tool. `execute` returns the text for the model; ToolError and OSError become error results."""
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """What the tool is."""
+        ...
+
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str | ToolOutput:
+        """Do it. Plain text is promoted to a stored output where it is long.
+
+        Cancelled, it stops what it started before it lets CancelledError through, or, when its effect is
+        already done, returns as usual.
+        """
+        ...
+
+
+@runtime_checkable
+class SealingTool(Tool, Protocol):
+    """A tool whose calls can be reviewed: it can say beforehand what a call will touch.
+
+    Its `execute` compares `context.controls.seal` with the world at the last moment and raises StaleSeal.
+    """
+
+    async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
+        """What these arguments would touch now. `projected` holds contents that earlier calls of the batch,
+        not yet run, will have written. Raises ToolError where the call cannot succeed."""
+        ...
+
+
+@runtime_checkable
+class CommandTool(Tool, Protocol):
+    """A tool whose calls run a shell command."""
+
+    def command_of(self, arguments: JsonObject) -> str | None:
+        """The shell text that a call would run; None where the arguments hold none."""
+        ...
+
+    async def judge(self, arguments: JsonObject) -> ShellVerdict | None:
+        """What can be told of that text without running it; None where it cannot even be looked at."""
+        ...
+
+
+class OrphanFinderPort(Protocol):
+    """Finds the processes of calls that run on though the quorum they belonged to was killed."""
+
+    async def of_batch(self, batch_id: str) -> tuple[Orphan, ...]:
+        """Those of this batch's calls; none where they cannot be told apart. Nothing is done to them."""
+        ...
+
+
+class UserShellPort(Protocol):
+    """Runs commands of the person's own, with their rights, their environment and their shell."""
+
+    async def run(self, command: str, *, owner: str, report: Callable[[Printed], None]) -> CommandRun:
+        """Run it to its end, without a terminal and without anything to read; `report` gets its last lines now.
+
+        Cancelled, it ends the command and all it started, and answers with what had been printed by then. Its
+        processes can be found by `owner`, should they outlive us.
+        """
+        ...

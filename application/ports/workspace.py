@@ -1,0 +1,104 @@
+"""Ports to the files a session works with: kept, given back, found, shown, and searched for secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from domain.calls.effects import Effects, FileState, KeptFiles
+from domain.calls.found_file import FoundFile
+from domain.conversation.image import Image
+from domain.sessions.restoration import RestoreStep
+from domain.text.json_value import JsonObject
+
+
+class FileKeeper(Protocol):
+    """Keeps what files hold before they are changed. Contents that must not be stored are not: their states say
+    why."""
+
+    async def keep(
+        self, paths: Sequence[str] | None = None, report: Callable[[int, int], None] = ...
+    ) -> KeptFiles:
+        """The files as they are now, with their contents stored: at these paths and below, or in the whole
+        workspace.
+
+        `report` gets how many of how many files were read so far, where that takes a while. What cannot be seen
+        is left out. Raises LedgerError where they cannot be stored.
+        """
+        ...
+
+    def ahead(self) -> AbstractContextManager[None]:
+        """Keep the whole workspace in the background meanwhile, so that the next call has less to wait for."""
+        ...
+
+    async def changes(self, kept: KeptFiles, declared: frozenset[str]) -> Effects:
+        """What differs now from then, with the states before and after. Takes a few seconds at most, and never
+        raises for what it cannot store."""
+        ...
+
+    async def load(self, manifest: str) -> KeptFiles:
+        """The files that this stored list names. Raises LedgerError where there is none."""
+        ...
+
+
+class FileRestorer(Protocol):
+    """Gives single files back, inside the workspace only and through no link."""
+
+    async def restore(self, step: RestoreStep, content: bytes | None) -> FileState | None:
+        """Make the file what the step wants, holding this content; the state it has then.
+
+        Folders that it needs are made. Raises RestoreError where that cannot be, or where the file is no longer
+        as the step saw it: nothing was changed then.
+        """
+        ...
+
+    async def sweep(self, deleted: Sequence[str]) -> None:
+        """Remove the folders that held these deleted files and hold nothing now."""
+        ...
+
+    async def diff(self, step: RestoreStep, now: bytes | None, wanted: bytes | None) -> str:
+        """What the step would change, as a unified diff or in words, of bounded length. The contents are those
+        of regular files, where they are stored."""
+        ...
+
+
+class FileFinder(Protocol):
+    """Finds files of the workspace by a part of their path. Lives on the loop that asks it first."""
+
+    async def find(self, query: str, limit: int) -> tuple[FoundFile, ...]:
+        """The files and folders that fit what is typed, best first, at most so many. Never raises for what it
+        cannot see."""
+        ...
+
+    def note_used(self, path: str) -> None:
+        """The person named this file or folder: it is likely that they do so again."""
+        ...
+
+    async def aclose(self) -> None:
+        """Look at nothing any more."""
+        ...
+
+
+class ImageSource(Protocol):
+    """Reads the images that the person wants a model to see. Raises ImageError where there is none."""
+
+    async def read(self, path: str) -> tuple[Image, bytes]:
+        """The image in this file, of any place that is not sensitive."""
+        ...
+
+    async def from_clipboard(self) -> tuple[Image, bytes]:
+        """The image in the clipboard."""
+        ...
+
+
+class SecretFinder(Protocol):
+    """Finds out what must be hidden wherever something is kept or shown."""
+
+    def learn_if_sensitive(self, path: str) -> bool:
+        """Take note of what a sensitive file holds now; whether that was news. Blocks; never raises."""
+        ...
+
+    def learn_from_call(self, arguments: JsonObject) -> bool:
+        """Take note of what a call would put into a sensitive file; whether that was news. Never raises."""
+        ...
