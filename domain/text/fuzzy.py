@@ -1,4 +1,8 @@
-"""How well a few typed letters fit a name or a path: names and whole words first, crumbs last."""
+"""How well a few typed letters fit a name or a path: names and whole words first, crumbs last.
+
+Textual's own matcher looks at every way in which the letters occur, whose number grows exponentially, and puts
+`apps/zebra/main.py` before `src/app.py` for "app"; on 1,300 paths it takes two to ten times as long.
+"""
 
 from __future__ import annotations
 

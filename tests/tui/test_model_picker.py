@@ -8,7 +8,6 @@ from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import a_command, a_request, hold, review, say, wait_for_retry
 from tui.keys.commands import action_for, all_actions
 from tui.screens.model_picker.catalogue import Catalogue, Heading, ModelOffer, ModelRemark, best_row
-from tui.screens.model_picker.matching import NameMatcher
 from tui.screens.model_picker.screen import ModelPicker
 
 CLAUDE = ("anthropic/claude-opus-5", "anthropic/claude-sonnet-5-5", "anthropic/claude-haiku-5")
@@ -75,7 +74,7 @@ def test_a_provider_that_fails_is_one_line_and_the_current_model_is_there_all_th
 
     assert catalogue.rows("") == [
         Heading("openai"),
-        ModelOffer("openai/own", (), 2.0),
+        ModelOffer("openai/own"),
         ModelRemark("no key"),
         Heading("anthropic"),
         ModelRemark("asking…"),
@@ -109,14 +108,20 @@ def test_a_provider_may_list_a_model_twice_and_names_of_any_kind():
 
 def test_matching_is_bounded_however_often_the_letters_occur():
     name = "odd/" + "a-b" * 60
+    catalogue = Catalogue(("odd",), name)
 
-    score, _ = NameMatcher("aaaaaaaaaaaabbbbbbbbbbbb").match(name)  # looking at every way would not end
+    offers = offered(catalogue.rows("aaaaaaaaaaaabbbbbbbbbbbb"))  # looking at every way would not end
 
-    assert score == 0
+    assert offers == [name]
 
 
-def test_the_places_that_were_hit_are_told():
-    assert NameMatcher("Son 5").match("anthropic/claude-sonnet-5")[1][:3] == [17, 18, 19]
+def test_the_places_that_were_hit_are_told_and_blanks_do_not_count():
+    catalogue = Catalogue(("anthropic",), "anthropic/claude-sonnet-5")
+
+    offer = catalogue.rows("Son 5")[1]
+
+    assert isinstance(offer, ModelOffer)
+    assert offer.hits == (17, 18, 19, 24)
 
 
 # -- the screen

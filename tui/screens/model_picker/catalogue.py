@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tui.screens.model_picker.matching import NameMatcher
+from domain.text.fuzzy import fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class ModelOffer:
 
     model: str
     hits: tuple[int, ...] = ()
-    score: float = 0.0
+    score: int = 0
     as_typed: bool = False
 
 
@@ -62,10 +62,9 @@ class Catalogue:
     def rows(self, query: str) -> list[Row]:
         """The rows that fit what is typed, best first within each provider."""
         query = query.strip()
-        matcher = NameMatcher(query)
         rows: list[Row] = []
         for provider in self.providers:
-            offers = list(self._offers(provider, matcher))
+            offers = self._offers(provider, query)
             remark = self._remarks[provider]
             if remark and not offers and not provider.startswith(query.partition("/")[0]):
                 continue
@@ -76,16 +75,14 @@ class Catalogue:
             rows.append(ModelOffer(query, as_typed=True))
         return rows
 
-    def _offers(self, provider: str, matcher: NameMatcher) -> Iterator[ModelOffer]:
-        found = []
-        for model in self._models.get(provider, ()):
-            start = len(provider) + 1
-            score, hits = matcher.match(model[start:])  # its provider's name is the same for all of them
-            if score:
-                found.append(ModelOffer(model, tuple(hit + start for hit in hits), 2 * score))
-            elif (whole := matcher.match(model))[0]:
-                found.append(ModelOffer(model, tuple(whole[1]), whole[0]))
-        return iter(sorted(found, key=lambda offer: -offer.score))
+    def _offers(self, provider: str, query: str) -> list[ModelOffer]:
+        """The models of a provider that fit, best first. Blanks in what is typed do not count."""
+        typed = "".join(query.split())
+        models = self._models.get(provider, ())
+        if not typed:
+            return [ModelOffer(model) for model in models]
+        found = [ModelOffer(model, hit.hits, hit.score) for model in models if (hit := fit(typed, model))]
+        return sorted(found, key=lambda offer: -offer.score)
 
 
 def best_row(rows: Sequence[Row], query: str, current: str) -> int | None:
@@ -99,7 +96,7 @@ def best_row(rows: Sequence[Row], query: str, current: str) -> int | None:
     if not typed:
         return next((place for place, offer in offers if offer.model == current), offers[0][0])
 
-    def worth(placed: tuple[int, ModelOffer]) -> tuple[bool, bool, float]:
+    def worth(placed: tuple[int, ModelOffer]) -> tuple[bool, bool, int]:
         offer = placed[1]
         return not offer.as_typed and typed in offer.model.lower(), offer.as_typed, offer.score
 
