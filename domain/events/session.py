@@ -1,0 +1,106 @@
+"""What befalls a session as a whole: its opening and end, its mode and model, and what is taken back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from domain.calls.effects import FileChange
+from domain.conversation.session_kind import SessionKind
+from domain.events.report import RunReport
+from domain.review.mode import Mode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStarted:
+    """A session opened."""
+
+    type: ClassVar = "session_started"
+    durable: ClassVar = True
+    session_id: str
+    model: str
+    mode: Mode
+    cwd: str
+    form: SessionKind = SessionKind.AGENT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionResumed:
+    """A session was taken up again from its record. `told` are sentences about what was mended or closed."""
+
+    type: ClassVar = "session_resumed"
+    durable: ClassVar = True
+    session_id: str
+    model: str
+    mode: Mode
+    cwd: str
+    told: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxChecked:
+    """It became known whether commands run in a sandbox. `told` is one sentence for the person."""
+
+    type: ClassVar = "sandbox_checked"
+    durable: ClassVar = True
+    on: bool
+    told: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModeChanged:
+    """The person chose another review mode."""
+
+    type: ClassVar = "mode_changed"
+    durable: ClassVar = True
+    mode: Mode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChanged:
+    """The person chose another model, "provider/model"; it answers from the next request on."""
+
+    type: ClassVar = "model_changed"
+    durable: ClassVar = True
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesRestored:
+    """Files were given back as they were before a turn. `changes` hold their states before and after that."""
+
+    type: ClassVar = "files_restored"
+    durable: ClassVar = True
+    changes: tuple[FileChange, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRewound:
+    """The person took back the turn of this number, counted from 0 over the whole record, and all after it.
+
+    `conversation`: what was said since is forgotten. Files are told by `FilesRestored`.
+    """
+
+    type: ClassVar = "session_rewound"
+    durable: ClassVar = True
+    turn: int
+    conversation: bool
+    files: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorOccurred:
+    """Something failed that the person should read about."""
+
+    type: ClassVar = "error_occurred"
+    durable: ClassVar = True
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFinished:
+    """A session closed."""
+
+    type: ClassVar = "session_finished"
+    durable: ClassVar = True
+    report: RunReport

@@ -1,0 +1,147 @@
+"""What happens between a prompt and the end of its turn, but for the calls: messages, requests and answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import ClassVar, Literal
+
+from domain.conversation.history import Message, ToolResults, UserMessage
+from domain.conversation.response import LlmResponse, Usage
+from domain.errors import ProviderErrorKind
+from domain.events.report import RunReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptsQueued:
+    """What the person has sent and no request carries yet, oldest first: all of it, in place of what this event
+    said before.
+
+    A prompt leaves the list with its `TurnStarted`, a word said into a running turn with its `MessageAdded`.
+    The prompt of a turn that is taken back joins it, for it comes back to be edited.
+    """
+
+    type: ClassVar = "prompts_queued"
+    durable: ClassVar = True
+    prompts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnStarted:
+    """The person's prompt was taken up. An empty one: the turn goes on from where the conversation stands."""
+
+    type: ClassVar = "turn_started"
+    durable: ClassVar = True
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageAdded:
+    """This message is part of the conversation now; a request with it may follow. Answers are told by
+    `ResponseCompleted`.
+
+    `steers`: the person said it into the turn that was running. `command_id`: it tells of that command, which
+    they had run themselves.
+    """
+
+    type: ClassVar = "message_added"
+    durable: ClassVar = True
+    message: UserMessage | ToolResults
+    steers: bool = False
+    command_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationCompacted:
+    """The first `replaced` messages of the conversation gave way to these.
+
+    `what` was shortened: the outputs of tools, or all of it to a summary. Tokens are those of the whole
+    request, as far as they are known; `focus` is what the person asked to keep in view; `blobs` are the outputs
+    that were kept aside for it.
+    """
+
+    type: ClassVar = "conversation_compacted"
+    durable: ClassVar = True
+    what: Literal["outputs", "summary"]
+    replaced: int
+    by: tuple[Message, ...]
+    tokens_before: int
+    tokens_after: int
+    focus: str | None = None
+    blobs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta:
+    """A piece of answer text arrived."""
+
+    type: ClassVar = "text_delta"
+    durable: ClassVar = False
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningDelta:
+    """A piece of readable reasoning arrived."""
+
+    type: ClassVar = "reasoning_delta"
+    durable: ClassVar = False
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallDelta:
+    """A piece of a call arrived."""
+
+    type: ClassVar = "tool_call_delta"
+    durable: ClassVar = False
+    index: int
+    id: str | None
+    name: str | None
+    arguments_delta: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryScheduled:
+    """A request failed before its first byte and will be sent again: for the `attempt`-th time of `attempts`.
+
+    `reason` is a sentence; `kind` says the same in a word, where it is known.
+    """
+
+    type: ClassVar = "retry_scheduled"
+    durable: ClassVar = False
+    attempt: int
+    delay_secs: float
+    reason: str
+    attempts: int | None = None
+    kind: ProviderErrorKind | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseCompleted:
+    """An answer arrived whole, or as much of it as will ever come."""
+
+    type: ClassVar = "response_completed"
+    durable: ClassVar = True
+    turn_index: int
+    response: LlmResponse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageCounted:
+    """Tokens of one request became known. `cost_usd` is None where the price of the model is not known."""
+
+    type: ClassVar = "usage_counted"
+    durable: ClassVar = True
+    model: str
+    usage: Usage
+    cost_usd: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFinished:
+    """The answer to a prompt ended."""
+
+    type: ClassVar = "turn_finished"
+    durable: ClassVar = True
+    report: RunReport
