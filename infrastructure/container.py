@@ -389,6 +389,7 @@ class Container(containers.DeclarativeContainer):
         user_commands=user_commands,
         outputs=outputs,
         record=visible_record,
+        mask=mask,
         events=events,
         orphan_finder=orphan_finder,
     )

@@ -10,6 +10,7 @@ from typing import Protocol
 from application.export.formats import ExportFormat, exported
 from application.ports.storage import SessionArchive
 from domain.errors import ConfigError
+from domain.events.masking import SecretMask
 
 _FORMS: dict[str, ExportFormat] = {".md": "md", ".json": "json", ".html": "html", ".jsonl": "canonical"}
 
@@ -33,8 +34,9 @@ class ExportableSession(Protocol):
     def record(self) -> RecordWithArchive:
         """What is on record of it."""
 
-    def hide(self, text: str, /) -> str:
-        """The text without the secrets that are known."""
+    @property
+    def mask(self) -> SecretMask:
+        """What hides its secrets."""
 
 
 async def export_to(file: str, session: ExportableSession, folder: Path) -> Path:
@@ -50,7 +52,7 @@ async def export_to(file: str, session: ExportableSession, folder: Path) -> Path
     summary, records = await archive.find(session.session_id), await archive.read(session.session_id)
 
     def write() -> None:
-        content = exported(form, summary, records, session.hide)
+        content = exported(form, summary, records, session.mask.text)
         with os.fdopen(
             os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
         ) as out:

@@ -20,16 +20,17 @@ from domain.events.event import (
     SessionResumed,
     SessionStarted,
 )
+from domain.events.masking import SecretMask
 from domain.events.report import RunReport
-from domain.sessions.state import PastTurn
 
 
 class AgentSession:
     """One session, from its opening to its end.
 
-    `run` carries its turns. All else that the person sees and changes of it has its part: `models`, `context`,
-    `review`, `rules`, `rewind`, `files`, `user_commands`, `attachments`, `outputs` and `record`. What takes the
-    conversation apart, as `context.compact` and `rewind.rewind_to` do, is not called while a turn runs.
+    `run` carries its turns, `mask` hides its secrets. All else that the person sees and changes of it has its
+    part: `models`, `context`, `review`, `rules`, `rewind`, `files`, `user_commands`, `attachments`, `outputs`,
+    `record`. What takes the conversation apart, as `context.compact` and `rewind.rewind_to` do, is not called
+    while a turn runs.
     """
 
     def __init__(  # noqa: PLR0913 - all that a front end reaches meets here
@@ -46,6 +47,7 @@ class AgentSession:
         user_commands: UserCommandRunner,
         outputs: Outputs,
         record: SessionRecord,
+        mask: SecretMask,
         events: EventBus,
         orphan_finder: OrphanFinderPort,
     ) -> None:
@@ -61,6 +63,7 @@ class AgentSession:
         self.attachments = run.attachments
         self.outputs = outputs
         self.record = record
+        self.mask = mask
         self._events = events
         self._orphan_finder = orphan_finder
 
@@ -68,15 +71,6 @@ class AgentSession:
     def session_id(self) -> str:
         """The session's id."""
         return self.run.session_id
-
-    @property
-    def turns(self) -> tuple[PastTurn, ...]:
-        """All turns so far, oldest first: also those taken back, and those of processes before this one."""
-        return self._events.state.turns
-
-    def hide(self, text: str) -> str:
-        """The text without the secrets that are known so far."""
-        return self._events.hide(text)
 
     # ---------------------------------------------------------------- its life
 

@@ -21,6 +21,7 @@ from domain.sessions.restoration import (
     plan_for_turns,
     turns_from,
 )
+from domain.sessions.state import PastTurn
 
 _GIVEN_BACK = "I have given these files back as they were before some of your changes: {paths}"
 # The model is told of so many files by name; all of them would fill its window.
@@ -49,6 +50,11 @@ class Rewind:
         self._keeper = keeper
         self._contents = contents
         self._restorer = restorer
+
+    @property
+    def turns(self) -> tuple[PastTurn, ...]:
+        """All turns so far, oldest first: also those taken back, and those of processes before this one."""
+        return self._events.state.turns
 
     async def plan(self, turn: int) -> RestorePlan:
         """What would bring the files back to before the turn of this number. Raises LedgerError where what they

@@ -54,6 +54,7 @@ from domain.events.event import (
     TurnFinished,
     UsageCounted,
 )
+from domain.events.masking import SecretMask
 from domain.events.report import RunReport, RunStatus
 from domain.review.questions import DecisionLabel, NobodyThere, Reject, RejectAndInterrupt
 from domain.sessions.past_session import LedgerRecord
@@ -176,6 +177,7 @@ class Bench:
             ),
             outputs=Outputs(None, OutputLimits()),
             record=no_record(),
+            mask=SecretMask(),
             events=events,
             orphan_finder=self.orphan_finder,
         )

@@ -112,7 +112,7 @@ async def test_three_turns_are_taken_back_one_by_one_and_new_work_too(stage: Ses
         assert tree(root) == new
         await session.undo()
         assert tree(root) == trees[0]
-        assert all(turn.undone for turn in session.agent.turns)
+        assert all(turn.undone for turn in session.agent.rewind.turns)
         await session.goes_on()
 
 
@@ -665,7 +665,7 @@ async def _goes_back(stage: SessionStage, acts: list[list[ToolCall] | tuple[int,
                 trees.append(tree(stage.root))
                 fresh = [replace(each, native_id=uuid4().hex) for each in act]
                 await session.turn(*fresh)
-            elif live := [turn.number for turn in session.agent.turns if not turn.undone]:
+            elif live := [turn.number for turn in session.agent.rewind.turns if not turn.undone]:
                 conversation = act[1]
                 number = live[act[0] % len(live)] if conversation else live[-1]
                 plan = await session.undo(number, conversation=conversation)

@@ -132,8 +132,8 @@ async def live(order: dict[str, Any]) -> None:
     agent = container.agent()
     await agent.open()
     person.agent = agent
-    unfinished = bool(agent.turns) and not container.events().state.finished
-    done = sum(bool(turn.prompt) for turn in agent.turns)
+    unfinished = bool(agent.rewind.turns) and not container.events().state.finished
+    done = sum(bool(turn.prompt) for turn in agent.rewind.turns)
     if agent.run.has_pending:
         await agent.run.resume_pending()
     elif unfinished and (

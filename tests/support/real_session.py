@@ -141,7 +141,7 @@ class RealSession:
     @property
     def last(self) -> PastTurn:
         """The last turn that is not taken back."""
-        return next(turn for turn in reversed(self.agent.turns) if not turn.undone)
+        return next(turn for turn in reversed(self.agent.rewind.turns) if not turn.undone)
 
     async def turn(self, *batches: ToolCall | Sequence[ToolCall], prompt: str = "go") -> RunReport:
         """A turn in which the model makes these calls, one answer for each, and then says that it is done."""
@@ -193,7 +193,7 @@ class RealSession:
         again = state_of(await archive.read(self.agent.session_id))
         assert again.messages == messages
         assert not again.mended, again.mended
-        assert [turn.undone for turn in again.turns] == [turn.undone for turn in self.agent.turns]
+        assert [turn.undone for turn in again.rewind.turns] == [turn.undone for turn in self.agent.rewind.turns]
         assert again.last_written == self.state.last_written
 
 

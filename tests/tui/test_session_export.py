@@ -11,6 +11,7 @@ import pytest
 from application.export.file import export_to
 from domain.errors import ConfigError
 from domain.events.event import TurnStarted
+from domain.events.masking import SecretMask
 from domain.sessions.past_session import LedgerRecord, SessionSummary
 from tests.support.fake_archive import FakeArchive, a_session
 
@@ -34,8 +35,11 @@ class Exporting:
     def record(self) -> Exporting:
         return self
 
-    def hide(self, text: str) -> str:
-        return text.replace("hunter2-hunter2", "[secret:X]")
+    @property
+    def mask(self) -> SecretMask:
+        mask = SecretMask()
+        mask.learn("X", "hunter2-hunter2")
+        return mask
 
 
 @pytest.mark.parametrize(("name", "holds"), [("a.md", "say"), ("a.html", "<!doctype html>"), ("a.json", "{")])

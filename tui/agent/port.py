@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from domain.conversation.image import Image
     from domain.conversation.session_kind import SessionKind
     from domain.events.event import Event
+    from domain.events.masking import SecretMask
     from domain.events.report import RunReport
     from domain.review.mode import Mode
     from domain.sessions.past_session import SessionChoice
@@ -88,6 +89,9 @@ class ContextPort(Protocol):
 class RewindPort(Protocol):
     """Goes back to before a turn: `application/session/rewind.py`."""
 
+    @property
+    def turns(self) -> tuple[PastTurn, ...]: ...
+
     async def plan(self, turn: int) -> RestorePlan: ...
 
     async def diff(self, step: RestoreStep) -> str: ...
@@ -145,11 +149,6 @@ class Agent(Protocol):
     @property
     def session_id(self) -> str: ...
 
-    @property
-    def turns(self) -> tuple[PastTurn, ...]: ...
-
-    def hide(self, text: str) -> str: ...
-
     async def aclose(self) -> None: ...
 
     @property
@@ -184,6 +183,9 @@ class Agent(Protocol):
 
     @property
     def record(self) -> RecordPort: ...
+
+    @property
+    def mask(self) -> SecretMask: ...
 
 
 ComposeAgent: TypeAlias = "Callable[[Approver, Observer, SessionChoice], Awaitable[Agent]]"

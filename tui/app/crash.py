@@ -16,6 +16,6 @@ if TYPE_CHECKING:
 
 def account_of_crash(session: Session | None) -> Segments:
     """The traceback of the present error, without the values of variables and without secrets."""
-    hide = session.agent.hide if session is not None else SecretMask().text
-    lines = hide(traceback.format_exc()).splitlines()
+    mask = session.agent.mask if session is not None else SecretMask()
+    lines = mask.text(traceback.format_exc()).splitlines()
     return Segments([Segment(f"{printable(line)}\n") for line in lines])

@@ -166,7 +166,7 @@ class ChatScreen(
         self.turns.begin_after(last_ending(agent.record.past))
         self._welcome.display = self._welcome.display and not agent.record.past
         self.session = session
-        self._recall.history.hide = session.agent.hide
+        self._recall.history.hide = session.agent.mask.text
         if agent.record.in_use:
             self.tell(session.refusal)
             self.turns.return_waiting()

@@ -64,7 +64,7 @@ class Session:
     @property
     def last_turn(self) -> PastTurn | None:
         """The last turn that was not taken back."""
-        return next((turn for turn in reversed(self.agent.turns) if not turn.undone), None)
+        return next((turn for turn in reversed(self.agent.rewind.turns) if not turn.undone), None)
 
     async def set_mode(self, name: str) -> str:
         """Change the review mode; why that cannot be, empty where it can."""
@@ -132,7 +132,7 @@ class Session:
         """What fills the model's window."""
         from tui.screens.accounts.context_screen import ContextScreen
 
-        return ContextScreen(self.agent.context.account, self.agent.models.current, self.agent.hide)
+        return ContextScreen(self.agent.context.account, self.agent.models.current, self.agent.mask.text)
 
     def permissions(self) -> PermissionsScreen:
         """The rules about calls."""

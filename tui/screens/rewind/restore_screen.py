@@ -115,7 +115,7 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
 
     def _what(self) -> Content:
         said = printable(self._turn.prompt, newlines=False) or "(going on with the turn before)"
-        later = sum(turn.number > self._turn.number and not turn.undone for turn in self._agent.turns)
+        later = sum(turn.number > self._turn.number and not turn.undone for turn in self._agent.rewind.turns)
         also = f"\nand the {amount(later, 'turn')} after it" if later else ""
         return Content.assemble(("› ", "$text-accent"), (said, "bold"), also)
 

@@ -68,7 +68,7 @@ class TurnList(ClosesItself, ModalScreen[None]):
     ) -> None:
         super().__init__()
         self._agent, self._take_back, self._cwd, self._now_ms = agent, take_back, cwd, now_ms
-        self._turns = [turn for turn in reversed(agent.turns) if not turn.undone]
+        self._turns = [turn for turn in reversed(agent.rewind.turns) if not turn.undone]
         self._is_over = False
 
     def compose(self) -> ComposeResult:
