@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 
 from tui.finding.finder import Finder
 from tui.transcript.layout.view import TranscriptView
+from tui.widgets.dialog_parts import LineInput
 
 _AT_WORK_SECS = 1 / 200
 _AT_REST_SECS = 1 / 4
@@ -60,8 +61,7 @@ class FindBar(HorizontalGroup):
     def __init__(self, view: TranscriptView, text: str) -> None:
         super().__init__(id="find")
         self._view = view
-        self._input = Input(text, id="find-text", placeholder="find in the transcript", compact=True)
-        self._input.cursor_blink = False  # a blinking cursor would wake an idle program twice a second
+        self._input = LineInput(text, id="find-text", placeholder="find in the transcript")
         self._told = Static(id="find-told", markup=False)
         self._finder = Finder(
             view,

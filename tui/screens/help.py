@@ -11,7 +11,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
@@ -21,6 +21,7 @@ from tui.keys.keyed_app import KeyedApp
 from tui.keys.keymap import KeyAction, by_context
 from tui.keys.names import shown_key
 from tui.widgets.closing import ClosesItself
+from tui.widgets.dialog_parts import DialogFrame, QueryInput
 
 _KEY_CELLS = 24
 _WIDEST, _AROUND = 84, 7  # of which border, padding and the scroll bar take some
@@ -58,20 +59,9 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
         align: center middle;
         #help {
             width: 84;
-            max-width: 100%;
             height: 94%;
-            padding: 0 1;
-            border: round $primary;
-            border-title-style: bold;
-            background: $surface;
         }
-        Input {
-            border: none;
-            height: 1;
-            padding: 0 1;
-            margin-bottom: 1;
-            background: $surface;
-        }
+        QueryInput { padding: 0 1; }
         VerticalScroll {
             height: 1fr;
             scrollbar-size-vertical: 1;
@@ -88,12 +78,10 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         """What is typed, and below it one column of commands and keys, under headings."""
-        with Vertical(id="help") as box:
+        with DialogFrame(id="help") as box:
             box.border_title = Content("Help")
             box.border_subtitle = Content("esc closes · ↑↓ scroll")
-            typed = Input(self._query, placeholder=_HINT, compact=True, select_on_focus=False)
-            typed.cursor_blink = False  # a blinking cursor would wake an idle program twice a second
-            yield typed
+            yield QueryInput(self._query, placeholder=_HINT, select_on_focus=False)
             with VerticalScroll(can_focus=False):
                 yield Static(id="lines")
 

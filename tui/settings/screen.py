@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
@@ -23,6 +22,7 @@ from tui.settings.effects import holds_at_once, take_effect
 from tui.settings.rows import Row, best_place, drawn, rows_of, told
 from tui.settings.value_entry import ValueEntry
 from tui.widgets.closing import ClosesItself
+from tui.widgets.dialog_parts import ChoiceList, DialogFrame, QueryInput
 
 if TYPE_CHECKING:
     from tui.session.session import Session
@@ -48,32 +48,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
     DEFAULT_CSS = """
     SettingsScreen {
         align: center middle;
-        #settings {
-            width: 120;
-            max-width: 100%;
-            height: 94%;
-            padding: 0 1;
-            border: round $primary;
-            border-title-style: bold;
-            background: $surface;
-        }
-        Input {
-            border: none;
-            height: 1;
-            padding: 0;
-            background: $surface;
-        }
-        #query { margin-bottom: 1; }
-        OptionList {
-            height: 1fr;
-            border: none;
-            padding: 0;
-            background: $surface;
-            text-wrap: nowrap;
-            text-overflow: ellipsis;
-            scrollbar-size-vertical: 1;
-            scrollbar-background: $surface;
-        }
+        #settings { height: 94%; }
         #about { height: auto; max-height: 8; margin-top: 1; }
         ValueEntry { display: none; }
         #told { height: auto; max-height: 4; text-style: bold; color: $text-warning; }
@@ -93,13 +68,9 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         """What is searched, what fits it, what to say of the marked one, and its value while it is edited."""
-        with Vertical(id="settings"):
-            typed = Input(self._first_query, placeholder=_HINT, compact=True, select_on_focus=False, id="query")
-            choices = OptionList(markup=False, compact=True)
-            choices.can_focus = False  # the keys are for what is typed
-            typed.cursor_blink = False  # a blinking cursor would wake an idle program twice a second
-            yield typed
-            yield choices
+        with DialogFrame(id="settings"):
+            yield QueryInput(self._first_query, placeholder=_HINT, select_on_focus=False, id="query")
+            yield ChoiceList()
             yield Static(id="about", markup=False)
             yield ValueEntry()
             yield Static(id="told", markup=False)
@@ -126,8 +97,8 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
     # -- the list -----------------------------------------------------------------------------------------
 
     @property
-    def _choices(self) -> OptionList:
-        return self.query_one(OptionList)
+    def _choices(self) -> ChoiceList:
+        return self.query_one(ChoiceList)
 
     @property
     def _marked(self) -> Setting | None:
@@ -159,7 +130,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
             about.update(Content("no setting fits" if self._settings else "reading the settings…"))
 
     def _name_keys(self) -> None:
-        box = self.query_one("#settings", Vertical)
+        box = self.query_one("#settings", DialogFrame)
         box.border_title = Content("Settings")
         keys = "enter saves · esc leaves it as it is"
         if self._edited is None:
@@ -185,8 +156,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
             if how in ("up", "down"):
                 self.query_one(ValueEntry).turn(1 if how == "down" else -1)
             return
-        move = {"up": "cursor_up", "down": "cursor_down"}.get(how, how)
-        getattr(self._choices, f"action_{move}")()
+        self._choices.move(how)
 
     def action_turn_target(self) -> None:
         """Write to another file from now on."""

@@ -11,6 +11,7 @@ from textual.widgets import Input, Static
 
 from domain.text.printable import printable
 from tui.agent.settings_service import Setting
+from tui.widgets.dialog_parts import LineInput
 
 
 class ValueEntry(VerticalGroup):
@@ -31,9 +32,7 @@ class ValueEntry(VerticalGroup):
     def compose(self) -> ComposeResult:
         """What is edited and where it goes to, and its value."""
         yield Static(id="label", markup=False)
-        value = Input(compact=True, select_on_focus=False, id="value")
-        value.cursor_blink = False
-        yield value
+        yield LineInput(select_on_focus=False, id="value")
 
     @property
     def _input(self) -> Input:

@@ -7,7 +7,6 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
@@ -15,6 +14,7 @@ from textual.widgets.option_list import Option
 
 from tui.themes.own import THEMES
 from tui.widgets.closing import ClosesItself
+from tui.widgets.dialog_parts import DialogFrame
 
 _SAMPLE = Content("\n").join(
     [
@@ -41,10 +41,6 @@ class ThemePicker(ClosesItself, ModalScreen[None]):
             height: auto;
             max-height: 90%;
             margin: 1 2;
-            padding: 0 1;
-            border: round $primary;
-            border-title-style: bold;
-            background: $surface;
         }
         OptionList {
             height: auto;
@@ -66,7 +62,7 @@ class ThemePicker(ClosesItself, ModalScreen[None]):
         """The list, and below it what its colours are like."""
         own = [theme.name for theme in THEMES]
         names = own + sorted(set(self.app.available_themes) - set(own))
-        with Vertical(id="themes") as box:
+        with DialogFrame(id="themes") as box:
             box.border_title = Content("Theme")
             box.border_subtitle = Content("enter keeps · esc leaves")
             choices = OptionList(*(Option(name, id=name) for name in names), markup=False, compact=True)

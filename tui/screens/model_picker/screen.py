@@ -7,7 +7,6 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
@@ -18,6 +17,7 @@ from domain.text.printable import printable
 from tui.agent.port import Agent
 from tui.screens.model_picker.catalogue import Catalogue, Heading, ModelOffer, ModelRemark, Row, best_row
 from tui.widgets.closing import ClosesItself
+from tui.widgets.dialog_parts import ChoiceList, DialogFrame, QueryInput
 
 _QUIET = "$foreground 60%"
 _HINT = "type to filter, or a whole provider/model"
@@ -29,8 +29,8 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move('cursor_up')", "Up", show=False, id="models_up"),
-        Binding("down", "move('cursor_down')", "Down", show=False, id="models_down"),
+        Binding("up", "move('up')", "Up", show=False, id="models_up"),
+        Binding("down", "move('down')", "Down", show=False, id="models_down"),
         Binding("pageup", "move('page_up')", "A page up", show=False, id="models_page_up"),
         Binding("pagedown", "move('page_down')", "A page down", show=False, id="models_page_down"),
         Binding("escape", "dismiss", "Leave the model as it is", id="models_leave"),
@@ -41,29 +41,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
         #models {
             width: 76;
             max-width: 96%;
-            height: 90%;
             max-height: 30;
-            padding: 0 1;
-            border: round $primary;
-            border-title-style: bold;
-            background: $surface;
-        }
-        Input {
-            border: none;
-            height: 1;
-            padding: 0;
-            margin-bottom: 1;
-            background: $surface;
-        }
-        OptionList {
-            height: 1fr;
-            border: none;
-            padding: 0;
-            background: $surface;
-            text-wrap: nowrap;
-            text-overflow: ellipsis;
-            scrollbar-size-vertical: 1;
-            scrollbar-background: $surface;
         }
         #told {
             height: auto;
@@ -83,15 +61,11 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         """What is typed, what fits it, and what there is to say."""
-        with Vertical(id="models") as box:
+        with DialogFrame(id="models") as box:
             box.border_title = Content("Model")
             box.border_subtitle = Content("enter chooses · esc leaves")
-            typed = Input(placeholder=_HINT, compact=True)
-            typed.cursor_blink = False  # a blinking cursor would wake an idle program twice a second
-            yield typed
-            choices = OptionList(markup=False, compact=True)
-            choices.can_focus = False  # the keys are for what is typed
-            yield choices
+            yield QueryInput(placeholder=_HINT)
+            yield ChoiceList()
             yield Static(id="told", markup=False)
 
     def on_mount(self) -> None:
@@ -150,8 +124,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
     def action_move(self, how: str) -> None:
         """Mark another model."""
         self._has_moved = True
-        choices = self.query_one(OptionList)
-        getattr(choices, f"action_{how}")()
+        self.query_one(ChoiceList).move(how)
 
     @on(Input.Submitted)
     def _entered(self, message: Input.Submitted) -> None:

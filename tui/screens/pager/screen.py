@@ -19,6 +19,7 @@ from tui.screens.pager.bars import footing, heading
 from tui.screens.pager.reader import Reader
 from tui.screens.pager.sheet import Sheet
 from tui.widgets.closing import ClosesItself
+from tui.widgets.dialog_parts import LineInput
 
 if TYPE_CHECKING:
     from application.ports.storage import LineSource
@@ -91,9 +92,7 @@ class PagerScreen(ClosesItself, Screen[None]):
         yield Static(id="heading", markup=False)
         yield self._sheet
         yield Static(id="footing", markup=False)
-        asked = Input(id="asked", compact=True)
-        asked.cursor_blink = False  # a blinking cursor would wake an idle program twice a second
-        yield asked
+        yield LineInput(id="asked")
 
     @on(Sheet.Resized)
     def _fill(self) -> None:

@@ -43,14 +43,13 @@ class RuleEntry(VerticalGroup):
     def compose(self) -> ComposeResult:
         """Answer, rule, scope and preview."""
         yield Rows(id="answers")
-        yield TypedLine(id="rule", compact=True, select_on_focus=False, placeholder="TOOL or TOOL(PATTERN)")
+        yield TypedLine(id="rule", select_on_focus=False, placeholder="TOOL or TOOL(PATTERN)")
         yield Rows(id="scopes")
         yield Rows(id="preview")
 
     def open(self) -> None:
         """Begin with an empty rule, and take the focus."""
         typed = self.query_one("#rule", Input)
-        typed.cursor_blink = False
         typed.value = ""
         self._tell()
         typed.focus()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalGroup
+from textual.containers import VerticalGroup
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
@@ -23,6 +23,7 @@ from tui.screens.permissions.rule_entry import RuleEntry
 from tui.screens.review.text.rows import in_home
 from tui.screens.review.widgets import TypedLine
 from tui.widgets.closing import ClosesItself
+from tui.widgets.dialog_parts import ChoiceList, DialogFrame
 
 if TYPE_CHECKING:
     from application.ports.rules import RuleService
@@ -60,25 +61,6 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
     DEFAULT_CSS = """
     PermissionsScreen {
         align: center middle;
-        #permissions {
-            width: 120;
-            max-width: 100%;
-            height: 90%;
-            padding: 0 1;
-            border: round $primary;
-            border-title-style: bold;
-            background: $surface;
-        }
-        OptionList {
-            height: 1fr;
-            border: none;
-            padding: 0;
-            background: $surface;
-            text-wrap: nowrap;
-            text-overflow: ellipsis;
-            scrollbar-size-vertical: 1;
-            scrollbar-background: $surface;
-        }
         RuleEntry { display: none; }
         #trial { height: auto; display: none; margin-top: 1; }
         #call { background: $panel; padding: 0 1; border: none; height: 1; }
@@ -100,16 +82,12 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         """The rules, and below them what is about to be done."""
-        with Vertical(id="permissions") as box:
+        with DialogFrame(id="permissions") as box:
             box.border_title = Content("Permissions")
-            rules = OptionList(markup=False, compact=True)
-            rules.can_focus = False  # the keys are the screen's
-            call = TypedLine(placeholder=_HINT, compact=True, select_on_focus=False, id="call")
-            call.cursor_blink = False
-            yield rules
+            yield ChoiceList()
             yield RuleEntry(self._service.outlook)
             with VerticalGroup(id="trial"):
-                yield call
+                yield TypedLine(placeholder=_HINT, select_on_focus=False, id="call")
                 yield Static(id="account", markup=False)
             yield Static(id="marked", markup=False)
             yield Static(id="told", markup=False)
@@ -170,8 +148,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         if self._stage == "adding":
             self.query_one(RuleEntry).turn_answer(1 if how == "down" else -1)
             return
-        move = {"up": "cursor_up", "down": "cursor_down"}.get(how, how)
-        getattr(self.query_one(OptionList), f"action_{move}")()
+        self.query_one(ChoiceList).move(how)
 
     def action_widen(self) -> None:
         """How far the new rule holds."""

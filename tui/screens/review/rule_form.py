@@ -55,13 +55,9 @@ class RuleForm(VerticalGroup):
     def compose(self) -> ComposeResult:
         """Heading, rule, scope and preview."""
         yield Rows(id="rule_head")
-        yield TypedLine(id="rule", compact=True, select_on_focus=False)
+        yield TypedLine(id="rule", select_on_focus=False)
         yield Rows(id="scopes")
         yield Rows(id="preview")
-
-    def on_mount(self) -> None:
-        """A cursor that keeps still."""
-        self._input.cursor_blink = False
 
     @property
     def _input(self) -> Input:

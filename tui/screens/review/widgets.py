@@ -15,10 +15,11 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Input, TextArea
+from textual.widgets import TextArea
 
 from domain.text.printable import printable
 from tui.screens.review.text.rows import LineKind, Row, StyledPart, Tone
+from tui.widgets.dialog_parts import LineInput
 
 _KINDS_OF_WORDS = (LineKind.STRONG, LineKind.QUIET, LineKind.WARNING, LineKind.GOOD, LineKind.BAD)
 _KINDS_OF_CHANGES = (LineKind.ADDED, LineKind.REMOVED, LineKind.HUNK)
@@ -131,7 +132,7 @@ class ScrollableText(Rows):
     """
 
 
-class TypedLine(Input):
+class TypedLine(LineInput):
     """One line that is typed or pasted; what could act on the terminal is pasted as its visible stand-in."""
 
     def replace(self, text: str, start: int, end: int) -> None:
@@ -143,8 +144,7 @@ class ReasonLine(TypedLine):
     """Where the reason of a rejection is typed."""
 
     def __init__(self) -> None:
-        super().__init__(placeholder="why not? the model reads it", id="reason", compact=True)
-        self.cursor_blink = False
+        super().__init__(placeholder="why not? the model reads it", id="reason")
 
 
 class CallEditor(TextArea):

@@ -23,6 +23,7 @@ from tui.keys.hints import with_keys
 from tui.screens.rewind.diff_sheet import DiffSheet
 from tui.screens.rewind.steps import Steps
 from tui.widgets.closing import ClosesItself
+from tui.widgets.dialog_parts import DialogFrame
 from tui.widgets.line_list import LineList, Move
 
 TakeBack: TypeAlias = Callable[[QueuedTask, str], Awaitable[QuorumError | None]]
@@ -64,15 +65,7 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
     DEFAULT_CSS = """
     RestoreScreen {
         align: center middle;
-        #restoring {
-            width: 120;
-            max-width: 100%;
-            height: 95%;
-            padding: 0 1;
-            border: round $primary;
-            border-title-style: bold;
-            background: $surface;
-        }
+        #restoring { height: 95%; }
         #what {
             height: auto;
             max-height: 2;
@@ -104,7 +97,7 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
 
     def compose(self) -> ComposeResult:
         """What is taken back, the files, the change of the marked one, and what there is to say."""
-        with Vertical(id="restoring") as box:
+        with DialogFrame(id="restoring") as box:
             box.border_title = Content("Take back")
             box.border_subtitle = Content(with_keys(_KEYS, self.app))
             yield Static(self._what(), id="what", markup=False)

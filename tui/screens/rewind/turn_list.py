@@ -9,7 +9,6 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
@@ -20,6 +19,7 @@ from domain.text.printable import printable
 from tui.agent.port import Agent
 from tui.screens.rewind.restore_screen import RestoreScreen, TakeBack
 from tui.widgets.closing import ClosesItself
+from tui.widgets.dialog_parts import DialogFrame
 from tui.widgets.line_list import LineList, Move
 
 _QUIET = "$foreground 60%"
@@ -51,13 +51,8 @@ class TurnList(ClosesItself, ModalScreen[None]):
         align: center middle;
         #turns {
             width: 100;
-            max-width: 100%;
             height: auto;
             max-height: 90%;
-            padding: 0 1;
-            border: round $primary;
-            border-title-style: bold;
-            background: $surface;
         }
         LineList { height: auto; }
     }
@@ -73,7 +68,7 @@ class TurnList(ClosesItself, ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         """One line for each turn."""
-        with Vertical(id="turns") as box:
+        with DialogFrame(id="turns") as box:
             box.border_title = Content("Go back to before…")
             box.border_subtitle = Content("enter shows what would change · esc leaves")
             yield LineList()

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
@@ -21,6 +20,7 @@ from tui.keys.hints import with_keys
 from tui.screens.session_picker.register import Register
 from tui.screens.session_picker.row import about, drawn
 from tui.widgets.closing import ClosesItself
+from tui.widgets.dialog_parts import DialogFrame, QueryInput
 from tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:
@@ -53,22 +53,6 @@ class SessionPicker(ClosesItself, ModalScreen[str | None]):
     DEFAULT_CSS = """
     SessionPicker {
         align: center middle;
-        #sessions {
-            width: 120;
-            max-width: 100%;
-            height: 90%;
-            padding: 0 1;
-            border: round $primary;
-            border-title-style: bold;
-            background: $surface;
-        }
-        Input {
-            border: none;
-            height: 1;
-            padding: 0;
-            margin-bottom: 1;
-            background: $surface;
-        }
         #about {
             height: 2;
             margin-top: 1;
@@ -97,11 +81,9 @@ class SessionPicker(ClosesItself, ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         """What is typed, what fits it, and what there is to say about the marked one."""
-        with Vertical(id="sessions") as box:
+        with DialogFrame(id="sessions") as box:
             box.border_title = Content("Sessions")
-            typed = Input(placeholder=_HINT, compact=True)
-            typed.cursor_blink = False  # a blinking cursor would wake an idle program twice a second
-            yield typed
+            yield QueryInput(placeholder=_HINT)
             yield LineList()
             yield Static(id="about", markup=False)
 
@@ -157,7 +139,7 @@ class SessionPicker(ClosesItself, ModalScreen[str | None]):
 
     def _name_keys(self) -> None:
         register = self._register
-        box = self.query_one("#sessions", Vertical)
+        box = self.query_one(DialogFrame)
         shown = f" · {len(self._rows):,}" if register is not None else ""
         box.border_title = Content(f"Sessions of {'all folders' if self._everywhere else 'this folder'}{shown}")
         other = "this folder only" if self._everywhere else "all folders"

@@ -1,0 +1,70 @@
+"""What dialogs are made of: the frame, a line to type in, the line that filters a list, and the list."""
+
+from __future__ import annotations
+
+from textual.containers import Vertical
+from textual.widgets import Input, OptionList
+
+
+class DialogFrame(Vertical):
+    """The box of a dialog, with its title in the border."""
+
+    DEFAULT_CSS = """
+    DialogFrame {
+        width: 120;
+        max-width: 100%;
+        height: 90%;
+        padding: 0 1;
+        border: round $primary;
+        border-title-style: bold;
+        background: $surface;
+    }
+    """
+
+
+class LineInput(Input):
+    """One line to type in. Its cursor keeps still: a blinking one would wake an idle program twice a second."""
+
+    def __init__(
+        self, value: str = "", *, placeholder: str = "", id: str | None = None, select_on_focus: bool = True
+    ) -> None:
+        super().__init__(value, placeholder=placeholder, id=id, compact=True, select_on_focus=select_on_focus)
+        self.cursor_blink = False
+
+
+class QueryInput(LineInput):
+    """What is searched for, above what fits it."""
+
+    DEFAULT_CSS = """
+    QueryInput {
+        border: none;
+        height: 1;
+        padding: 0;
+        margin-bottom: 1;
+        background: $surface;
+    }
+    """
+
+
+class ChoiceList(OptionList, can_focus=False):
+    """What there is to choose from. The keys are those of the screen: of what is typed there."""
+
+    DEFAULT_CSS = """
+    ChoiceList {
+        height: 1fr;
+        border: none;
+        padding: 0;
+        background: $surface;
+        text-wrap: nowrap;
+        text-overflow: ellipsis;
+        scrollbar-size-vertical: 1;
+        scrollbar-background: $surface;
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(markup=False, compact=True)
+
+    def move(self, how: str) -> None:
+        """Mark another choice: the one "up" or "down", or that a "page_up" or "page_down"."""
+        getattr(self, f"action_{ {'up': 'cursor_up', 'down': 'cursor_down'}.get(how, how) }")()
