@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import glob
 import json
-import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
@@ -20,10 +18,9 @@ from application.review.review import Review
 from application.review.voting import QuorumPolicy
 from application.session.late_secrets import without_late_secrets
 from application.session.session_record import SessionRecord
-from domain.calls.tool import RiskLevel, ToolSpec
+from domain.calls.tool import ToolSpec
 from domain.conversation.compaction import ContextBudget
-from domain.conversation.session_kind import SessionKind
-from domain.errors import ConfigError, ProviderError
+from domain.errors import ProviderError
 from domain.events.event import Event
 from domain.events.masking import SecretMask
 from domain.review.ballot import QuorumRule
@@ -33,11 +30,10 @@ from domain.review.permissions import Answer, Rule
 from domain.secrets.key_variables import CLOUD_KEYS
 from domain.sessions.past_session import LedgerRecord
 from domain.text.json_value import JsonObject, JsonValue
-from domain.text.nearest import nearest_word
 from domain.text.output import COMMAND_LIMITS, OutputLimits
 from infrastructure.config.custom_tool import CustomToolDeclaration
 from infrastructure.config.custom_tool_table import declaration
-from infrastructure.config.paths import FILE_NAME, state_folder, user_file
+from infrastructure.config.paths import state_folder
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.config.schema import Settings
 from infrastructure.execution.commands.environment import command_environment
@@ -48,32 +44,8 @@ from infrastructure.files.workspace import Workspace
 from infrastructure.models.shared.api_client import ProviderSettings
 from infrastructure.secrets.known import SessionSecrets
 from infrastructure.store.blobs.file_store import FileBlobStore
-from infrastructure.store.ledger.place import database_path, files_of
 from infrastructure.tools.builtin.inspect import Inspect
-from infrastructure.tools.plugins import plugin_tools
-from infrastructure.tools.registration import ToolSource, checked
 from infrastructure.tools.web.selection import WebSettings
-
-
-def path_policy(
-    settings: Settings, roots: Sequence[Path], own: Sequence[Path] = (), config_files: Sequence[Path] = ()
-) -> PathPolicy:
-    """The roots of the workspace, the patterns of the person, and what is quorum's own.
-
-    A file of settings that lies in the workspace, wherever --config found it, is as protected as a project's.
-    """
-    named = [
-        glob.escape(str(file.relative_to(root)))
-        for file in map(Path.resolve, config_files)
-        for root in roots
-        if file.is_relative_to(root)
-    ]
-    return PathPolicy(
-        roots=tuple(map(str, roots)),
-        own=tuple(map(os.path.realpath, own)),
-        protected=(*settings.review.protected, *named),
-        sensitive=settings.review.sensitive,
-    )
 
 
 def permission_rules(settings: Settings, origins: Mapping[str, str] = MappingProxyType({})) -> tuple[Rule, ...]:
@@ -153,27 +125,6 @@ def key_names(settings: Settings) -> frozenset[str]:
     return frozenset(names - {""}) | CLOUD_KEYS
 
 
-def own_paths(
-    settings: Settings,
-    roots: Sequence[Path],
-    environ: Mapping[str, str],
-    config_files: Sequence[Path],
-    sockets: Sequence[Path] = (),
-) -> tuple[Path, ...]:
-    """The files and folders that are quorum's own: state, settings, stored outputs, the sockets we listen at.
-
-    Of `config_files` all are among them but those of the project: in the workspace, or above it.
-    """
-    state, own_file = state_folder(environ), user_file(environ)
-    own = [state, own_file.parent if own_file is not None else None, *sockets]
-    own += [file for file in map(Path.resolve, config_files) if not _is_the_projects(file, roots)]
-    if settings.storage.url:
-        own += files_of(database_path(settings.storage.url, environ))
-    if settings.storage.blobs:
-        own.append(Path(settings.storage.blobs).expanduser())
-    return tuple(path for path in own if path is not None)
-
-
 def as_strings(paths: Sequence[Path]) -> list[str]:
     """The same paths as text."""
     return list(map(str, paths))
@@ -197,11 +148,6 @@ def sandbox(
         writable=table.sandbox_writable,
         network=_network(table.network, review),
     )
-
-
-def _is_the_projects(file: Path, roots: Sequence[Path]) -> bool:
-    above = any(root.is_relative_to(file.parent) for root in roots)
-    return any(file.is_relative_to(root) for root in roots) or (file.name == FILE_NAME and above)
 
 
 def _network(choice: str, review: Review) -> Callable[[], bool]:
@@ -230,58 +176,6 @@ def custom_declarations(settings: Settings) -> tuple[CustomToolDeclaration, ...]
 def resources(workspace: Workspace) -> Callable[[str], frozenset[str]]:
     """The resources behind a path that a model names."""
     return lambda named: workspace.locate(named).resources
-
-
-_OPTIONAL = {"web_fetch": "tools.web.fetch = true", "web_search": "tools.web.search to a service"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolChoice:
-    """The tools by name; `notices` say which names of an untrusted project's file are ignored, and why."""
-
-    tools: dict[str, Tool]
-    notices: tuple[str, ...] = ()
-
-
-def choose_tools(
-    settings: Settings,
-    cwd: Path,
-    sources: Sequence[ToolSource],
-    form: SessionKind = SessionKind.AGENT,
-    covered: Mapping[str, object] = MappingProxyType({}),
-) -> ToolChoice:
-    """The tools, each checked, without those that the settings or the session's form take away.
-
-    `covered` are the values that those of an untrusted project's file replaced, by their dotted keys. Raises
-    ConfigError for names of no tool, wherever else they are from.
-    """
-    by_name = checked((*sources, *plugin_tools(cwd)), cwd=str(cwd))
-    notices: list[str] = []
-    known: dict[str, tuple[str, ...]] = {}
-    for key, names in (("enabled", settings.tools.enabled), ("disabled", settings.tools.disabled)):
-        problems = {name: problem for name in names if (problem := _name_problem(key, name, by_name))}
-        before = covered.get(f"tools.{key}")
-        for name, problem in problems.items():
-            if not isinstance(before, list | tuple) or name in before:
-                raise ConfigError(problem)
-            notices.append(f"{problem}; the project's file is not trusted, so this is ignored")
-        known[key] = tuple(name for name in names if name not in problems)
-    enabled = known["enabled"] or tuple(by_name)
-    kept = {n: t for n, t in by_name.items() if n in enabled and n not in known["disabled"]}
-    if form is SessionKind.ASK:
-        kept = {n: t for n, t in kept.items() if t.definition.risk is RiskLevel.LOW}
-    return ToolChoice(tools=kept, notices=tuple(notices))
-
-
-def _name_problem(key: str, name: str, by_name: Mapping[str, Tool]) -> str:
-    """What is wrong with a name in `tools.enabled` or `tools.disabled`; empty where nothing is."""
-    if name in by_name or (name in _OPTIONAL and key == "disabled"):
-        return ""
-    if name in _OPTIONAL:
-        return f'tools.enabled names "{name}", which is off; set {_OPTIONAL[name]}'
-    near = nearest_word(name, tuple(by_name))
-    hint = f"; did you mean {near}?" if near else f"; the tools are {', '.join(by_name)}"
-    return f'tools.{key} names "{name}", and there is no such tool{hint}'
 
 
 def spec(tools: Mapping[str, Tool]) -> ToolSpec:

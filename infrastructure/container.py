@@ -50,6 +50,7 @@ from infrastructure.permissions import in_force
 from infrastructure.permissions.session_rules import SessionRuleService
 from infrastructure.prices.table import price_table
 from infrastructure.prices.windows import context_windows
+from infrastructure.session_paths import own_paths, path_policy
 from infrastructure.store.snapshots.keeper import WorkspaceKeeper
 from infrastructure.store.snapshots.reading import FileReader
 from infrastructure.store.snapshots.restorer import WorkspaceRestorer
@@ -61,6 +62,7 @@ from infrastructure.tools.builtin.read_file import ReadFile
 from infrastructure.tools.builtin.seen import SeenFiles
 from infrastructure.tools.builtin.update_plan import UpdatePlan
 from infrastructure.tools.builtin.write_file import WriteFile
+from infrastructure.tools.choice import choose_tools
 from infrastructure.tools.custom.tool import custom_tools
 from infrastructure.tools.json_schema import JsonSchema
 from infrastructure.tools.registration import ToolSource
@@ -100,10 +102,8 @@ class Container(containers.DeclarativeContainer):
     )
     state = events.provided.state
     workspace = providers.Singleton(Workspace, roots=providers.List(root))
-    own = providers.Singleton(
-        build.own_paths, settings, workspace.provided.roots, environ, config_files, sockets
-    )
-    paths = providers.Singleton(build.path_policy, settings, workspace.provided.roots, own, config_files)
+    own = providers.Singleton(own_paths, settings, workspace.provided.roots, environ, config_files, sockets)
+    paths = providers.Singleton(path_policy, settings, workspace.provided.roots, own, config_files)
     secrets = providers.Singleton(build.session_secrets, mask, settings=settings, environ=environ, policy=paths)
 
     # The models that can be asked, and what they cost
@@ -191,7 +191,7 @@ class Container(containers.DeclarativeContainer):
         open_spill=providers.Callable(build.spill_opener, store),
     )
     tool_choice = providers.Singleton(
-        build.choose_tools,
+        choose_tools,
         form=kind,
         covered=covered,
         settings=settings,

@@ -43,8 +43,8 @@ async def export(wish: SessionsOptions, store: SessionStore) -> int:
 def _mask(store: SessionStore) -> Callable[[str], str]:
     """What is on record is masked already. On its way out it is masked once more, with what is known by now."""
     from domain.events.masking import SecretMask
-    from infrastructure.building_blocks import path_policy
     from infrastructure.secrets.known import SessionSecrets
+    from infrastructure.session_paths import path_policy
 
     mask = SecretMask()
     policy = path_policy(store.settings, (store.root,))

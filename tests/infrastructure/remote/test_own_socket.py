@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from infrastructure.building_blocks import own_paths, path_policy
 from infrastructure.config.schema import Settings
+from infrastructure.session_paths import own_paths, path_policy
 
 
 def test_the_socket_is_quorums_own_for_file_tools_guards_and_the_sandbox(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from domain.calls.seal import Seal
 from domain.calls.summary import text_of
 from domain.errors import HookFailure, StaleSeal, ToolError
 from domain.review.mode import Mode
-from infrastructure.building_blocks import own_paths
 from infrastructure.building_blocks import sandbox as sandbox_of
 from infrastructure.config.custom_tool import CustomToolDeclaration
 from infrastructure.config.schema import RunCommandTable, Settings, ToolsTable
@@ -19,6 +18,7 @@ from infrastructure.execution.commands.environment import command_environment
 from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.execution.sandbox.guarded_files import MOST_FOUND
 from infrastructure.hooks.command_hook import CommandHook
+from infrastructure.session_paths import own_paths
 from infrastructure.tools.custom.tool import CustomTool
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap

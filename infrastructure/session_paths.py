@@ -1,0 +1,60 @@
+"""Which paths belong to the workspace, which need care, and which are quorum's own."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from domain.review.path_policy import PathPolicy
+from infrastructure.config.paths import FILE_NAME, state_folder, user_file
+from infrastructure.config.schema import Settings
+from infrastructure.store.ledger.place import database_path, files_of
+
+
+def path_policy(
+    settings: Settings, roots: Sequence[Path], own: Sequence[Path] = (), config_files: Sequence[Path] = ()
+) -> PathPolicy:
+    """The roots of the workspace, the patterns of the person, and what is quorum's own.
+
+    A file of settings that lies in the workspace, wherever --config found it, is as protected as a project's.
+    """
+    named = [
+        glob.escape(str(file.relative_to(root)))
+        for file in map(Path.resolve, config_files)
+        for root in roots
+        if file.is_relative_to(root)
+    ]
+    return PathPolicy(
+        roots=tuple(map(str, roots)),
+        own=tuple(map(os.path.realpath, own)),
+        protected=(*settings.review.protected, *named),
+        sensitive=settings.review.sensitive,
+    )
+
+
+def own_paths(
+    settings: Settings,
+    roots: Sequence[Path],
+    environ: Mapping[str, str],
+    config_files: Sequence[Path],
+    sockets: Sequence[Path] = (),
+) -> tuple[Path, ...]:
+    """The files and folders that are quorum's own: state, settings, stored outputs, the sockets we listen at.
+
+    Of `config_files` all are among them but those of the project: in the workspace, or above it.
+    """
+    state, own_file = state_folder(environ), user_file(environ)
+    own = [state, own_file.parent if own_file is not None else None, *sockets]
+    own += [file for file in map(Path.resolve, config_files) if not _is_the_projects(file, roots)]
+    if settings.storage.url:
+        own += files_of(database_path(settings.storage.url, environ))
+    if settings.storage.blobs:
+        own.append(Path(settings.storage.blobs).expanduser())
+    return tuple(path for path in own if path is not None)
+
+
+def _is_the_projects(file: Path, roots: Sequence[Path]) -> bool:
+    above = any(root.is_relative_to(file.parent) for root in roots)
+    return any(file.is_relative_to(root) for root in roots) or (file.name == FILE_NAME and above)
