@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, assert_never
 
-from application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
+from application.calls.hooks import CallDraft, Hook, HookSubject, RequestDraft, ResultDraft, TurnEnd
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.hook import Continue, Finish, HookAnswer, HookPoint, TurnEndAnswer
 from domain.calls.tool import RiskLevel
@@ -84,52 +84,69 @@ class RecordingHook(Hook):
     @property
     def points(self) -> tuple[HookPoint, ...]:
         """The points it was asked at, in order."""
-        return tuple(_POINTS[type(one)] for one in self.seen)
+        return tuple(map(_point_of, self.seen))
 
     async def on_message_send(self, request: RequestDraft) -> HookAnswer:
         """Record the messages, then answer."""
-        self.seen.append(SeenRequest(tuple(request.messages)))
+        self.seen.append(_seen(request))
         return _next(self._requests, request, Continue())
 
     async def before_tool_call(self, call: CallDraft) -> HookAnswer:
         """Record the call, then answer."""
-        self.seen.append(
-            SeenCall(
-                context=call.context,
-                tool=call.tool,
-                risk=call.risk,
-                arguments=MappingProxyType({name: _frozen(value) for name, value in call.arguments.items()}),
-                paths=call.paths,
-            )
-        )
+        self.seen.append(_seen(call))
         return _next(self._calls, call, Continue())
 
     async def after_tool_call(self, result: ResultDraft) -> HookAnswer:
         """Record the result, then answer."""
-        self.seen.append(
-            SeenResult(
-                context=result.context,
-                tool=result.tool,
-                risk=result.risk,
-                outcome=result.outcome,
-                output=result.output,
-                paths=result.paths,
-            )
-        )
+        self.seen.append(_seen(result))
         return _next(self._results, result, Continue())
 
     async def on_turn_end(self, messages: Sequence[Message]) -> TurnEndAnswer:
         """Record the messages, then answer."""
-        self.seen.append(SeenTurnEnd(tuple(messages)))
+        self.seen.append(_seen(TurnEnd(tuple(messages))))
         return _next(self._turn_ends, messages, Finish())
 
 
-_POINTS: Mapping[type[Seen], HookPoint] = {
-    SeenRequest: HookPoint.ON_MESSAGE_SEND,
-    SeenCall: HookPoint.BEFORE_TOOL_CALL,
-    SeenResult: HookPoint.AFTER_TOOL_CALL,
-    SeenTurnEnd: HookPoint.ON_TURN_END,
-}
+def _seen(subject: HookSubject) -> Seen:
+    """A snapshot that nothing changes later."""
+    match subject:
+        case RequestDraft(messages):
+            return SeenRequest(tuple(messages))
+        case CallDraft():
+            return SeenCall(
+                context=subject.context,
+                tool=subject.tool,
+                risk=subject.risk,
+                arguments=MappingProxyType({name: _frozen(value) for name, value in subject.arguments.items()}),
+                paths=subject.paths,
+            )
+        case ResultDraft():
+            return SeenResult(
+                context=subject.context,
+                tool=subject.tool,
+                risk=subject.risk,
+                outcome=subject.outcome,
+                output=subject.output,
+                paths=subject.paths,
+            )
+        case TurnEnd(messages):
+            return SeenTurnEnd(messages)
+        case _:
+            assert_never(subject)
+
+
+def _point_of(seen: Seen) -> HookPoint:
+    match seen:
+        case SeenRequest():
+            return HookPoint.ON_MESSAGE_SEND
+        case SeenCall():
+            return HookPoint.BEFORE_TOOL_CALL
+        case SeenResult():
+            return HookPoint.AFTER_TOOL_CALL
+        case SeenTurnEnd():
+            return HookPoint.ON_TURN_END
+        case _:
+            assert_never(seen)
 
 
 def _next(script: deque[Step[_Answer, _Draft]], draft: _Draft, default: _Answer) -> _Answer:

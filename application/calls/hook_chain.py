@@ -4,17 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
+from operator import is_
+from typing import cast
 
-from application.calls.hook_edits import Draft, edit_of, refused_answer, refused_edit, restore, snapshot
-from application.calls.hooks import CallDraft, HookMatcher, HookRegistration, RequestDraft, ResultDraft
+from application.calls.hooks import (
+    CallDraft,
+    HookMatcher,
+    HookRegistration,
+    HookSubject,
+    RequestDraft,
+    ResultDraft,
+    TurnEnd,
+    UniformHook,
+    call_of,
+    edit_of,
+    method_of,
+    point_of,
+    refused_answer,
+    refused_edit,
+    restore,
+    snapshot,
+)
 from application.events.event_bus import EventBus
-from domain.calls.execution import ToolExecutionContext
 from domain.calls.hook import (
     Abort,
+    AnyAnswer,
     Continue,
     ContinueWithMessages,
     Finish,
@@ -23,6 +41,7 @@ from domain.calls.hook import (
     OnHookError,
     Skip,
     TurnEndAnswer,
+    description_of,
 )
 from domain.conversation.history import Message, unpaired_call
 from domain.errors import HookAborted, HookFailure, RequestSkipped
@@ -38,22 +57,11 @@ _NAMES: Mapping[type, str] = {
 }
 
 
-_FLOW = (Continue, Skip, Abort)
-_TURN_END = (Finish, ContinueWithMessages, Abort)
-# What a failing hook means where its settings do not say.
-_USUAL: Mapping[HookPoint, OnHookError] = {
-    HookPoint.ON_MESSAGE_SEND: OnHookError.CLOSED,
-    HookPoint.BEFORE_TOOL_CALL: OnHookError.CLOSED,
-    HookPoint.AFTER_TOOL_CALL: OnHookError.OPEN,
-    HookPoint.ON_TURN_END: OnHookError.OPEN,
-}
-
-
 @dataclass(frozen=True, slots=True)
 class _Ran:
     """What one hook did: its answer, or the error that came instead."""
 
-    answer: object
+    answer: AnyAnswer
     error: str | None = None
 
 
@@ -67,15 +75,7 @@ class HookChain:
     async def on_message_send(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """The messages as this one request shall carry them. Raises RequestSkipped and HookAborted."""
         draft = RequestDraft(list(messages))
-        for one in self._at(HookPoint.ON_MESSAGE_SEND):
-            answer = await self._asked(HookPoint.ON_MESSAGE_SEND, one, one.hook.on_message_send, draft)
-            if isinstance(answer, Skip):
-                raise RequestSkipped(f"the hook {one.name} withheld the request: {answer.reason}")
-        edited_at_all = len(draft.messages) != len(messages) or any(
-            now is not before for now, before in zip(draft.messages, messages, strict=True)
-        )
-        if edited_at_all and (call_id := unpaired_call(draft.messages)) is not None:
-            raise RequestSkipped(f"the hooks left the call {call_id} without its result, so nothing was sent")
+        await self.ask(draft)
         return tuple(draft.messages)
 
     async def before_tool_call(
@@ -85,16 +85,8 @@ class HookChain:
 
         `paths_of` tells the paths of edited arguments, for the conditions of the hooks that follow.
         """
-        for one in self._at(HookPoint.BEFORE_TOOL_CALL):
-            if not _matches(one.matcher, draft):
-                continue
-            before = deepcopy(draft.arguments)
-            answer = await self._asked(HookPoint.BEFORE_TOOL_CALL, one, one.hook.before_tool_call, draft)
-            if isinstance(answer, Skip):
-                return Skip(answer.reason or f"the hook {one.name} gave no reason")
-            if paths_of is not None and draft.arguments != before:
-                draft.paths = paths_of(draft.arguments)
-        return Continue()
+        answer = await self.ask(draft, paths_of)
+        return answer if isinstance(answer, Skip) else Continue()
 
     def concerns(self, draft: ResultDraft) -> bool:
         """Whether any hook is to be asked about this result."""
@@ -102,60 +94,92 @@ class HookChain:
 
     async def after_tool_call(self, draft: ResultDraft) -> HookAnswer:
         """Continue or Skip; `draft.output` may have changed. Raises HookAborted."""
-        for one in self._at(HookPoint.AFTER_TOOL_CALL):
-            if _matches(one.matcher, draft):
-                answer = await self._asked(HookPoint.AFTER_TOOL_CALL, one, one.hook.after_tool_call, draft)
-                if isinstance(answer, Skip):
-                    return answer
-        return Continue()
+        answer = await self.ask(draft)
+        return answer if isinstance(answer, Skip) else Continue()
 
     async def on_turn_end(self, messages: tuple[Message, ...]) -> TurnEndAnswer:
         """Finish, or the messages of the first hook that wants to go on. Raises HookAborted."""
-        point = HookPoint.ON_TURN_END
-        for one in self._at(point):
-            ran = await self._ran(one, one.hook.on_turn_end, messages, _TURN_END, default=Finish())
-            answer = await self._heard(point, one, ran, None, None)
-            if isinstance(answer, ContinueWithMessages):
-                return answer
-        return Finish()
+        answer = await self.ask(TurnEnd(messages))
+        return answer if isinstance(answer, ContinueWithMessages) else Finish()
+
+    async def ask(
+        self, subject: HookSubject, paths_of: Callable[[JsonObject], tuple[str, ...]] | None = None
+    ) -> AnyAnswer:
+        """The first answer other than the default of the subject's point, or that; hooks may have edited it.
+
+        Raises HookAborted, and RequestSkipped for a request that is not to be sent, or cannot be as the hooks
+        left it. `paths_of` is that of `before_tool_call`.
+        """
+        sent = tuple(subject.messages) if isinstance(subject, RequestDraft) else ()
+        answer, hook = await self._first_answer(subject, paths_of)
+        match subject:
+            case RequestDraft() if isinstance(answer, Skip):
+                raise RequestSkipped(f"the hook {hook} withheld the request: {answer.reason}")
+            case RequestDraft(messages):
+                _check_pairs(messages, sent)
+            case CallDraft() if isinstance(answer, Skip):
+                return Skip(answer.reason or f"the hook {hook} gave no reason")
+            case _:
+                pass  # the answer says all
+        return answer
+
+    async def _first_answer(
+        self, subject: HookSubject, paths_of: Callable[[JsonObject], tuple[str, ...]] | None
+    ) -> tuple[AnyAnswer, str]:
+        """The first answer that is not the default, and the name of the hook that gave it."""
+        default = description_of(point_of(subject)).default
+        for one in self._at(point_of(subject)):
+            if not _matches(one.matcher, call_of(subject)):
+                continue
+            before = snapshot(subject)
+            answer = await self._answer_of(one, subject, before)
+            if not isinstance(answer, type(default)):
+                return answer, one.name
+            if paths_of is not None and isinstance(subject, CallDraft) and subject != before:
+                subject.paths = paths_of(subject.arguments)
+        return default, ""
 
     # ---------------------------------------------------------------- one hook
 
-    async def _asked(
-        self,
-        point: HookPoint,
-        one: HookRegistration,
-        method: Callable[..., Awaitable[object]],
-        draft: Draft,
-    ) -> object:
-        """Have one hook look at a draft, and answer what follows from it.
+    async def _answer_of(self, one: HookRegistration, subject: HookSubject, before: HookSubject) -> AnyAnswer:
+        """Have one hook look at the subject, and answer what follows from it.
 
         An edit that cannot be honoured is a failure of the hook; the edits of a hook that failed do not count.
         """
-        before = snapshot(draft)
-        ran = await self._ran(one, method, draft, _FLOW, default=Continue())
-        if ran.error is None and (problem := refused_edit(draft, before)) is not None:
-            ran = _Ran(Continue(), problem)
+        point = point_of(subject)
+        ran = await self._ran(one, subject)
+        if ran.error is None and (problem := refused_edit(subject, before)) is not None:
+            ran = _Ran(description_of(point).default, problem)
         if ran.error is not None:
-            restore(draft, before)
-        context = None if isinstance(draft, RequestDraft) else draft.context
-        return await self._heard(point, one, ran, context, edit_of(draft, before))
+            restore(subject, before)
+        call = call_of(subject)
+        reason = ran.error or getattr(ran.answer, "reason", None)
+        await self._events.record(
+            HookRan(
+                point=point,
+                hook=one.name,
+                answer="error" if ran.error is not None else _NAMES[type(ran.answer)],
+                reason=reason or None,
+                context=None if call is None else call.context,
+                edited=edit_of(subject, before),
+            )
+        )
+        if isinstance(ran.answer, Abort):
+            raise HookAborted(f"the hook {one.name} ended the run: {ran.answer.reason}")
+        return ran.answer if ran.error is None else _after_failure(one, point, ran.error)
 
-    async def _ran(
-        self,
-        one: HookRegistration,
-        method: Callable[..., Awaitable[object]],
-        subject: object,
-        allowed: tuple[type, ...],
-        *,
-        default: object,
-    ) -> _Ran:
+    async def _ran(self, one: HookRegistration, subject: HookSubject) -> _Ran:
+        point = point_of(subject)
+        default = description_of(point).default
+        hook = one.hook
+        method = partial(hook.answer, subject) if isinstance(hook, UniformHook) else method_of(hook, subject)
         try:
             async with asyncio.timeout(one.timeout_secs) as timer:
+                answer: object
                 if inspect.iscoroutinefunction(method):
-                    answer = await method(subject)
+                    answer = await method()
                 else:
-                    answer = await asyncio.to_thread(method, subject)
+                    answer = await asyncio.to_thread(method)
                     if inspect.isawaitable(answer):
                         answer = await answer
         except TimeoutError as error:
@@ -172,43 +196,35 @@ class HookChain:
             return _Ran(default, str(error) or type(error).__name__)
         if answer is None:
             return _Ran(default)
-        problem = refused_answer(answer, allowed)
-        return _Ran(answer) if problem is None else _Ran(default, problem)
-
-    async def _heard(
-        self,
-        point: HookPoint,
-        one: HookRegistration,
-        ran: _Ran,
-        context: ToolExecutionContext | None,
-        edited: JsonObject | None,
-    ) -> object:
-        """Record what the hook did, and answer what follows from it. Raises HookAborted."""
-        reason = ran.error or getattr(ran.answer, "reason", None)
-        await self._events.record(
-            HookRan(
-                point=point,
-                hook=one.name,
-                answer="error" if ran.error is not None else _NAMES[type(ran.answer)],
-                reason=reason or None,
-                context=context,
-                edited=edited,
-            )
-        )
-        if isinstance(ran.answer, Abort):
-            raise HookAborted(f"the hook {one.name} ended the run: {ran.answer.reason}")
-        if ran.error is None or (one.on_error or _USUAL[point]) is OnHookError.OPEN:
-            return ran.answer
-        message = str(HookFailure(f"the hook {one.name} failed: {ran.error}"))
-        if point is HookPoint.ON_TURN_END:
-            raise HookAborted(message)
-        return Skip(message)
+        problem = refused_answer(answer, point)
+        return _Ran(cast("AnyAnswer", answer)) if problem is None else _Ran(default, problem)
 
     def _at(self, point: HookPoint) -> list[HookRegistration]:
         return [one for one in self._registrations if point in one.points]
 
 
-def _matches(matcher: HookMatcher, draft: CallDraft | ResultDraft) -> bool:
+def _after_failure(one: HookRegistration, point: HookPoint, error: str) -> AnyAnswer:
+    """What follows from a hook that failed. Raises HookAborted where it closes and nothing can be left out."""
+    description = description_of(point)
+    if (one.on_error or description.on_error) is OnHookError.OPEN:
+        return description.default
+    message = str(HookFailure(f"the hook {one.name} failed: {error}"))
+    if Skip not in description.answers:
+        raise HookAborted(message)
+    return Skip(message)
+
+
+def _check_pairs(messages: Sequence[Message], before: Sequence[Message]) -> None:
+    """Raise RequestSkipped where the hooks left a call without its result."""
+    kept = len(messages) == len(before) and all(map(is_, messages, before))
+    if not kept and (call_id := unpaired_call(messages)) is not None:
+        raise RequestSkipped(f"the hooks left the call {call_id} without its result, so nothing was sent")
+
+
+def _matches(matcher: HookMatcher, draft: CallDraft | ResultDraft | None) -> bool:
+    """Whether the conditions fit the call; they say nothing of what is about no call."""
+    if draft is None:
+        return True
     if matcher.tools and not any(fnmatchcase(draft.tool, pattern) for pattern in matcher.tools):
         return False
     if matcher.risk is not None and matcher.risk is not draft.risk:

@@ -1,15 +1,36 @@
-"""Hooks: code of the person's own around requests, calls, results and the end of a turn."""
+"""Hooks: code of the person's own around requests, calls, results and the end of a turn.
+
+What a hook is shown at a point is a subject. All that differs from subject to subject stands here, each time as
+one match over all of them; what the points are is told by `domain.calls.hook`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import TypeAlias, assert_never
 
+from application.calls.message_json import edited_messages, messages_to_json
 from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.hook import Continue, Finish, HookAnswer, HookPoint, OnHookError, TurnEndAnswer
+from domain.calls.hook import (
+    Abort,
+    Continue,
+    ContinueWithMessages,
+    Finish,
+    HookAnswer,
+    HookPoint,
+    OnHookError,
+    Skip,
+    TurnEndAnswer,
+    description_of,
+)
 from domain.calls.tool import RiskLevel
-from domain.conversation.history import Message
-from domain.text.json_value import JsonValue
+from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from domain.text.json_text import is_json
+from domain.text.json_value import JsonObject, JsonValue
 
 
 @dataclass(slots=True)
@@ -42,8 +63,18 @@ class ResultDraft:
     paths: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class TurnEnd:
+    """A turn about to end, with all messages of its conversation. A hook can edit nothing of it."""
+
+    messages: tuple[Message, ...]
+
+
+HookSubject: TypeAlias = RequestDraft | CallDraft | ResultDraft | TurnEnd
+
+
 class Hook:
-    """The four points, each with a default that changes nothing: override those you need.
+    """One method for each point, each with a default that changes nothing: override those you need.
 
     Methods may be coroutines or plain functions; a plain one runs in a thread. They hold no locks for tools
     and may be called for several sessions at once.
@@ -66,6 +97,14 @@ class Hook:
         return Finish()
 
 
+class UniformHook(ABC):
+    """A hook that treats all points alike: it is given the subject, whichever the point."""
+
+    @abstractmethod
+    async def answer(self, subject: HookSubject) -> object:
+        """What it answers about the subject; the chain checks that its point allows it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookMatcher:
     """Which calls a hook is asked about. Empty means all; `tools` and `paths` are glob patterns."""
@@ -80,14 +119,271 @@ class HookRegistration:
     """A hook in its place: lower `priority` runs first, then the order of registration.
 
     It is asked at its `points` only.
-    `on_error` of None means what the point means by itself: before a request or a call a failing hook
-    closes, after a call and at the turn's end it leaves things as they are and warns.
+    `on_error` of None means what the point means by itself: see `PointDescription.on_error`.
     """
 
     name: str
-    hook: Hook
+    hook: Hook | UniformHook
     priority: int = 0
     timeout_secs: float = 30.0
     on_error: OnHookError | None = None
     matcher: HookMatcher = HookMatcher()
     points: frozenset[HookPoint] = frozenset(HookPoint)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookSample:
+    """A moment of a run that hooks can be tried on: a call, its result and a conversation."""
+
+    context: ToolExecutionContext
+    tool: str
+    arguments: dict[str, JsonValue]
+    risk: RiskLevel
+    paths: tuple[str, ...]
+    result: str
+    outcome: Outcome
+    messages: tuple[Message, ...]
+
+
+# ---------------------------------------------------------------- what differs from point to point
+
+
+def subject_at(point: HookPoint, sample: HookSample) -> HookSubject:
+    """What a hook is shown of a sample at this point."""
+    match point:
+        case HookPoint.ON_MESSAGE_SEND:
+            return RequestDraft(list(sample.messages))
+        case HookPoint.BEFORE_TOOL_CALL:
+            return CallDraft(
+                context=sample.context,
+                tool=sample.tool,
+                risk=sample.risk,
+                arguments=deepcopy(sample.arguments),
+                paths=sample.paths,
+            )
+        case HookPoint.AFTER_TOOL_CALL:
+            return ResultDraft(
+                context=sample.context,
+                tool=sample.tool,
+                risk=sample.risk,
+                outcome=sample.outcome,
+                output=sample.result,
+                paths=sample.paths,
+            )
+        case HookPoint.ON_TURN_END:
+            return TurnEnd(sample.messages)
+        case _:
+            assert_never(point)
+
+
+def point_of(subject: HookSubject) -> HookPoint:
+    """The point at which hooks are shown such a subject."""
+    match subject:
+        case RequestDraft():
+            return HookPoint.ON_MESSAGE_SEND
+        case CallDraft():
+            return HookPoint.BEFORE_TOOL_CALL
+        case ResultDraft():
+            return HookPoint.AFTER_TOOL_CALL
+        case TurnEnd():
+            return HookPoint.ON_TURN_END
+        case _:
+            assert_never(subject)
+
+
+def method_of(hook: Hook, subject: HookSubject) -> Callable[[], Awaitable[object]]:
+    """The hook's method for this subject, ready to be called; its answer may also be no awaitable."""
+    match subject:
+        case RequestDraft():
+            return partial(hook.on_message_send, subject)
+        case CallDraft():
+            return partial(hook.before_tool_call, subject)
+        case ResultDraft():
+            return partial(hook.after_tool_call, subject)
+        case TurnEnd(messages):
+            return partial(hook.on_turn_end, messages)
+        case _:
+            assert_never(subject)
+
+
+def call_of(subject: HookSubject) -> CallDraft | ResultDraft | None:
+    """The call that it is about, to which the conditions of a hook apply; None where it is about none."""
+    match subject:
+        case CallDraft() | ResultDraft():
+            return subject
+        case RequestDraft() | TurnEnd():
+            return None
+        case _:
+            assert_never(subject)
+
+
+def payload_of(subject: HookSubject) -> JsonObject:
+    """The subject as a command reads it."""
+    match subject:
+        case RequestDraft(messages) | TurnEnd(messages):
+            return {"messages": messages_to_json(messages)}
+        case CallDraft():
+            return {
+                "call": {
+                    **_identity(subject.context),
+                    "tool": subject.tool,
+                    "arguments": subject.arguments,
+                    "risk": subject.risk.value,
+                    "paths": subject.paths,
+                }
+            }
+        case ResultDraft():
+            return {
+                "result": {
+                    **_identity(subject.context),
+                    "tool": subject.tool,
+                    "outcome": subject.outcome.value,
+                    "output": subject.output,
+                    "risk": subject.risk.value,
+                    "paths": subject.paths,
+                }
+            }
+        case _:
+            assert_never(subject)
+
+
+def edit(subject: HookSubject, value: JsonValue) -> None:
+    """Put what a command handed back with Continue, of the type its point wants, in place of what was there.
+
+    Raises HookFailure for messages that cannot be sent.
+    """
+    match subject:
+        case RequestDraft(messages) if isinstance(value, list):
+            messages[:] = edited_messages(value, messages)
+        case CallDraft() if isinstance(value, dict):
+            subject.arguments = value
+        case ResultDraft() if isinstance(value, str):
+            subject.output = value
+        case RequestDraft() | CallDraft() | ResultDraft() | TurnEnd():
+            return
+        case _:
+            assert_never(subject)
+
+
+def snapshot(subject: HookSubject) -> HookSubject:
+    """The subject as it is, out of reach of a hook."""
+    match subject:
+        case RequestDraft():
+            return replace(subject, messages=list(subject.messages))
+        case CallDraft():
+            return replace(subject, arguments=deepcopy(subject.arguments))
+        case ResultDraft():
+            return replace(subject)
+        case TurnEnd():
+            return subject
+        case _:
+            assert_never(subject)
+
+
+def unusable_edit(subject: HookSubject) -> str | None:
+    """Why what a hook left in the part it may edit cannot be used; None where it can."""
+    match subject:
+        case RequestDraft():
+            usable = _is_list_of(subject.messages, (UserMessage, AssistantMessage, ToolResults))
+            return None if usable else "left messages that are not a list of messages"
+        case CallDraft():
+            usable = isinstance(subject.arguments, dict) and is_json(subject.arguments)
+            return None if usable else "left arguments that are not a JSON object"
+        case ResultDraft():
+            return None if isinstance(subject.output, str) else "left an output that is not text"
+        case TurnEnd():
+            return None
+        case _:
+            assert_never(subject)
+
+
+def editable_of(subject: HookSubject) -> str | None:
+    """The field that a hook may edit, if any."""
+    match subject:
+        case RequestDraft():
+            return "messages"
+        case CallDraft():
+            return "arguments"
+        case ResultDraft():
+            return "output"
+        case TurnEnd():
+            return None
+        case _:
+            assert_never(subject)
+
+
+def editable_json(subject: HookSubject) -> JsonValue:
+    """The part that a hook may edit as JSON, not copied; None where there is none."""
+    match subject:
+        case RequestDraft(messages):
+            return messages_to_json(messages)
+        case CallDraft(arguments=arguments):
+            return arguments
+        case ResultDraft(output=output):
+            return output
+        case TurnEnd():
+            return None
+        case _:
+            assert_never(subject)
+
+
+# ---------------------------------------------------------------- what is the same at all points
+
+
+def edit_of(subject: HookSubject, before: HookSubject) -> JsonObject | None:
+    """What a hook changed, as it is recorded: of messages only how many there are; None where it changed
+    nothing."""
+    editable = editable_of(subject)
+    if editable is None or getattr(subject, editable) == getattr(before, editable):
+        return None
+    now = len(subject.messages) if isinstance(subject, RequestDraft) else deepcopy(editable_json(subject))
+    return {editable: now}
+
+
+def restore(subject: HookSubject, before: HookSubject) -> None:
+    """Make the subject what that other one is."""
+    if subject is not before:
+        for each in fields(subject):
+            setattr(subject, each.name, getattr(before, each.name))
+
+
+def refused_edit(subject: HookSubject, before: HookSubject) -> str | None:
+    """Why what a hook left of its subject cannot be used; None where it can."""
+    editable = editable_of(before)
+    for each in fields(subject):
+        if each.name != editable and getattr(subject, each.name) != getattr(before, each.name):
+            return (
+                f"changed {each.name}, which cannot be changed: at this point a hook may edit {editable} only"
+            )
+    return unusable_edit(subject)
+
+
+def refused_answer(answer: object, point: HookPoint) -> str | None:
+    """Why an answer cannot be used at this point; None where it can."""
+    allowed = description_of(point).answers
+    match answer:
+        case _ if not isinstance(answer, allowed):
+            names = ", ".join(kind.__name__ for kind in allowed)
+            found = f"the class {answer.__name__}" if isinstance(answer, type) else type(answer).__name__
+            return f"answered {found}; it may answer {names} or None"
+        case Skip(reason) | Abort(reason) if not isinstance(reason, str):
+            return f"answered {type(answer).__name__} with a reason that is not text"
+        case ContinueWithMessages(messages) if not _is_list_of(messages, (str,)) or not all(messages):
+            return "answered ContinueWithMessages with something else than texts"
+        case ContinueWithMessages(messages) if not messages:
+            return "answered ContinueWithMessages without messages"
+        case _:
+            return None
+
+
+def _identity(context: ToolExecutionContext) -> dict[str, str | int]:
+    return {
+        "call_id": context.call_id,
+        "batch_id": context.batch_id,
+        "call_index": context.call_index,
+        "turn_index": context.turn_index,
+    }
+
+
+def _is_list_of(value: object, kinds: tuple[type, ...]) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, kinds) for one in value)

@@ -1,14 +1,15 @@
-"""What a hook may answer."""
+"""The points at which hooks run, each with its one description, and what a hook may answer."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 
 class HookPoint(StrEnum):
-    """The four points at which hooks run."""
+    """The points at which hooks run. `description_of` has all that is to be known of each."""
 
     ON_MESSAGE_SEND = "on_message_send"
     BEFORE_TOOL_CALL = "before_tool_call"
@@ -49,6 +50,8 @@ class ContinueWithMessages:
 
 HookAnswer: TypeAlias = Continue | Skip | Abort
 TurnEndAnswer: TypeAlias = Finish | ContinueWithMessages | Abort
+AnyAnswer: TypeAlias = HookAnswer | TurnEndAnswer
+AnswerKind: TypeAlias = type[Continue] | type[Skip] | type[Abort] | type[Finish] | type[ContinueWithMessages]
 
 
 class OnHookError(StrEnum):
@@ -57,3 +60,134 @@ class OnHookError(StrEnum):
 
     CLOSED = "closed"
     OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class HandedBack:
+    """What a command may put beside its decision: under `key`, with the answer `goes_with` only.
+
+    `kind` is the type of its JSON value, `wanted` that type in words for an error, and `meaning` what becomes
+    of it, for the guide.
+    """
+
+    key: str
+    goes_with: AnswerKind
+    kind: type
+    wanted: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointDescription:
+    """All that is to be known of a hook point: settings, guide, commands, dispatch and transcript go by it.
+
+    `when` it runs, and `details` of that for the guide; `sees` is what a hook is shown. `default` is the answer
+    of a hook that says nothing. `on_error` is what a failure means where the settings of the hook do not say;
+    `skipped`, what follows from Skip. `tried_with` is the key of a trial's file without which the point cannot
+    be tried. `remarks` say what a hook did when it gave such an answer (`edited`: it went on with something
+    changed); {call} is the place of the call in its batch.
+    """
+
+    when: str
+    details: str = ""
+    sees: str
+    answers: tuple[AnswerKind, ...]
+    default: Continue | Finish
+    handed_back: HandedBack
+    on_error: OnHookError
+    skipped: str = ""
+    tried_with: str
+    remarks: Mapping[str, str]
+
+
+_FLOW: tuple[AnswerKind, ...] = (Continue, Skip, Abort)
+_ON_MESSAGE_SEND = PointDescription(
+    when="before each request to the model",
+    details=", also the one that carries tool results",
+    sees="the messages of the request",
+    answers=_FLOW,
+    default=Continue(),
+    handed_back=HandedBack(
+        "messages",
+        Continue,
+        list,
+        "a list of messages",
+        'all messages to send: `{"index": 3}` is an existing message, unchanged; the text of a user message '
+        "and the outputs of results may differ (`images` names the images of a message, which stay); "
+        '`{"role": "user", "text": "…"}` is a new message',
+    ),
+    on_error=OnHookError.CLOSED,
+    skipped="the request is not sent",
+    tried_with="messages",
+    remarks={
+        "continue": "let the request pass",
+        "edited": "changed the request",
+        "skip": "withheld the request",
+        "error": "failed before the request",
+    },
+)
+_BEFORE_TOOL_CALL = PointDescription(
+    when="before a call is decided on",
+    details=": for all calls of a batch, in order, before any of them runs",
+    sees="the call with its context, also a call of an unknown tool or with invalid arguments",
+    answers=_FLOW,
+    default=Continue(),
+    handed_back=HandedBack("arguments", Continue, dict, "an object", "the new arguments"),
+    on_error=OnHookError.CLOSED,
+    skipped="the call does not run",
+    tried_with="tool",
+    remarks={
+        "continue": "let call {call} pass",
+        "edited": "changed the arguments of call {call}",
+        "skip": "skipped call {call}",
+        "error": "failed before call {call}",
+    },
+)
+_AFTER_TOOL_CALL = PointDescription(
+    when="after all calls of a batch have ended",
+    details=", for each result in the order of the calls",
+    sees="the full result",
+    answers=_FLOW,
+    default=Continue(),
+    handed_back=HandedBack("result", Continue, str, "a text", "the new output"),
+    on_error=OnHookError.OPEN,
+    skipped="the result is withheld",
+    tried_with="result",
+    remarks={
+        "continue": "let the result of call {call} pass",
+        "edited": "changed the result of call {call}",
+        "skip": "withheld the result of call {call}",
+        "error": "failed after call {call}",
+    },
+)
+_ON_TURN_END = PointDescription(
+    when="when the model answered without calls",
+    sees="all messages",
+    answers=(Finish, ContinueWithMessages, Abort),
+    default=Finish(),
+    handed_back=HandedBack(
+        "messages", ContinueWithMessages, list, "a list of texts", "texts to send to the model"
+    ),
+    on_error=OnHookError.OPEN,
+    tried_with="messages",
+    remarks={
+        "finish": "let the turn end",
+        "continue_with_messages": "made the turn go on",
+        "error": "failed at the end of the turn",
+    },
+)
+
+
+def description_of(point: HookPoint) -> PointDescription:
+    """All that is to be known of a point."""
+    match point:
+        case HookPoint.ON_MESSAGE_SEND:
+            return _ON_MESSAGE_SEND
+        case HookPoint.BEFORE_TOOL_CALL:
+            return _BEFORE_TOOL_CALL
+        case HookPoint.AFTER_TOOL_CALL:
+            return _AFTER_TOOL_CALL
+        case HookPoint.ON_TURN_END:
+            return _ON_TURN_END
+        case _:
+            assert_never(point)

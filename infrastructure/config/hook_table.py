@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-from domain.calls.hook import HookPoint
+from domain.calls.hook import HookPoint, OnHookError, description_of
 from infrastructure.config.about import About, ProjectRule
 
 HookEvents: TypeAlias = HookPoint | tuple[HookPoint, ...]
@@ -15,6 +15,13 @@ HookEvents: TypeAlias = HookPoint | tuple[HookPoint, ...]
 _NEVER = ProjectRule.NEVER
 _NAME = r"\A[!-~]{0,60}\Z"
 _CLASS = r"\A([A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*)?\Z"
+
+
+_WHEN = ", ".join(f"{point} ({description_of(point).when})" for point in HookPoint)
+_BY_ITSELF = ", ".join(
+    f"{meaning} at " + " and ".join(point for point in HookPoint if description_of(point).on_error is meaning)
+    for meaning in OnHookError
+)
 
 
 def lacks_one_program(table: Mapping[str, object]) -> str | None:
@@ -34,9 +41,7 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     event: Annotated[
         HookPoint | Annotated[tuple[HookPoint, ...], Meta(min_length=1)],
         About(
-            description="When it runs, one or a list of: on_message_send (before each request to the model), "
-            "before_tool_call (before a call is decided on), after_tool_call (when all calls of a batch have "
-            "ended), on_turn_end (when the model answered without calls).",
+            description=f"When it runs, one or a list of: {_WHEN}.",
             project=_NEVER,
             expected=f"one of {', '.join(HookPoint)}, or a list of them",
         ),
@@ -109,8 +114,7 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Literal["", "closed", "open"],
         About(
             description="What a failure means. closed: what it guards does not happen. open: it happens "
-            "unchanged, with a warning. Empty: closed before a request and before a call, open after a call "
-            "and at the end of a turn.",
+            f"unchanged, with a warning. Empty: {_BY_ITSELF}.",
             project=_NEVER,
         ),
     ] = ""

@@ -9,30 +9,23 @@ from typing import NoReturn
 
 from domain.calls.hook import (
     Abort,
+    AnyAnswer,
     Continue,
     ContinueWithMessages,
     Finish,
-    HookAnswer,
     HookPoint,
     Skip,
-    TurnEndAnswer,
+    description_of,
 )
 from domain.errors import HookFailure
 from domain.text.json_value import JsonValue
 
-_FLOW = ("continue", "skip", "abort")
-_DECISIONS: Mapping[HookPoint, tuple[str, ...]] = {
-    HookPoint.ON_MESSAGE_SEND: _FLOW,
-    HookPoint.BEFORE_TOOL_CALL: _FLOW,
-    HookPoint.AFTER_TOOL_CALL: _FLOW,
-    HookPoint.ON_TURN_END: ("finish", "continue_with", "abort"),
-}
-# What may stand beside a decision, besides a reason: the decision it goes with, and its JSON type.
-_CARRIED: Mapping[HookPoint, tuple[str, str, type, str]] = {
-    HookPoint.ON_MESSAGE_SEND: ("messages", "continue", list, "a list of messages"),
-    HookPoint.BEFORE_TOOL_CALL: ("arguments", "continue", dict, "an object"),
-    HookPoint.AFTER_TOOL_CALL: ("result", "continue", str, "a text"),
-    HookPoint.ON_TURN_END: ("messages", "continue_with", list, "a list of texts"),
+_WORDS: Mapping[type, str] = {
+    Continue: "continue",
+    Skip: "skip",
+    Abort: "abort",
+    Finish: "finish",
+    ContinueWithMessages: "continue_with",
 }
 
 
@@ -44,21 +37,15 @@ class CommandAnswer:
     reason: str = ""
     carried: JsonValue = field(default=None)
 
-    def flow(self) -> HookAnswer:
-        """The answer at the first three points."""
+    def answer(self) -> AnyAnswer:
+        """The answer of a hook. Raises HookFailure for messages that are no texts."""
         match self.decision:
             case "skip":
                 return Skip(self.reason)
             case "abort":
                 return Abort(self.reason)
-            case _:
-                return Continue()
-
-    def turn_end(self) -> TurnEndAnswer:
-        """The answer at the end of a turn. Raises HookFailure for messages that are no texts."""
-        match self.decision:
-            case "abort":
-                return Abort(self.reason)
+            case "finish":
+                return Finish()
             case "continue_with":
                 texts = self.carried if isinstance(self.carried, list) else []
                 messages = tuple(text for text in texts if isinstance(text, str) and text)
@@ -66,20 +53,22 @@ class CommandAnswer:
                     raise HookFailure('continue_with needs "messages", a list of texts that are not empty')
                 return ContinueWithMessages(messages)
             case _:
-                return Finish()
+                return Continue()
 
 
 def read_answer(printed: bytes, point: HookPoint) -> CommandAnswer:
     """What was printed on standard output, as an answer. Nothing at all means: go on unchanged."""
+    description = description_of(point)
+    default, decisions = _WORDS[type(description.default)], [_WORDS[kind] for kind in description.answers]
     if not printed.strip():
-        return CommandAnswer(decision=_DECISIONS[point][0])
+        return CommandAnswer(decision=default)
     given = _object(printed)
-    name, goes_with, kind, wanted = _CARRIED[point]
+    name, goes_with = description.handed_back.key, _WORDS[description.handed_back.goes_with]
     if unknown := sorted(set(given) - {"decision", "reason", name}):
         raise HookFailure(f"{_quoted(unknown[0])} means nothing at {point}; it reads decision, reason, {name}")
-    decision = given.get("decision", goes_with if name in given else _DECISIONS[point][0])
-    if not isinstance(decision, str) or decision not in _DECISIONS[point]:
-        allowed = ", ".join(_DECISIONS[point])
+    decision = given.get("decision", goes_with if name in given else default)
+    if not isinstance(decision, str) or decision not in decisions:
+        allowed = ", ".join(decisions)
         raise HookFailure(f"the decision {_quoted(decision)} is none of those at {point}: {allowed}")
     reason = given.get("reason", "")
     if not isinstance(reason, str):
@@ -87,8 +76,8 @@ def read_answer(printed: bytes, point: HookPoint) -> CommandAnswer:
     carried = given.get(name)
     if carried is not None and decision != goes_with:
         raise HookFailure(f'{name} goes with the decision "{goes_with}" only, not with {_quoted(decision)}')
-    if carried is not None and not isinstance(carried, kind):
-        raise HookFailure(f"{name} must be {wanted}")
+    if carried is not None and not isinstance(carried, description.handed_back.kind):
+        raise HookFailure(f"{name} must be {description.handed_back.wanted}")
     if decision == "abort" and not reason:
         raise HookFailure("abort needs a reason")
     return CommandAnswer(decision=decision, reason=reason, carried=carried)

@@ -12,17 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.hook import HookAnswer, HookPoint, TurnEndAnswer
-from domain.conversation.history import Message
+from application.calls.hooks import HookSubject, UniformHook, edit, payload_of, point_of
+from domain.calls.hook import AnyAnswer, Continue, HookPoint, Skip, description_of
 from domain.errors import HookFailure, ToolError
 from domain.text.json_value import JsonObject
 from infrastructure.execution.commands.output import CommandOutput
 from infrastructure.execution.commands.process import Ending, SupervisedProcess
 from infrastructure.execution.sandbox.sandbox import Sandbox
 from infrastructure.hooks.command_answer import CommandAnswer, read_answer
-from infrastructure.hooks.message_json import edited_messages, messages_to_json
 
 OUTPUT_BYTES = 1_000_000
 _ERROR_BYTES = 4_000
@@ -46,12 +43,12 @@ class _Printed:
             self.output += data
 
 
-class CommandHook(Hook):
+class CommandHook(UniformHook):
     """Runs a program at each of its points, in `cwd`, with this environment and under a supervisor, and where
     one is given in a sandbox.
 
     `argv` is a program by name or absolute path, and its arguments. A run that takes longer than
-    `timeout_secs`, or is cancelled, is ended with all it started. Every method raises HookFailure where the
+    `timeout_secs`, or is cancelled, is ended with all it started. `answer` raises HookFailure where the
     program could not be run, broke off, or answered something its point does not know.
     """
 
@@ -70,46 +67,13 @@ class CommandHook(Hook):
         self._timeout_secs = timeout_secs
         self._sandbox = sandbox
 
-    async def on_message_send(self, request: RequestDraft) -> HookAnswer:
-        """Sends the messages; those that come back shape this request."""
-        answer = await self._asked(HookPoint.ON_MESSAGE_SEND, {"messages": messages_to_json(request.messages)})
-        if isinstance(answer.carried, list):
-            request.messages[:] = edited_messages(answer.carried, request.messages)
-        return answer.flow()
-
-    async def before_tool_call(self, call: CallDraft) -> HookAnswer:
-        """Sends the call; arguments that come back replace its own."""
-        shown: JsonObject = {
-            **_identity(call.context),
-            "tool": call.tool,
-            "arguments": call.arguments,
-            "risk": call.risk.value,
-            "paths": call.paths,
-        }
-        answer = await self._asked(HookPoint.BEFORE_TOOL_CALL, {"call": shown})
-        if isinstance(answer.carried, dict):
-            call.arguments = answer.carried
-        return answer.flow()
-
-    async def after_tool_call(self, result: ResultDraft) -> HookAnswer:
-        """Sends the result; a text that comes back replaces its output."""
-        shown: JsonObject = {
-            **_identity(result.context),
-            "tool": result.tool,
-            "outcome": result.outcome.value,
-            "output": result.output,
-            "risk": result.risk.value,
-            "paths": result.paths,
-        }
-        answer = await self._asked(HookPoint.AFTER_TOOL_CALL, {"result": shown})
-        if isinstance(answer.carried, str):
-            result.output = answer.carried
-        return answer.flow()
-
-    async def on_turn_end(self, messages: Sequence[Message]) -> TurnEndAnswer:
-        """Sends the messages; texts that come back are put to the model."""
-        answer = await self._asked(HookPoint.ON_TURN_END, {"messages": messages_to_json(messages)})
-        return answer.turn_end()
+    async def answer(self, subject: HookSubject) -> AnyAnswer:
+        """Sends the subject; what comes back with Continue is put in its place."""
+        given = await self._asked(point_of(subject), payload_of(subject))
+        answer = given.answer()
+        if isinstance(answer, Continue) and given.carried is not None:
+            edit(subject, given.carried)
+        return answer
 
     async def _asked(self, point: HookPoint, subject: JsonObject) -> CommandAnswer:
         payload = json.dumps({"event": point.value, **subject}, ensure_ascii=False).encode("utf-8", "replace")
@@ -126,7 +90,7 @@ class CommandHook(Hook):
             raise HookFailure(f"{self._argv[0]} took longer than {self._timeout_secs:g} s")
         if ending.exit_code == 0:
             return read_answer(bytes(printed.output), point)
-        if ending.exit_code == _SKIP and point is not HookPoint.ON_TURN_END:
+        if ending.exit_code == _SKIP and Skip in description_of(point).answers:
             return CommandAnswer(decision="skip", reason=errors)
         raise HookFailure(f"{self._argv[0]} {_ended(ending, point)}{f': {errors}' if errors else ''}")
 
@@ -172,15 +136,6 @@ class CommandHook(Hook):
                 f"there is no program {self._argv[0]}; name one by its absolute path or put it on PATH"
             )
         return found
-
-
-def _identity(context: ToolExecutionContext) -> dict[str, str | int]:
-    return {
-        "call_id": context.call_id,
-        "batch_id": context.batch_id,
-        "call_index": context.call_index,
-        "turn_index": context.turn_index,
-    }
 
 
 def _ended(ending: Ending, point: HookPoint) -> str:

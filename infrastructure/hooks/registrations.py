@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from application.calls.hooks import Hook, HookMatcher, HookRegistration
+from application.calls.hooks import Hook, HookMatcher, HookRegistration, UniformHook
 from domain.calls.hook import HookPoint, OnHookError
 from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError
@@ -80,7 +80,7 @@ def _registration(table: HookTable, where: str, name: str, bench: _Bench) -> Hoo
     )
 
 
-def _command(table: HookTable, where: str, bench: _Bench) -> Hook:
+def _command(table: HookTable, where: str, bench: _Bench) -> UniformHook:
     program, *words = table.command
     if program.startswith("~/") and "HOME" in bench.environment:
         program = bench.environment["HOME"] + program[1:]
@@ -100,7 +100,7 @@ def _command(table: HookTable, where: str, bench: _Bench) -> Hook:
     )
 
 
-def _python(table: HookTable, where: str, points: frozenset[HookPoint], bench: _Bench) -> Hook:
+def _python(table: HookTable, where: str, points: frozenset[HookPoint], bench: _Bench) -> UniformHook:
     kind = load_hook_class(
         table.python, where=f"{where}.python", folder=bench.folder, workspace=bench.workspace
     )

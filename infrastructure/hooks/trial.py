@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar, assert_never
+from typing import TypeVar
 
 from application.calls.hook_chain import HookChain
-from application.calls.hooks import CallDraft, HookRegistration, ResultDraft
+from application.calls.hooks import HookRegistration, HookSample, editable_json, snapshot, subject_at
 from application.events.event_bus import EventBus
 from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.hook import ContinueWithMessages, HookAnswer, HookPoint, Skip
+from domain.calls.hook import ContinueWithMessages, HookPoint, Skip, description_of
 from domain.calls.tool import RiskLevel
 from domain.conversation.history import AssistantMessage, Message, UserMessage
 from domain.conversation.response import LlmResponse
@@ -22,16 +21,9 @@ from domain.errors import ConfigError, HookAborted, RequestSkipped
 from domain.events.event import Event, HookRan
 from domain.text.json_value import JsonValue
 from infrastructure.config.toml_text import printable
-from infrastructure.hooks.message_json import messages_to_json
 
 _CONTEXT = ToolExecutionContext(call_id="trial", batch_id="trial", call_index=0, turn_index=0)
 _KEYS = ("tool", "arguments", "risk", "paths", "result", "outcome", "messages")
-_NEEDS = {
-    HookPoint.ON_MESSAGE_SEND: "messages",
-    HookPoint.BEFORE_TOOL_CALL: "tool",
-    HookPoint.AFTER_TOOL_CALL: "result",
-    HookPoint.ON_TURN_END: "messages",
-}
 _Choice = TypeVar("_Choice", RiskLevel, Outcome)
 
 
@@ -46,8 +38,9 @@ async def try_hook(registration: HookRegistration, call: Mapping[str, JsonValue]
     trial = _Trial.read(call)
     points = [p for p in HookPoint if p in registration.points and trial.has(p)]
     if not points:
-        needed = " or ".join(dict.fromkeys(f'"{_NEEDS[p]}"' for p in HookPoint if p in registration.points))
-        asked_at = ", ".join(point for point in HookPoint if point in registration.points)
+        points = [point for point in HookPoint if point in registration.points]
+        needed = " or ".join(dict.fromkeys(f'"{description_of(point).tried_with}"' for point in points))
+        asked_at = ", ".join(points)
         raise ConfigError(f"the hook {registration.name} runs at {asked_at}: the call needs {needed} for that")
     told = "\n".join([await trial.told(registration, point) for point in points])
     return "\n".join(printable(line) for line in told.split("\n"))
@@ -89,17 +82,12 @@ class _Answers:
             self.heard.append(event)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Trial:
-    """One call, its result and a conversation, as far as the file has them."""
+    """What a file tells of a moment of a run; `given` are the keys of it that hold something."""
 
-    tool: str | None
-    arguments: dict[str, JsonValue]
-    risk: RiskLevel
-    paths: tuple[str, ...]
-    result: str | None
-    outcome: Outcome
-    messages: tuple[Message, ...]
+    sample: HookSample
+    given: frozenset[str]
 
     @classmethod
     def read(cls, call: Mapping[str, JsonValue]) -> _Trial:
@@ -114,19 +102,21 @@ class _Trial:
         result = call.get("result")
         if not isinstance(result, str | None):
             raise ConfigError("result of the call must be a text")
-        return cls(
-            tool=tool,
+        sample = HookSample(
+            context=_CONTEXT,
+            tool=tool or "",
             arguments=dict(arguments),
             risk=_one_of(RiskLevel, call, "risk", RiskLevel.HIGH),
             paths=_paths(call.get("paths", [])),
-            result=result,
+            result=result or "",
             outcome=_one_of(Outcome, call, "outcome", Outcome.OK),
             messages=_messages(call.get("messages", [])),
         )
+        holds = {"tool": tool is not None, "result": result is not None, "messages": bool(sample.messages)}
+        return cls(sample, frozenset(key for key, is_there in holds.items() if is_there))
 
     def has(self, point: HookPoint) -> bool:
-        given = {"tool": self.tool is not None, "result": self.result is not None, "messages": self.messages}
-        return bool(given[_NEEDS[point]])
+        return description_of(point).tried_with in self.given
 
     async def told(self, registration: HookRegistration, point: HookPoint) -> str:
         """What the hook answers at one point, in words."""
@@ -148,48 +138,15 @@ class _Trial:
 
     async def _asked(self, chain: HookChain, point: HookPoint) -> list[str]:
         """Ask at one point; what came of it besides the answer."""
-        match point:
-            case HookPoint.ON_MESSAGE_SEND:
-                sent = await chain.on_message_send(self.messages)
-                return _edited("messages", messages_to_json(self.messages), messages_to_json(sent))
-            case HookPoint.BEFORE_TOOL_CALL:
-                call = CallDraft(
-                    context=_CONTEXT,
-                    tool=self.tool or "",
-                    risk=self.risk,
-                    arguments=deepcopy(self.arguments),
-                    paths=self.paths,
-                )
-                answer = await chain.before_tool_call(call)
-                return [*_edited("arguments", self.arguments, call.arguments), *_follows(answer, "call")]
-            case HookPoint.AFTER_TOOL_CALL:
-                result = ResultDraft(
-                    context=_CONTEXT,
-                    tool=self.tool or "",
-                    risk=self.risk,
-                    outcome=self.outcome,
-                    output=self.result or "",
-                    paths=self.paths,
-                )
-                answer = await chain.after_tool_call(result)
-                return [*_edited("result", self.result, result.output), *_follows(answer, "result")]
-            case HookPoint.ON_TURN_END:
-                end = await chain.on_turn_end(self.messages)
-                return [f"messages: {_json(end.messages)}"] if isinstance(end, ContinueWithMessages) else []
-            case _:
-                assert_never(point)
-
-
-def _edited(name: str, before: JsonValue, after: JsonValue) -> list[str]:
-    return [f"{name}: {_json(after)}"] if after != before else []
-
-
-def _follows(answer: HookAnswer, what: str) -> list[str]:
-    match answer:
-        case Skip():
-            return ["follows: the call does not run" if what == "call" else "follows: the result is withheld"]
-        case _:
-            return []
+        description = description_of(point)
+        subject = subject_at(point, self.sample)
+        before = snapshot(subject)
+        answer = await chain.ask(subject)
+        key = description.handed_back.key
+        if isinstance(answer, ContinueWithMessages):
+            return [f"{key}: {_json(answer.messages)}"]
+        edited = [f"{key}: {_json(editable_json(subject))}"] if subject != before else []
+        return [*edited, *([f"follows: {description.skipped}"] if isinstance(answer, Skip) else [])]
 
 
 def _json(value: JsonValue) -> str:

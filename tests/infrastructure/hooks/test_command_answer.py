@@ -11,19 +11,19 @@ _SEND, _BEFORE, _AFTER, _END = HookPoint
 @pytest.mark.parametrize("point", _FLOW)
 @pytest.mark.requirement("C02")
 def test_the_first_three_points_know_continue_skip_and_abort(point: HookPoint):
-    assert read_answer(b"", point).flow() == Continue()
-    assert read_answer(b"{}", point).flow() == Continue()
-    assert read_answer(b' \n{"decision": "continue"}\n', point).flow() == Continue()
-    assert read_answer(b'{"decision": "skip"}', point).flow() == Skip()
-    assert read_answer(b'{"decision": "abort", "reason": "r"}', point).flow() == Abort("r")
+    assert read_answer(b"", point).answer() == Continue()
+    assert read_answer(b"{}", point).answer() == Continue()
+    assert read_answer(b' \n{"decision": "continue"}\n', point).answer() == Continue()
+    assert read_answer(b'{"decision": "skip"}', point).answer() == Skip()
+    assert read_answer(b'{"decision": "abort", "reason": "r"}', point).answer() == Abort("r")
 
 
 @pytest.mark.requirement("C02")
 def test_the_end_of_a_turn_knows_finish_continue_with_and_abort():
-    assert read_answer(b"\n", _END).turn_end() == Finish()
-    assert read_answer(b'{"decision": "finish"}', _END).turn_end() == Finish()
-    assert read_answer(b'{"decision": "abort", "reason": "r"}', _END).turn_end() == Abort("r")
-    assert read_answer(b'{"messages": ["m"]}', _END).turn_end() == ContinueWithMessages(("m",))
+    assert read_answer(b"\n", _END).answer() == Finish()
+    assert read_answer(b'{"decision": "finish"}', _END).answer() == Finish()
+    assert read_answer(b'{"decision": "abort", "reason": "r"}', _END).answer() == Abort("r")
+    assert read_answer(b'{"messages": ["m"]}', _END).answer() == ContinueWithMessages(("m",))
 
 
 @pytest.mark.parametrize(
@@ -80,4 +80,4 @@ def test_going_on_takes_texts(messages: str):
     answer = read_answer(f'{{"decision": "continue_with"{messages}}}'.encode(), _END)
 
     with pytest.raises(HookFailure, match='continue_with needs "messages"'):
-        answer.turn_end()
+        answer.answer()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from application.calls.hooks import TurnEnd
 from domain.calls.hook import Abort, Continue, ContinueWithMessages, Finish, Skip
 from domain.conversation.history import ToolResults, UserMessage
 from domain.errors import HookFailure
@@ -29,7 +30,7 @@ def _seen(programs: Programs) -> dict[str, object]:
 
 @pytest.mark.requirement("C01")
 async def test_a_command_reads_the_call_with_its_context(programs: Programs):
-    await programs.hook(_KEEP).before_tool_call(a_call_draft())
+    await programs.hook(_KEEP).answer(a_call_draft())
 
     assert _seen(programs) == {
         "event": "before_tool_call",
@@ -48,7 +49,7 @@ async def test_a_command_reads_the_call_with_its_context(programs: Programs):
 
 @pytest.mark.requirement("C01")
 async def test_a_command_reads_the_result_whole(programs: Programs):
-    await programs.hook(_KEEP).after_tool_call(a_result_draft("x" * 300_000))
+    await programs.hook(_KEEP).answer(a_result_draft("x" * 300_000))
 
     result = _seen(programs)["result"]
     assert isinstance(result, dict)
@@ -58,7 +59,7 @@ async def test_a_command_reads_the_result_whole(programs: Programs):
 
 @pytest.mark.requirement("C01")
 async def test_a_command_reads_the_messages_of_a_request(programs: Programs):
-    await programs.hook(_KEEP).on_message_send(a_request_draft())
+    await programs.hook(_KEEP).answer(a_request_draft())
 
     assert _seen(programs) == {
         "event": "on_message_send",
@@ -89,7 +90,7 @@ async def test_a_command_reads_the_messages_of_a_request(programs: Programs):
 
 @pytest.mark.requirement("C01")
 async def test_a_command_reads_the_messages_at_the_end_of_a_turn(programs: Programs):
-    await programs.hook(_KEEP).on_turn_end(a_conversation())
+    await programs.hook(_KEEP).answer(TurnEnd(a_conversation()))
 
     messages = _seen(programs)["messages"]
     assert isinstance(messages, list)
@@ -102,10 +103,10 @@ async def test_a_command_that_prints_nothing_changes_nothing(programs: Programs)
     call, result, request = a_call_draft(), a_result_draft(), a_request_draft()
 
     answers = [
-        await silent.before_tool_call(call),
-        await silent.after_tool_call(result),
-        await silent.on_message_send(request),
-        await silent.on_turn_end(a_conversation()),
+        await silent.answer(call),
+        await silent.answer(result),
+        await silent.answer(request),
+        await silent.answer(TurnEnd(a_conversation())),
     ]
 
     assert answers == [Continue(), Continue(), Continue(), Finish()]
@@ -115,22 +116,20 @@ async def test_a_command_that_prints_nothing_changes_nothing(programs: Programs)
 @pytest.mark.requirement("C05")
 async def test_a_command_skips_or_aborts_with_its_reason(programs: Programs):
     skips = programs.hook("answer(decision='skip', reason='not today')")
-    skipped = await skips.before_tool_call(a_call_draft())
+    skipped = await skips.answer(a_call_draft())
     aborts = programs.hook("answer(decision='abort', reason='enough')")
 
     assert skipped == Skip("not today")
-    assert await aborts.after_tool_call(a_result_draft()) == Abort("enough")
-    assert await aborts.on_turn_end(a_conversation()) == Abort("enough")
+    assert await aborts.answer(a_result_draft()) == Abort("enough")
+    assert await aborts.answer(TurnEnd(a_conversation())) == Abort("enough")
 
 
 @pytest.mark.requirement("C08")
 async def test_a_command_edits_arguments_and_results(programs: Programs):
     call, result = a_call_draft(), a_result_draft("secret")
 
-    await programs.hook("answer(arguments=given['call']['arguments'] | {'path': 'b.txt'})").before_tool_call(
-        call
-    )
-    await programs.hook("answer(result=given['result']['output'].upper())").after_tool_call(result)
+    await programs.hook("answer(arguments=given['call']['arguments'] | {'path': 'b.txt'})").answer(call)
+    await programs.hook("answer(result=given['result']['output'].upper())").answer(result)
 
     assert call.arguments == {"path": "b.txt", "content": "ä"}
     assert result.output == "SECRET"
@@ -145,7 +144,7 @@ async def test_a_command_edits_the_messages_of_one_request(programs: Programs):
         "messages = given['messages']\n"
         "messages[2]['results'][0]['output'] = '1 h****'\n"
         "answer(messages=[{'role': 'user', 'text': 'first of all'}, {'index': 0}, *messages[1:]])"
-    ).on_message_send(request)
+    ).answer(request)
 
     first, second, third, fourth = request.messages
     assert first == UserMessage("first of all")
@@ -160,7 +159,7 @@ async def test_a_command_edits_the_messages_of_one_request(programs: Programs):
 async def test_a_command_sends_the_model_back_to_work(programs: Programs):
     hook = programs.hook("answer(decision='continue_with', messages=['run the tests', 'then say so'])")
 
-    answer = await hook.on_turn_end(a_conversation())
+    answer = await hook.answer(TurnEnd(a_conversation()))
 
     assert answer == ContinueWithMessages(("run the tests", "then say so"))
 
@@ -188,7 +187,7 @@ async def test_messages_that_could_not_be_sent_are_an_error_and_change_nothing(
     request = a_request_draft()
 
     with pytest.raises(HookFailure) as caught:
-        await programs.hook(f"answer(messages={printed})").on_message_send(request)
+        await programs.hook(f"answer(messages={printed})").answer(request)
 
     assert sentence in str(caught.value)
     assert request == a_request_draft()
@@ -198,15 +197,15 @@ async def test_messages_that_could_not_be_sent_are_an_error_and_change_nothing(
 async def test_exit_code_2_skips_with_standard_error_as_the_reason(programs: Programs):
     hook = programs.hook("print('this is no JSON'); print('path is protected', file=sys.stderr); sys.exit(2)")
 
-    assert await hook.before_tool_call(a_call_draft()) == Skip("path is protected")
-    assert await hook.after_tool_call(a_result_draft()) == Skip("path is protected")
-    assert await hook.on_message_send(a_request_draft()) == Skip("path is protected")
+    assert await hook.answer(a_call_draft()) == Skip("path is protected")
+    assert await hook.answer(a_result_draft()) == Skip("path is protected")
+    assert await hook.answer(a_request_draft()) == Skip("path is protected")
 
 
 @pytest.mark.requirement("C12")
 async def test_there_is_nothing_to_skip_at_the_end_of_a_turn(programs: Programs):
     with pytest.raises(HookFailure, match="exited with 2, which means skip, and there is nothing to skip"):
-        await programs.hook("sys.exit(2)").on_turn_end(a_conversation())
+        await programs.hook("sys.exit(2)").answer(TurnEnd(a_conversation()))
 
 
 @pytest.mark.requirement("C11")
@@ -214,7 +213,7 @@ async def test_any_other_exit_code_is_an_error_with_what_was_said(programs: Prog
     hook = programs.hook("print('{\"decision\": \"continue\"}'); sys.exit('\\x1b[31mboom')")
 
     with pytest.raises(HookFailure) as caught:
-        await hook.before_tool_call(a_call_draft())
+        await hook.answer(a_call_draft())
 
     assert str(caught.value).endswith("exited with 1: boom")
 
@@ -222,13 +221,13 @@ async def test_any_other_exit_code_is_an_error_with_what_was_said(programs: Prog
 @pytest.mark.requirement("C11")
 async def test_a_command_that_is_killed_is_an_error(programs: Programs):
     with pytest.raises(HookFailure, match="was killed by signal 9"):
-        await programs.hook("os.kill(os.getpid(), 9)").before_tool_call(a_call_draft())
+        await programs.hook("os.kill(os.getpid(), 9)").answer(a_call_draft())
 
 
 @pytest.mark.requirement("C11")
 async def test_a_program_that_is_not_there_is_an_error_that_names_it(programs: Programs):
     with pytest.raises(HookFailure, match="there is no program no-such-program; name one by its absolute path"):
-        await programs.command("no-such-program").before_tool_call(a_call_draft())
+        await programs.command("no-such-program").answer(a_call_draft())
 
 
 @pytest.mark.requirement("C11")
@@ -236,13 +235,13 @@ async def test_a_folder_that_is_gone_is_an_error(programs: Programs):
     programs.workspace.rmdir()
 
     with pytest.raises(HookFailure, match="could not be started"):
-        await programs.command("true").before_tool_call(a_call_draft())
+        await programs.command("true").answer(a_call_draft())
 
 
 @pytest.mark.requirement("C11")
 async def test_a_flood_of_output_is_ended_and_is_an_error(programs: Programs):
     with pytest.raises(HookFailure, match=f"printed more than {OUTPUT_BYTES:,} bytes"):
-        await programs.command("yes").before_tool_call(a_call_draft())
+        await programs.command("yes").answer(a_call_draft())
 
 
 @pytest.mark.requirement("C11")
@@ -251,7 +250,7 @@ async def test_a_command_out_of_time_is_ended_with_all_it_started(programs: Prog
     hook = programs.command("sh", "-c", f"{daemon.command}; sleep 60", timeout_secs=1.5)
 
     with pytest.raises(HookFailure, match=r"took longer than 1\.5 s"):
-        await hook.before_tool_call(a_call_draft())
+        await hook.answer(a_call_draft())
 
     assert not daemon.is_alive()
 
@@ -260,7 +259,7 @@ async def test_a_command_out_of_time_is_ended_with_all_it_started(programs: Prog
 async def test_a_cancelled_turn_ends_the_command_with_all_it_started(programs: Programs):
     daemon = Daemon(programs.folder)
     hook = programs.command("sh", "-c", f"{daemon.command}; sleep 60")
-    task = asyncio.create_task(hook.before_tool_call(a_call_draft()))  # type: ignore[arg-type]
+    task = asyncio.create_task(hook.answer(a_call_draft()))  # type: ignore[arg-type]
     await eventually(daemon.ready.exists)
 
     task.cancel()
@@ -275,7 +274,7 @@ async def test_a_command_runs_in_the_workspace_without_our_keys(programs: Progra
     hook = programs.hook("answer(arguments={'cwd': os.getcwd(), 'names': sorted(os.environ)})")
     call = a_call_draft()
 
-    await hook.before_tool_call(call)
+    await hook.answer(call)
 
     assert call.arguments["cwd"] == str(programs.workspace)
     names = call.arguments["names"]
@@ -287,9 +286,7 @@ async def test_a_command_runs_in_the_workspace_without_our_keys(programs: Progra
 async def test_a_command_leads_a_session_of_its_own(programs: Programs):
     call = a_call_draft()
 
-    await programs.hook("answer(arguments={'session': os.getsid(0), 'group': os.getpgid(0)})").before_tool_call(
-        call
-    )
+    await programs.hook("answer(arguments={'session': os.getsid(0), 'group': os.getpgid(0)})").answer(call)
 
     assert call.arguments["session"] == call.arguments["group"]
     assert call.arguments["session"] != os.getsid(0)
@@ -299,7 +296,7 @@ async def test_words_of_a_command_are_no_shell(programs: Programs):
     words = ["$(touch evil)", "a b", "'", "; touch evil", "*", "", "-n"]
     call = a_call_draft()
 
-    await programs.hook("answer(arguments={'words': sys.argv[1:]})", *words).before_tool_call(call)
+    await programs.hook("answer(arguments={'words': sys.argv[1:]})", *words).answer(call)
 
     assert call.arguments["words"] == words
     assert not (programs.workspace / "evil").exists()
@@ -308,7 +305,7 @@ async def test_words_of_a_command_are_no_shell(programs: Programs):
 async def test_a_command_that_does_not_read_its_input_is_no_error(programs: Programs):
     result = a_result_draft("x" * 2_000_000)
 
-    assert await programs.command("echo", '{"decision": "skip"}').after_tool_call(result) == Skip()
+    assert await programs.command("echo", '{"decision": "skip"}').answer(result) == Skip()
 
 
 async def test_what_a_command_was_given_lies_nowhere_afterwards(
@@ -323,7 +320,7 @@ async def test_what_a_command_was_given_lies_nowhere_afterwards(
     )
     call = a_call_draft()
 
-    await while_it_runs.before_tool_call(call)
+    await while_it_runs.answer(call)
 
     assert call.arguments["left"] == []
     assert os.listdir(scratch) == []
@@ -333,6 +330,6 @@ async def test_several_runs_of_one_command_do_not_disturb_each_other(programs: P
     hook = programs.hook("answer(arguments={'index': given['call']['call_index']})")
     calls = [a_call_draft(index=index) for index in range(8)]
 
-    await asyncio.gather(*(hook.before_tool_call(call) for call in calls))
+    await asyncio.gather(*(hook.answer(call) for call in calls))
 
     assert [call.arguments["index"] for call in calls] == list(range(8))

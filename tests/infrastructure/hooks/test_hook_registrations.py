@@ -115,7 +115,7 @@ async def test_a_program_in_the_home_folder_can_be_named_by_a_tilde(home: Home):
 
     (registration,) = home.register({"event": "before_tool_call", "command": [command]})
 
-    assert await registration.hook.before_tool_call(a_call_draft()) == Skip("no")
+    assert await registration.hook.answer(a_call_draft()) == Skip("no")
 
 
 def test_a_word_with_a_nul_character_is_refused(home: Home):
@@ -127,8 +127,8 @@ def test_a_word_with_a_nul_character_is_refused(home: Home):
 async def test_a_class_on_the_import_path_is_made_with_its_settings(home: Home):
     (registration,) = home.register(_python(_BLOCKER, settings={"tools": ["write_*"], "reason": "no writing"}))
 
-    assert await registration.hook.before_tool_call(a_call_draft("write_file")) == Skip("no writing")
-    assert await registration.hook.before_tool_call(a_call_draft("read_file")) == Continue()
+    assert await registration.hook.answer(a_call_draft("write_file")) == Skip("no writing")
+    assert await registration.hook.answer(a_call_draft("read_file")) == Continue()
 
 
 async def test_a_class_in_the_persons_own_folder_is_found_with_its_neighbours(home: Home):
@@ -140,7 +140,7 @@ async def test_a_class_in_the_persons_own_folder_is_found_with_its_neighbours(ho
 
     (registration,) = home.register(_python("own_gate:Gate"))
 
-    assert await registration.hook.before_tool_call(a_call_draft()) == Skip("as I say")
+    assert await registration.hook.answer(a_call_draft()) == Skip("as I say")
 
 
 @pytest.mark.parametrize("spelling", ["workspace", ""])

@@ -1,5 +1,5 @@
+from application.calls.message_json import edited_messages, messages_to_json
 from domain.conversation.history import UserMessage
-from infrastructure.hooks.message_json import edited_messages, messages_to_json
 from tests.support.pictures import an_image, png
 
 SHOWN = UserMessage("see", (an_image(png()),))

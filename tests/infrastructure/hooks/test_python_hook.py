@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
+from application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft, TurnEnd
 from domain.calls.hook import Abort, Continue, ContinueWithMessages, Finish, HookPoint, Skip
 from domain.conversation.history import Message, UserMessage
 from domain.errors import HookAborted, HookFailure
@@ -42,16 +42,16 @@ class _Before:
         self.before_tool_call = method
 
 
-async def _asked(hook: Hook, point: HookPoint) -> object:
+async def _asked(hook: PythonHook, point: HookPoint) -> object:
     match point:
         case HookPoint.ON_MESSAGE_SEND:
-            return await hook.on_message_send(a_request_draft())
+            return await hook.answer(a_request_draft())
         case HookPoint.BEFORE_TOOL_CALL:
-            return await hook.before_tool_call(a_call_draft())
+            return await hook.answer(a_call_draft())
         case HookPoint.AFTER_TOOL_CALL:
-            return await hook.after_tool_call(a_result_draft())
+            return await hook.answer(a_result_draft())
         case HookPoint.ON_TURN_END:
-            return await hook.on_turn_end(a_conversation())
+            return await hook.answer(TurnEnd(a_conversation()))
 
 
 _DEFAULTS = {point: Finish() if point is HookPoint.ON_TURN_END else Continue() for point in HookPoint}
@@ -101,9 +101,9 @@ async def test_any_other_value_is_a_typed_error_that_names_class_method_and_valu
 
 @pytest.mark.requirement("C02")
 async def test_a_reason_and_messages_must_be_texts():
-    with pytest.raises(HookFailure, match="answered Skip with a reason that is no text"):
+    with pytest.raises(HookFailure, match="answered Skip with a reason that is not text"):
         await _asked(PythonHook(Answering(Skip(cast("str", 5)))), HookPoint.BEFORE_TOOL_CALL)
-    with pytest.raises(HookFailure, match="answered ContinueWithMessages without texts"):
+    with pytest.raises(HookFailure, match="answered ContinueWithMessages with something else than texts"):
         await _asked(
             PythonHook(Answering(ContinueWithMessages(cast("tuple[str, ...]", "abc")))), HookPoint.ON_TURN_END
         )
@@ -124,9 +124,9 @@ async def test_plain_functions_and_coroutines_edit_alike():
     call, result, request = a_call_draft(), a_result_draft(), a_request_draft()
     hook = PythonHook(Editing())
 
-    await hook.before_tool_call(call)
-    await hook.after_tool_call(result)
-    await hook.on_message_send(request)
+    await hook.answer(call)
+    await hook.answer(result)
+    await hook.answer(request)
 
     assert call.arguments["path"] == "b.txt"
     assert result.output == "edited"
@@ -147,20 +147,18 @@ async def test_a_draft_that_cannot_be_used_is_a_typed_error():
 
     hook = PythonHook(Spoiling())
 
-    with pytest.raises(HookFailure, match=r"Spoiling\.before_tool_call left arguments that are no dict"):
-        await hook.before_tool_call(a_call_draft())
-    with pytest.raises(HookFailure, match=r"Spoiling\.after_tool_call left an output that is no text"):
-        await hook.after_tool_call(a_result_draft())
-    with pytest.raises(HookFailure, match=r"Spoiling\.on_message_send left messages that are no list"):
-        await hook.on_message_send(a_request_draft())
+    with pytest.raises(HookFailure, match=r"Spoiling\.before_tool_call left arguments that are not a JSON"):
+        await hook.answer(a_call_draft())
+    with pytest.raises(HookFailure, match=r"Spoiling\.after_tool_call left an output that is not text"):
+        await hook.answer(a_result_draft())
+    with pytest.raises(HookFailure, match=r"Spoiling\.on_message_send left messages that are not a list"):
+        await hook.answer(a_request_draft())
 
 
 async def test_a_plain_function_runs_in_a_thread_of_its_own():
     threads: list[threading.Thread] = []
 
-    await PythonHook(_Before(lambda call: threads.append(threading.current_thread()))).before_tool_call(
-        a_call_draft()
-    )
+    await PythonHook(_Before(lambda call: threads.append(threading.current_thread()))).answer(a_call_draft())
 
     assert threads[0] is not threading.main_thread()
     assert threads[0].daemon
@@ -172,7 +170,7 @@ async def test_a_plain_function_that_gives_away_a_coroutine_is_awaited():
 
     hook = PythonHook(_Before(lambda call: later(call)))
 
-    assert await hook.before_tool_call(a_call_draft()) == Skip("later")
+    assert await hook.answer(a_call_draft()) == Skip("later")
 
 
 @pytest.mark.parametrize("raised", [ValueError("boom"), StopIteration("boom"), KeyError("boom")])
@@ -182,7 +180,7 @@ async def test_what_a_hook_raises_is_told_with_class_and_method(raised: Exceptio
         raise raised
 
     with pytest.raises(HookFailure, match=r"^_Before\.before_tool_call raised .*boom"):
-        await PythonHook(_Before(fail)).before_tool_call(a_call_draft())
+        await PythonHook(_Before(fail)).answer(a_call_draft())
 
 
 @pytest.mark.requirement("C11")
@@ -191,7 +189,7 @@ async def test_an_error_of_our_own_tree_passes_as_it_is():
         raise HookAborted("as it is")
 
     with pytest.raises(HookAborted, match=r"^as it is$"):
-        await PythonHook(_Before(fail)).before_tool_call(a_call_draft())
+        await PythonHook(_Before(fail)).answer(a_call_draft())
 
 
 @pytest.mark.requirement("C11")
@@ -205,7 +203,7 @@ async def test_a_function_that_hangs_is_left_behind_and_changes_nothing_later():
         ended.set()
 
     call = a_call_draft()
-    task = asyncio.ensure_future(PythonHook(_Before(hang)).before_tool_call(call))
+    task = asyncio.ensure_future(PythonHook(_Before(hang)).answer(call))
     await eventually(started.is_set)
 
     task.cancel()

@@ -205,7 +205,7 @@ def a_hook(household: Household, choice: str) -> CommandHook:
 
 @needs_bubblewrap
 async def test_a_command_hook_gets_its_payload_in_the_sandbox(household: Household) -> None:
-    answer = await a_hook(household, "auto").before_tool_call(a_call_draft())
+    answer = await a_hook(household, "auto").answer(a_call_draft())
 
     assert isinstance(answer, Skip)
     assert answer.reason.endswith("seen")
@@ -219,4 +219,4 @@ async def test_a_command_hook_fails_without_the_sandbox_that_is_required(
     household.environ["PATH"] = str(tmp_path)
 
     with pytest.raises(HookFailure, match="requires a sandbox"):
-        await a_hook(household, "require").before_tool_call(a_call_draft())
+        await a_hook(household, "require").answer(a_call_draft())

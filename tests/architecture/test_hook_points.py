@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from application.calls.hooks import Hook
+from docs.hook_points import PAGE, render
+from domain.calls.hook import Abort, HookPoint, description_of
+
+
+def test_the_page_about_hooks_lists_the_points_as_they_are() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+
+    assert page == render(page), "write it anew: python docs/hook_points.py"
+
+
+def test_every_point_is_described_such_that_it_can_be_dispatched_and_told() -> None:
+    for point in HookPoint:
+        one = description_of(point)
+
+        assert hasattr(Hook, point)
+        assert Abort in one.answers
+        assert type(one.default) in one.answers
+        assert one.handed_back.goes_with in one.answers
+        assert "error" in one.remarks
