@@ -17,7 +17,6 @@ from domain.sessions.restoration import (
     Restored,
     RestorePlan,
     RestoreStep,
-    plan_for_changes,
     plan_for_turns,
     turns_from,
 )
@@ -79,10 +78,6 @@ class Rewind:
         return plan_for_turns(
             turn, state.turns, last_written=state.last_written, now=now, interrupted=interrupted
         )
-
-    async def plan_back(self, changes: Sequence[FileChange]) -> RestorePlan:
-        """What would take these changes back, such as those of a restoration. Raises LedgerError."""
-        return plan_for_changes(changes, await self._now({change.path for change in changes}))
 
     async def diff(self, step: RestoreStep) -> str:
         """What a step would change: from how the file is now to how it was."""

@@ -4,7 +4,7 @@
     run_command(git log *)    the words of every part of a shell command
     run_command(read-only)    every command that is proved to change nothing
     web_fetch(url=https://docs.example.org/*)     one argument of any other tool
-    mcp__server__*            every call of the tools of these names
+    deploy_*                  every call of the tools of these names
 
 A rule that forbids or asks binds wherever it may apply; one that allows binds only where it surely does.
 """

@@ -35,12 +35,12 @@ class RestoreStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestorePlan:
-    """What must be done for the files to be as they were before a turn; None: before a restoration.
+    """What must be done for the files to be as they were before a turn.
 
     `unseen` are sentences about what may have changed and cannot be given back, since nobody saw it.
     """
 
-    turn: int | None
+    turn: int
     steps: tuple[RestoreStep, ...] = ()
     unseen: tuple[str, ...] = ()
 
@@ -109,18 +109,8 @@ def plan_for_turns(
     return _planned(turn, wanted, now, {p: s for p, s in last_written.items() if p not in edited}, unseen)
 
 
-def plan_for_changes(changes: Sequence[FileChange], now: KeptFiles) -> RestorePlan:
-    """What takes these changes back, such as those of a restoration. `now` holds all their paths."""
-    wanted: dict[str, FileState | None] = {}
-    left: dict[str, FileState | None] = {}
-    for change in changes:
-        wanted.setdefault(change.path, change.before)
-        left[change.path] = change.after
-    return _planned(None, wanted, now, left, [])
-
-
 def _planned(
-    turn: int | None,
+    turn: int,
     wanted: Mapping[str, FileState | None],
     now: KeptFiles,
     left: Mapping[str, FileState | None],

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
 from domain.calls.hook import HookPoint, OnHookError, description_of
 from infrastructure.config.about import About, ProjectRule
-
-HookEvents: TypeAlias = HookPoint | tuple[HookPoint, ...]
 
 _NEVER = ProjectRule.NEVER
 _NAME = r"\A[!-~]{0,60}\Z"

@@ -63,13 +63,6 @@ def no_stored_key(_provider: str) -> None:
     """Keys are kept nowhere but in the environment."""
 
 
-def decision_model(
-    loaded: LoadedSettings, environ: Mapping[str, str], stored_key: StoredKey = no_stored_key
-) -> str:
-    """The model that works with the person, as "provider/model". Raises ConfigError as `choose_roles`."""
-    return choose_roles(loaded, environ, stored_key).decision.model
-
-
 def choose_model(
     loaded: LoadedSettings, environ: Mapping[str, str], stored_key: StoredKey = no_stored_key
 ) -> ModelChoice:

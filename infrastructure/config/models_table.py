@@ -43,9 +43,9 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         str,
         Meta(pattern=_MODEL),
         About(
-            description="The model that gathers context before a plan is made. Empty: that of decision. "
-            "On the command line this role and the ones below are set like decision: -m exploration=MODEL; "
-            "for a list, once for each model.",
+            description="Reserved: nothing uses it yet. The model that gathers context before a plan is made. "
+            "Empty: that of decision. On the command line this role and the ones below are set like decision: "
+            "-m exploration=MODEL; for a list, once for each model.",
             project=_NEVER,
             expected=_EXPECTED,
         ),
@@ -63,7 +63,8 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         str,
         Meta(pattern=_MODEL),
         About(
-            description="The model that sums up a discussion. Empty: that of decision.",
+            description="Reserved: nothing uses it yet. The model that sums up a discussion. Empty: that of "
+            "decision.",
             project=_NEVER,
             expected=_EXPECTED,
         ),
@@ -80,7 +81,8 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     participants: Annotated[
         tuple[Annotated[str, Meta(pattern=_MODEL_NAME)], ...],
         About(
-            description="The models that take part in a discussion. Empty: that of decision alone.",
+            description="Reserved: nothing uses it yet. The models that take part in a discussion. Empty: that "
+            "of decision alone.",
             project=_NEVER,
             expected='a list of "provider/model"',
         ),

@@ -11,7 +11,7 @@ from domain.errors import LedgerError, RestoreError, ToolError
 from domain.events.event import CallQueued, EffectsObserved, FilesKept, FilesRestored
 from infrastructure.store.snapshots.budget import KeepLimits
 from infrastructure.store.snapshots.watch import WorkspaceWatch
-from tests.support.rewind_rig import SECRET, RewindRig, tree
+from tests.support.rewind_rig import SECRET, RewindRig, plan_taking_back, tree
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ async def test_what_the_person_edited_since_is_left_unless_they_say_otherwise(ro
     assert (root / "c").read_text() == "c before\n"
 
     # Nor is what was overwritten lost: the restoration can be taken back.
-    await rig.rewind.restore(await rig.rewind.plan_back(rig.restored))
+    await rig.rewind.restore(plan_taking_back(rig.restored))
     assert (root / "b").read_text() == "b by the person\n"
     assert (root / "c").read_text() == "c by the model\n"
 
@@ -186,9 +186,9 @@ async def test_undo_goes_back_turn_by_turn_and_an_undo_can_be_undone(root: Path)
     last = rig.restored
     await rig.undo(1)
     assert tree(root) == trees[1]
-    await rig.rewind.restore(await rig.rewind.plan_back(rig.restored))
+    await rig.rewind.restore(plan_taking_back(rig.restored))
     assert tree(root) == trees[2]
-    await rig.rewind.restore(await rig.rewind.plan_back(last))
+    await rig.rewind.restore(plan_taking_back(last))
     assert tree(root) == trees[3]
     await rig.undo(0)
     assert tree(root) == trees[0]

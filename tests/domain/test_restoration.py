@@ -3,7 +3,7 @@ from collections.abc import Mapping
 import pytest
 
 from domain.calls.effects import ChangeKind, FileChange, FileKind, FileState, KeptFiles, is_like, is_same
-from domain.sessions.restoration import plan_for_changes, plan_for_turns
+from domain.sessions.restoration import plan_for_turns
 from domain.sessions.state import PastTurn
 
 
@@ -108,7 +108,8 @@ def test_a_mode_can_be_given_back_though_the_content_was_not_kept() -> None:
         kind=FileKind.FILE, mode=0o644, size=1, sha256="s", unkept="it lies in an ignored folder"
     )
     after = FileState(kind=FileKind.FILE, mode=0o755, size=1, sha256="s", unkept="it lies in an ignored folder")
-    plan = plan_for_changes([change("/w/x", before, after)], there({"/w/x": after}))
+    turns = [turn(0, change("/w/x", before, after))]
+    plan = plan_for_turns(0, turns, last_written={"/w/x": after}, now=there({"/w/x": after}), interrupted={})
     assert [step.trouble for step in plan.steps] == [None]
 
 

@@ -29,7 +29,7 @@ from infrastructure.store.snapshots.watch import WorkspaceWatch
 from tests.support.doomed_session import dies
 from tests.support.examples import examples
 from tests.support.real_session import Adjust, LedgerThat, SessionStage, call, says, shell, steps, write
-from tests.support.rewind_rig import tree
+from tests.support.rewind_rig import plan_taking_back, tree
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ async def test_later_edits_of_the_person_are_asked_about_and_never_lost(
     async with stage.opened() as session:
         rewind: Rewind = session.container.rewind()
         restored = [event for event in session.agent.record.past if isinstance(event, FilesRestored)]
-        await rewind.restore(await rewind.plan_back(restored[-1].changes))
+        await rewind.restore(plan_taking_back(restored[-1].changes))
         assert (root / "overwritten").read_text() == "person\n"
 
 

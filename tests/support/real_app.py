@@ -15,7 +15,7 @@ from domain.events.report import RunReport
 from domain.review.mode import Mode
 from domain.sessions.past_session import SessionChoice
 from infrastructure.config.loading import load_settings
-from infrastructure.config.model_choice import decision_model
+from infrastructure.config.model_choice import choose_model
 from infrastructure.container import Container
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_ports import RecordingObserver
@@ -44,7 +44,7 @@ def real_container(
         record=no_record(),
         mask=SecretMask(),
         settings=loaded.settings,
-        models=(decision_model(loaded, environ),),
+        models=(choose_model(loaded, environ).model,),
         root=project,
         environ=environ,
         config_files=loaded.files,

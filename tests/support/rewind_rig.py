@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +30,12 @@ from tests.support.fake_ports import RecordingObserver
 
 SECRET = b"planted-secret"
 NO_CONVERSATION: Any = None
+
+
+def plan_taking_back(changes: Sequence[FileChange]) -> RestorePlan:
+    """What takes back recorded changes, such as those of a restoration, that left the files as they are now."""
+    steps = [RestoreStep(path=one.path, wanted=one.before, now=one.after) for one in changes]
+    return RestorePlan(turn=0, steps=tuple(steps))
 
 
 class RewindRig:

@@ -5,14 +5,13 @@ from infrastructure.config.model_choice import (
     ROLES,
     choose_model,
     choose_roles,
-    decision_model,
     model_overrides,
 )
 from tests.support.settings_machine import Machine
 
 
 def _chosen(machine: Machine) -> str:
-    return decision_model(machine.load(), machine.environ)
+    return choose_roles(machine.load(), machine.environ).decision.model
 
 
 def _refusal(machine: Machine) -> str:
@@ -90,7 +89,7 @@ def test_an_unknown_provider_is_told_with_the_known_ones(machine: Machine):
 def test_the_model_flag_takes_a_model_with_or_without_its_role(machine: Machine, option: str):
     loaded = machine.load(overrides=model_overrides([option]))
 
-    assert decision_model(loaded, {}) == "openai/m"
+    assert choose_model(loaded, {}).model == "openai/m"
     assert loaded.origins["models.decision"] == "flag"
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
-from tests.support.rewind_rig import RewindRig, tree
+from tests.support.rewind_rig import RewindRig, plan_taking_back, tree
 
 _PATHS = st.sampled_from(
     ["a", "b", "d/a", "d/b", "d/e/a", "e", "e/f", b"\xff\xfe".decode("utf-8", "surrogateescape")]
@@ -123,7 +123,7 @@ async def _goes_back(begin: list[Operation], turns: list[list[list[Operation]]],
         assert tree(root) == trees[chosen]
         assert not any(step.edited_since or step.trouble for step in plan.steps)
         if plan.steps:
-            await rig.rewind.restore(await rig.rewind.plan_back(rig.restored))
+            await rig.rewind.restore(plan_taking_back(rig.restored))
             assert tree(root) == last
         await rig.undo(0)
         assert tree(root) == trees[0]
