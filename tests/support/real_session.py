@@ -193,7 +193,7 @@ class RealSession:
         again = state_of(await archive.read(self.agent.session_id))
         assert again.messages == messages
         assert not again.mended, again.mended
-        assert [turn.undone for turn in again.rewind.turns] == [turn.undone for turn in self.agent.rewind.turns]
+        assert [turn.undone for turn in again.turns] == [turn.undone for turn in self.agent.rewind.turns]
         assert again.last_written == self.state.last_written
 
 
