@@ -212,19 +212,36 @@ class PathPolicy:
 
 
 def _matches_any(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
-    single, runs = _compiled(patterns)
-    if any(map(single.match, names)):
+    """Whether one of the patterns ends at one of the names."""
+    return bool(names) and (_ends_at(names, patterns) or _matches_folder(names[:-1], patterns))
+
+
+@lru_cache(maxsize=256)
+def _matches_folder(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
+    """The same for a folder: the next path that is asked about mostly lies in it too."""
+    return any(_ends_at(names[:end], patterns) for end in range(1, len(names) + 1))
+
+
+def _ends_at(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
+    """Whether one of the patterns ends at the last of the names."""
+    single, last, runs = _compiled(patterns)
+    if single.match(names[-1]):
         return True
-    return any(
-        all(part.match(name) for part, name in zip(run, names[start:], strict=False))
+    return last.match(names[-1]) and any(
+        all(part.match(name) for part, name in zip(run, names[-len(run) :], strict=True))
         for run in runs
-        for start in range(len(names) - len(run) + 1)
+        if len(run) <= len(names)
     )
 
 
 @lru_cache(maxsize=32)
-def _compiled(patterns: tuple[str, ...]) -> tuple[NamePatterns, tuple[tuple[NamePatterns, ...], ...]]:
-    """Those of one name together, and those of several names: every file is asked about."""
+def _compiled(
+    patterns: tuple[str, ...],
+) -> tuple[NamePatterns, NamePatterns, tuple[tuple[NamePatterns, ...], ...]]:
+    """Those of one name together, the last names of the others together, and these others: every file is asked
+    about."""
     parts = [[part for part in pattern.split("/") if part] for pattern in patterns]
     single = NamePatterns(each[0] for each in parts if len(each) == 1)
-    return single, tuple(tuple(NamePatterns((part,)) for part in each) for each in parts if len(each) > 1)
+    several = [each for each in parts if len(each) > 1]
+    last = NamePatterns(each[-1] for each in several)
+    return single, last, tuple(tuple(NamePatterns((part,)) for part in each) for each in several)

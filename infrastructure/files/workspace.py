@@ -76,6 +76,7 @@ class Workspace:
             raise ConfigError("a workspace needs at least one folder")
         self._named = tuple(os.path.abspath(root) for root in roots)
         self._roots = tuple(os.path.realpath(root) for root in roots)
+        self._paths = tuple(map(Path, self._roots))
         for root in self._roots:
             if not os.path.isdir(root):
                 raise ConfigError(f"{shown(root)} is not a folder: name an existing one as the workspace")
@@ -88,7 +89,7 @@ class Workspace:
     @property
     def roots(self) -> tuple[Path, ...]:
         """All roots, resolved."""
-        return tuple(Path(root) for root in self._roots)
+        return self._paths
 
     def locate(self, path: str) -> Location:
         """Where a path as a model writes it leads. It need not exist. Raises ToolError if it leads outside."""

@@ -9,7 +9,7 @@ from domain.calls.access import Access
 from domain.calls.effects import ChangeKind, FileKind, FileState
 from domain.errors import LedgerError, RestoreError, ToolError
 from domain.events.event import CallQueued, EffectsObserved, FilesKept, FilesRestored
-from infrastructure.store.snapshots.budget import KeepLimits
+from infrastructure.store.snapshots.budget import BATCH_FILES, KeepLimits
 from infrastructure.store.snapshots.watch import WorkspaceWatch
 from tests.support.rewind_rig import SECRET, RewindRig, plan_taking_back, tree
 
@@ -547,7 +547,8 @@ async def test_the_state_after_a_restoration_is_the_one_told(root: Path) -> None
 
 
 async def test_a_call_that_waits_for_many_files_to_be_kept_says_so(root: Path) -> None:
-    for number in range(600):
+    files = 2 * BATCH_FILES + 1
+    for number in range(files):
         (root / str(number)).write_text(str(number))
     rig = RewindRig(root)
 
@@ -555,6 +556,6 @@ async def test_a_call_that_waits_for_many_files_to_be_kept_says_so(root: Path) -
 
     told = [event for event in rig.observer.of(CallQueued) if isinstance(event, CallQueued)]
     assert [(event.waiting_for, event.files_kept, event.files) for event in told] == [
-        ("files", 250, 600),
-        ("files", 500, 600),
+        ("files", BATCH_FILES, files),
+        ("files", 2 * BATCH_FILES, files),
     ]

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from domain.calls.effects import FileMark
 from infrastructure.store.snapshots.reading import LARGEST_BYTES
 
 _BATCH_BYTES = 4 * 1024 * 1024
-_BATCH_FILES = 250
+BATCH_FILES = 1_000
+# Files up to this size take about as long to open as to read: they go by folders, not by size.
+_SMALL_BYTES = 64 * 1024
 _NO_ROOM = "too much is kept already"
-_NO_TIME = "there was no time to read it"
+NO_TIME = "there was no time to read it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepLimits:
-    """Bytes of one file and of all, and seconds of reading before and after a call."""
+    """Bytes of one file and of all, and seconds of waiting before and of reading after a call."""
 
     file_bytes: int = LARGEST_BYTES
     total_bytes: int = 256 * 1024 * 1024
@@ -25,39 +27,52 @@ class KeepLimits:
     after_secs: float = 3.0
 
 
+@dataclass(frozen=True, slots=True)
+class ReadBatch:
+    """Files that are read in one step, and how many bytes that are."""
+
+    paths: list[str]
+    size_bytes: int
+
+
 class Budget:
-    """Bytes and seconds that may be spent from now on."""
+    """Bytes that may be spent, and seconds from now on."""
 
     def __init__(self, limits: KeepLimits, *, spent_bytes: int, secs: float) -> None:
         self._largest = limits.file_bytes
         self._room = limits.total_bytes - spent_bytes
         self._deadline = time.monotonic() + secs
 
-    def batches(
-        self, paths: Collection[str], marks: Mapping[str, FileMark]
-    ) -> Iterator[tuple[list[str], str | None]]:
-        """The paths in batches, small files first, so that what is left out is what weighs most.
+    def split(
+        self, paths: Collection[str], marks: Mapping[str, FileMark], batch_files: int = BATCH_FILES
+    ) -> list[ReadBatch]:
+        """The paths in batches, in the order in which to read them.
 
-        Each with the reason why it must not be read, if there is one.
+        Neighbours follow each other, because opening a folder takes longer than reading a small file. Where
+        there is no room for all, small files are first, so that what is left out is what weighs most.
         """
+        sizes = {path: marks[path].size for path in paths}
+        weights = {path: size if size <= self._largest else 0 for path, size in sizes.items()}
+        alike = _SMALL_BYTES if sum(weights.values()) <= self._room else 0
+        batches: list[ReadBatch] = []
         batch: list[str] = []
-        weight = 0
-        for path in sorted(paths, key=lambda path: marks[path].size):
-            size = marks[path].size
-            if size > self._largest:  # only its mark is looked at
-                size = 0
-            if batch and (weight + size > min(_BATCH_BYTES, self._room) or len(batch) == _BATCH_FILES):
-                yield batch, self._spend(weight)
+        weight, room = 0, self._room
+        for path in sorted(paths, key=lambda path: (max(sizes[path], alike), path)):
+            if batch and (weight + weights[path] > min(_BATCH_BYTES, room) or len(batch) == batch_files):
+                batches.append(ReadBatch(batch, weight))
+                room -= weight if weight <= room else 0
                 batch, weight = [], 0
             batch.append(path)
-            weight += size
+            weight += weights[path]
         if batch:
-            yield batch, self._spend(weight)
+            batches.append(ReadBatch(batch, weight))
+        return batches
 
-    def _spend(self, weight: int) -> str | None:
-        if weight > self._room:
+    def refusal(self, batch: ReadBatch) -> str | None:
+        """Why these must not be read; None: they may be, and count as read."""
+        if batch.size_bytes > self._room:
             return _NO_ROOM
         if time.monotonic() > self._deadline:
-            return _NO_TIME
-        self._room -= weight
+            return NO_TIME
+        self._room -= batch.size_bytes
         return None

@@ -27,7 +27,7 @@ from domain.calls.effects import (
 from domain.errors import LedgerError
 from infrastructure.blocking import Stop, in_thread
 from infrastructure.files.workspace import Workspace
-from infrastructure.store.snapshots.budget import Budget, KeepLimits
+from infrastructure.store.snapshots.budget import NO_TIME, Budget, KeepLimits
 from infrastructure.store.snapshots.cache import ContentCache
 from infrastructure.store.snapshots.ignored_folders import RULE_FILES, IgnoredFolders
 from infrastructure.store.snapshots.manifest import Base, decode, encode
@@ -37,6 +37,8 @@ from infrastructure.store.snapshots.watch import WorkspaceWatch
 
 _IGNORED = "it lies in an ignored folder"
 _CHECK_SECS = 60.0
+# In the background: short steps, between which the screen comes round.
+_STEP_FILES = 250
 
 
 @dataclass(slots=True)
@@ -136,23 +138,25 @@ class WorkspaceKeeper:
         look = await self._watch.follow()
         survey = await asyncio.to_thread(self._survey, look, whole=True)
         budget = Budget(self._limits, spent_bytes=survey.kept_bytes, secs=math.inf)
+        batches = await asyncio.to_thread(budget.split, survey.unread, survey.marks, _STEP_FILES)
         with suppress(LedgerError):
-            for batch, why in budget.batches(survey.unread, survey.marks):
-                if why is not None:
-                    return
+            for batch in batches:
+                if budget.refusal(batch) is not None:
+                    break
                 await self._is_idle.wait()
                 begun = time.monotonic()
-                await self._cache.store(await in_thread(partial(self._read, batch)))
+                await self._cache.store(await in_thread(partial(self._read, batch.paths)))
                 await asyncio.sleep(time.monotonic() - begun)  # half of the time is the screen's
         if self._unchecked and time.monotonic() - self._checked_at > _CHECK_SECS:
             await in_thread(self._watch.check)
             self._unchecked, self._checked_at = False, time.monotonic()
 
     async def _keep(self, paths: Sequence[str] | None, report: Callable[[int, int], None]) -> KeptFiles:
+        until = time.monotonic() + self._limits.before_secs
         roots = self._roots if paths is None else await asyncio.to_thread(literal, paths)
         look = await self._watch.look(roots)
         survey = await asyncio.to_thread(self._survey, look, whole=self._is_whole(roots))
-        waiting = await self._read_all_but_last(survey, report)
+        waiting = await self._read_all_but_last(survey, until, report)
         kept = KeptFiles(
             roots=roots,
             states=survey.states,
@@ -176,11 +180,12 @@ class WorkspaceKeeper:
         if not look.complete:
             look = await self._with_missing(look, kept.look)
         found = await asyncio.to_thread(self._differing, kept, look, declared)
+        late = {path: state for path in found if (state := self._kept_late(kept, path)) is not None}
         there = {path: look.marks[path] for path in found if path in look.marks}
         after = await self._states_after(there, whole=self._is_whole(kept.roots))
         changes = []
         for path, change in found.items():
-            before, now = kept.states.get(path), after.get(path)
+            before, now = late.get(path, kept.states.get(path)), after.get(path)
             if not is_same(before, now):
                 kind = ChangeKind.DELETED if now is None else change.kind
                 changes.append(replace(change, kind=kind, before=before, after=now))
@@ -234,22 +239,28 @@ class WorkspaceKeeper:
         return survey, paths
 
     async def _read_all_but_last(
-        self, survey: _Survey, report: Callable[[int, int], None]
+        self, survey: _Survey, until: float, report: Callable[[int, int], None]
     ) -> list[FileContent]:
-        """Read what is unread, within the limits, and store all but the last batch, which is answered."""
-        budget = Budget(self._limits, spent_bytes=survey.kept_bytes, secs=self._limits.before_secs)
+        """Read what is unread, within the limits, and store all but the last batch, which is answered.
+
+        One batch is stored while the next is read.
+        """
+        budget = Budget(self._limits, spent_bytes=survey.kept_bytes, secs=until - time.monotonic())
         waiting: list[FileContent] = []
         known, done = len(survey.states), 0
-        for batch, why in budget.batches(survey.unread, survey.marks):
-            if why is not None:
-                for path in batch:
+        for batch in await asyncio.to_thread(budget.split, survey.unread, survey.marks):
+            if (why := budget.refusal(batch)) is not None:
+                for path in batch.paths:
                     survey.know(path, unread_state(survey.marks[path], why))
                 continue
             if done:
                 report(known + done, len(survey.marks))
-            done += len(batch)
-            await self._cache.store(waiting)
-            waiting = await in_thread(partial(self._read, batch))
+            done += len(batch.paths)
+            storing = asyncio.ensure_future(self._cache.store(waiting))
+            try:
+                waiting = await in_thread(partial(self._read, batch.paths))
+            finally:
+                await storing
             survey.take(waiting)
         return waiting
 
@@ -291,15 +302,25 @@ class WorkspaceKeeper:
                 found[path] = FileChange(path=path, kind=ChangeKind.MODIFIED, declared=declares(declared, path))
         return found
 
+    def _kept_late(self, kept: KeptFiles, path: str) -> FileState | None:
+        """The state before a call of a file that was not read in time, where it was while the call ran.
+
+        It counts as long as it was read before the call changed it, which its mark tells.
+        """
+        state, mark = kept.states.get(path), kept.look.marks.get(path)
+        if state is None or mark is None or state.unkept != NO_TIME:
+            return None
+        return self._cache.state(path, mark)
+
     async def _states_after(self, marks: Mapping[str, FileMark], *, whole: bool) -> dict[str, FileState]:
         """The states of changed files. Of those in ignored folders only the hash is taken."""
         states: dict[str, FileState] = {}
         budget = Budget(self._limits, spent_bytes=0, secs=self._limits.after_secs)
-        for batch, why in budget.batches(marks, marks):
-            if why is not None:
-                states.update({path: unread_state(marks[path], why) for path in batch})
+        for batch in budget.split(marks, marks):
+            if (why := budget.refusal(batch)) is not None:
+                states.update({path: unread_state(marks[path], why) for path in batch.paths})
                 continue
-            readings = await in_thread(partial(self._read, batch))
+            readings = await in_thread(partial(self._read, batch.paths))
             states.update(await self._stored_after(readings, whole=whole))
         return states
 

@@ -7,7 +7,7 @@ import pytest
 
 from domain.calls.effects import ChangeKind, FileKind, KeptFiles, is_same
 from domain.errors import LedgerError
-from infrastructure.store.snapshots.budget import KeepLimits
+from infrastructure.store.snapshots.budget import BATCH_FILES, Budget, KeepLimits
 from infrastructure.store.snapshots.places import OpenFolders
 from infrastructure.store.snapshots.reading import FileContent, FileReader
 from infrastructure.store.snapshots.watch import WorkspaceWatch
@@ -393,13 +393,13 @@ async def test_contents_that_cannot_be_stored_in_the_background_are_told_of_by_t
 
 
 async def test_reading_many_files_is_reported_while_it_lasts(root: Path) -> None:
-    for number in range(600):
+    for number in range(2 * BATCH_FILES + 1):
         (root / str(number)).write_text(str(number))
     reported: list[tuple[int, int]] = []
 
     await RewindRig(root).keeper.keep(report=lambda kept, files: reported.append((kept, files)))
 
-    assert reported == [(250, 600), (500, 600)]
+    assert reported == [(BATCH_FILES, 2 * BATCH_FILES + 1), (2 * BATCH_FILES, 2 * BATCH_FILES + 1)]
 
 
 async def test_each_call_has_what_it_changed_and_nothing_of_the_others(root: Path) -> None:
@@ -466,3 +466,51 @@ def lose_events(watch: WorkspaceWatch) -> None:
     """Read what the system has told so far, and forget it."""
     if watch._tree is not None and watch._tree._events is not None:
         list(watch._tree._events.read())
+
+
+@pytest.mark.usefixtures("far_clock")
+async def test_a_file_that_was_kept_in_the_background_before_a_call_changed_it_can_be_given_back(
+    root: Path,
+) -> None:
+    path = old(root / "a", "before")
+    rig = RewindRig(root, limits=KeepLimits(before_secs=-1.0))
+    kept = await rig.keeper.keep()
+    assert kept.states[str(path)].unkept == "there was no time to read it"
+
+    await kept_ahead(rig)  # the call runs, and has not come to this file yet
+    path.write_text("after")
+    (change,) = (await rig.keeper.changes(kept, frozenset())).changes
+
+    assert change.before is not None
+    assert change.before.unkept is None
+    assert await rig.contents.get(change.before.sha256 or "") == b"before"
+
+
+@pytest.mark.usefixtures("far_clock")
+async def test_what_was_read_only_after_a_call_changed_it_is_not_taken_for_what_it_held_before(
+    root: Path,
+) -> None:
+    path = old(root / "a", "before")
+    rig = RewindRig(root, limits=KeepLimits(before_secs=-1.0))
+    kept = await rig.keeper.keep()
+
+    path.write_text("behind")  # of the same size, and with the same time
+    os.utime(path, (_LONG_AGO, _LONG_AGO))
+    await kept_ahead(rig)
+    (change,) = (await rig.keeper.changes(kept, frozenset())).changes
+
+    assert change.before is not None
+    assert (change.before.sha256, change.before.unkept) == (None, "there was no time to read it")
+
+
+async def test_small_files_are_read_by_folders_where_there_is_room_for_all(root: Path) -> None:
+    for name, size in {"a/1": 30, "a/2": 10, "b/1": 20, "b/2": 5, "large": 100_000}.items():
+        old(root / name, "x" * size)
+    marks = (await WorkspaceWatch([str(root)]).look()).marks
+
+    def order(room: int) -> list[str]:
+        budget = Budget(KeepLimits(total_bytes=room), spent_bytes=0, secs=60)
+        return [os.path.relpath(path, root) for batch in budget.split(marks, marks) for path in batch.paths]
+
+    assert order(1_000_000) == ["a/1", "a/2", "b/1", "b/2", "large"]
+    assert order(100) == ["b/2", "a/2", "b/1", "a/1", "large"]
