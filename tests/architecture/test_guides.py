@@ -1,0 +1,47 @@
+"""What the guides name is there: headings that links lead to, and the tests that show a claim."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+INDEX = DOCS / "README.md"
+GUIDES = sorted(DOCS.rglob("*.md"))
+_FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
+_TEST = re.compile(r"`(?:tests/)?((?:\w+/)*test_\w+\.py)`")
+
+
+def _anchor(heading: str) -> str:
+    """The anchor that GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def _anchors(page: Path) -> set[str]:
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    return {_anchor(heading) for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *GUIDES], ids=lambda page: page.name)
+def test_every_link_to_a_heading_leads_to_one(page: Path) -> None:
+    links = [(link, anchor) for link, anchor in _LINK.findall(page.read_text(encoding="utf-8")) if anchor]
+    local = [(page.parent / link if link else page, anchor) for link, anchor in links if "://" not in link]
+
+    assert [f"{path.name}#{anchor}" for path, anchor in local if anchor not in _anchors(path)] == []
+
+
+@pytest.mark.parametrize("page", [page for page in GUIDES if page.name != "checklist.md"], ids=lambda p: p.name)
+def test_every_test_that_a_guide_names_is_there(page: Path) -> None:
+    named = set(_TEST.findall(page.read_text(encoding="utf-8")))
+
+    assert sorted(name for name in named if not (ROOT / "tests" / name).exists()) == []
+
+
+def test_the_index_lists_every_guide() -> None:
+    listed = {(INDEX.parent / link).resolve() for link, _ in _LINK.findall(INDEX.read_text(encoding="utf-8"))}
+
+    assert [str(page.relative_to(DOCS)) for page in GUIDES if page != INDEX and page.resolve() not in listed] == []
