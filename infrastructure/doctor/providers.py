@@ -156,7 +156,7 @@ def _copilot(program: str, environ: Mapping[str, str]) -> _Fact:
 def _extra(extra: str, module: str) -> _Fact:
     if _is_installed(module):
         return _Fact(f"the extra {extra} is installed")
-    remedy = f"pip install 'quorum[{extra}]'"
+    remedy = f"pip install 'quorum-agent[{extra}]'"
     return _Fact(f"the extra {extra} is not installed (there is no Python package {module})", remedy)
 
 

@@ -128,7 +128,7 @@ async def test_what_a_cloud_needs_is_looked_for_and_not_loaded(
 
     assert cloud.state is FAIL
     assert f"the extra {client} is not installed (there is no Python package {module})" in cloud.text
-    assert cloud.remedy == f"pip install 'quorum[{client}]'"
+    assert cloud.remedy == f"pip install 'quorum-agent[{client}]'"
 
 
 async def test_what_a_cloud_must_be_told_is_asked_for(machine: Machine):

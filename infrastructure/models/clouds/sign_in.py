@@ -65,7 +65,7 @@ def require_extra(provider: str, extra: str, *modules: str) -> None:
         return
     raise ProviderError(
         f'provider {provider} with client = "{extra}" needs packages that are not installed; '
-        f"install them with: pip install 'quorum[{extra}]'",
+        f"install them with: pip install 'quorum-agent[{extra}]'",
         kind=ProviderErrorKind.CONFIGURATION,
     )
 
