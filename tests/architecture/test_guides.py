@@ -44,4 +44,6 @@ def test_every_test_that_a_guide_names_is_there(page: Path) -> None:
 def test_the_index_lists_every_guide() -> None:
     listed = {(INDEX.parent / link).resolve() for link, _ in _LINK.findall(INDEX.read_text(encoding="utf-8"))}
 
-    assert [str(page.relative_to(DOCS)) for page in GUIDES if page != INDEX and page.resolve() not in listed] == []
+    assert [
+        str(page.relative_to(DOCS)) for page in GUIDES if page != INDEX and page.resolve() not in listed
+    ] == []
