@@ -33,7 +33,7 @@ from domain.events.event import ResponseCompleted, SessionStarted, TurnFinished,
 from domain.events.report import RunReport, RunStatus
 from domain.review.mode import Mode
 from domain.sessions.past_session import NewSession
-from infrastructure.store.ledger.opening import open_database, open_session
+from infrastructure.store.ledger.opening import open_database
 
 BIN = Path(sys.executable).parent
 KEYS, EVERY_SECS, IDLE_SECS = 200, 0.04, 10.0
@@ -134,7 +134,7 @@ def environment_in(home: Path) -> dict[str, str]:
 async def fill(home: Path, cwd: Path, entries: int) -> None:
     """A session on record that fills the transcript with at least so many entries."""
     database = open_database("", environment_in(home))
-    opened = open_session(database, NewSession(), cwd=str(cwd))
+    opened = database.open_session(NewSession(), cwd=str(cwd))
     assert opened.ledger is not None
     shown = 0
     pending = []

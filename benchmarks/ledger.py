@@ -44,7 +44,6 @@ from domain.review.questions import DecisionLabel
 from domain.secrets.known import NamedSecret
 from domain.sessions.past_session import NamedSession, NewSession
 from infrastructure.store.ledger.database import Database
-from infrastructure.store.ledger.opening import open_session
 
 RUNS = 5
 ROUNDS = 300
@@ -105,7 +104,7 @@ def a_mask() -> SecretMask:
 async def event_costs(folder: Path) -> None:
     print(f"{'µs per event: CPU (wall)':26}{'one by one':>22}{f'{AT_ONCE} at once':>22}{'20 kB of output':>22}")
     database = await asyncio.to_thread(Database, folder / "events.sqlite")
-    session = await asyncio.to_thread(open_session, database, NewSession(), cwd="/ws")
+    session = await asyncio.to_thread(database.open_session, NewSession(), cwd="/ws")
     assert session.ledger is not None
     first: float | None = None
     for name, ledger, mask in (
@@ -152,7 +151,7 @@ async def _cost(events: EventBus, some: tuple[Event, ...], at_once: int) -> tupl
 async def written(file: Path, events: int) -> str:
     """Write a session of so many events; its id."""
     database = await asyncio.to_thread(Database, file)
-    session = await asyncio.to_thread(open_session, database, NewSession(), cwd="/ws")
+    session = await asyncio.to_thread(database.open_session, NewSession(), cwd="/ws")
     assert session.ledger is not None
     for event in islice(session_events(), events):
         await session.ledger.append(event)
@@ -175,7 +174,7 @@ def look(file: Path, session_id: str) -> None:
 
     database.archive.listed()
     lap("list")
-    opened = open_session(database, NamedSession(session_id), cwd="/ws")
+    opened = database.open_session(NamedSession(session_id), cwd="/ws")
     lap("open")
     events = EventBus((), ledger=opened.ledger, past=opened.records)
     assert events.state.session_id

@@ -9,6 +9,7 @@ QuorumError
 ├── BlobError              a stored output cannot be kept or found
 ├── ImageError             a file or a clipboard holds no image that can be shown to a model
 ├── LedgerError            what happened cannot be put on the record, or the record cannot be read
+│   ├── DamagedLedger      the record as a whole is damaged; what can be read of it can be saved
 │   └── SessionInUse       another process writes this session's record
 ├── UnreadableEvent        a record holds an event that this version cannot read
 ├── RestoreError           files cannot be given back as they were
@@ -67,6 +68,10 @@ class ImageError(QuorumError):
 
 class LedgerError(QuorumError):
     """What happened cannot be put on the record, or the record cannot be read. The text names the remedy."""
+
+
+class DamagedLedger(LedgerError):
+    """What keeps the sessions is damaged. Mended, or opened the next time, it has what can be read of them."""
 
 
 class SessionInUse(LedgerError):

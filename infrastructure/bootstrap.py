@@ -20,6 +20,7 @@ from infrastructure.container import Container
 from infrastructure.execution.process_privacy import close_process_to_inspection
 from infrastructure.secrets.key_ring import KeyRing
 from infrastructure.secrets.output_masking import mask_crashes, mask_logs
+from infrastructure.storage import blob_store, open_record
 
 
 def open_session(
@@ -30,9 +31,7 @@ def open_session(
     A new session whose record cannot be kept is not recorded, and says so. Raises LedgerError where an earlier
     one cannot be taken up, ConfigError for a place that cannot be.
     """
-    from infrastructure.store.ledger.recording import open_record  # it loads the database
-
-    return open_record(loaded.settings.storage.url, os.environ, choice, cwd=str(root), fork=fork)
+    return open_record(loaded.settings.storage, os.environ, choice, cwd=str(root), fork=fork)
 
 
 def build_session(
@@ -82,6 +81,8 @@ def build_session(
 
 def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, observer: Observer) -> Container:
     """A session that is only looked at: its rules and tools are there, its model and its record are not."""
+    mask = SecretMask()
+    keeps_outputs = loaded.settings.tools.output.store
     return Container(
         settings=loaded.settings,
         root=root,
@@ -91,8 +92,9 @@ def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, obse
         covered=loaded.covered,
         approver=approver,
         observer=observer,
-        mask=SecretMask(),
+        mask=mask,
         stored_key=KeyRing().key,
+        store=blob_store(loaded.settings.storage, os.environ, mask) if keeps_outputs else None,
         ledger=None,
         contents=None,
         past=(),

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime
 from application.ports.models import LlmSession
-from application.ports.storage import BlobStore, Spill
+from application.ports.storage import BlobStore, Spill, Storage
 from application.ports.tools import Tool
 from application.review.review import Review
 from application.review.voting import QuorumPolicy
@@ -33,7 +33,6 @@ from domain.text.json_value import JsonObject, JsonValue
 from domain.text.output import COMMAND_LIMITS, OutputLimits
 from infrastructure.config.custom_tool import CustomToolDeclaration
 from infrastructure.config.custom_tool_table import declaration
-from infrastructure.config.paths import state_folder
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.config.schema import Settings
 from infrastructure.execution.commands.environment import command_environment
@@ -43,7 +42,6 @@ from infrastructure.execution.shell.programs import SystemPrograms
 from infrastructure.files.workspace import Workspace
 from infrastructure.models.shared.api_client import ProviderSettings
 from infrastructure.secrets.known import SessionSecrets
-from infrastructure.store.blobs.file_store import FileBlobStore
 from infrastructure.tools.builtin.inspect import Inspect
 from infrastructure.tools.web.selection import WebSettings
 
@@ -200,16 +198,9 @@ def command_limits(settings: Settings) -> OutputLimits:
     return replace(COMMAND_LIMITS, inline_bytes=table.inline_bytes, summary_bytes=table.summary_bytes)
 
 
-def blob_store(
-    settings: Settings, environ: Mapping[str, str], mask: SecretMask | None = None
-) -> BlobStore | None:
-    """The store of long outputs; None where it is switched off or there is no folder for it."""
-    if not settings.tools.output.store:
-        return None
-    if settings.storage.blobs:
-        return FileBlobStore(Path(settings.storage.blobs).expanduser(), mask)
-    state = state_folder(environ)
-    return FileBlobStore(state / "blobs", mask) if state is not None else None
+def blob_store(settings: Settings, storage: Storage, mask: SecretMask) -> BlobStore | None:
+    """The store of long outputs; None where it is switched off or there is no place for it."""
+    return storage.blobs(mask) if settings.tools.output.store else None
 
 
 def secret_test(mask: SecretMask) -> Callable[[bytes], bool]:

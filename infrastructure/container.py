@@ -88,6 +88,7 @@ class Container(containers.DeclarativeContainer):
 
     # What the record of the session says of it
     ledger = record.provided.ledger
+    storage = record.provided.storage
     contents = record.provided.contents
     past = record.provided.records
     kind = record.provided.form
@@ -148,7 +149,7 @@ class Container(containers.DeclarativeContainer):
     )
 
     # Tools
-    store = providers.Singleton(build.blob_store, settings, environ, mask)
+    store = providers.Singleton(build.blob_store, settings, storage, mask)
     outputs = providers.Singleton(
         Outputs, store=store, limits=providers.Callable(build.output_limits, settings), kept=state.blobs
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from domain.review.path_policy import PathPolicy
 from infrastructure.config.paths import FILE_NAME, state_folder, user_file
 from infrastructure.config.schema import Settings
-from infrastructure.store.ledger.place import database_path, files_of
+from infrastructure.storage import storage_paths
 
 
 def path_policy(
@@ -48,10 +48,7 @@ def own_paths(
     state, own_file = state_folder(environ), user_file(environ)
     own = [state, own_file.parent if own_file is not None else None, *sockets]
     own += [file for file in map(Path.resolve, config_files) if not _is_the_projects(file, roots)]
-    if settings.storage.url:
-        own += files_of(database_path(settings.storage.url, environ))
-    if settings.storage.blobs:
-        own.append(Path(settings.storage.blobs).expanduser())
+    own += storage_paths(settings.storage, environ)
     return tuple(path for path in own if path is not None)
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
+from domain.errors import SessionInUse
 from domain.events.event import Event
-from domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
+from domain.events.masking import SecretMask
+from domain.sessions.past_session import LedgerRecord, SessionChoice, SessionSummary, Verification
+from domain.sessions.pruning import Pruned
 from domain.text.output import Content
 
 
@@ -114,6 +118,10 @@ class Ledger(Protocol):
         """
         ...
 
+    async def aclose(self) -> None:
+        """Write what waits, and let others write this session. Raises LedgerError where that cannot be."""
+        ...
+
 
 class SessionArchive(Protocol):
     """All records of sessions. Raises LedgerError where they cannot be read."""
@@ -131,9 +139,98 @@ class SessionArchive(Protocol):
         ...
 
     async def fork(self, session_id: str, *, before: int | None = None) -> str:
-        """Copy a session, or its records up to `before`, under an id of its own; that id."""
+        """Copy a session, or its records up to and without `before`, under an id of its own; that id.
+
+        Raises LedgerError where there is nothing to copy, or where a record among them does not fit.
+        """
         ...
 
     async def verify(self, session_id: str) -> Verification:
-        """Check the chain of a session's records."""
+        """Check the chain of a session's records. Raises LedgerError where there is no such session."""
+        ...
+
+    async def redact(self, session_id: str, text: str) -> int:
+        """Take a text out of all records of a session and its entry in the list; how many records held it.
+
+        The chain holds afterwards, and `verify` names these records. Nothing of the text is left in what keeps
+        the sessions; former contents and large outputs are not looked into. Raises LedgerError where there is
+        no such session, and for a text of fewer than 4 characters.
+        """
+        ...
+
+    async def prune(
+        self,
+        *,
+        older_than_days: float | None = None,
+        keep: int | None = None,
+        ids: Sequence[str] = (),
+        dry_run: bool = False,
+    ) -> Pruned:
+        """Remove sessions: those not used for so many days, all but the newest `keep`, or those of these ids.
+
+        With both days and `keep`, those that both would remove; `ids` come in addition. A session in use stays,
+        and so do its contents. Then contents go that no record refers to. `dry_run` removes nothing and answers
+        the same. Raises LedgerError for an id that no session has, and then nothing is removed.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedSession:
+    """A session to work in. `records` is what happened in it before; `notices` are sentences for the person.
+
+    `ledger` is None where another process writes this session, which `in_use` tells of: it can only be read.
+    """
+
+    session_id: str
+    ledger: Ledger | None
+    records: tuple[LedgerRecord, ...] = ()
+    notices: tuple[str, ...] = ()
+    in_use: SessionInUse | None = None
+
+
+class Storage(Protocol):
+    """All that outlives the process: sessions, former contents of files, and large outputs.
+
+    Whoever holds it names no database. Its parts stay the same objects for as long as it is open; what blocks
+    is called in a thread, or where nothing else runs yet.
+    """
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Sentences for the person about what had to be mended, when it was opened and since."""
+        ...
+
+    @property
+    def archive(self) -> SessionArchive:
+        """All sessions."""
+        ...
+
+    @property
+    def contents(self) -> ContentStore:
+        """What files held before they were changed."""
+        ...
+
+    def blobs(self, mask: SecretMask | None = None) -> BlobStore | None:
+        """Large outputs, in which what `mask` hides is hidden; None where there is no place for them."""
+        ...
+
+    def open_session(self, choice: SessionChoice, *, cwd: str, fork: bool = False) -> OpenedSession:
+        """Open a session for writing, or for reading where another process writes it; with `fork`, a copy.
+
+        A new one is in the list from its first event on; the latest is that of the folder `cwd`. Damage that is
+        found is mended first. Blocks. Raises LedgerError where there is no such session, and ValueError for
+        PickedSession, which only a person can answer.
+        """
+        ...
+
+    def mend(self) -> None:
+        """Save what can be read after DamagedLedger was raised; `notices` says what came of it. Blocks.
+
+        Nothing may be under way. Raises LedgerError where that cannot be.
+        """
+        ...
+
+    def close(self) -> None:
+        """Write what waits, and let go. Blocks. Raises LedgerError for events that could not be written."""
         ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from application.ports.storage import ContentStore, Ledger, SessionArchive
+from application.ports.storage import ContentStore, Ledger, SessionArchive, Storage
 from domain.conversation.session_kind import SessionKind
 from domain.events.event import Event, SessionStarted
 from domain.sessions.past_session import LedgerRecord
@@ -16,22 +16,31 @@ class SessionRecord:
     """The record of one session among all others.
 
     `ledger` is None where another process writes it: `in_use` then says so, with the remedy, and the session
-    can only be read. `records` is what had happened before, `told` are sentences for the person, `contents`
-    keeps what files held before they were changed. `release` lets go of it all; it raises LedgerError where
-    something could not be written. `outlives` tells whether it can be taken up again by another process;
-    `begun_as` is the form of a session that has no records yet.
+    can only be read. `records` is what had happened before, `told` are sentences for the person. `release` lets
+    go of it all, of `storage` too; it raises LedgerError where something could not be written. `outlives` tells
+    whether it can be taken up again by another process; `begun_as` is the form of a session that has no records
+    yet.
     """
 
     session_id: str
     ledger: Ledger | None
-    archive: SessionArchive
-    contents: ContentStore
+    storage: Storage
     release: Callable[[], Awaitable[None]]
     records: tuple[LedgerRecord, ...] = ()
     told: tuple[str, ...] = ()
     in_use: str = ""
     outlives: bool = True
     begun_as: SessionKind = SessionKind.AGENT
+
+    @property
+    def archive(self) -> SessionArchive:
+        """All sessions, this one among them."""
+        return self.storage.archive
+
+    @property
+    def contents(self) -> ContentStore:
+        """What files held before they were changed."""
+        return self.storage.contents
 
     @property
     def form(self) -> SessionKind:

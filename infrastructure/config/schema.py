@@ -28,13 +28,16 @@ from infrastructure.config.web_table import WebTable
 PlannerName: TypeAlias = Literal["serializable", "partition", "risk_split", "all_parallel"]
 LayoutName: TypeAlias = Literal["auto", "default", "wide", "stacked", "minimal"]
 
+STORAGE_SCHEMES = ("sqlite",)
+"""What the URL of a storage can begin with; each has its case in `infrastructure/storage.py`."""
+
 _THEME = r"\A[!-~]{1,100}\Z"
 _NEVER = ProjectRule.NEVER
 _MODES_WITHOUT_NETWORK = " and ".join(mode for mode in Mode if not mode.traits.network)
 
 
-def _is_sqlite(url: str) -> bool:
-    return not url or url.startswith("sqlite:///")
+def _names_a_storage(url: str) -> bool:
+    return not url or url.partition(":///")[0] in STORAGE_SCHEMES
 
 
 class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -218,7 +221,7 @@ class StorageTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             "state folder ($XDG_STATE_HOME/quorum, usually ~/.local/state/quorum).",
             project=ProjectRule.OWN,
             expected="the URL of an SQLite file, sqlite:///PATH",
-            accepts=_is_sqlite,
+            accepts=_names_a_storage,
         ),
     ] = ""
     blobs: Annotated[

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from application.ports.people import Approver, Observer
-    from application.ports.storage import SessionArchive
+    from application.ports.storage import SessionArchive, Storage
     from application.session.agent_session import AgentSession
     from application.session.session_record import SessionRecord
     from domain.events.masking import SecretMask
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from domain.sessions.trust import TrustQuestion
     from infrastructure.config.loading import LoadedSettings
     from infrastructure.container import Container
-    from infrastructure.store.ledger.database import Database
     from quorum.cli.listening import Listening
     from quorum.options import Options
     from tui.agent.settings_service import SettingsService
@@ -178,7 +177,7 @@ class _Sessions:
         self._options, self._root, self._listening = options, root, listening
         self._checks: set[asyncio.Task[None]] = set()
         self._trusted: dict[TrustQuestion, bool] = {}
-        self._listed: Database | None = None
+        self._listed: Storage | None = None
         self._is_first = True
         self._mask: SecretMask | None = None
         self._making_mask = threading.Lock()
@@ -287,11 +286,11 @@ class _Sessions:
         return await asyncio.to_thread(self._opened_archive)
 
     def _opened_archive(self) -> SessionArchive:
-        from infrastructure.store.ledger.opening import open_database
+        from infrastructure.storage import open_storage
         from quorum.cli.settings import load
 
         if self._listed is None:
-            self._listed = open_database(load(self._options, self._root).settings.storage.url, os.environ)
+            self._listed = open_storage(load(self._options, self._root).settings.storage, os.environ)
         return self._listed.archive
 
     async def close(self) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from domain.sessions.past_session import SessionSummary
-    from infrastructure.store.ledger.pruning import Pruned
+    from domain.sessions.pruning import Pruned
 
 _DAY_MS = 86_400_000
 

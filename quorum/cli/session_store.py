@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from quorum.cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from application.ports.storage import SessionArchive
     from domain.sessions.past_session import SessionSummary
     from infrastructure.config.schema import Settings
-    from infrastructure.store.ledger.archive import SqlArchive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStore:
     """All sessions, looked at from the folder `root`; `cwd` is how their records spell it."""
 
-    archive: SqlArchive
+    archive: SessionArchive
     settings: Settings
     root: Path
     cwd: str

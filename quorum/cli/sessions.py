@@ -16,8 +16,6 @@ from quorum.options import Options, SessionsOptions
 
 if TYPE_CHECKING:
     from domain.sessions.past_session import SessionSummary
-    from infrastructure.config.schema import Settings
-    from infrastructure.store.ledger.database import Database
 
 BROKEN = 1
 """The exit code of `verify` where a record does not fit."""
@@ -28,29 +26,25 @@ def print_sessions(options: Options, root: Path) -> int:
 
     Raises ConfigError, LedgerError and UsageError.
     """
-    from infrastructure.store.ledger.opening import open_database
-    from infrastructure.store.ledger.trouble import DamagedLedger
+    from domain.errors import DamagedLedger
+    from domain.sessions.session_facts import storable
+    from infrastructure.storage import open_storage
 
     settings = load(options, root).settings
-    database = open_database(settings.storage.url, os.environ)
-    complain(database.told)
+    storage = open_storage(settings.storage, os.environ)
+    sessions = SessionStore(archive=storage.archive, settings=settings, root=root, cwd=storable(str(root)))
+    complain(storage.notices)
     try:
-        return asyncio.run(_act(options, _store(database, settings, root)))
+        return asyncio.run(_act(options, sessions))
     except DamagedLedger as damage:
         if options.action == "verify":
             complain([str(damage)])
             return BROKEN
-        database.mend()
-        complain(database.told[-1:])
-        return asyncio.run(_act(options, _store(database, settings, root)))
+        storage.mend()
+        complain(storage.notices[-1:])
+        return asyncio.run(_act(options, sessions))
     finally:
-        database.close()
-
-
-def _store(database: Database, settings: Settings, root: Path) -> SessionStore:
-    from infrastructure.store.ledger.session_facts import storable
-
-    return SessionStore(archive=database.archive, settings=settings, root=root, cwd=storable(str(root)))
+        storage.close()
 
 
 async def _act(options: Options, store: SessionStore) -> int:

@@ -16,6 +16,10 @@ PACKAGES = ("domain", "application", "infrastructure", "tui", "quorum")
 PLANTED = {
     "Imports point inwards": ("application/planted.py", "import quorum.cli.headless"),
     "The screen sees no infrastructure": ("tui/planted.py", "import infrastructure.container"),
+    "The composition root alone names what keeps sessions": (
+        "quorum/planted.py",
+        "def late():\n    from infrastructure.store.ledger.opening import open_database",
+    ),
     "Domain and application know no SDK, no screen, no container": ("domain/planted.py", "import textual"),
     "One importer of anthropic": ("infrastructure/planted.py", "import anthropic"),
     "One importer of openai": ("infrastructure/planted.py", "def late():\n    import openai"),

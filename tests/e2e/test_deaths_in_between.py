@@ -53,7 +53,7 @@ async def stored(home: Path) -> list[tuple[SessionSummary, tuple[LedgerRecord, .
     """All sessions with their records, each of which must hold."""
     database = open_database("", environment(home))
     try:
-        assert not database.told, database.told
+        assert not database.notices, database.notices
         found = []
         for session in await database.archive.sessions():
             verified = await database.archive.verify(session.id)

@@ -138,7 +138,7 @@ async def records_of(home: Path) -> tuple[LedgerRecord, ...]:
     """What is on record, which must hold."""
     database = open_database("", environment(home))
     try:
-        assert not database.told
+        assert not database.notices
         (session,) = await database.archive.sessions()
         verified = await database.archive.verify(session.id)
         assert verified.holds, verified.reason

@@ -205,11 +205,11 @@ async def _led_in_the_future(home: Path, project: Path, session: str) -> int:
     from domain.events.event import TurnStarted
     from domain.sessions.past_session import NamedSession
     from infrastructure.store.ledger.database import wall_clock_ms
-    from infrastructure.store.ledger.opening import open_database, open_session
+    from infrastructure.store.ledger.opening import open_database
 
     ahead = wall_clock_ms() + 86_400_000
     database = open_database("", environment(home), clock=lambda: ahead)
-    opened = open_session(database, NamedSession(session), cwd=str(project))
+    opened = database.open_session(NamedSession(session), cwd=str(project))
     assert opened.ledger is not None
     await opened.ledger.append(TurnStarted(prompt="tomorrow"))
     await opened.ledger.aclose()

@@ -159,7 +159,7 @@ class _Stage:
         """The records as they lie on the disk now, their chain verified."""
         database = open_database("", self._environ)
         try:
-            assert not database.told, database.told
+            assert not database.notices, database.notices
             sessions = await database.archive.sessions()
             asked = [session for session in sessions if session.turns]
             assert len(asked) <= 1, "a session was begun anew instead of taken up"

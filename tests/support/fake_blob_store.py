@@ -6,19 +6,21 @@ from application.identifiers import new_id
 from application.ports.storage import LineSource, Spill
 from domain.calls.summary import line_count, text_of
 from domain.errors import BlobError
+from domain.events.masking import SecretMask
 from domain.text.json_text import size_of
-from domain.text.output import Content, Stored, Text
+from domain.text.output import Content, Stored, Structured, Text
 
 
 class FakeBlobStore:
-    """Keeps what it is given in `contents`, by id."""
+    """Keeps what it is given in `contents`, by id, without what `mask` hides."""
 
-    def __init__(self) -> None:
-        self.contents: dict[str, Content] = {}
+    def __init__(self, contents: dict[str, Content] | None = None, mask: SecretMask | None = None) -> None:
+        self.contents: dict[str, Content] = {} if contents is None else contents
+        self._mask = mask
 
     async def store(self, content: Content) -> str:
         blob_id = new_id()
-        self.contents[blob_id] = content
+        self.contents[blob_id] = self._masked(content)
         return blob_id
 
     async def load(self, blob_id: str) -> Content:
@@ -35,14 +37,24 @@ class FakeBlobStore:
         return _Lines(text_of(Stored(self.contents[blob_id])))
 
     def open_spill(self) -> Spill:
-        return _FakeSpill(self.contents)
+        return _FakeSpill(self.contents, self._mask)
+
+    def _masked(self, content: Content) -> Content:
+        if self._mask is None:
+            return content
+        match content:
+            case Text(text):
+                return Text(self._mask.text(text))
+            case Structured(value):
+                return Structured(self._mask.json(value))
 
 
 class _FakeSpill:
     """Grows in memory: only tests print so little."""
 
-    def __init__(self, contents: dict[str, Content]) -> None:
+    def __init__(self, contents: dict[str, Content], mask: SecretMask | None) -> None:
         self._contents = contents
+        self._mask = mask
         self._text: str | None = ""
         self._kept = False
 
@@ -62,7 +74,7 @@ class _FakeSpill:
         if self._text is None:
             raise BlobError("it was discarded")
         blob_id = new_id()
-        self._contents[blob_id] = Text(self._text)
+        self._contents[blob_id] = Text(self._text if self._mask is None else self._mask.text(self._text))
         self._kept = True
         return blob_id
 

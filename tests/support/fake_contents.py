@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from domain.errors import LedgerError
 
 
 class FakeContents:
-    """Keeps what it is given in `contents`, by hash; `puts` counts how much came in each step."""
+    """Keeps what it is given in `contents`, by hash; `puts` counts how much came in each step.
 
-    def __init__(self) -> None:
+    `kept_ms` tells when each was given last.
+    """
+
+    def __init__(self, clock: Callable[[], int] = lambda: 0) -> None:
         self.contents: dict[str, bytes] = {}
+        self.kept_ms: dict[str, int] = {}
+        self._clock = clock
         self.puts: list[int] = []
         self.full = False
 
@@ -22,6 +27,7 @@ class FakeContents:
         self.puts.append(len(contents))
         hashes = tuple(hashlib.sha256(content).hexdigest() for content in contents)
         self.contents.update(zip(hashes, contents, strict=True))
+        self.kept_ms.update(dict.fromkeys(hashes, self._clock()))
         return hashes
 
     async def get(self, sha256: str) -> bytes:

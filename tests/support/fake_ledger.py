@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from application.identifiers import new_id
 from domain.errors import LedgerError
@@ -10,16 +11,25 @@ from domain.events.event import Event
 
 
 class FakeLedger:
-    """Keeps what it is given in `events`. While `trouble` is set, every append fails with it and waits."""
+    """Keeps what it is given in `events`, and tells `on_written`.
 
-    def __init__(self, session_id: str | None = None) -> None:
+    While `trouble` is set, every append fails with it and waits.
+    """
+
+    def __init__(
+        self, session_id: str | None = None, on_written: Callable[[Event], object] = lambda _event: None
+    ) -> None:
         self.session_id = session_id or new_id()
         self.events: list[Event] = []
         self.urgent: list[Event] = []
         self.trouble: str | None = None
+        self.closed = False
+        self._on_written = on_written
         self._waiting: list[Event] = []
 
     async def append(self, event: Event, *, urgent: bool = False) -> None:
+        if self.closed:
+            raise LedgerError("the record is closed")
         self._waiting.append(event)
         if urgent:
             self.urgent.append(event)
@@ -28,10 +38,15 @@ class FakeLedger:
         asyncio.get_running_loop().call_soon(self._write, written)
         await asyncio.shield(written)
 
+    async def aclose(self) -> None:
+        self.closed = True
+
     def _write(self, written: asyncio.Future[None]) -> None:
         if self.trouble is not None:
             written.set_exception(LedgerError(self.trouble))
             return
         self.events += self._waiting
+        for event in self._waiting:
+            self._on_written(event)
         self._waiting.clear()
         written.set_result(None)

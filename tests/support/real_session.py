@@ -26,7 +26,7 @@ from domain.sessions.state import PastTurn, SessionState
 from domain.text.json_value import JsonValue
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
-from infrastructure.store.ledger.recording import open_record
+from infrastructure.storage import open_record
 from tests.support.builders import calls_response
 from tests.support.fake_gateway import FakeGateway
 from tests.support.fake_ports import FakePerson
@@ -91,9 +91,7 @@ class SessionStage:
         """The latest session of the folder, or the one that is chosen, opened as by a process of its own."""
         environ = self.environ
         loaded = load_settings(cwd=self.root, environ=environ, overrides={})
-        record = open_record(
-            loaded.settings.storage.url, environ, choice or LatestSession(), cwd=str(self.root)
-        )
+        record = open_record(loaded.settings.storage, environ, choice or LatestSession(), cwd=str(self.root))
         container = Container(
             settings=loaded.settings,
             models=(MODEL,),

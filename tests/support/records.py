@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from application.session.session_record import SessionRecord
 from domain.conversation.session_kind import SessionKind
-from tests.support.fake_archive import FakeArchive
-from tests.support.fake_contents import FakeContents
+from tests.support.fake_storage import FakeStorage
 
 
 async def _nothing() -> None:
@@ -17,8 +16,7 @@ def no_record(session_id: str = "session-1", form: SessionKind = SessionKind.AGE
     return SessionRecord(
         session_id=session_id,
         ledger=None,
-        archive=FakeArchive(),
-        contents=FakeContents(),
+        storage=FakeStorage(),
         release=_nothing,
         begun_as=form,
     )

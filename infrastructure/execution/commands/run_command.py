@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from application.calls.whole_outputs import error_with_whole, kept_whole
 from application.ports.storage import Spill
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
@@ -25,7 +26,6 @@ from infrastructure.execution.commands.progress import LiveOutput
 from infrastructure.execution.commands.sealing import require_unchanged, seal_command
 from infrastructure.execution.sandbox.confinement import Confinement
 from infrastructure.execution.sandbox.sandbox import Sandbox
-from infrastructure.store.blobs.spill import error_with_whole, kept_whole
 
 Judge: TypeAlias = Callable[[str, Path], Awaitable[ShellVerdict]]
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePath
 
+from application.calls.whole_outputs import kept_whole
 from application.cancellation import absorb_cancellation
 from application.ports.storage import Spill
 from domain.calls.user_command import CommandRun
@@ -16,7 +17,6 @@ from infrastructure.execution.commands.account import remarks
 from infrastructure.execution.commands.output import CommandOutput
 from infrastructure.execution.commands.process import Ending, SupervisedProcess
 from infrastructure.execution.commands.progress import LiveOutput
-from infrastructure.store.blobs.spill import kept_whole
 
 _USUAL_SHELL = "/bin/sh"
 _MAX_COMMAND_BYTES = (1 << 17) - 1

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from application.identifiers import new_id
-from application.ports.storage import Spill
-from domain.errors import BlobError, ToolError
+from domain.errors import BlobError
 from domain.events.masking import SecretMask
 from domain.events.stream_masking import MaskedText
-from domain.text.output import Printed, Spilled
 
 # A command that prints without end must not fill the disk.
 MOST_BYTES = 1 << 30
@@ -96,27 +94,3 @@ class FileSpill:
             with contextlib.suppress(OSError):  # closing flushes, and the disk may be full
                 self._file.close()
             self._temporary.unlink(missing_ok=True)
-
-
-def kept_whole(spill: Spill, told: Printed) -> Printed | Spilled:
-    """The whole text, put into the store, behind what is told of it. Where it cannot be kept: that, and why.
-
-    Blocks until it is safely on disk.
-    """
-    try:
-        blob_id = spill.keep()
-    except BlobError as error:
-        return Printed(f"{told.text}\nthe whole output: {error}", told.styles)
-    return Spilled(
-        blob_id=blob_id,
-        text=told.text,
-        lines=spill.lines,
-        size_bytes=spill.size_bytes,
-        styles=told.styles,
-    )
-
-
-def error_with_whole(spill: Spill, error: ToolError) -> ToolError:
-    """The same error behind the whole text, put into the store. Blocks like `kept_whole`."""
-    kept = kept_whole(spill, Printed(str(error)))
-    return ToolError(kept.text, output=kept if isinstance(kept, Spilled) else None)

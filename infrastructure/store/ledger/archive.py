@@ -2,56 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sqlalchemy import select
 
-from domain.errors import LedgerError, QuorumError
-from domain.events.event import Event
-from domain.events.reading import event_from_json
-from domain.sessions.ledger_chain import ChainedRecord, verify
+from domain.errors import LedgerError
 from domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
-from domain.sessions.redaction_log import RedactionEntry
+from domain.sessions.pruning import Pruned
+from domain.sessions.session_facts import storable
+from domain.sessions.stored_session import StoredSession, find_session
 from infrastructure.blocking import in_thread
 from infrastructure.store.ledger.forking import fork
 from infrastructure.store.ledger.locks import holders
-from infrastructure.store.ledger.pruning import Pruned, Pruning
+from infrastructure.store.ledger.pruning import Pruning
 from infrastructure.store.ledger.redaction import redact
 from infrastructure.store.ledger.rows import records_of, redactions_of, summary
 from infrastructure.store.ledger.schema import sessions
-from infrastructure.store.ledger.session_facts import storable
 from infrastructure.store.ledger.sqlite_file import SqliteFile
 from infrastructure.store.ledger.waiting import to_the_end
 from infrastructure.store.ledger.writer import Writer
 
-_NAMED_AT_MOST = 5
 _LATEST = (sessions.c.updated_ms.desc(), sessions.c.id.desc())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredSession:
-    """A session with its entry in the list, the link that its next record builds on, and its records."""
-
-    summary: SessionSummary
-    head: bytes
-    chain: tuple[ChainedRecord, ...]
-    redactions: tuple[RedactionEntry, ...] = ()
-
-    def verified(self) -> Verification:
-        """What the check of its chain comes to, and of its end against the list of sessions."""
-        result = verify(self.summary.id, self.chain, self.redactions)
-        count, told = len(self.chain), self.summary.records
-        if not result.holds or (count == told and self.chain and self.chain[-1].link == self.head):
-            return result
-        reason = f"the list of sessions tells of {told} records, and there are {count}"
-        if count == told:
-            reason = f"record {count - 1} is not the last one that the list of sessions tells of"
-        place = max(0, min(count, told)) if count != told else count - 1
-        return replace(result, broken_at=max(place, 0), reason=reason)
 
 
 class SqlArchive:
@@ -73,7 +45,7 @@ class SqlArchive:
 
     async def read(self, session_id: str) -> tuple[LedgerRecord, ...]:
         """The records of a session, oldest first. Raises LedgerError where there is no such session."""
-        return await in_thread(lambda _stop: decoded(self.stored(session_id).chain))
+        return await in_thread(lambda _stop: self.stored(session_id).records())
 
     async def fork(self, session_id: str, *, before: int | None = None) -> str:
         """Copy a session, or its records up to and without `before`, under an id of its own; that id."""
@@ -134,14 +106,7 @@ class SqlArchive:
 
     def found(self, name: str) -> SessionSummary:
         """The session of this id, or of the one id that begins so. Blocks."""
-        listed = self.listed()
-        exact = [session for session in listed if session.id == name]
-        near = exact or [session for session in listed if name and session.id.startswith(name)]
-        if len(near) == 1:
-            return near[0]
-        if near:
-            raise LedgerError(f"{len(near)} sessions begin with {name}: {_named(near)}; give more of the id")
-        raise LedgerError(f"there is no session {name[:70]!a}; {_nearest(name, listed)}")
+        return find_session(name, self.listed())
 
     def latest_of(self, cwd: str) -> str | None:
         """The id of the session of this folder that was used last and had a prompt, if any. Blocks."""
@@ -158,32 +123,3 @@ class SqlArchive:
             chain = tuple(records_of(connection, session_id))
             made = redactions_of(connection, session_id)
         return StoredSession(summary=summary(row, None), head=row.head, chain=chain, redactions=made)
-
-
-def decoded(chain: Iterable[ChainedRecord]) -> tuple[LedgerRecord, ...]:
-    """Records as events."""
-    return tuple(
-        LedgerRecord(seq=record.seq, at_ms=record.at_ms, event=_event(record), redacted=record.redacted)
-        for record in chain
-    )
-
-
-def _event(record: ChainedRecord) -> Event | None:
-    try:
-        value = json.loads(record.payload)
-        return event_from_json(value) if isinstance(value, dict) else None
-    except (QuorumError, ValueError, RecursionError):
-        return None
-
-
-def _nearest(name: str, listed: Sequence[SessionSummary]) -> str:
-    if not listed:
-        return "there are no sessions yet"
-    close = get_close_matches(name, [session.id for session in listed], n=_NAMED_AT_MOST, cutoff=0.7)
-    near = [session for session in listed if session.id in close]
-    return f"the nearest: {_named(near)}" if near else f"the latest: {_named(listed)}"
-
-
-def _named(listed: Sequence[SessionSummary]) -> str:
-    named = [f"{session.id} ({session.title[:40] or 'no prompt'})" for session in listed[:_NAMED_AT_MOST]]
-    return ", ".join(named) + (", …" if len(listed) > _NAMED_AT_MOST else "")

@@ -11,10 +11,10 @@ from pathlib import Path
 from sqlalchemy import select, text
 from sqlalchemy.engine import Connection
 
-from domain.errors import LedgerError
+from domain.errors import DamagedLedger, LedgerError
 from infrastructure.store.ledger.schema import TABLE_NAMES, VERSION, contents, records, rowid, sessions
 from infrastructure.store.ledger.sqlite_file import SqliteFile
-from infrastructure.store.ledger.trouble import DamagedLedger, explained, marker_of
+from infrastructure.store.ledger.trouble import explained, marker_of
 
 _HEADER_BYTES = 100
 

@@ -1,12 +1,25 @@
-"""The database as one thing: opened, made or mended where need be, and closed."""
+"""The database as one thing: opened, made or mended where need be, and closed, and sessions opened in it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
-from domain.errors import LedgerError
+from application.identifiers import new_id
+from application.ports.storage import BlobStore, OpenedSession
+from domain.errors import DamagedLedger, LedgerError, SessionInUse
+from domain.events.masking import SecretMask
+from domain.sessions.past_session import (
+    LatestSession,
+    LedgerRecord,
+    NamedSession,
+    NewSession,
+    PickedSession,
+    SessionChoice,
+)
+from domain.sessions.session_facts import StoredSessionFacts, storable
 from infrastructure.store.ledger.archive import SqlArchive
 from infrastructure.store.ledger.condition import Condition, condition_of
 from infrastructure.store.ledger.contents import SqlContents
@@ -17,7 +30,10 @@ from infrastructure.store.ledger.session_chain import SessionChain
 from infrastructure.store.ledger.sqlite_file import BUSY_SECS, SqliteFile
 from infrastructure.store.ledger.writer import Writer
 
+OpenBlobs: TypeAlias = Callable[[SecretMask | None], BlobStore | None]
+
 _ALONE_SECS = 2.0
+_NAMED_AT_MOST = 5
 
 
 def wall_clock_ms() -> int:
@@ -25,14 +41,24 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def no_blobs(_mask: SecretMask | None) -> None:
+    """There is no place for large outputs."""
+
+
 class Database:
-    """An open database. `told` are sentences for the person about what had to be mended when it was opened."""
+    """Implements `Storage` with a file of SQLite. Large outputs are kept elsewhere, where `open_blobs` says."""
 
     def __init__(
-        self, path: Path, *, clock: Callable[[], int] = wall_clock_ms, busy_secs: float = BUSY_SECS
+        self,
+        path: Path,
+        *,
+        open_blobs: OpenBlobs = no_blobs,
+        clock: Callable[[], int] = wall_clock_ms,
+        busy_secs: float = BUSY_SECS,
     ) -> None:
         """Open it, or make it. Blocks. Raises LedgerError."""
-        self.told: tuple[str, ...] = ()
+        self.notices: tuple[str, ...] = ()
+        self._open_blobs = open_blobs
         self._file = SqliteFile(path, busy_secs)
         self._clock = clock
         self._locks = path.with_name(f"{path.name}-locks")
@@ -43,29 +69,35 @@ class Database:
         except BaseException:
             self._gate.leave()
             raise
-        self._open()
+        self._writer = Writer(self._file)
+        self.archive = SqlArchive(self._file, self._writer, self._locks, self._clock)
+        self.contents = SqlContents(self._file, self._writer, self._clock)
 
     @property
     def path(self) -> Path:
         """The file."""
         return self._file.path
 
-    def lock(self, session_id: str) -> SessionLock:
-        """Take the right to write a session. Raises SessionInUse."""
-        return SessionLock.take(self._locks, session_id)
+    def blobs(self, mask: SecretMask | None = None) -> BlobStore | None:
+        """Large outputs, which are not in the database."""
+        return self._open_blobs(mask)
 
-    def ledger(self, chain: SessionChain, lock: SessionLock) -> SqlLedger:
-        """The record that goes on where `chain` stands."""
-        return SqlLedger(chain, self._writer, lock, self._clock)
+    def open_session(self, choice: SessionChoice, *, cwd: str, fork: bool = False) -> OpenedSession:
+        """Open the chosen session, or with `fork` a copy; where that finds damage, once that is mended."""
+        try:
+            return self._opened(choice, cwd, fork=fork)
+        except DamagedLedger:
+            self.mend()
+            return self._opened(choice, cwd, fork=fork)
 
     def mend(self) -> None:
-        """Save what can be read, after damage was found; `told` says what came of it. Blocks.
+        """Save what can be read, after damage was found; `notices` says what came of it. Blocks.
 
-        Nothing may be under way, and `archive` and `contents` are new ones afterwards.
+        Nothing may be under way.
         """
         self._writer.close()
         self._make_usable()
-        self._open()
+        self._writer.reopen()
 
     def close(self) -> None:
         """Write what waits, and let go. Blocks. Raises LedgerError for events that could not be written."""
@@ -74,10 +106,51 @@ class Database:
         finally:
             self._gate.leave()
 
-    def _open(self) -> None:
-        self._writer = Writer(self._file)
-        self.archive = SqlArchive(self._file, self._writer, self._locks, self._clock)
-        self.contents = SqlContents(self._file, self._writer, self._clock)
+    def _opened(self, choice: SessionChoice, cwd: str, *, fork: bool) -> OpenedSession:
+        match choice:
+            case NewSession():
+                return self._begun(cwd)
+            case LatestSession():
+                latest = self.archive.latest_of(cwd)
+                if latest is None:
+                    return self._begun(cwd, f"There is no session of {cwd} to go on with; this is a new one.")
+                return self._resumed(latest, fork=fork)
+            case NamedSession(name):
+                return self._resumed(self.archive.found(name).id, fork=fork)
+            case PickedSession():
+                raise ValueError("a session must be picked before it is opened")
+
+    def _begun(self, cwd: str, *notices: str) -> OpenedSession:
+        session_id = new_id()
+        chain = SessionChain(session_id, StoredSessionFacts(cwd=storable(cwd)))
+        ledger = SqlLedger(chain, self._writer, SessionLock.take(self._locks, session_id), self._clock)
+        return OpenedSession(session_id=session_id, ledger=ledger, notices=notices)
+
+    def _resumed(self, session_id: str, *, fork: bool) -> OpenedSession:
+        if fork:
+            session_id = self.archive.forked(session_id)
+        try:
+            lock = SessionLock.take(self._locks, session_id)
+        except SessionInUse as in_use:
+            records = self.archive.stored(session_id).records()
+            return OpenedSession(session_id=session_id, ledger=None, records=records, in_use=in_use)
+        try:
+            # Read under the lock, so that nobody adds to it in between.
+            stored = self.archive.stored(session_id)
+            result = stored.verified()
+            records = stored.records()
+        except BaseException:
+            lock.release()
+            raise
+        flaw = f"The record of session {session_id} does not hold: {result.reason}."
+        last = stored.chain[-1] if stored.chain else None
+        chain = SessionChain.after(stored.summary, stored.head, last)
+        return OpenedSession(
+            session_id=session_id,
+            ledger=SqlLedger(chain, self._writer, lock, self._clock),
+            records=records,
+            notices=(*(() if result.holds else (flaw,)), *_passed_over(records)),
+        )
 
     def _make_usable(self) -> None:
         deadline = time.monotonic() + _ALONE_SECS
@@ -100,4 +173,15 @@ class Database:
             case Condition.MISSING if not was_interrupted(self.path):
                 make(self.path)
             case _:
-                self.told += (mend(self.path),)
+                self.notices += (mend(self.path),)
+
+
+def _passed_over(records: Sequence[LedgerRecord]) -> tuple[str, ...]:
+    places = [str(record.seq) for record in records if record.event is None]
+    if not places:
+        return ()
+    named = ", ".join(places[:_NAMED_AT_MOST]) + (", …" if len(places) > _NAMED_AT_MOST else "")
+    return (
+        f"{len(places)} of {len(records)} records cannot be understood, a newer quorum may have written them; "
+        f"the session goes on without what they tell: {named}.",
+    )

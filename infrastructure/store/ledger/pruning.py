@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import OperationalError
 
-from domain.errors import LedgerError, SessionInUse
+from domain.errors import SessionInUse
 from domain.sessions.past_session import SessionSummary
+from domain.sessions.pruning import Pruned, contents_named_in, manifests_named_in, sessions_to_prune
 from infrastructure.store.ledger.contents import unpacked
 from infrastructure.store.ledger.locks import SessionLock, holders, opened_since_ms
 from infrastructure.store.ledger.rows import summary
 from infrastructure.store.ledger.schema import contents, has_redactions, records, redactions, sessions
 from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
-
-_DAY_MS = 24 * 3600 * 1000
-_HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pruned:
-    """What was removed, or would be: sessions, the number of contents, and the bytes of both.
-
-    `spared` are the sessions that would have gone, but are in use.
-    """
-
-    sessions: tuple[SessionSummary, ...]
-    spared: tuple[SessionSummary, ...]
-    contents: int
-    bytes: int
 
 
 class Pruning:
@@ -78,17 +59,7 @@ class Pruning:
         in_use = holders(self._locks)
         query = select(sessions).order_by(sessions.c.updated_ms.desc(), sessions.c.id.desc())
         listed = [summary(row, in_use.get(row.id)) for row in connection.execute(query)]
-        unknown = set(ids) - {session.id for session in listed}
-        if unknown:
-            raise LedgerError(f"there is no session {min(unknown)[:70]!a}, so nothing was removed")
-        oldest = None if days is None else self._clock() - days * _DAY_MS
-        by_rule = days is not None or keep is not None
-        return [
-            session
-            for place, session in enumerate(listed)
-            if session.id in ids
-            or (by_rule and (oldest is None or session.updated_ms < oldest) and (keep is None or place >= keep))
-        ]
+        return sessions_to_prune(listed, older_than_days=days, keep=keep, ids=ids, now_ms=self._clock())
 
     def _remove(self, connection: Connection, session_id: str, *, dry_run: bool) -> int | None:
         """Remove one session; the bytes of its payloads, or None where it is in use."""
@@ -146,24 +117,11 @@ def _needed(connection: Connection, without: set[str]) -> set[bytes]:
     query = select(records.c.session_id, records.c.type, records.c.payload)
     for session_id, event_type, payload in connection.execute(query).yield_per(500):
         if session_id not in without and isinstance(payload, bytes):
-            needed |= _hashes(payload)
-            if event_type == "files_kept":
-                lists |= _manifest(payload)
+            needed |= contents_named_in(payload)
+            lists |= manifests_named_in(event_type, payload)
     for digest in lists & there:
         row = connection.execute(
             select(contents.c.data, contents.c.size).where(contents.c.sha256 == digest)
         ).one()
-        needed |= _hashes(unpacked(row.data, row.size) or b"")
+        needed |= contents_named_in(unpacked(row.data, row.size) or b"")
     return needed
-
-
-def _hashes(text: bytes) -> set[bytes]:
-    return {bytes.fromhex(found.decode("ascii")) for found in _HASH.findall(text)}
-
-
-def _manifest(payload: bytes) -> set[bytes]:
-    try:
-        value: Any = json.loads(payload)
-        return {bytes.fromhex(value["manifest"])}
-    except (ValueError, RecursionError, TypeError, KeyError):
-        return set()

@@ -12,10 +12,10 @@ from domain.errors import LedgerError
 from domain.sessions.chain_hash import NO_LINK
 from domain.sessions.ledger_chain import ChainedRecord, next_record
 from domain.sessions.past_session import SessionSummary
+from domain.sessions.session_facts import StoredSessionFacts
 from domain.text.json_value import JsonObject
 from infrastructure.store.ledger.rows import row_of
 from infrastructure.store.ledger.schema import records, sessions
-from infrastructure.store.ledger.session_facts import StoredSessionFacts
 
 # Spelled out once: each event passes here, and to have them spelled out anew takes as long as to write it.
 _DIALECT = dialect(paramstyle="named")

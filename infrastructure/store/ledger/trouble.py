@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError
 
-from domain.errors import LedgerError
+from domain.errors import DamagedLedger, LedgerError
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _ELSEWHERE = "or name another file with [storage] url"
@@ -35,10 +35,6 @@ _FOLDER_REASONS = {
     errno.ENOLCK: f"nothing can be locked on this disk; {_ELSEWHERE.removeprefix('or ')}",
     errno.EOPNOTSUPP: f"nothing can be locked on this disk; {_ELSEWHERE.removeprefix('or ')}",
 }
-
-
-class DamagedLedger(LedgerError):
-    """The file is no whole database. What can be read of it is saved when it is opened the next time."""
 
 
 @contextmanager

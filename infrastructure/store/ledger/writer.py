@@ -110,6 +110,12 @@ class Writer:
             thread.join()
             stop.done.result()
 
+    def reopen(self) -> None:
+        """Take work again after `close`; another file may be in the place of the one before."""
+        with self._starting:
+            self._backlog, self._unsure = [], False
+            self._closed = False
+
     def _put(self, work: _Work) -> None:
         with self._starting:
             if self._closed:

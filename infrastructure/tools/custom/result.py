@@ -6,6 +6,7 @@ import codecs
 from collections.abc import Callable
 from typing import NoReturn
 
+from application.calls.whole_outputs import error_with_whole, kept_whole
 from application.ports.storage import Spill
 from domain.calls.summary import is_long
 from domain.errors import ToolError
@@ -13,7 +14,6 @@ from domain.text.output import Printed, ToolOutput
 from infrastructure.execution.commands.account import remarks, signal_name
 from infrastructure.execution.commands.output import BoundedText, CommandOutput, Overflow
 from infrastructure.execution.commands.process import Ending
-from infrastructure.store.blobs.spill import error_with_whole, kept_whole
 
 _TAIL_BYTES = 4000
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from application.ports.storage import OpenedSession
 from domain.events.event import Event, SessionStarted, TurnStarted
 from domain.review.mode import Mode
 from domain.sessions.past_session import NamedSession, NewSession
 from infrastructure.store.ledger.database import Database
-from infrastructure.store.ledger.opening import OpenedSession, open_session
 
 ROOT = Path(__file__).parents[3]
 CWD = "/work/project"
@@ -39,11 +39,11 @@ def prompt(text: object) -> TurnStarted:
 
 
 def begun(database: Database, cwd: str = CWD) -> OpenedSession:
-    return open_session(database, NewSession(), cwd=cwd)
+    return database.open_session(NewSession(), cwd=cwd)
 
 
 def gone_on(database: Database, name: str) -> OpenedSession:
-    return open_session(database, NamedSession(name), cwd=CWD)
+    return database.open_session(NamedSession(name), cwd=CWD)
 
 
 async def session_of(database: Database, events: Sequence[Event], cwd: str = CWD) -> str:

@@ -15,7 +15,6 @@ from domain.events.event import EffectsObserved, FilesKept, MessageAdded, TurnSt
 from domain.sessions.ledger_chain import payload_of, redacted
 from domain.sessions.past_session import LatestSession, NamedSession, PickedSession
 from domain.text.styles import StyleChange
-from infrastructure.store.ledger.opening import open_session
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, gone_on, prompt, session_of, sqlite, started
 from tests.support.past_sessions import an_eventful_session
 from tests.support.pictures import an_image, png
@@ -108,18 +107,18 @@ async def test_the_latest_session_of_a_folder_is_gone_on_with_and_none_without_a
         clock.now_ms += 1000
         made.append(await session_of(database, events, cwd))
 
-    session = open_session(database, LatestSession(), cwd=CWD)
+    session = database.open_session(LatestSession(), cwd=CWD)
 
     assert session.session_id == made[1]
-    assert session.told == ()
+    assert session.notices == ()
     assert [record.event for record in session.records] == [started(made[1]), prompt("b")]
     await session.ledger.aclose()
 
 
 async def test_where_there_is_nothing_to_go_on_with_a_new_session_begins_and_says_so(database):
-    session = open_session(database, LatestSession(), cwd=CWD)
+    session = database.open_session(LatestSession(), cwd=CWD)
 
-    assert session.told == (f"There is no session of {CWD} to go on with; this is a new one.",)
+    assert session.notices == (f"There is no session of {CWD} to go on with; this is a new one.",)
     assert session.records == ()
     await session.ledger.append(prompt("new"))
     await session.ledger.aclose()
@@ -129,7 +128,7 @@ async def test_the_latest_session_in_use_elsewhere_can_only_be_read(database):
     session_id = await session_of(database, [prompt("a")])
     other = gone_on(database, session_id)
 
-    session = open_session(database, LatestSession(), cwd=CWD)
+    session = database.open_session(LatestSession(), cwd=CWD)
 
     assert (session.session_id, session.ledger) == (session_id, None)
     assert session.in_use is not None
@@ -139,9 +138,9 @@ async def test_the_latest_session_in_use_elsewhere_can_only_be_read(database):
 
 async def test_naming_a_session_that_is_not_there_is_an_error_and_leaves_no_lock(database):
     with pytest.raises(LedgerError, match="there is no session"):
-        open_session(database, NamedSession("nobody"), cwd=CWD)
+        database.open_session(NamedSession("nobody"), cwd=CWD)
     with pytest.raises(ValueError, match="must be picked"):
-        open_session(database, PickedSession(), cwd=CWD)
+        database.open_session(PickedSession(), cwd=CWD)
 
     assert not database.path.with_name("ledger.sqlite-locks").exists()
 

@@ -11,7 +11,7 @@ from domain.events.json_form import event_to_json
 from domain.sessions.ledger_chain import payload_of
 from domain.sessions.past_session import LatestSession
 from infrastructure.store.ledger.database import Database
-from infrastructure.store.ledger.opening import open_database, open_session
+from infrastructure.store.ledger.opening import open_database
 from infrastructure.store.ledger.trouble import marker_of
 from infrastructure.store.ledger.writer import LedgerEntry
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, end, gone_on, prompt, session_of, sqlite, start
@@ -104,7 +104,7 @@ async def test_a_session_that_does_not_hold_says_so_when_it_is_gone_on_with_and_
     await session.ledger.append(prompt("after"))
     await session.ledger.aclose()
 
-    assert "does not hold: the list of sessions tells of 5 records" in session.told[0]
+    assert "does not hold: the list of sessions tells of 5 records" in session.notices[0]
     assert (await database.archive.verify(session_id)).broken_at == 4
 
 
@@ -138,7 +138,7 @@ async def test_what_a_newer_version_wrote_is_passed_over_and_said_so(database, e
     await session.ledger.append(prompt("two"))
     await session.ledger.aclose()
 
-    (told,) = session.told
+    (told,) = session.notices
     assert told.startswith("1 of 3 records cannot be understood, a newer quorum may have written them; ")
     assert told.endswith(": 2.")
     assert (await database.archive.verify(session_id)).holds
@@ -183,7 +183,7 @@ async def test_a_file_that_is_no_database_is_put_aside_whole_and_a_new_one_made(
 
     (aside,) = damaged_files(path)
     assert aside.read_bytes() == content
-    (told,) = database.told
+    (told,) = database.notices
     assert f"{path} was damaged" in told
     assert str(aside) in told
     await usable(database)
@@ -200,10 +200,10 @@ async def test_of_a_file_that_was_cut_what_can_be_read_is_saved(environ, opened,
 
     (aside,) = damaged_files(path)
     assert aside.stat().st_size == int(size * share)
-    assert str(aside) in database.told[0]
+    assert str(aside) in database.notices[0]
     saved = {session.id: session.records for session in await database.archive.sessions()}
     assert saved.keys() <= set(sessions)
-    assert all(f"{each}, {count} of 21" in database.told[0] for each, count in saved.items() if count < 21)
+    assert all(f"{each}, {count} of 21" in database.notices[0] for each, count in saved.items() if count < 21)
     if share >= 0.6:
         assert len(saved) >= 2
     await usable(database)
@@ -219,7 +219,7 @@ async def test_of_a_file_with_noise_in_the_middle_everything_around_it_is_saved(
         file.write(chance.randbytes(chance.choice([PAGE, 200])))
 
     database = opened()
-    told = list(database.told)
+    told = list(database.notices)
     for session_id in sessions:
         try:
             opened_session = gone_on(database, session_id)
@@ -228,8 +228,8 @@ async def test_of_a_file_with_noise_in_the_middle_everything_around_it_is_saved(
         assert opened_session.ledger is not None
         await opened_session.ledger.append(prompt("on"))
         await opened_session.ledger.aclose()
-        told += opened_session.told
-    told += database.told
+        told += opened_session.notices
+    told += database.notices
 
     listed = await database.archive.sessions()
     held = [await database.archive.verify(session.id) for session in listed]
@@ -259,7 +259,7 @@ async def test_what_is_saved_is_told_session_by_session(environ, opened):
 
     database = opened()
 
-    (told,) = database.told
+    (told,) = database.notices
     assert "1 session was saved whole" in told
     assert f"saved only in part: {sessions[1]}, 7 of 21 records" in told
     assert f"lost: {sessions[2]}" in told
@@ -267,7 +267,7 @@ async def test_what_is_saved_is_told_session_by_session(environ, opened):
     assert [listed[each].records for each in sessions[:2]] == [21, 7]
     assert listed[sessions[1]].title == ("1 0 " + "x" * 700)[:200]
     await usable(database)
-    assert opened().told == ()
+    assert opened().notices == ()
 
 
 async def test_damage_that_is_found_while_a_session_is_read_is_mended_on_the_spot(environ, opened):
@@ -278,10 +278,10 @@ async def test_damage_that_is_found_while_a_session_is_read_is_mended_on_the_spo
             file.seek(number * PAGE)
             file.write(random.Random(number).randbytes(PAGE))
 
-    session = open_session(database, LatestSession(), cwd=CWD)
+    session = database.open_session(LatestSession(), cwd=CWD)
 
     assert damaged_files(path)
-    assert "was damaged" in database.told[0]
+    assert "was damaged" in database.notices[0]
     await session.ledger.append(prompt("on"))
     await session.ledger.aclose()
     assert session.session_id not in sessions or session.records
@@ -301,7 +301,7 @@ async def test_a_database_that_others_have_open_is_not_mended_under_them(environ
     assert path.read_bytes() == before
     process.stdin.write("\n")
     assert end(process) == 0
-    assert "1 session was saved whole" in opened().told[0]
+    assert "1 session was saved whole" in opened().notices[0]
 
 
 @pytest.mark.parametrize("log", [False, True], ids=["nothing else", "a log"])
@@ -313,7 +313,7 @@ async def test_a_mending_that_was_killed_at_its_last_step_is_completed(environ, 
 
     database = opened()
 
-    assert "What could be read of it was saved before" in database.told[0]
+    assert "What could be read of it was saved before" in database.notices[0]
     assert {session.id for session in await database.archive.sessions()} == set(sessions)
     await usable(database)
 
@@ -352,6 +352,6 @@ async def test_the_record_of_redactions_is_saved_from_a_damaged_database(environ
 
     again = opened()
 
-    assert "1 session was saved whole" in " ".join(again.told)
+    assert "1 session was saved whole" in " ".join(again.notices)
     checked = await again.archive.verify(session_id)
     assert (checked.holds, checked.redacted, checked.unrecorded) == (True, (1,), ())

@@ -13,7 +13,7 @@ import pytest
 from domain.errors import ConfigError, LedgerError
 from domain.sessions.past_session import NewSession
 from infrastructure.store.ledger.database import Database
-from infrastructure.store.ledger.opening import open_database, open_session
+from infrastructure.store.ledger.opening import open_database
 from infrastructure.store.ledger.sqlite_file import transaction
 from tests.infrastructure.ledger.ledger_bench import (
     CWD,
@@ -31,10 +31,10 @@ APPENDING = """
 import asyncio, os, sys
 from domain.events.event import TurnStarted
 from domain.sessions.past_session import NewSession
-from infrastructure.store.ledger.opening import open_database, open_session
+from infrastructure.store.ledger.opening import open_database
 
 async def main():
-    session = open_session(open_database("", os.environ), NewSession(), cwd="/work/project")
+    session = open_database("", os.environ).open_session(NewSession(), cwd="/work/project")
     print(session.session_id, flush=True)
     async def append(lane):
         number = 0
@@ -52,11 +52,11 @@ import asyncio, os, resource
 from domain.errors import LedgerError
 from domain.events.event import TurnStarted
 from domain.sessions.past_session import NewSession
-from infrastructure.store.ledger.opening import open_database, open_session
+from infrastructure.store.ledger.opening import open_database
 
 async def main():
     database = open_database("", os.environ)
-    session = open_session(database, NewSession(), cwd="/work/project")
+    session = database.open_session(NewSession(), cwd="/work/project")
     print(session.session_id)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
     last = -1
@@ -105,7 +105,7 @@ async def test_a_process_that_is_killed_while_it_appends_loses_nothing_it_was_to
     database = opened()
     records = await database.archive.read(session_id)
 
-    assert database.told == ()
+    assert database.notices == ()
     assert (await database.archive.verify(session_id)).holds
     kept = [" ".join(record.event.prompt.split()[:2]) for record in records]
     assert set(told) <= set(kept)
@@ -165,13 +165,13 @@ async def test_what_was_committed_although_the_disk_said_otherwise_is_not_writte
 
 async def test_what_is_locked_too_long_is_an_error_that_says_so_and_aclose_writes_it_later(tmp_path):
     database = Database(tmp_path / "ledger.sqlite", busy_secs=0.02)
-    session = open_session(database, NewSession(), cwd=CWD)
+    session = database.open_session(NewSession(), cwd=CWD)
     with sqlite(database.path) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerError, match=r"ledger\.sqlite cannot be written: another process"):
             await session.ledger.append(prompt("waits"))
         with pytest.raises(LedgerError, match="locked"):
-            await open_session(database, NewSession(), cwd=CWD).ledger.aclose()
+            await database.open_session(NewSession(), cwd=CWD).ledger.aclose()
         other.execute("ROLLBACK")
 
     await session.ledger.aclose()
@@ -182,7 +182,7 @@ async def test_what_is_locked_too_long_is_an_error_that_says_so_and_aclose_write
 
 async def test_closing_tells_how_many_events_could_not_be_written(tmp_path):
     database = Database(tmp_path / "ledger.sqlite", busy_secs=0.02)
-    session = open_session(database, NewSession(), cwd=CWD)
+    session = database.open_session(NewSession(), cwd=CWD)
     with sqlite(database.path) as other:
         other.execute("BEGIN IMMEDIATE")
         for number in range(3):

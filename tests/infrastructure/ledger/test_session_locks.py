@@ -16,12 +16,12 @@ HOLDING = """
 import asyncio, os, sys
 from domain.events.event import TurnStarted
 from domain.sessions.past_session import NamedSession, NewSession
-from infrastructure.store.ledger.opening import open_database, open_session
+from infrastructure.store.ledger.opening import open_database
 
 async def main():
     database = open_database("", os.environ)
     choice = NamedSession(sys.argv[1]) if sys.argv[1:] else NewSession()
-    session = open_session(database, choice, cwd="/work/project")
+    session = database.open_session(choice, cwd="/work/project")
     for number in range(50):
         await session.ledger.append(TurnStarted(prompt=f"theirs {number}"))
     print(session.session_id, flush=True)

@@ -20,12 +20,12 @@ SIDE_BY_SIDE = """
 import asyncio, itertools, os
 from domain.events.event import TurnStarted
 from domain.sessions.past_session import NewSession
-from infrastructure.store.ledger.opening import open_database, open_session
+from infrastructure.store.ledger.opening import open_database
 
 async def write(name):
     for life in itertools.count():
         database = open_database("", os.environ)
-        session = open_session(database, NewSession(), cwd="/work/project")
+        session = database.open_session(NewSession(), cwd="/work/project")
         for number in itertools.count():
             await session.ledger.append(TurnStarted(prompt=f"{name} {life} {number}"), urgent=number % 50 == 0)
             os.write(1, f"{session.session_id} {name} {life} {number}\\n".encode())

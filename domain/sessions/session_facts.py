@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 
+from domain.sessions.ledger_chain import ChainedRecord
 from domain.text.json_value import JsonObject, JsonValue
 
 _LONGEST_TITLE = 200
@@ -33,6 +36,15 @@ class StoredSessionFacts:
                 return replace(self, cost=_sum(self.cost, event.get("cost_usd")))
             case _:
                 return self
+
+
+def facts_of(chain: Iterable[ChainedRecord]) -> StoredSessionFacts:
+    """The facts after all these records, each of which holds JSON."""
+    facts = StoredSessionFacts()
+    for record in chain:
+        value = json.loads(record.payload)
+        facts = facts.after(value) if isinstance(value, Mapping) else facts
+    return facts
 
 
 def storable(text: str) -> str:

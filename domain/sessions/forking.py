@@ -1,0 +1,59 @@
+"""The records of a session copied for another one, with links and redactions of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+
+from domain.errors import LedgerError
+from domain.sessions.chain_hash import NO_LINK
+from domain.sessions.ledger_chain import ChainedRecord, find_format, flaw, relinked, verify
+from domain.sessions.redaction_log import RedactionEntry, fitting, relink
+
+
+def fork_records(
+    chain: Iterable[ChainedRecord],
+    redactions: Sequence[RedactionEntry],
+    *,
+    session_id: str,
+    new_id: str,
+    before: int | None,
+) -> tuple[list[ChainedRecord], list[RedactionEntry]]:
+    """The records of `session_id`, those from `before` on left out, as those of `new_id`, and their redactions.
+
+    Times and payloads stay as they are. Raises LedgerError where there is nothing to copy, or a record among
+    them does not fit: linked anew, it would look as if it did.
+    """
+    copied = list(takewhile(lambda record: before is None or record.seq < before, chain))
+    if not copied:
+        what = "no records" if before is None else f"no records before {before}"
+        raise LedgerError(f"session {session_id[:70]!a} has {what}, so there is nothing to fork")
+    linked = _linked(copied, session_id, new_id)
+    links = {record.link: copy.link for record, copy in zip(copied, linked, strict=True)}
+    entries = relink(new_id, fitting(session_id, redactions), links)
+    checked = verify(new_id, linked, entries)
+    if checked.broken_at is not None:
+        raise _unfit(session_id, checked.broken_at, checked.reason)
+    return linked, entries
+
+
+def _linked(chain: list[ChainedRecord], old: str, new: str) -> list[ChainedRecord]:
+    linked: list[ChainedRecord] = []
+    was, is_now = NO_LINK, NO_LINK
+    for seq, record in enumerate(chain):
+        wrong = flaw(record, old, was, seq)
+        if wrong:
+            raise _unfit(old, seq, wrong)
+        # In its own format: what the link of an old record does not cover may have changed since.
+        link_format = find_format(record, old, was)
+        assert link_format is not None
+        was = record.link
+        linked.append(relinked(record, new, is_now, link_format))
+        is_now = linked[-1].link
+    return linked
+
+
+def _unfit(session_id: str, seq: int, reason: str) -> LedgerError:
+    return LedgerError(
+        f"session {session_id} cannot be forked: {reason}; records before {seq} can be forked alone"
+    )

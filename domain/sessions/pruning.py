@@ -1,0 +1,69 @@
+"""Which sessions may go because they are old, too many, or named, and which contents records refer to."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from domain.errors import LedgerError
+from domain.sessions.past_session import SessionSummary
+
+_DAY_MS = 24 * 3600 * 1000
+_HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned:
+    """What was removed, or would be: sessions, the number of contents, and the bytes of both.
+
+    `spared` are the sessions that would have gone, but are in use.
+    """
+
+    sessions: tuple[SessionSummary, ...]
+    spared: tuple[SessionSummary, ...]
+    contents: int
+    bytes: int
+
+
+def sessions_to_prune(
+    listed: Sequence[SessionSummary],
+    *,
+    older_than_days: float | None,
+    keep: int | None,
+    ids: Collection[str],
+    now_ms: int,
+) -> list[SessionSummary]:
+    """Those of the sessions, the one used last first, that fit; see `SessionArchive.prune`.
+
+    Raises LedgerError for an id that no session has.
+    """
+    unknown = set(ids) - {session.id for session in listed}
+    if unknown:
+        raise LedgerError(f"there is no session {min(unknown)[:70]!a}, so nothing was removed")
+    oldest = None if older_than_days is None else now_ms - older_than_days * _DAY_MS
+    by_rule = older_than_days is not None or keep is not None
+    return [
+        session
+        for place, session in enumerate(listed)
+        if session.id in ids
+        or (by_rule and (oldest is None or session.updated_ms < oldest) and (keep is None or place >= keep))
+    ]
+
+
+def contents_named_in(text: bytes) -> set[bytes]:
+    """The hashes of contents, 32 bytes each, that a payload or a stored list of files refers to."""
+    return {bytes.fromhex(found.decode("ascii")) for found in _HASH.findall(text)}
+
+
+def manifests_named_in(event_type: str, payload: bytes) -> set[bytes]:
+    """The hash of the stored list of files that a record refers to, if it does."""
+    if event_type != "files_kept":
+        return set()
+    try:
+        value: Any = json.loads(payload)
+        return {bytes.fromhex(value["manifest"])}
+    except (ValueError, RecursionError, TypeError, KeyError):
+        return set()

@@ -1,0 +1,124 @@
+"""A text taken out of the records of a session, wherever they are kept."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from domain.errors import LedgerError, UnreadableEvent
+from domain.events.reading import event_from_json
+from domain.sessions.chain_hash import NO_LINK
+from domain.sessions.ledger_chain import FIXED, FREE, ChainedRecord, payload_of, redacted, redaction_of
+from domain.sessions.redaction_log import RedactionEntry
+from domain.sessions.session_facts import storable
+
+MARK = "[redacted]"
+_SHORTEST = 4
+_KEPT = frozenset({"type", "v", *FIXED})
+# They lead to stored contents, and hold parts of a short text by chance.
+_HASHES = frozenset({"sha256", "manifest", "blob_id", "digest"})
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+def check_redactable(text: str) -> None:
+    """Raises LedgerError for a text so short that redacting it would take the records apart."""
+    if len(text) < _SHORTEST:
+        raise LedgerError(f"only texts of {_SHORTEST} characters and more can be redacted")
+
+
+def redact_records(
+    session_id: str, chain: Sequence[ChainedRecord], earlier: Sequence[RedactionEntry], text: str, *, at_ms: int
+) -> tuple[list[tuple[int, ChainedRecord]], list[RedactionEntry]]:
+    """Put MARK in the place of `text`: the records that change, each with its index in `chain`, and the entries
+    that say so, linked behind the `earlier` ones.
+    """
+    changes: list[tuple[int, ChainedRecord]] = []
+    entries: list[RedactionEntry] = []
+    previous = earlier[-1].link if earlier else NO_LINK
+    for index, record in enumerate(chain):
+        payload = _without(record.payload, text)
+        if payload == record.payload:
+            continue
+        changed = redacted(record, payload)
+        entry = redaction_of(record, changed, seq=len(earlier) + len(entries), at_ms=at_ms)
+        entries.append(entry.linked(session_id, previous))
+        previous = entries[-1].link
+        changes.append((index, changed))
+    return changes, entries
+
+
+def redact_name(name: str, text: str) -> str:
+    """What a list shows of a session, such as its title, without the text."""
+    return name.replace(storable(text), MARK)
+
+
+def _without(payload: bytes, text: str) -> bytes:
+    try:
+        value = json.loads(payload)
+    except (ValueError, RecursionError):
+        return payload.replace(text.encode("utf-8", "backslashreplace"), MARK.encode("ascii"))
+    if not isinstance(value, dict):
+        return payload
+    known = _is_understood(value)
+    # What makes it an event of its type stays, and so does what the chain holds as it is.
+    hidden = {
+        key: each if key in _KEPT else _hidden(each, text, key, is_free=not known)
+        for key, each in value.items()
+    }
+    if hidden == value:
+        return payload
+    if known and not _is_understood(hidden):
+        hidden = value
+        _hide_what_can_be(hidden, hidden, text, is_inner=False)
+    if known and "styles" in hidden:
+        hidden["styles"] = []  # they count the characters of the text as it was
+    return payload_of(hidden)
+
+
+def _hidden(value: Any, text: str, name: object = None, *, is_free: bool, is_inner: bool = False) -> Any:
+    """The value of this name without the text.
+
+    `is_free`: its names are not ours, and may hold the text too. `is_inner`: it is part of an object whose
+    names never are, in which the chain holds nothing as it is.
+    """
+    is_inner = is_inner or name in FREE
+    is_free = is_free or is_inner
+    match value:
+        case str():
+            if name in FIXED and not is_inner:
+                return value
+            return value if name in _HASHES and _HASH.fullmatch(value) else value.replace(text, MARK)
+        case list():
+            return [_hidden(each, text, is_free=is_free, is_inner=is_inner) for each in value]
+        case dict():
+            return {
+                key.replace(text, MARK) if is_inner or (is_free and key not in FIXED | FREE) else key: _hidden(
+                    each, text, key, is_free=is_free, is_inner=is_inner
+                )
+                for key, each in value.items()
+            }
+        case _:
+            return value
+
+
+def _hide_what_can_be(whole: dict[str, Any], part: Any, text: str, *, is_inner: bool) -> None:
+    """Hide the text wherever in a part of the event it is no word of ours, without which the event would say
+    nothing: an outcome, a kind of block."""
+    for name, was in list(part.items() if isinstance(part, dict) else enumerate(part)):
+        if part is whole and name in _KEPT:
+            continue
+        part[name] = _hidden(was, text, name, is_free=False, is_inner=is_inner)
+        if part[name] != was and not _is_understood(whole):
+            part[name] = was
+            if isinstance(was, dict | list):
+                _hide_what_can_be(whole, was, text, is_inner=is_inner or name in FREE)
+
+
+def _is_understood(value: dict[str, Any]) -> bool:
+    try:
+        event_from_json(value)
+    except (UnreadableEvent, RecursionError):
+        return False
+    return True

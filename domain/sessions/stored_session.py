@@ -1,0 +1,78 @@
+"""A session as it is kept, with its chain, and the one among many that a name means."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from domain.errors import LedgerError, QuorumError
+from domain.events.event import Event
+from domain.events.reading import event_from_json
+from domain.sessions.ledger_chain import ChainedRecord, verify
+from domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
+from domain.sessions.redaction_log import RedactionEntry
+
+_NAMED_AT_MOST = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSession:
+    """A session with its entry in the list, the link that its next record builds on, and its records."""
+
+    summary: SessionSummary
+    head: bytes
+    chain: tuple[ChainedRecord, ...]
+    redactions: tuple[RedactionEntry, ...] = ()
+
+    def records(self) -> tuple[LedgerRecord, ...]:
+        """Its records as events, oldest first."""
+        return tuple(
+            LedgerRecord(seq=record.seq, at_ms=record.at_ms, event=_event(record), redacted=record.redacted)
+            for record in self.chain
+        )
+
+    def verified(self) -> Verification:
+        """What the check of its chain comes to, and of its end against the list of sessions."""
+        result = verify(self.summary.id, self.chain, self.redactions)
+        count, told = len(self.chain), self.summary.records
+        if not result.holds or (count == told and self.chain and self.chain[-1].link == self.head):
+            return result
+        reason = f"the list of sessions tells of {told} records, and there are {count}"
+        if count == told:
+            reason = f"record {count - 1} is not the last one that the list of sessions tells of"
+        place = max(0, min(count, told)) if count != told else count - 1
+        return replace(result, broken_at=max(place, 0), reason=reason)
+
+
+def find_session(name: str, listed: Sequence[SessionSummary]) -> SessionSummary:
+    """The session of this id, or of the one id that begins so. Raises LedgerError, which names what is near."""
+    exact = [session for session in listed if session.id == name]
+    near = exact or [session for session in listed if name and session.id.startswith(name)]
+    if len(near) == 1:
+        return near[0]
+    if near:
+        raise LedgerError(f"{len(near)} sessions begin with {name}: {_named(near)}; give more of the id")
+    raise LedgerError(f"there is no session {name[:70]!a}; {_nearest(name, listed)}")
+
+
+def _event(record: ChainedRecord) -> Event | None:
+    try:
+        value = json.loads(record.payload)
+        return event_from_json(value) if isinstance(value, dict) else None
+    except (QuorumError, ValueError, RecursionError):
+        return None
+
+
+def _nearest(name: str, listed: Sequence[SessionSummary]) -> str:
+    if not listed:
+        return "there are no sessions yet"
+    close = get_close_matches(name, [session.id for session in listed], n=_NAMED_AT_MOST, cutoff=0.7)
+    near = [session for session in listed if session.id in close]
+    return f"the nearest: {_named(near)}" if near else f"the latest: {_named(listed)}"
+
+
+def _named(listed: Sequence[SessionSummary]) -> str:
+    named = [f"{session.id} ({session.title[:40] or 'no prompt'})" for session in listed[:_NAMED_AT_MOST]]
+    return ", ".join(named) + (", …" if len(listed) > _NAMED_AT_MOST else "")

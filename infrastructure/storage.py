@@ -1,0 +1,152 @@
+"""What keeps all that outlives the process, as `[storage]` names it: the one place that knows the adapters."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from application.ports.storage import BlobStore, OpenedSession, Storage
+from application.session.session_record import SessionRecord
+from domain.conversation.session_kind import SessionKind
+from domain.errors import ConfigError, LedgerError
+from domain.events.masking import SecretMask
+from domain.sessions.past_session import NewSession, SessionChoice
+from infrastructure.config.paths import state_folder
+from infrastructure.config.schema import STORAGE_SCHEMES, StorageTable
+from infrastructure.store.blobs.file_store import FileBlobStore
+from infrastructure.store.ledger.place import database_path, files_of
+
+
+def open_storage(table: StorageTable, environ: Mapping[str, str]) -> Storage:
+    """Open what keeps sessions, former contents and large outputs, or make it. Blocks.
+
+    Raises ConfigError for a place that cannot be used, and LedgerError, which names the place and the remedy.
+    """
+    open_blobs = partial(blob_store, table, environ)
+    match table.url.partition(":")[0]:
+        case "" | "sqlite":
+            from infrastructure.store.ledger.opening import open_database  # it loads the database
+
+            return open_database(table.url, environ, open_blobs=open_blobs)
+        case scheme:
+            raise ConfigError(
+                f"storage.url begins with {scheme!a}; sessions can be kept in: {', '.join(STORAGE_SCHEMES)}"
+            )
+
+
+def blob_store(
+    table: StorageTable, environ: Mapping[str, str], mask: SecretMask | None = None
+) -> BlobStore | None:
+    """The store of large outputs; None where there is no folder for it."""
+    if table.blobs:
+        return FileBlobStore(Path(table.blobs).expanduser(), mask)
+    state = state_folder(environ)
+    return FileBlobStore(state / "blobs", mask) if state is not None else None
+
+
+def storage_paths(table: StorageTable, environ: Mapping[str, str]) -> list[Path]:
+    """The files and folders on this machine that the table names; those in the state folder are not among them.
+
+    Raises ConfigError for a place that cannot be used.
+    """
+    paths: list[Path] = []
+    if table.url:
+        paths += files_of(database_path(table.url, environ))
+    if table.blobs:
+        paths.append(Path(table.blobs).expanduser())
+    return paths
+
+
+def open_record(
+    table: StorageTable, environ: Mapping[str, str], choice: SessionChoice, *, cwd: str, fork: bool = False
+) -> SessionRecord:
+    """The record of the session that is chosen, or, with `fork`, of a copy of it. Blocks.
+
+    Where the record of a new session cannot be kept, there is one for this process alone, which `told` says.
+    Raises LedgerError where an earlier session cannot be taken up, ConfigError for an unfit url.
+    """
+    form = choice.form if isinstance(choice, NewSession) else SessionKind.AGENT
+    try:
+        storage = open_storage(table, environ)
+    except LedgerError as trouble:
+        if not isinstance(choice, NewSession):
+            raise
+        return _unrecorded_because(trouble, table, environ, form)
+    try:
+        opened = storage.open_session(choice, cwd=cwd, fork=fork)
+    except BaseException:
+        storage.close()
+        raise
+    return _record(storage, opened, form=form)
+
+
+def _unrecorded_because(
+    trouble: LedgerError, table: StorageTable, environ: Mapping[str, str], form: SessionKind
+) -> SessionRecord:
+    told = f"This session is not recorded, and ends with this process: {trouble}"
+    try:
+        return unrecorded(table, environ, told, form=form)
+    except (LedgerError, OSError) as error:
+        why = error.strerror if isinstance(error, OSError) else None
+        raise LedgerError(
+            f"{trouble}; a session that is not recorded needs room for temporary files, and there is none"
+            f" either ({why or error}): make room, or name another folder in TMPDIR"
+        ) from error
+
+
+def unrecorded(
+    table: StorageTable, environ: Mapping[str, str], *told: str, form: SessionKind = SessionKind.AGENT
+) -> SessionRecord:
+    """A record in a folder of its own, which is gone when it is released. `told` says why.
+
+    Large outputs are kept where the table says. Raises LedgerError and OSError where there is no room for it.
+    """
+    from infrastructure.store.ledger.opening import open_database  # it loads the database
+
+    folder = TemporaryDirectory(prefix="quorum-unrecorded-")
+    try:
+        storage = open_database(
+            f"sqlite:///{folder.name}/ledger.sqlite", {}, open_blobs=partial(blob_store, table, environ)
+        )
+        opened = storage.open_session(NewSession(), cwd="")
+    except BaseException:
+        folder.cleanup()
+        raise
+    return _record(storage, opened, told, form=form, folder=folder)
+
+
+def _record(
+    storage: Storage,
+    opened: OpenedSession,
+    told: tuple[str, ...] = (),
+    *,
+    form: SessionKind,
+    folder: TemporaryDirectory[str] | None = None,
+) -> SessionRecord:
+    """The record of an opened session; the one in a `folder` is gone with it when it is released."""
+
+    async def release() -> None:
+        try:
+            if opened.ledger is not None:
+                await opened.ledger.aclose()
+        finally:
+            try:
+                await asyncio.to_thread(storage.close)
+            finally:
+                if folder is not None:
+                    folder.cleanup()
+
+    return SessionRecord(
+        session_id=opened.session_id,
+        ledger=opened.ledger,
+        storage=storage,
+        release=release,
+        records=opened.records,
+        told=(*told, *storage.notices, *opened.notices),
+        in_use=str(opened.in_use or ""),
+        outlives=folder is None,
+        begun_as=form,
+    )

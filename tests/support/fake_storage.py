@@ -1,0 +1,260 @@
+"""Everything that outlives a process, kept in memory: the whole port, written with the domain's rules alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import assert_never
+
+from application.identifiers import new_id
+from application.ports.storage import BlobStore, OpenedSession
+from domain.errors import LedgerError, SessionInUse
+from domain.events.event import Event
+from domain.events.json_form import event_to_json
+from domain.events.masking import SecretMask
+from domain.sessions.chain_hash import NO_LINK
+from domain.sessions.forking import fork_records
+from domain.sessions.ledger_chain import ChainedRecord, next_record, payload_of
+from domain.sessions.past_session import (
+    LatestSession,
+    LedgerRecord,
+    NamedSession,
+    NewSession,
+    PickedSession,
+    SessionChoice,
+    SessionSummary,
+    Verification,
+)
+from domain.sessions.pruning import Pruned, contents_named_in, manifests_named_in, sessions_to_prune
+from domain.sessions.redaction import check_redactable, redact_name, redact_records
+from domain.sessions.redaction_log import RedactionEntry
+from domain.sessions.session_facts import StoredSessionFacts, facts_of, storable
+from domain.sessions.stored_session import StoredSession, find_session
+from tests.support.fake_blob_store import FakeBlobStore
+from tests.support.fake_contents import FakeContents
+from tests.support.fake_ledger import FakeLedger
+
+
+class FakeStorage:
+    """Implements `Storage`. Each asking of the default clock is a millisecond later than the one before."""
+
+    def __init__(self, clock: Callable[[], int] | None = None) -> None:
+        self.notices: tuple[str, ...] = ()
+        self.clock = clock or count(1_700_000_000_000).__next__
+        self.contents = FakeContents(self.clock)
+        self.archive = FakeSessions(self.contents, self.clock)
+        self._blobs = FakeBlobStore()
+
+    def blobs(self, mask: SecretMask | None = None) -> BlobStore:
+        return FakeBlobStore(self._blobs.contents, mask)
+
+    def open_session(self, choice: SessionChoice, *, cwd: str, fork: bool = False) -> OpenedSession:
+        match choice:
+            case NewSession():
+                return self.archive.begin(cwd)
+            case LatestSession():
+                here = [each for each in self.archive.listed() if each.cwd == storable(cwd) and each.turns]
+                if not here:
+                    return self.archive.begin(cwd, f"There is no session of {cwd} to go on with.")
+                return self.archive.resume(here[0].id, fork=fork)
+            case NamedSession(name):
+                return self.archive.resume(find_session(name, self.archive.listed()).id, fork=fork)
+            case PickedSession():
+                raise ValueError("a session must be picked before it is opened")
+            case _:
+                assert_never(choice)
+
+    def mend(self) -> None:
+        """Memory is never damaged."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+@dataclass
+class _Session:
+    id: str
+    facts: StoredSessionFacts
+    parent: str | None = None
+    updated_ms: int = 0
+    chain: list[ChainedRecord] = field(default_factory=list)
+    redactions: list[RedactionEntry] = field(default_factory=list)
+    ledger: FakeLedger | None = None
+    opened_ms: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        return self.ledger is not None and not self.ledger.closed
+
+    def add(self, event: Event, now_ms: int) -> None:
+        """Put an event on record."""
+        value = event_to_json(event)
+        before = self.chain[-1].link if self.chain else NO_LINK
+        self.updated_ms = max(now_ms, self.updated_ms)
+        record = next_record(
+            self.id,
+            before,
+            seq=len(self.chain),
+            at_ms=self.updated_ms,
+            event_type=event.type,
+            payload=payload_of(value),
+        )
+        self.chain.append(record)
+        self.facts = self.facts.after(value)
+
+    def summary(self) -> SessionSummary:
+        """What a list shows."""
+        return SessionSummary(
+            id=self.id,
+            title=self.facts.title,
+            cwd=self.facts.cwd,
+            model=self.facts.model,
+            started_ms=self.chain[0].at_ms,
+            updated_ms=self.updated_ms,
+            turns=self.facts.turns,
+            records=len(self.chain),
+            cost_usd=self.facts.cost,
+            parent=self.parent,
+            open_in=1 if self.is_open else None,
+        )
+
+
+class FakeSessions:
+    """Implements `SessionArchive`."""
+
+    def __init__(self, contents: FakeContents, clock: Callable[[], int]) -> None:
+        self._sessions: dict[str, _Session] = {}
+        self._contents = contents
+        self._clock = clock
+
+    async def sessions(self) -> tuple[SessionSummary, ...]:
+        return self.listed()
+
+    async def find(self, name: str) -> SessionSummary:
+        return find_session(name, self.listed())
+
+    async def read(self, session_id: str) -> tuple[LedgerRecord, ...]:
+        return self.stored(session_id).records()
+
+    async def verify(self, session_id: str) -> Verification:
+        return self.stored(session_id).verified()
+
+    async def fork(self, session_id: str, *, before: int | None = None) -> str:
+        return self._forked(session_id, before)
+
+    async def redact(self, session_id: str, text: str) -> int:
+        check_redactable(text)
+        session = self._there(session_id)
+        changes, entries = redact_records(
+            session_id, session.chain, session.redactions, text, at_ms=self._clock()
+        )
+        for index, record in changes:
+            session.chain[index] = record
+        session.redactions += entries
+        facts = session.facts
+        hidden = {name: redact_name(getattr(facts, name), text) for name in ("cwd", "title", "model")}
+        session.facts = replace(facts, **hidden)
+        return len(changes)
+
+    async def prune(
+        self,
+        *,
+        older_than_days: float | None = None,
+        keep: int | None = None,
+        ids: Sequence[str] = (),
+        dry_run: bool = False,
+    ) -> Pruned:
+        chosen = sessions_to_prune(
+            self.listed(), older_than_days=older_than_days, keep=keep, ids=ids, now_ms=self._clock()
+        )
+        gone = [each for each in chosen if each.open_in is None]
+        left = [each for each in self._sessions.values() if each.id not in {one.id for one in gone}]
+        freed = sum(len(record.payload) for each in gone for record in self._sessions[each.id].chain)
+        unneeded = self._unneeded_contents(left)
+        freed += sum(len(self._contents.contents[name]) for name in unneeded)
+        if not dry_run:
+            self._sessions = {each.id: each for each in left}
+            for name in unneeded:
+                del self._contents.contents[name]
+        return Pruned(
+            sessions=tuple(gone),
+            spared=tuple(each for each in chosen if each.open_in is not None),
+            contents=len(unneeded),
+            bytes=freed,
+        )
+
+    def _unneeded_contents(self, sessions: Sequence[_Session]) -> list[str]:
+        records = [record for session in sessions for record in session.chain]
+        needed = {name for record in records for name in contents_named_in(record.payload)}
+        for record in records:
+            for manifest in manifests_named_in(record.type, record.payload):
+                needed |= contents_named_in(self._contents.contents.get(manifest.hex(), b""))
+        since = min((each.opened_ms for each in sessions if each.is_open), default=None)
+        return [
+            name
+            for name in self._contents.contents
+            if bytes.fromhex(name) not in needed and (since is None or self._contents.kept_ms[name] < since)
+        ]
+
+    def listed(self) -> tuple[SessionSummary, ...]:
+        """Every session, the one used last first."""
+        begun = [session.summary() for session in self._sessions.values() if session.chain]
+        return tuple(sorted(begun, key=lambda each: (each.updated_ms, each.id), reverse=True))
+
+    def stored(self, session_id: str) -> StoredSession:
+        """A session as it is kept."""
+        session = self._there(session_id)
+        return StoredSession(
+            summary=session.summary(),
+            head=session.chain[-1].link,
+            chain=tuple(session.chain),
+            redactions=tuple(session.redactions),
+        )
+
+    def begin(self, cwd: str, *notices: str) -> OpenedSession:
+        """A new session, in the list from its first event on."""
+        session = _Session(new_id(), StoredSessionFacts(cwd=storable(cwd)))
+        self._sessions[session.id] = session
+        return OpenedSession(session_id=session.id, ledger=self._ledger_of(session), notices=notices)
+
+    def resume(self, session_id: str, *, fork: bool) -> OpenedSession:
+        """An earlier session, or a copy of it."""
+        if fork:
+            session_id = self._forked(session_id, None)
+        session, records = self._there(session_id), self.stored(session_id).records()
+        if session.is_open:
+            in_use = SessionInUse(f"session {session_id} is open in another process")
+            return OpenedSession(session_id=session_id, ledger=None, records=records, in_use=in_use)
+        return OpenedSession(session_id=session_id, ledger=self._ledger_of(session), records=records)
+
+    def _ledger_of(self, session: _Session) -> FakeLedger:
+        session.opened_ms = self._clock()
+        session.ledger = FakeLedger(session.id, lambda event: session.add(event, self._clock()))
+        return session.ledger
+
+    def _forked(self, session_id: str, before: int | None) -> str:
+        there = self._sessions.get(session_id)
+        copy = new_id()
+        chain, entries = fork_records(
+            there.chain if there else (),
+            there.redactions if there else (),
+            session_id=session_id,
+            new_id=copy,
+            before=before,
+        )
+        self._sessions[copy] = _Session(
+            copy,
+            facts_of(chain),
+            parent=session_id,
+            updated_ms=max(self._clock(), chain[-1].at_ms),
+            chain=chain,
+            redactions=entries,
+        )
+        return copy
+
+    def _there(self, session_id: str) -> _Session:
+        session = self._sessions.get(session_id)
+        if session is None or not session.chain:
+            raise LedgerError(f"there is no session {session_id[:70]!a}")
+        return session
