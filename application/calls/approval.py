@@ -67,7 +67,7 @@ class Approval:
 
         Raises Interrupted when they stop the whole turn.
         """
-        packet = self._call.packet()
+        packet = await self._call.packet()
         if packet.digest in self._state.approved_ahead:
             return await self._granted(packet, "approved ahead, with the calls before it")
         votes_decide = self._state.review.votes_decide(decision)
@@ -89,7 +89,7 @@ class Approval:
         self, reasons: tuple[str, ...], feed: VoteFeed, *, stale: bool, votes: Tally | None = None
     ) -> Granted | Withheld:
         while True:
-            packet = self._call.packet()
+            packet = await self._call.packet()
             if packet.digest in self._state.approved_ahead:
                 return await self._granted(packet, "approved ahead, with the calls before it")
             answer = await self._answer(packet, reasons, feed, stale=stale)
@@ -171,7 +171,7 @@ class Approval:
     async def _edit(self, edit: Edit) -> tuple[str, ...]:
         """Put the edited arguments in place, if such a call can run; else keep the former and say why."""
         former = self._call.arguments
-        if problems := self._call.problems(edit.arguments):
+        if problems := await self._call.problems(edit.arguments):
             return (f"your edit does not fit the tool: {'; '.join(problems)}",)
         try:
             await self._call.change_arguments(edit.arguments)
@@ -201,7 +201,7 @@ class Approval:
             except (ToolError, OSError):
                 continue  # it will be asked about, or fail, at its own turn
             projected |= seal.projected if seal else {}
-            packets.append(later.packet_of(seal))
+            packets.append(await later.packet_of(seal))
         return tuple(packets)
 
     # ---------------------------------------------------------------- endings

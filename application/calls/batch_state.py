@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
+from application.cancellation import to_its_end
 from application.events.event_bus import EventBus
 from application.ports.tools import ToolSchemaPort
 from application.ports.workspace import FileKeeper, SecretFinder
@@ -23,6 +24,7 @@ from domain.review.decision import Decision
 from domain.review.permissions import Subject
 from domain.review.quorum_result import QuorumConcluded
 from domain.text.json_value import JsonObject
+from domain.text.large import is_large
 
 
 class BatchCall(Protocol):
@@ -48,7 +50,7 @@ class BatchCall(Protocol):
         """Take note of a change of `waits_for`; when that is empty the call may go on."""
         ...
 
-    def refresh_access(self) -> None:
+    async def refresh_access(self) -> None:
         """Compute anew what the call would touch, unless it has begun."""
         ...
 
@@ -69,15 +71,15 @@ class BatchCall(Protocol):
         """The seal of the call as things stand; None for a tool that seals nothing. Raises ToolError."""
         ...
 
-    def packet(self) -> ReviewPacket:
-        """The packet of the call under its present seal."""
+    async def packet(self) -> ReviewPacket:
+        """The packet of the call under its present seal, with its digest; the same until something changes."""
         ...
 
-    def packet_of(self, seal: Seal | None) -> ReviewPacket:
-        """The packet of the call under that seal."""
+    async def packet_of(self, seal: Seal | None) -> ReviewPacket:
+        """The packet of the call under that seal, with its digest."""
         ...
 
-    def problems(self, arguments: JsonObject) -> tuple[str, ...]:
+    async def problems(self, arguments: JsonObject) -> tuple[str, ...]:
         """What keeps these arguments from fitting the tool's schema."""
         ...
 
@@ -180,11 +182,21 @@ class BatchState:
                     troubles[call.context.call_index] = error
         return state, troubles
 
-    def plan_again(self) -> None:
-        """After an exclusive call: links may point elsewhere, so every waiting call is placed anew."""
-        for call in self._calls:
-            call.refresh_access()
+    async def plan_again(self) -> None:
+        """After an exclusive call: links may point elsewhere, so every waiting call is placed anew.
+
+        It is done whole, whatever cancels the caller meanwhile.
+        """
+        waiting = [call for call in self._calls if not call.ended]
+        if any(is_large(call.arguments) for call in waiting):
+            await to_its_end(self._refresh(waiting))
+        else:
+            await self._refresh(waiting)
         self.plan()
+
+    async def _refresh(self, calls: Iterable[BatchCall]) -> None:
+        for call in calls:
+            await call.refresh_access()
 
     def follows(self, call: BatchCall) -> frozenset[int]:
         """The indices of the calls that this one follows."""

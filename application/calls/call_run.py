@@ -19,6 +19,7 @@ from application.calls.effect_receipt import EffectReceipt
 from application.calls.guarded_tool import GuardedTool
 from application.calls.hook_chain import HookChain
 from application.calls.hooks import CallDraft
+from application.off_loop import off_loop
 from domain.calls.execution import Outcome, ToolExecutionContext, ToolStatus
 from domain.calls.hook import Skip
 from domain.calls.run_state import Modifier, folded
@@ -100,9 +101,9 @@ class CallRun(DeclaredCall):
 
     # ---------------------------------------------------------------- its way
 
-    def refuse_if_invalid(self, known: Sequence[str]) -> None:
+    async def refuse_if_invalid(self, known: Sequence[str]) -> None:
         """Settle that the call becomes an error if its tool does not exist or its arguments do not fit."""
-        if problem := self.problem(known):
+        if problem := await self.problem(known):
             self._refuse(Outcome.ERROR, problem)
 
     def adopt(self, end: CallEnd) -> None:
@@ -122,24 +123,28 @@ class CallRun(DeclaredCall):
             context=self.context,
             tool=self.execution.name,
             risk=self.risk,
-            arguments=deepcopy(dict(self.arguments)),
+            arguments=await off_loop(lambda: deepcopy(dict(self.arguments)), self.arguments),
             paths=self.paths,
         )
         answer = await hooks.before_tool_call(draft, self._paths_of)
         if isinstance(answer, Skip):
             self._refuse(Outcome.SKIPPED, f"skipped by a hook: {answer.reason}. It was not run.")
-        elif self._tool is not None and draft.arguments != self.arguments:
-            self._take_over(draft.arguments)
+            return
+        if self._tool is None:
+            return
+        if await off_loop(lambda: draft.arguments != self.arguments, draft.arguments):
+            # A copy, out of reach of the hook: what is reviewed is what runs.
+            await self._take_over(await off_loop(lambda: deepcopy(draft.arguments), draft.arguments))
 
-    def _take_over(self, arguments: JsonObject) -> None:
+    async def _take_over(self, arguments: JsonObject) -> None:
         """Put the arguments of a hook in place of the model's, if they fit the tool."""
-        if problems := self.problems(arguments):
+        if problems := await self.problems(arguments):
             message = f"a hook changed the arguments, and they do not fit: {'; '.join(problems)}"
             self._refuse(Outcome.ERROR, message)
             return
         self.invalid, self._refusal = False, None
         self.arguments = arguments
-        self.refresh_access()
+        await self.refresh_access()
 
     def _refuse(self, outcome: Outcome, message: str) -> None:
         self.invalid = True
@@ -213,7 +218,7 @@ class CallRun(DeclaredCall):
         stale = 0
         while True:
             await self.look()
-            self._state.review.note(self.subject)
+            await self._state.review.note(self.subject)
             decision = await self.decide()
             if decision.answer is Answer.DENY:
                 await self._settled(decision, DecisionLabel.DENIED)
@@ -225,7 +230,7 @@ class CallRun(DeclaredCall):
                 await self._settled(decision, DecisionLabel.ALLOWED)
                 self._label = DecisionLabel.ALLOWED
             else:
-                match await approval.obtain(decision, stale=stale > 0 or self._changed_since_asked()):
+                match await approval.obtain(decision, stale=stale > 0 or await self._changed_since_asked()):
                     case Granted(label):
                         self._label = label
                     case Withheld(label, message):
@@ -239,12 +244,12 @@ class CallRun(DeclaredCall):
                     raise
                 continue
             self._try_modifiers(output)
-            await self._end(Outcome.OK, self._with_edit_note(output))
+            await self._end(Outcome.OK, await self._with_edit_note(output))
             return
 
-    def _changed_since_asked(self) -> bool:
+    async def _changed_since_asked(self) -> bool:
         """Whether a process before this one asked about other bytes than these."""
-        return self._asked_before is not None and self._asked_before != self.packet().digest
+        return self._asked_before is not None and self._asked_before != (await self.packet()).digest
 
     async def _settled(self, decision: Decision, label: DecisionLabel) -> None:
         """Put on the record what settled a risky call without a question, unless it was the mode alone."""
@@ -252,7 +257,7 @@ class CallRun(DeclaredCall):
             await self._state.events.record(
                 ReviewDecided(
                     context=self.context,
-                    digest=self.packet().digest,
+                    digest=(await self.packet()).digest,
                     decision=label,
                     reason="; ".join(decision.reasons),
                 )
@@ -329,7 +334,7 @@ class CallRun(DeclaredCall):
         self.execution.complete(outcome, text_of(output))
         self.ended = True
         if self.access.exclusive and not self.invalid:
-            self._state.plan_again()
+            await self._state.plan_again()
         else:
             self._state.settle(self)
         self._state.events.note(
@@ -350,7 +355,7 @@ class CallRun(DeclaredCall):
         """Put other arguments in place: find the call's place in the batch again, and seal it anew."""
         assert self._tool is not None
         self.arguments = arguments
-        self.access = self._tool.definition.access_of(arguments)
+        self.access = await self._access_of(arguments)
         self._state.plan()
         await self._wait_for_predecessors()
         await self.look()
@@ -362,10 +367,10 @@ class CallRun(DeclaredCall):
             progress = CallProgressed(context=self.context, text=printed.text, styles=printed.styles)
             self._state.events.show(progress)
 
-    def _with_edit_note(self, output: str | ToolOutput) -> str | ToolOutput:
+    async def _with_edit_note(self, output: str | ToolOutput) -> str | ToolOutput:
         if self._label is not DecisionLabel.EDITED:
             return output
-        changed = json.dumps(self.arguments, ensure_ascii=False)
+        changed = await off_loop(lambda: json.dumps(self.arguments, ensure_ascii=False), self.arguments)
         note = f"[the user edited this call before it ran; its arguments were {changed}]\n"
         return Printed(note + text_of(output), moved(styles_of(output), len(note)))
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from application.calls.batch_state import BatchState
 from application.calls.guarded_tool import GuardedTool
+from application.off_loop import off_loop
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.execution import ToolExecution, ToolExecutionContext, ToolStatus
 from domain.calls.packet import ReviewPacket
@@ -36,11 +37,10 @@ class DeclaredCall:
         self.context = context
         self.arguments = call.arguments
         self.invalid = False
-        self.access = tool.definition.access_of(call.arguments) if tool else EXCLUSIVE
-        self.execution = ToolExecution(
-            context=context, call=call, is_concurrency_safe=self.access.is_concurrency_safe
-        )
+        self.access = EXCLUSIVE
+        self.execution = ToolExecution(context=context, call=call)
         self.seal: Seal | None = None
+        self._packet: tuple[JsonObject, Seal | None, ReviewPacket] | None = None
         self.quorum_results: list[QuorumConcluded] = []
         self._tool = tool
         self._state = state
@@ -61,8 +61,18 @@ class DeclaredCall:
         """The paths it declares to touch."""
         return _paths(self.access)
 
-    def _paths_of(self, arguments: JsonObject) -> tuple[str, ...]:
-        return _paths(self._tool.definition.access_of(arguments)) if self._tool else ()
+    async def _paths_of(self, arguments: JsonObject) -> tuple[str, ...]:
+        return _paths(await self._access_of(arguments))
+
+    async def _access_of(self, arguments: JsonObject) -> Access:
+        if (tool := self._tool) is None:
+            return EXCLUSIVE
+        return await off_loop(lambda: tool.definition.access_of(arguments), arguments)
+
+    async def derive_access(self) -> None:
+        """Find out what the call would touch. Until then it counts as touching everything."""
+        self.access = await self._access_of(self.arguments)
+        self.execution.is_concurrency_safe = self.access.is_concurrency_safe
 
     @property
     def subject(self) -> Subject:
@@ -76,10 +86,10 @@ class DeclaredCall:
             shell=self._shell,
         )
 
-    def refresh_access(self) -> None:
+    async def refresh_access(self) -> None:
         """Compute anew what the call would touch, unless it has begun."""
         if self._tool and not self.invalid and self.execution.status is ToolStatus.QUEUED:
-            self.access = self._tool.definition.access_of(self.arguments)
+            self.access = await self._access_of(self.arguments)
 
     async def look(self) -> None:
         """Find out what its command, if it has one, would do as things stand now."""
@@ -93,28 +103,34 @@ class DeclaredCall:
         """The seal of the call as things stand; None for a tool that seals nothing. Raises ToolError."""
         return await self._tool.seal(self.arguments, projected) if self._tool else None
 
-    def packet(self) -> ReviewPacket:
-        """The packet of the call under its present seal."""
-        return self.packet_of(self.seal)
+    async def packet(self) -> ReviewPacket:
+        """The packet of the call under its present seal, with its digest; the same until something changes."""
+        known = self._packet
+        if known is None or known[0] is not self.arguments or known[1] is not self.seal:
+            self._packet = known = (self.arguments, self.seal, await self.packet_of(self.seal))
+        return known[2]
 
-    def packet_of(self, seal: Seal | None) -> ReviewPacket:
-        """The packet of the call under that seal."""
+    async def packet_of(self, seal: Seal | None) -> ReviewPacket:
+        """The packet of the call under that seal, with its digest."""
         call = replace(self.execution.call, arguments=self.arguments, parse_error=None)
-        return ReviewPacket(call=call, context=self.context, seal=seal or Seal(cwd=self._state.cwd))
+        packet = ReviewPacket(call=call, context=self.context, seal=seal or Seal(cwd=self._state.cwd))
+        await off_loop(lambda: packet.digest, packet)
+        return packet
 
-    def problems(self, arguments: JsonObject) -> tuple[str, ...]:
+    async def problems(self, arguments: JsonObject) -> tuple[str, ...]:
         """What keeps these arguments from fitting the tool's schema."""
         assert self._tool is not None
-        return self._state.schema.problems(self._tool.definition, arguments)
+        schema, definition = self._state.schema, self._tool.definition
+        return await off_loop(lambda: schema.problems(definition, arguments), arguments)
 
-    def problem(self, known: Sequence[str]) -> str | None:
+    async def problem(self, known: Sequence[str]) -> str | None:
         """Why the call as the model made it cannot run at all; None where it can. `known` names the tools."""
         call = self.execution.call
         if self._tool is None:
             return f"there is no tool named {_shortened(call.tool_name)!r}; the tools are: {', '.join(known)}"
         if call.parse_error:
             return f"the arguments of {call.tool_name} could not be read: {call.parse_error}"
-        if problems := self.problems(call.arguments):
+        if problems := await self.problems(call.arguments):
             return f"bad arguments for {call.tool_name}: {'; '.join(problems)}"
         return None
 

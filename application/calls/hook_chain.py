@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
@@ -79,7 +79,7 @@ class HookChain:
         return tuple(draft.messages)
 
     async def before_tool_call(
-        self, draft: CallDraft, paths_of: Callable[[JsonObject], tuple[str, ...]] | None = None
+        self, draft: CallDraft, paths_of: Callable[[JsonObject], Awaitable[tuple[str, ...]]] | None = None
     ) -> HookAnswer:
         """Continue or Skip; `draft.arguments` may have changed. Raises HookAborted.
 
@@ -103,7 +103,7 @@ class HookChain:
         return answer if isinstance(answer, ContinueWithMessages) else Finish()
 
     async def ask(
-        self, subject: HookSubject, paths_of: Callable[[JsonObject], tuple[str, ...]] | None = None
+        self, subject: HookSubject, paths_of: Callable[[JsonObject], Awaitable[tuple[str, ...]]] | None = None
     ) -> AnyAnswer:
         """The first answer other than the default of the subject's point, or that; hooks may have edited it.
 
@@ -124,7 +124,7 @@ class HookChain:
         return answer
 
     async def _first_answer(
-        self, subject: HookSubject, paths_of: Callable[[JsonObject], tuple[str, ...]] | None
+        self, subject: HookSubject, paths_of: Callable[[JsonObject], Awaitable[tuple[str, ...]]] | None
     ) -> tuple[AnyAnswer, str]:
         """The first answer that is not the default, and the name of the hook that gave it."""
         default = description_of(point_of(subject)).default
@@ -136,7 +136,7 @@ class HookChain:
             if not isinstance(answer, type(default)):
                 return answer, one.name
             if paths_of is not None and isinstance(subject, CallDraft) and subject != before:
-                subject.paths = paths_of(subject.arguments)
+                subject.paths = await paths_of(subject.arguments)
         return default, ""
 
     # ---------------------------------------------------------------- one hook

@@ -14,7 +14,7 @@ from application.calls.call_run import CallRun
 from application.calls.guarded_tool import GuardedTool
 from application.calls.hook_chain import HookChain
 from application.calls.outputs import Outputs
-from application.cancellation import absorb_cancellation, to_its_end
+from application.cancellation import absorb_cancellation, to_its_end, whole
 from application.events.event_bus import EventBus
 from application.ports.tools import Tool, ToolSchemaPort
 from application.ports.workspace import FileKeeper, SecretFinder
@@ -116,11 +116,12 @@ class ToolRuntime:
         calls, state = self._placed(batch)
         interrupted, aborted = False, None
         try:
+            await _derive_access(calls)
             for call in calls:
                 if (end := batch.ends.get(call.context.call_id)) is not None:
                     call.adopt(end)
                 else:
-                    call.refuse_if_invalid(tuple(self._tools))
+                    await call.refuse_if_invalid(tuple(self._tools))
             if batch.is_taken_up:
                 state.open(calls)
             else:
@@ -136,9 +137,15 @@ class ToolRuntime:
     async def withhold(self, batch: ToolBatch, message: str) -> BatchResult:
         """Run none of these calls: each ends as not run, with the same events as any other. Raises nothing."""
         calls, state = self._placed(batch)
+        interrupted = False
+        try:
+            await whole(_derive_access(calls))
+        except asyncio.CancelledError:
+            absorb_cancellation()
+            interrupted = True
         state.open(calls)
         self._events.note(BatchPlanned(batch_id=batch.id, lanes=_lanes(calls, state)))
-        return await self._ended(batch, calls, state, message=message)
+        return await self._ended(batch, calls, state, interrupted=interrupted, message=message)
 
     def _placed(self, batch: ToolBatch) -> tuple[tuple[CallRun, ...], BatchState]:
         state = BatchState(
@@ -227,6 +234,11 @@ class ToolRuntime:
                     context=call.context, blob_id=kept.blob_id, size_bytes=kept.size_bytes, summary=kept.text
                 )
             )
+
+
+async def _derive_access(calls: tuple[CallRun, ...]) -> None:
+    for call in calls:
+        await call.derive_access()
 
 
 def _lanes(calls: tuple[CallRun, ...], state: BatchState) -> tuple[PlannedLane, ...]:

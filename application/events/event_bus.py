@@ -19,16 +19,23 @@ from domain.events.stream_masking import StreamMask
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replay import Replay
 from domain.sessions.state import SessionState
+from domain.text.large import is_large
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False, slots=True)
 class _Leaving:
-    """An event, masked, on its way to those who watch; `ready` once it is on record or never will be."""
+    """An event on its way to those who watch; `ready` once it is masked, and on record or never will be.
+
+    One that is not masked at once, or comes after such a one, has a `turn`, which ends when it is given to the
+    ledger.
+    """
 
     event: Event
     ready: bool
+    masked: bool = True
+    turn: asyncio.Event | None = None
     kept: asyncio.Task[LedgerError | None] | None = None
 
 
@@ -36,9 +43,9 @@ class EventBus:
     """The one way an event leaves the run.
 
     `announce`, `record` and `note` are for durable events; `show` is for ephemeral ones. Whatever is kept or
-    shown goes through the `mask` first. Observers hear of an event once it is on record, and after all that
-    happened before it; one that fails is logged and can never fail the run. Without a ledger nothing outlives
-    the process.
+    shown goes through the `mask` first; what is large does so in a thread, and what happens meanwhile stays
+    behind it. Observers hear of an event once it is on record, and after all that happened before it; one that
+    fails is logged and can never fail the run. Without a ledger nothing outlives the process.
     """
 
     def __init__(
@@ -58,6 +65,7 @@ class EventBus:
         self._replay = Replay()
         self._trouble_told = ""
         self._leaving: deque[_Leaving] = deque()
+        self._last_turn: asyncio.Event | None = None  # of the last event that had to wait for its own
         for record in past:
             if record.event is not None:
                 self._replay.apply(record.event, record.at_ms)
@@ -98,23 +106,46 @@ class EventBus:
         self, event: Event, *, urgent: bool = False, complain: bool = False
     ) -> asyncio.Task[LedgerError | None] | None:
         """Have the event in the state and on its way onto the ledger, if there is one, behind all before it."""
-        masked = event if self._mask is None else self._mask.event(event)
+        leaving = _Leaving(event, ready=False, masked=self._mask is None or not is_large(event))
+        if self._mask is not None and leaving.masked:
+            leaving.event = self._mask.event(event)
         self._replay.apply(event, int(self._clock() * 1000))
         held_back = () if self._stream is None else self._stream.flush()
-        leaving = _Leaving(masked, ready=self._ledger is None)
         self._leaving += (*(_Leaving(each, ready=True) for each in held_back), leaving)
-        if self._ledger is not None:
-            leaving.kept = asyncio.create_task(self._append(self._ledger, leaving, urgent, complain))
+        before = self._last_turn
+        if not leaving.masked or (before is not None and not before.is_set()):
+            leaving.turn = self._last_turn = asyncio.Event()
+            leaving.kept = asyncio.create_task(self._append_in_turn(leaving, before, urgent, complain))
+        elif self._ledger is not None:
+            leaving.kept = asyncio.create_task(self._append(leaving, urgent, complain))
+        else:
+            leaving.ready = True
         self._tell()
         return leaving.kept
 
-    async def _append(
-        self, ledger: Ledger, leaving: _Leaving, urgent: bool, complain: bool
+    async def _append_in_turn(
+        self, leaving: _Leaving, before: asyncio.Event | None, urgent: bool, complain: bool
     ) -> LedgerError | None:
+        """Mask an event in a thread, if it is not masked, and give it to the ledger after those `before` it."""
+        try:
+            if not leaving.masked and self._mask is not None:
+                leaving.event = await asyncio.to_thread(self._mask.event, leaving.event)
+            if before is not None:
+                await before.wait()
+        except BaseException:
+            self._leaving.remove(leaving)  # what comes after it is not held up
+            raise
+        finally:
+            if leaving.turn is not None:
+                leaving.turn.set()  # the next goes on after this step, in which this one is given to the ledger
+        return await self._append(leaving, urgent, complain)
+
+    async def _append(self, leaving: _Leaving, urgent: bool, complain: bool) -> LedgerError | None:
         """The trouble if it could not be written."""
         trouble: LedgerError | None = None
         try:
-            await ledger.append(leaving.event, urgent=urgent)
+            if self._ledger is not None:
+                await self._ledger.append(leaving.event, urgent=urgent)
             self._trouble_told = ""
         except LedgerError as error:
             trouble = error

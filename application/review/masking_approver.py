@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import cycle, repeat
 
+from application.off_loop import off_loop
 from application.ports.people import Approver, ReviewContext
 from domain.calls.packet import ReviewPacket
 from domain.events.masking import MaskedPacket, SecretMask
@@ -38,10 +39,11 @@ class MaskingApprover:
 
     async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
         """Ask about one sealed call. Cancelled, the question is taken off the screen."""
-        shown = self._shown(request)
+        shown = await off_loop(lambda: self._shown(request), request)
         answer = await self._person.review(shown, _MaskedReviewContext(review_context, self._mask))
         if isinstance(answer, Edit) and isinstance(shown.packet, MaskedPacket):
-            return _meant(answer, shown.packet, request.packet, self._mask.in_review)
+            masked, real, mask = shown.packet, request.packet, self._mask.in_review
+            return await off_loop(lambda: _meant(answer, masked, real, mask), answer, real)
         return answer
 
     async def trust(self, question: TrustQuestion) -> bool:

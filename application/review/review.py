@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from decimal import Decimal
 
 from application.events.event_bus import EventBus
+from application.off_loop import off_loop
 from application.ports.people import Approver, ReviewContext
 from application.review.review_context import OpenReviewContext
 from application.review.rule_book import RuleBook
@@ -26,10 +27,6 @@ from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Subject
 from domain.review.questions import ReviewAnswer, ReviewRequest, RuleScope
 from domain.review.quorum_result import QuorumConcluded
-from domain.text.json_value import JsonValue
-
-# Characters of arguments from which on a decision takes longer than a thread costs.
-_LARGE_CHARS = 16_384
 
 
 class Review:
@@ -82,17 +79,15 @@ class Review:
 
     async def decide_off_loop(self, subject: Subject, votes: Tally | None = None) -> Decision:
         """The same, in a thread where the arguments are large. A mode or rules changed meanwhile count."""
-        if not _is_large(subject):
-            return self.decide(subject, votes)
         while True:
             in_force = (self._mode, self._rules.rules)
-            decision = await asyncio.to_thread(self.decide, subject, votes)
+            decision = await off_loop(lambda: self.decide(subject, votes), subject.arguments)
             if in_force == (self._mode, self._rules.rules):
                 return decision
 
-    def note(self, subject: Subject) -> None:
+    async def note(self, subject: Subject) -> None:
         """Remember a call, to tell later what a new rule would have covered."""
-        self._rules.note(subject)
+        await off_loop(lambda: self._rules.note(subject), subject.arguments)
 
     # ---------------------------------------------------------------- votes
 
@@ -139,9 +134,7 @@ class Review:
 
     async def proposals(self, subject: Subject) -> tuple[str, ...]:
         """Rules that would let a call and its like run, the narrowest first."""
-        if _is_large(subject):
-            return await asyncio.to_thread(self._rules.propose, subject)
-        return self._rules.propose(subject)
+        return await off_loop(lambda: self._rules.propose(subject), subject.arguments)
 
     async def remember(self, rule: str, scope: RuleScope, subject: Subject) -> None:
         """Add a rule that the person made. One that cannot be saved is told; the approval stands."""
@@ -160,25 +153,6 @@ class Review:
                 )
             )
             return await self._person.review(request, review_context)
-
-
-def _is_large(subject: Subject) -> bool:
-    """Whether the texts of a call are so long that looking through them would hold up the event loop."""
-    left: list[JsonValue] = [subject.arguments]
-    chars = 0
-    while left and chars < _LARGE_CHARS:
-        match left.pop():
-            case str(text):
-                chars += len(text)
-            case dict(fields):
-                chars += len(fields)
-                left += (*fields, *fields.values())
-            case list(items):
-                chars += len(items)
-                left += items
-            case _:
-                continue
-    return chars >= _LARGE_CHARS
 
 
 class _TurnByIndex:

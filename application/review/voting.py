@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from application.events.event_bus import EventBus
+from application.off_loop import off_loop
 from application.ports.models import LlmGateway, ToolChoice
 from application.review.ballot_paper import (
     ASK_AGAIN,
@@ -75,7 +76,7 @@ class Voting:
 
         Every failure is a ballot; only a cancellation of this call comes out of it.
         """
-        asked = question(task, packet)
+        asked = await off_loop(lambda: question(task, packet), packet)
         async with asyncio.TaskGroup() as group:
             for reviewer in feed.awaited:
                 group.create_task(self._vote(reviewer, asked, packet, feed))

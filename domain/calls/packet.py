@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
@@ -12,9 +14,12 @@ from domain.calls.tool import ToolCall
 from domain.text.json_value import JsonObject, JsonValue
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ReviewPacket:
-    """One call, sealed for review. Person, models and executor see this and nothing else."""
+    """One call, sealed for review. Person, models and executor see this and nothing else.
+
+    It is not changed once it is made, nor are the arguments that it holds: its digest is computed once.
+    """
 
     call: ToolCall
     context: ToolExecutionContext
@@ -27,7 +32,15 @@ class ReviewPacket:
     @property
     def digest(self) -> str:
         """SHA-256 of the canonical form, in hexadecimal."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
         return hashlib.sha256(self.canonical().encode("utf-8", "surrogatepass")).hexdigest()
+
+    def to_json(self) -> JsonObject:
+        """The packet as a JSON object, the keys of all its objects in the order of the canonical form."""
+        return {key: _in_order(value) for key, value in sorted(self._as_json().items())}
 
     def _as_json(self) -> JsonObject:
         files: list[JsonValue] = [{"path": f.path, "sha256": f.sha256} for f in self.seal.files]
@@ -49,3 +62,13 @@ class ReviewPacket:
             "unsealed": self.seal.unsealed,
             "sandbox": self.seal.sandbox,
         }
+
+
+def _in_order(value: JsonValue) -> JsonValue:
+    match value:
+        case Mapping():
+            return {key: _in_order(item) for key, item in sorted(value.items())}
+        case list() | tuple():
+            return [_in_order(item) for item in value]
+        case _:
+            return value

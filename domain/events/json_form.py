@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
@@ -107,8 +106,7 @@ def _to_json(value: object) -> JsonValue:
         case StopReason():
             return _stop_word(value)
         case ReviewPacket():
-            packet: JsonValue = json.loads(value.canonical())
-            return packet
+            return value.to_json()
         case RunReport():
             return report_to_json(value)
         case Mapping():

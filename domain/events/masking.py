@@ -33,7 +33,7 @@ _LEFT = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class MaskedPacket(ReviewPacket):
     """A packet of which something is hidden. Its digest is still that of the real bytes: they are what runs."""
 

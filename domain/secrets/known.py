@@ -23,9 +23,12 @@ _MOST = 20_000  # forms; a folder may hold more, made to keep us busy
 _MOST_WITH_ENCODED = 600  # forms; each costs a look at every text
 _HEAD = 4
 _SHORT = 4096  # characters up to which a look for beginnings saves more than it costs
+_FULL_LINE = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/_-]{60,76}\r?\n")
+_LONGEST_LINE = 78
 _WRAPPED = re.compile(
-    r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/_-]{60,76}\r?\n)++[A-Za-z0-9+/_=-]*+"
+    r"(?:[A-Za-z0-9+/_-]{60,76}\r?\n)++[A-Za-z0-9+/_=-]*+"
 )  # as programs wrap base64 and hexadecimal
+_PIECE = 1 << 18  # characters: while an expression looks through a text, no other thread of Python goes on
 _MANY = 300  # beginnings; where there are more, a look at every place of a text costs less than one for each
 
 
@@ -93,7 +96,7 @@ class KnownSecrets:
 
     def spans(self, text: str, *, in_review: bool = False) -> list[SecretSpan]:
         """Where known values stand, the longest first; `in_review`: but for those that are legible there."""
-        blocks = [*_WRAPPED.finditer(text)] if "\n" in text else []
+        blocks = [*_wrapped_blocks(text)] if "\n" in text else []
         if not blocks and len(self._by_head) <= _MANY and len(text) < _SHORT and not self.touches(text):
             return []
         left = self._legible if in_review else frozenset()
@@ -180,6 +183,20 @@ def _in_base64(data: bytes) -> Iterator[str]:
 
 def _in_hexadecimal(data: bytes) -> Iterator[str]:
     yield from (data.hex(), data.hex().upper())
+
+
+def _wrapped_blocks(text: str) -> Iterator[re.Match[str]]:
+    """The lines that programs may have wrapped, with the rest behind them; looked for piece by piece."""
+    place = 0
+    while place < len(text):
+        end = place + _PIECE
+        line = _FULL_LINE.search(text, place, end + _LONGEST_LINE)
+        block = None if line is None else _WRAPPED.match(text, line.start())
+        if block is None:
+            place = end
+        else:
+            yield block
+            place = block.end()
 
 
 def _unwrapped(block: re.Match[str], find: Callable[[str], list[SecretSpan]]) -> Iterator[SecretSpan]:

@@ -135,6 +135,7 @@ VALUE = r"[^\s\"'`,;<>(){}\[\]|\\…]"
 ASSIGNED = rf"(?i:({_NAME}))[\"'\\]{{0,2}}[ \t]{{0,4}}(?::=|=>|[:=])[ \t]{{0,4}}([\"'\\]{{0,2}})"
 """A telling name, first group, and all that stands between it and its value; the second group is a quote."""
 _LONGEST_VALUE = 500
+_PIECE = 1 << 18  # characters
 _LONGEST_NAME = 24  # with all that may stand between it and its value
 _ASSIGNED = re.compile(ASSIGNED)
 _ASSIGNMENT = re.compile(rf"{ASSIGNED}({VALUE}{{8,{_LONGEST_VALUE}}}+)(?=[\s\"'`,;)}}\]\\]|\Z)")
@@ -182,7 +183,8 @@ def parts_without_effect(text: str, span: SecretSpan) -> Iterator[SecretSpan]:
 
 def telling_places(text: str) -> Iterator[int]:
     """Where a name may begin behind which a secret stands."""
-    lowered = text.lower()
+    # piece by piece: no other thread of Python goes on meanwhile
+    lowered = "".join(text[place : place + _PIECE].lower() for place in range(0, len(text), _PIECE))
     if len(lowered) != len(text):  # a few capitals are longer in small letters, and no place would fit
         lowered = text.translate(_SMALL)
     for stem in _STEMS:

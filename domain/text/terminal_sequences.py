@@ -18,7 +18,7 @@ _UNFINISHED = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n\x90\x98\x9d-\x9f]*\x1b?)\Z"
 )
 _LONGEST = 256
-_BEGINNINGS = re.compile("[\x08\x1b\x90\x98\x9b\x9d-\x9f]")
+_BEGINNINGS = "\x08\x1b\x90\x98\x9b\x9d\x9e\x9f"
 
 
 class SeenText:
@@ -45,7 +45,7 @@ class SeenText:
 def holds_sequences(text: str) -> bool:
     """Whether a text may hold terminal sequences; mostly it does not, and that is told fast."""
     return not (text.isascii() and "\x1b" not in text and "\x08" not in text) and (
-        _BEGINNINGS.search(text) is not None
+        any(map(text.__contains__, _BEGINNINGS))
     )
 
 

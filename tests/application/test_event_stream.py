@@ -85,6 +85,41 @@ async def test_what_could_not_be_noted_is_told_once_and_stops_what_is_announced_
     ]
 
 
+@examples(50)
+@given(
+    sizes=st.lists(
+        st.tuples(st.sampled_from(["note", "record", "show"]), st.sampled_from([1, 6_000])), max_size=8
+    )
+)
+async def test_what_is_masked_in_a_thread_for_its_size_is_overtaken_by_nothing(
+    sizes: list[tuple[str, int]],
+) -> None:
+    for has_ledger in (True, False):
+        mask, observer, ledger = SecretMask(), RecordingObserver(), FakeLedger()
+        mask.learn("PASSWORD", "correct-horse-battery")
+        events = EventBus([observer], ledger=ledger if has_ledger else None, mask=mask)
+        expected: list[Event] = []
+        for number, (step, size) in enumerate(sizes):
+            text = f"{number} correct-horse-battery " * size
+            shown = f"{number} [secret:PASSWORD] " * size
+            match step:
+                case "note":
+                    events.note(TurnStarted(prompt=text))
+                    expected.append(TurnStarted(prompt=shown))
+                case "record":
+                    await events.record(TurnStarted(prompt=text))
+                    expected.append(TurnStarted(prompt=shown))
+                    assert observer.events == expected
+                case _:
+                    events.show(ErrorOccurred(message=f"{number}"))
+                    expected.append(ErrorOccurred(message=f"{number}"))
+        await events.record(TurnStarted(prompt="last"))
+
+        assert observer.events == [*expected, TurnStarted(prompt="last")]
+        durable = [event for event in observer.events if isinstance(event, TurnStarted)]
+        assert ledger.events == (durable if has_ledger else [])
+
+
 STEPS = st.lists(st.sampled_from(["note", "record", "announce", "show", "trouble", "well"]), max_size=20)
 
 

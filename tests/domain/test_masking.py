@@ -36,6 +36,8 @@ from domain.events.json_form import event_to_json
 from domain.events.masking import SecretMask, holds_mask
 from domain.events.stream_masking import MaskedText, StreamMask
 from domain.review.questions import DecisionLabel
+from domain.secrets import known as known_secrets
+from domain.secrets import patterns
 from domain.text.styles import StyleChange
 from tests.support.builders import a_call, a_context, calls_response
 from tests.support.examples import examples
@@ -131,6 +133,29 @@ def test_a_known_value_is_hidden_though_its_encoded_form_goes_over_lines(encode,
         assert encode(PLAIN.encode())[4:16] not in rest
         assert rest.startswith("it is:")
         assert rest.endswith("and more")
+
+
+@examples(100)
+@given(
+    parts=st.lists(
+        st.sampled_from([PLAIN.encode(), b"x" * 45, b"y" * 7, b"\n", b" ", b"-", b"z" * 150]), max_size=12
+    ),
+    wide=st.sampled_from([59, 60, 76, 77]),
+    piece=st.integers(1, 200),
+)
+def test_values_that_go_over_lines_are_found_wherever_the_text_is_cut_to_be_looked_through(
+    parts: list[bytes], wide: int, piece: int
+) -> None:
+    encoded = base64.b64encode(b"".join(parts)).decode()
+    text = "".join(encoded[at : at + wide] + "\n" for at in range(0, len(encoded), wide)).replace("A", "\nA", 1)
+    mask = learnt(THE_KEY=PLAIN)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(known_secrets, "_PIECE", piece)
+        patched.setattr(patterns, "_PIECE", piece)
+        in_pieces = mask.spans(text)
+
+    assert in_pieces == mask.spans(text)
 
 
 def test_a_known_value_is_hidden_in_hexadecimal() -> None:

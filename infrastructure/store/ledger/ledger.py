@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from domain.errors import LedgerError, QuorumError
 from domain.events.event import Event
@@ -11,7 +12,7 @@ from domain.sessions.ledger_chain import payload_of
 from infrastructure.store.ledger.locks import SessionLock
 from infrastructure.store.ledger.session_chain import SessionChain
 from infrastructure.store.ledger.waiting import to_the_end
-from infrastructure.store.ledger.writer import LedgerEntry, Writer
+from infrastructure.store.ledger.writer import EncodedEvent, LedgerEntry, Writer
 
 _MOST_BYTES = 1 << 29  # beyond 1 GB the database refuses, and whatever waits behind would never be written
 
@@ -57,18 +58,21 @@ class SqlLedger:
             self._lock.release()
 
     def _entry(self, event: Event, urgent: bool) -> LedgerEntry:
-        try:
-            value = event_to_json(event)
-            payload = payload_of(value)
-        except (QuorumError, RecursionError, ValueError, TypeError) as error:
-            raise LedgerError(f"{event.type} cannot be put on the record: {error}") from error
-        if len(payload) > _MOST_BYTES:
-            raise LedgerError(f"{event.type} cannot be put on the record: it is larger than 512 MiB")
         return LedgerEntry(
             chain=self._chain,
             at_ms=self._clock(),
             type=event.type,
-            payload=payload,
-            event=value,
+            encode=partial(_encoded, event),
             urgent=urgent,
         )
+
+
+def _encoded(event: Event) -> EncodedEvent:
+    try:
+        value = event_to_json(event)
+        payload = payload_of(value)
+    except (QuorumError, RuntimeError, ValueError, TypeError) as error:
+        raise LedgerError(f"{event.type} cannot be put on the record: {error}") from error
+    if len(payload) > _MOST_BYTES:
+        raise LedgerError(f"{event.type} cannot be put on the record: it is larger than 512 MiB")
+    return EncodedEvent(payload, value)

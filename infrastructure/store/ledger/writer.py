@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
@@ -32,17 +32,26 @@ def _unresolved_future() -> Future[Any]:
     return future
 
 
+class EncodedEvent(NamedTuple):
+    """An event as a record keeps it, and the same as JSON."""
+
+    payload: bytes
+    event: JsonObject
+
+
 @dataclass(eq=False, slots=True, kw_only=True)
 class LedgerEntry:
     """One event on its way to the record of its session. `done`, a future of the event loop in which the entry
     is made, ends with its first attempt; whoever waits for it may be cancelled, and it is written all the same.
+
+    `encode` is called once, in the thread that writes, for events may be large. What it refuses with a
+    LedgerError is not written.
     """
 
     chain: SessionChain
     at_ms: int
     type: str
-    payload: bytes
-    event: JsonObject
+    encode: Callable[[], EncodedEvent]
     urgent: bool
     record: ChainedRecord | None = None
     done: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -147,14 +156,22 @@ class Writer:
                     pass
 
     def _attempt(self, entries: list[LedgerEntry]) -> None:
+        refused: list[tuple[asyncio.Future[None], BaseException | None]] = []
+        linked: list[LedgerEntry] = []
         try:
             for entry in entries:
-                entry.record = entry.chain.link(entry.at_ms, entry.type, entry.payload, entry.event)
-            self._write(entries)
+                try:
+                    payload, event = entry.encode()
+                except LedgerError as error:
+                    refused.append((entry.done, error))
+                else:
+                    entry.record = entry.chain.link(entry.at_ms, entry.type, payload, event)
+                    linked.append(entry)
+            self._write(linked)
         except BaseException as error:  # noqa: BLE001 - whoever waits must hear of it, whatever it is
-            _end([(entry.done, error) for entry in entries])
+            _end([*refused, *((entry.done, error) for entry in entries)])
             return
-        _end([(entry.done, LedgerError(lost) if (lost := entry.chain.lost) else None) for entry in entries])
+        _end([*refused, *((entry.done, _trouble_of(entry)) for entry in linked)])
 
     def _write(self, entries: Iterable[LedgerEntry]) -> None:
         """Write these and what waits, or keep it. What belongs to a lost session cannot be kept."""
@@ -223,6 +240,10 @@ class Writer:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+
+def _trouble_of(entry: LedgerEntry) -> LedgerError | None:
+    return LedgerError(entry.chain.lost) if entry.chain.lost else None
 
 
 def _end(ends: Sequence[tuple[asyncio.Future[None], BaseException | None]]) -> None:

@@ -13,7 +13,7 @@ from domain.sessions.past_session import LatestSession
 from infrastructure.store.ledger.database import Database
 from infrastructure.store.ledger.opening import open_database
 from infrastructure.store.ledger.trouble import marker_of
-from infrastructure.store.ledger.writer import LedgerEntry
+from infrastructure.store.ledger.writer import EncodedEvent, LedgerEntry
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, end, gone_on, prompt, session_of, sqlite, start
 
 COLUMNS = ("session_id", "seq", "at_ms", "type", "payload", "salt", "digest", "link", "redaction")
@@ -126,8 +126,7 @@ async def test_what_a_newer_version_wrote_is_passed_over_and_said_so(database, e
         chain=before.ledger._chain,
         at_ms=1,
         type=event["type"],
-        payload=payload_of(event),
-        event=event,
+        encode=lambda: EncodedEvent(payload_of(event), event),
         urgent=False,
     )
     database._writer.append(entry)

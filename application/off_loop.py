@@ -1,0 +1,19 @@
+"""Work on what models ask for: it may be of any size, and the event loop has others to serve."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+from domain.text.large import is_large
+
+_Result = TypeVar("_Result")
+
+
+async def off_loop(work: Callable[[], _Result], *concerned: object) -> _Result:
+    """What the work returns; it is done in a thread where a value that it is about is large, else at once.
+
+    Cancelled, it leaves the work to itself: it must have no effect.
+    """
+    return await asyncio.to_thread(work) if is_large(*concerned) else work()
