@@ -90,7 +90,7 @@ async def take(root: Path) -> None:
     """The pictures, in the order of a session."""
     app = QuorumApp(compose_in(root), cwd=root, clock=lambda: 0.0)
     async with app.run_test(size=(120, 40)) as pilot:
-        app.chat.submit(PROMPT)
+        app.chat.sending.submit(PROMPT)
         await until(pilot, lambda: isinstance(app.screen, ReviewDialog))
         save(app, "review.svg")
         for _ in range(2):
@@ -110,7 +110,7 @@ async def take(root: Path) -> None:
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chat)
         await app.run_action("app.ask('find sleep in src')")
-        await until(pilot, lambda: app.chat.session is not None and not app.chat.turns.running)
+        await until(pilot, lambda: app.chat.current.session is not None and not app.chat.turns.running)
         save(app, "tabs.svg")
         await app.run_action("screen.show_permissions")
         await until(pilot, lambda: app.screen is not app.chat)

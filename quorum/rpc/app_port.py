@@ -37,7 +37,7 @@ class AppPort:
     def state(self) -> dict[str, object]:
         """What the app is doing, as its header and status bar tell it, and what is asked."""
         chat = self._app.chat
-        session = chat.session
+        session = chat.current.session
         reported: dict[str, object] = {
             "version": __version__,
             "headless": self._app.is_headless,
@@ -146,7 +146,7 @@ class AppPort:
         else:
             await self._in(self._app.chat, self._app.action_new_tab)
             if query.strip():
-                self._app.chat.submit(query)
+                self._app.chat.sending.submit(query)
         return {"interaction_id": self._app.tabs.front.mode}
 
     async def activate(self, interaction_id: str) -> dict[str, object]:
@@ -158,8 +158,8 @@ class AppPort:
     # -- how ----------------------------------------------------------------------------------------------
 
     def _ready_for_more(self, chat: ChatScreen) -> None:
-        if chat.session is not None and chat.session.refusal:
-            raise refused(chat.session.refusal, "read_only")
+        if chat.current.session is not None and chat.current.session.refusal:
+            raise refused(chat.current.session.refusal, "read_only")
         if chat.turns.waiting >= MOST_WAITING:
             raise refused(f"{MOST_WAITING} prompts are waiting already", "full")
 

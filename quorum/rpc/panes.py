@@ -28,7 +28,7 @@ def tab_called(tabs: Tabs, name: str) -> Tab:
 
 def pane(tab: Tab, tabs: Tabs) -> dict[str, object]:
     """What is to be known of a tab."""
-    session = tab.chat.session
+    session = tab.chat.current.session
     return {
         "tab": tab.mode,
         "number": tabs.all.index(tab) + 1,
@@ -38,7 +38,7 @@ def pane(tab: Tab, tabs: Tabs) -> dict[str, object]:
         "in_front": tab is tabs.front,
         "running": tab.chat.turns.running,
         "waiting": tab.chat.turns.waiting,
-        "answer_needed": tab.chat.asking,
+        "answer_needed": tab.chat.questions.asking,
     }
 
 

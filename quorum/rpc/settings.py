@@ -45,7 +45,7 @@ class LiveSettings:
 
     def present(self, key: str) -> object:
         """What counts now; None for a setting that is not one of these, or has no session yet to be of."""
-        session = self._app.chat.session
+        session = self._app.chat.current.session
         match key:
             case "models.decision" if session is not None:
                 return session.agent.models.current
@@ -92,7 +92,7 @@ class LiveSettings:
     async def _effect(self, key: str, value: object) -> str:
         from tui.settings.effects import take_effect
 
-        session = self._session() if key == "review.mode" else self._app.chat.session
+        session = self._session() if key == "review.mode" else self._app.chat.current.session
         return await take_effect(key, value, app=self._app, session=session, keys={})
 
     def _expected(self, key: str) -> str:
@@ -109,7 +109,7 @@ class LiveSettings:
                 return "it is true or false"
 
     def _session(self) -> Session:
-        session = self._app.chat.session
+        session = self._app.chat.current.session
         if session is None:
             raise refused("there is no session yet; try again in a moment", "starting")
         return session

@@ -82,7 +82,7 @@ class Stage:
 
     async def unasked(self) -> None:
         """Wait until no dialog is open, and whoever asked has the answer."""
-        await self.until(lambda: self.app.screen is self.app.chat and not self.app.chat.asking)
+        await self.until(lambda: self.app.screen is self.app.chat and not self.app.chat.questions.asking)
 
     async def send(self, text: str) -> None:
         """Type a prompt and send it."""

@@ -100,7 +100,7 @@ async def test_that_nothing_is_asked_is_loud_in_a_layout_without_a_header_too(tm
 @pytest.mark.parametrize("size", [(40, 10), (20, 5), (12, 3), (3, 2), (1, 1)])
 async def test_the_smallest_windows_take_a_prompt(tmp_path, size):
     async with on_stage(tmp_path, say("all is well"), size=size, ready=False) as stage:
-        await stage.until(lambda: stage.app.chat.session is not None)
+        await stage.until(lambda: stage.app.chat.current.session is not None)
         await stage.send("hello")
         await stage.until(lambda: stage.agent.prompts == ["hello"])
         if size >= (20, 5):
@@ -143,8 +143,8 @@ async def test_after_a_storm_of_sizes_while_an_answer_streams_everything_is_ther
         chat = stage.app.chat
         assert (chat.size.width, chat.size.height) == (120, 40)
         assert chat.has_class("-default")
-        assert chat._status_bar.region.y == 39
-        assert chat._header.region.y == 0
+        assert chat.status.status_bar.region.y == 39
+        assert chat.status.header.region.y == 0
         assert stage.prompt.text == "a draft\nof two lines"
         assert chat.transcript.is_at_end
         await stage.shows("of two lines")

@@ -203,7 +203,7 @@ async def test_a_question_that_came_up_meanwhile_is_there_and_its_dead_time_begi
     async with on_stage(tmp_path, review(a_request(make)), clock=clock) as stage:
         await stage.pilot.press("ctrl+g")
         await stage.until(lambda: lent == ["lent"])
-        stage.app.chat.submit("go")
+        stage.app.chat.sending.submit("go")
         dialog = await stage.asked()
         clock.now = 10.0
         await asyncio.to_thread(gate.write_text, "go on")

@@ -153,7 +153,7 @@ async def test_while_a_turn_runs_no_second_is_counted(tmp_path):
         await stage.shows("esc interrupts")
 
         assert not re.search(r"\d s\b", stage.text().splitlines()[-1])
-        assert stage.app.chat._status_bar._ticking is None
+        assert stage.app.chat.status.status_bar._ticking is None
         await stage.pilot.press("escape")
 
 

@@ -44,7 +44,7 @@ def with_past(*events):
 
 
 async def opened(stage, number):
-    await stage.until(lambda: len(stage.agents) == number and stage.app.chat.session is not None)
+    await stage.until(lambda: len(stage.agents) == number and stage.app.chat.current.session is not None)
 
 
 # -- the past -----------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ async def test_a_prompt_sent_while_another_session_opens_goes_to_that_one(tmp_pa
     async with on_stage(tmp_path, compose=compose) as stage:
         await stage.send("/new")
         await stage.shows("starting…")
-        assert stage.app.chat.last_session.agent is box[0]
+        assert stage.app.chat.current.last.agent is box[0]
         await stage.send("for the new one")
         await stage.send("/new")
         await stage.shows("still starting")

@@ -45,7 +45,7 @@ async def changed(stage: Stage, service: FakeSettings, *keys: str) -> None:
 @pytest.mark.parametrize("size", [(40, 20), (80, 24), (200, 50)])
 async def test_settings_stand_below_their_tables_with_value_meaning_and_source(tmp_path, size):
     async with on_stage(tmp_path, size=size, ready=size[0] > 60) as stage:
-        await stage.until(lambda: stage.app.chat.session)
+        await stage.until(lambda: stage.app.chat.current.session)
         await opened(stage, a_review_context())
         await stage.shows("[agent]")
         await stage.shows("max_tool_turns")

@@ -31,7 +31,7 @@ async def second_tab(stage, key="ctrl+t"):
     """Open a tab and wait for its session."""
     before = len(stage.agents)
     await stage.pilot.press(key)
-    await stage.until(lambda: len(stage.agents) > before and stage.app.chat.session is not None)
+    await stage.until(lambda: len(stage.agents) > before and stage.app.chat.current.session is not None)
 
 
 def front(stage):
@@ -127,7 +127,7 @@ async def test_a_question_of_a_tab_behind_marks_it_and_waits_until_it_is_in_fron
     async with on_stage(tmp_path, review(a_request(an_edit(DIFF)))) as stage:
         await second_tab(stage)
         await stage.pilot.press("alt+1")
-        stage.app.tabs.all[1].chat.submit("do it")
+        stage.app.tabs.all[1].chat.sending.submit("do it")
         await stage.agents[1].reached.wait()
         await stage.shows(" 2 do it !")
         assert stage.app.screen is stage.app.chat

@@ -255,7 +255,7 @@ async def test_without_a_command_or_where_nothing_may_be_added_it_stays_in_the_p
 async def test_neither_the_command_line_nor_a_prompt_that_waited_can_run_one(tmp_path):
     async with on_stage(tmp_path, say("a"), initial_prompt="!rm -rf /") as stage:
         await stage.shows("› !rm -rf /")
-        stage.app.chat.submit("!make")
+        stage.app.chat.sending.submit("!make")
         await stage.until(lambda: len(stage.agent.prompts) == 2)
         assert stage.agent.commands == []
 
@@ -267,7 +267,7 @@ async def test_a_question_takes_the_keys_while_a_command_runs(tmp_path):
         await stage.send("go")
         dialog = await stage.asked()
         assert dialog.is_awake
-        stage.app.chat.run_user_command(TypedCommand("make", True), "!make")
+        stage.app.chat.sending.run_user_command(TypedCommand("make", True), "!make")
         assert stage.agent.commands == [("sleep 9", True)]
         assert stage.prompt.text == "!make"
         stage.agent.may_end.set()

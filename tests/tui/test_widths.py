@@ -135,7 +135,7 @@ async def test_the_whole_screen_is_as_wide_as_the_terminal_on_every_line(tmp_pat
         await say(ANSWER)(agent)
 
     async with on_stage(project, scene, size=size, ready=False) as stage:
-        await stage.until(lambda: stage.app.chat.session is not None)
+        await stage.until(lambda: stage.app.chat.current.session is not None)
         await stage.send(TEXT)
         await stage.until(lambda: stage.agent.reports)
         stage.prompt.put(TEXT * 3)

@@ -133,7 +133,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
 
     def _begin(self) -> None:
         if self._initial_prompt:
-            self.chat.submit(self._initial_prompt)
+            self.chat.sending.submit(self._initial_prompt)
         self.begin_tab(self.tabs.front, self._choose)
 
     def fail(self, error: StartFailure) -> None:
@@ -151,7 +151,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
             self._leaving = True
             self._begin_shutdown(return_code)
             for tab in self.tabs.all:
-                tab.chat.tell_closing()
+                tab.chat.status.tell_closing()
             self.run_worker(self._leave(return_code), name="leave")
 
     async def _leave(self, return_code: int) -> None:
@@ -176,14 +176,14 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         except ImportError as error:  # an app that cannot account for an error must not stay and do nothing
             self.fail(StartFailure(error))
             return
-        self._exit_renderables.append(account_of_crash(self.chat.last_session))
+        self._exit_renderables.append(account_of_crash(self.chat.current.last))
         self._close_messages_no_wait()
 
     @property
     def parting_words(self) -> list[str]:
         """What to say where the screen was, once it is restored: what went wrong last, how to go on."""
         words = [tab.host.trouble for tab in self.tabs.all if tab.host.trouble]
-        sessions = [session for tab in self.tabs.all if (session := tab.chat.last_session) is not None]
+        sessions = [session for tab in self.tabs.all if (session := tab.chat.current.last) is not None]
         return words + [
             f"resume with: quorum --resume {session.agent.session_id}"
             for session in sessions
@@ -235,7 +235,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
     def arrange(self) -> None:
         """Arrange every chat as it is wished for now."""
         for tab in self.tabs.all:
-            tab.chat.fit_again()
+            tab.chat.arrangement.fit_again()
 
     def tell_of_looks(self, notice: str) -> None:
         """Say it in the chat."""
@@ -244,7 +244,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
     def action_copy_or_stop(self) -> None:
         """Copy what is selected; else stop the turn, clear the prompt or arm quitting. Twice quits."""
         if text := self._selected_text():
-            self.chat.copy_selected(text)
+            self.chat.copying.copy_selected(text)
         elif self._presses.is_second("ctrl+c"):
             self._leave_soon()
         elif not self.chat.turns.interrupt():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,24 +12,25 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, HorizontalGroup
 from textual.message import Message
+from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Static
+from textual.widgets import TextArea
 
 from tui.agent.observer import EventsArrived, ScreenObserver
 from tui.agent.turns import Turns
 from tui.agent.user_commands import parse_user_command
-from tui.chat.actions.asking import AskingActions
-from tui.chat.actions.images import ImageActions
-from tui.chat.actions.looking import LookingActions
-from tui.chat.actions.looks import LookActions
-from tui.chat.actions.reading import ReadingActions
-from tui.chat.actions.session import SessionActions
-from tui.chat.actions.telling import TellingActions
-from tui.chat.actions.timeline import TimelineActions
-from tui.chat.actions.working import WaitingLines, WorkingActions
-from tui.chat.actions.writing import WritingActions
-from tui.chat.header import Header
-from tui.chat.status_bar import StatusBar
+from tui.chat.controllers.arrangement import ArrangementController
+from tui.chat.controllers.copying import CopyController
+from tui.chat.controllers.finding import FindController
+from tui.chat.controllers.host import CurrentSession, actions_of
+from tui.chat.controllers.questions import QuestionController
+from tui.chat.controllers.rewinding import RewindController
+from tui.chat.controllers.sending import SendController
+from tui.chat.controllers.sessions import SessionController
+from tui.chat.controllers.settings import SettingsController
+from tui.chat.controllers.status import StatusController
+from tui.chat.controllers.views import ViewController
+from tui.chat.controllers.writing import PromptSources, WritingController
 from tui.chat.tab_bar import TabBar
 from tui.keys.commands import NotACommand, action_for, is_command
 from tui.keys.modes import CYCLED_MODES
@@ -43,35 +43,35 @@ from tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
     from domain.events.event import Event
-    from tui.agent.port import Agent
-    from tui.session.session import Session
+    from tui.agent.port import Agent, Wanted
+    from tui.copying.stop_bar import StopBar
+    from tui.finding.bar import FindBar
+
+_NEXT_MODE = f"Next mode: {', '.join(CYCLED_MODES)}"
 
 
-class ChatScreen(
-    TellingActions,
-    AskingActions,
-    SessionActions,
-    LookActions,
-    WorkingActions,
-    ImageActions,
-    WritingActions,
-    LookingActions,
-    ReadingActions,
-    TimelineActions,
-):
-    """Shows a session and takes prompts for it. Everything works before the agent is there; prompts wait."""
+class ChatScreen(Screen[None]):
+    """Shows a session and takes prompts for it. Everything works before the agent is there; prompts wait.
+
+    It is the `ChatHost` of its controllers. Their actions are its own: keys, slash commands and the palette
+    name them and need not know whose they are.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+f,f3", "find", "Find in the transcript", priority=True, id="find"),
+        Binding("ctrl+y", "copy", "Copy the last answer", priority=True, id="copy_answer"),
+        Binding(
+            "alt+up",
+            "mark(True)",
+            "Mark a part of the transcript, then the one above",
+            priority=True,
+            id="mark_up",
+        ),
+        Binding("alt+down", "mark(False)", "The marked part below", priority=True, id="mark_down"),
         Binding(
             "escape", "interrupt", "Interrupt the turn; twice: clear or rewind", priority=True, id="interrupt"
         ),
-        Binding(
-            "shift+tab",
-            "cycle_mode",
-            f"Next mode: {', '.join(CYCLED_MODES)}",
-            priority=True,
-            id="cycle_mode",
-        ),
+        Binding("shift+tab", "cycle_mode", _NEXT_MODE, priority=True, id="cycle_mode"),
         Binding("alt+v", "paste_image", "Attach the image in the clipboard", priority=True, id="paste_image"),
         Binding("ctrl+b", "toggle_panel", "Show or hide the side panel", priority=True, id="toggle_panel"),
         Binding("ctrl+s", "show_timeline", "When everything happened", priority=True, id="show_timeline"),
@@ -84,49 +84,117 @@ class ChatScreen(
             super().__init__()
             self.secs = secs
 
+    class AskingChanged(Message):
+        """A question to the person has appeared or gone; `tool` is what it is about, or empty."""
+
+        def __init__(self, answer_needed: bool, tool: str) -> None:
+            super().__init__()
+            self.answer_needed, self.tool = answer_needed, tool
+
+    class MarkChanged(Message):
+        """What is to be known of the session from another tab has changed."""
+
+    class SessionWanted(Message):
+        """Another session is to be opened in this chat."""
+
+        def __init__(self, chat: ChatScreen, wanted: Wanted) -> None:
+            super().__init__()
+            self.chat, self.wanted = chat, wanted
+
     def __init__(self, cwd: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
-        self._cwd = cwd
-        self.tab_bar = TabBar(id="tabs")
+        self._cwd, self._clock = cwd, clock
+        self.notice = ""
+        self._mark: tuple[object, ...] = ()
+        self._presses = SecondPress(clock)
+        self._observer: ScreenObserver | None = None
+        self._guide_handle: Callable[[Event], None] = lambda _event: None
         self.turns = Turns(
             on_change=self.state_changed,
             on_end=lambda secs: self.post_message(self.TurnEnded(secs)),
             on_failure=self.tell,
-            give_back=self.give_back,
+            give_back=lambda prompts: self.prompt.give_back(prompts),
         )
+        self.current = CurrentSession(self.turns, self.say)
+        self.tab_bar = TabBar(id="tabs")
         self.transcript = TranscriptView(id="transcript")
         self.panel = SidePanel(id="panel")
         self._recall = Recall(cwd, self.turns.take_back)
         self.prompt = Prompt(
-            self._recall, self, placeholder="Ask for something, / for commands, @ for files", id="prompt"
+            self._recall,
+            PromptSources(cwd, self.current, themes=lambda: self.app.available_themes),
+            placeholder="Ask for something, / for commands, @ for files",
+            id="prompt",
         )
-        self._welcome = Static(id="welcome", markup=False)
-        self._waiting_lines = WaitingLines(id="waiting", markup=False)
-        self._header = Header(cwd, id="header")
-        self._status_bar = StatusBar(self._status, id="status")
-        self._kept: Session | None = None
-        self._held_commands = []
-        self._clock = clock
-        self._presses = SecondPress(clock)
-        self._in_front = asyncio.Event()
-        self._observer: ScreenObserver | None = None
-        self._guide_handle: Callable[[Event], None] = lambda _event: None
+        self._main, self._composer = Horizontal(id="main"), HorizontalGroup(id="composer")
+        self._build_controllers()
+
+    def _build_controllers(self) -> None:
+        """Build the controllers, each with what it needs, and make their actions those of the screen."""
+        self.arrangement = ArrangementController(self, self.panel)
+        self.status = StatusController(
+            self,
+            self.current,
+            self.turns,
+            self.transcript,
+            workspace=self._cwd,
+            is_asking=lambda: self.questions.asking,
+        )
+        self.questions = QuestionController(
+            self,
+            self.turns,
+            self.transcript,
+            main=self._main,
+            below=(self._composer, self.status.status_bar),
+            announce=lambda answer_needed, tool: self.post_message(self.AskingChanged(answer_needed, tool)),
+        )
+        self.sending = SendController(
+            self,
+            self.current,
+            self.turns,
+            prompt=self.prompt,
+            recall=self._recall,
+            transcript=self.transcript,
+            welcome=self.status.welcome,
+            is_asking=lambda: self.questions.asking,
+        )
+        self.sessions = SessionController(
+            self, self.current, want=lambda wanted: self.post_message(self.SessionWanted(self, wanted))
+        )
+        self.settings = SettingsController(self, self.current)
+        self.rewinding = RewindController(self, self.current, self.turns, self.prompt)
+        self.views = ViewController(self, self.current, self.transcript)
+        self.writing = WritingController(self, self.current, self.prompt, workspace=self._cwd)
+        self.finding = FindController(self.transcript, self.prompt, self._main)
+        self.copying = CopyController(self, self.current, self.transcript, workspace=self._cwd)
+        actions = actions_of(
+            self.sending,
+            self.sessions,
+            self.settings,
+            self.rewinding,
+            self.views,
+            self.writing,
+            self.finding,
+            self.copying,
+        )
+        for name, action in actions.items():  # Textual looks for them here, by these names
+            setattr(self, name, action)
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
-        self.begin_fitting()
+        self.arrangement.begin_fitting()
         yield self.tab_bar
-        yield self._header
-        with Horizontal(id="main"):
+        yield self.status.header
+        with self._main:
             yield self.transcript
             yield self.panel
-        yield self._welcome
-        yield self._waiting_lines
+        yield self.status.welcome
+        yield self.status.waiting_lines
         yield self.prompt.menu
-        with HorizontalGroup(id="composer"):
-            yield Static(" ›", id="sign", markup=False)
+        with self._composer:
+            yield self.arrangement.sign
             yield self.prompt
-        yield self._status_bar
+        yield self.status.status_bar
 
     def on_mount(self) -> None:
         """The prompt takes every key from the start."""
@@ -134,7 +202,34 @@ class ChatScreen(
 
     def on_resize(self, event: events.Resize) -> None:
         """Each part is where there is room for it."""
-        self.fit(event.size)
+        self.arrangement.fit(event.size)
+
+    # -- what is told -----------------------------------------------------------------------------------------
+
+    def say(self, notice: str) -> None:
+        """Show a remark in the status bar until the next key; an empty one takes it away."""
+        if notice != self.notice:
+            self.notice = notice
+            self.status.status_bar.update()
+
+    def tell(self, sentence: str) -> None:
+        """Add a sentence on what failed to the transcript, and say it where its end is out of sight."""
+        from domain.events.event import ErrorOccurred
+
+        self.transcript.apply(ErrorOccurred(message=sentence))
+        if not self.transcript.is_at_end:
+            self.say(sentence)
+
+    def state_changed(self) -> None:
+        """Show what is known of the session anew, here and in the line of tabs."""
+        if not self.is_mounted:
+            return
+        self.status.show()
+        session = self.current.session
+        mark = (self.questions.asking, self.turns.running, session.facts.title if session is not None else "")
+        if mark != self._mark:
+            self._mark = mark
+            self.post_message(self.MarkChanged())
 
     # -- the session ------------------------------------------------------------------------------------------
 
@@ -148,56 +243,43 @@ class ChatScreen(
         from tui.session.session import Session
 
         self._observer = None
-        if self._kept is not None:
+        welcome = self.status.welcome
+        if self.current.last is not None:
             self.transcript.forget()
             self.panel.forget()
-            self._welcome.display = not self.turns.waiting
+            welcome.display = not self.turns.waiting
         session = Session(agent, cwd=str(self._cwd), clock=self._clock)
-        in_use = bool(agent.record.in_use)
-        await replay_into(
-            agent.record.past,
-            self.transcript,
-            self.panel,
-            session.facts,
-            in_use=in_use,
-            past_at=agent.record.past_at,
-        )
+        await replay_into(agent.record, self.transcript, self.panel, session.facts)
         session.facts.end_past(model=agent.models.current, mode=agent.review.mode.value)
         self.turns.begin_after(last_ending(agent.record.past))
-        self._welcome.display = self._welcome.display and not agent.record.past
-        self.session = session
-        self._recall.history.hide = session.agent.mask.text
+        welcome.display = welcome.display and not agent.record.past
+        self.current.session = session
+        self._recall.history.hide = agent.mask.text
         if agent.record.in_use:
             self.tell(session.refusal)
             self.turns.return_waiting()
         self.state_changed()
         self._observer = observer
         self.handle_events(observer.take())
-        self.run_held_commands()
-
-    @property
-    def last_session(self) -> Session | None:
-        """The session; while another one is being opened, the one before."""
-        return self.session or self._kept
+        self.sending.run_held_commands()
 
     def begin_opening(self) -> None:
         """Another session is being opened: this one rests, and what is sent waits."""
-        self.turns.hold()
-        self._kept, self.session = self.session, None
+        self.current.begin_opening()
         self.state_changed()
+
+    def stay(self, sentence: str) -> None:
+        """The other session could not be opened, for this reason: this one goes on."""
+        self.current.stay()
+        self.tell(sentence)
+        self.turns.return_waiting()
+        self.state_changed()
+        self.sending.run_held_commands()
 
     def be_guided(self, guide: Widget, handle: Callable[[Event], None]) -> None:
         """Have a guide lead through what is seen here; it hears of all that happens."""
         self._guide_handle = handle
-        self.mount(guide, before="#main")
-
-    def stay(self, sentence: str) -> None:
-        """The other session could not be opened, for this reason: this one goes on."""
-        self.session = self._kept
-        self.tell(sentence)
-        self.turns.return_waiting()
-        self.state_changed()
-        self.run_held_commands()
+        self.mount(guide, before=self._main)
 
     @on(EventsArrived)
     def _take_events(self) -> None:
@@ -206,14 +288,26 @@ class ChatScreen(
 
     def handle_events(self, happened: list[Event]) -> None:
         """Show events, in order."""
-        changed = False
+        changed, session = False, self.current.session
         for event in happened:
             self.transcript.apply(event)
             self.panel.apply(event)
             self._guide_handle(event)
-            changed |= self.session is not None and self.session.handle(event)
+            changed |= session is not None and session.handle(event)
         if changed:
             self.state_changed()
+
+    # -- its own actions --------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Esc and Ctrl+S mean something in the line below the transcript, in the menu and in the search before
+        they mean anything else."""
+        prompt = self.prompt
+        taken = {
+            "interrupt": self.finding.has_focus or (prompt.takes_escape and prompt.has_focus),
+            "show_timeline": prompt.is_searching and prompt.has_focus,
+        }
+        return False if taken.get(action) else super().check_action(action, parameters)
 
     def action_interrupt(self) -> None:
         """Stop the running turn, or drop a selection; twice, clear the prompt or go back to an earlier turn."""
@@ -227,12 +321,13 @@ class ChatScreen(
             self.say("esc again clears the prompt; ↑ brings it back")
 
     def _clear_or_rewind(self) -> None:
+        session = self.current.session
         if text := self.prompt.whole_text:
-            self._remember(text if self.prompt.is_typed_by_person else as_prompt(text))
+            self.sending.remember(text if self.prompt.is_typed_by_person else as_prompt(text))
             self.prompt.put("")
             self.prompt.is_typed_by_person = True
-        elif self.session is not None and self.session.last_turn is not None:
-            self.action_rewind()
+        elif session is not None and session.last_turn is not None:
+            self.rewinding.action_rewind()
 
     def action_clear_transcript(self) -> None:
         """Clear the screen; the conversation goes on."""
@@ -242,41 +337,61 @@ class ChatScreen(
         """Show the side panel, or hide it for the rest of the session."""
         self.say(self.panel.toggle())
 
-    @on(TranscriptView.OutputWanted)
-    def _output_wanted(self, message: TranscriptView.OutputWanted) -> None:
-        self._open_output(message.call)
-
-    # -- prompts --------------------------------------------------------------------------------------------
+    # -- what its widgets report ------------------------------------------------------------------------------
 
     @on(Prompt.Submitted)
-    async def _submitted(self, message: Prompt.Submitted) -> None:
+    async def _send(self, message: Prompt.Submitted) -> None:
         message.stop()
         if is_command(message.text):
-            self._remember(message.text)
+            self.sending.remember(message.text)
             try:
                 await self.run_action(action_for(message.text))
             except NotACommand as problem:
                 self.prompt.put(message.text)
                 self.say(str(problem))
         elif (own := parse_user_command(message.text)) is not None:
-            self.run_user_command(own, message.text)
-        elif (text := await self.with_images(message.text)) is not None:
-            self.submit(text)
+            self.sending.run_user_command(own, message.text)
+        elif (text := await self.writing.with_images(message.text)) is not None:
+            self.sending.submit(text)
 
-    def submit(self, text: str) -> None:
-        """Remember a prompt and put it in line; in a session that takes none it stays where it is."""
-        if self.session is not None and self.session.refusal:
-            self.prompt.put(as_prompt(text))
-            self.say(self.session.refusal)
-            return
-        self._welcome.display = False
-        self._remember(as_prompt(text))
-        if not self.turns.running:  # what waits stands above the prompt, and disturbs nobody who reads
-            self.transcript.action_scroll_end()
-        self.turns.submit(text)
+    @on(Prompt.SentNothing)
+    def _steer(self, message: Prompt.SentNothing) -> None:
+        message.stop()
+        self.sending.steer_with_waiting()
 
-    def _remember(self, text: str) -> None:
-        try:
-            self._recall.history.add(text)
-        except OSError as error:
-            self.say(f"this prompt could not be added to the history: {error}")
+    @on(Prompt.ImageDropped)
+    def _take_image(self, message: Prompt.ImageDropped) -> None:
+        message.stop()
+        self.writing.take_dropped(message.path, message.pasted)
+
+    @on(TextArea.Changed, "#prompt")
+    def _prompt_changed(self) -> None:
+        self.sending.tell_what_enter_does()
+
+    @on(TranscriptView.NewBelow)
+    def _tell_of_new_lines(self) -> None:
+        self.status.status_bar.update()
+
+    @on(TranscriptView.OutputWanted)
+    def _open_output(self, message: TranscriptView.OutputWanted) -> None:
+        self.views.open_output(message.call)
+
+    @on(TranscriptView.LinkPressed)
+    def _follow_link(self, message: TranscriptView.LinkPressed) -> None:
+        message.stop()
+        self.copying.follow_link(message.target)
+
+    async def on_find_bar_search_ended(self, message: FindBar.SearchEnded) -> None:
+        """The person is done with finding."""
+        message.stop()
+        await self.finding.end_search(message.text)
+
+    async def on_stop_bar_copying_ended(self, message: StopBar.CopyingEnded) -> None:
+        """The person is done with marking."""
+        message.stop()
+        await self.finding.end_marking(message.typed)
+
+    def on_stop_bar_wanted(self, message: StopBar.Wanted) -> None:
+        """The marked part is to be copied."""
+        message.stop()
+        self.copying.copy_piece(message.piece)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from domain.events.event import Event
+    from tui.agent.port import RecordPort
     from tui.panel.side_panel import SidePanel
     from tui.session.facts import SessionFacts
     from tui.transcript.layout.view import TranscriptView
@@ -18,19 +19,14 @@ _LOOK_AT_THE_TIME_AFTER = 16
 
 
 async def replay_into(
-    past: Sequence[Event],
-    transcript: TranscriptView,
-    panel: SidePanel,
-    facts: SessionFacts,
-    *,
-    in_use: bool,
-    past_at: Sequence[int] = (),
+    record: RecordPort, transcript: TranscriptView, panel: SidePanel, facts: SessionFacts
 ) -> None:
     """Apply the events of a record, oldest first. Nothing is drawn before the end, and nothing stays alive.
 
-    `in_use`: another process may be at work on the last turn. `past_at` are the times of the events in
-    milliseconds since 1970; without them no times are made up.
+    Where the record is in use, another process may be at work on the last turn. Where the times of the events
+    are not known, none are made up.
     """
+    past, past_at = record.past, record.past_at
     if not past:
         return
     await asyncio.to_thread(transcript.warm_up)
@@ -49,7 +45,7 @@ async def replay_into(
         if number % _LOOK_AT_THE_TIME_AFTER == 0 and time.perf_counter() - began > _PIECE_SECS:
             await asyncio.sleep(0)
             began = time.perf_counter()
-    transcript.end_past(RECORD_ENDS if in_use else PROCESS_ENDED)
+    transcript.end_past(RECORD_ENDS if record.in_use else PROCESS_ENDED)
     panel.end_past()
 
 

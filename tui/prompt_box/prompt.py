@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.keys import Keys
 from textual.message import Message
 
+from tui.agent.user_commands import MARK
 from tui.prompt_box.completing import CompletingPrompt
 from tui.prompt_box.paste import Folds, harmless
 from tui.prompt_box.prompt_text import as_prompt
@@ -99,6 +100,18 @@ class Prompt(CompletingPrompt):
         self.replace_all(harmless(text))
         self.offer_nothing()
 
+    def put_before(self, typed: str) -> None:
+        """Put what the person typed back as it was, before what is being written."""
+        draft = self.text
+        self.put(f"{typed}\n{draft}" if draft else typed)
+
+    def give_back(self, prompts: str) -> None:
+        """Put prompts back to where they can be edited, before what is being written.
+
+        They stay prompts: whoever sent them, Enter makes no command of them.
+        """
+        self.put_before(as_prompt(prompts))
+
     def hold_keys(self) -> None:
         """Let keys wait from now on: the text is being written elsewhere."""
         self._held = []
@@ -179,7 +192,9 @@ class Prompt(CompletingPrompt):
         if (path := dropped_image(event.text)) is not None:
             self.post_message(self.ImageDropped(path, event.text))
         else:
-            self.insert_pasted(self.known.mentions_of(event.text) or event.text)
+            is_command = self.text.startswith(("/", MARK))  # there a path is a path
+            mentions = "" if is_command else self.known.mentions_of(event.text)
+            self.insert_pasted(mentions or event.text)
         self.offer()
 
     def insert_pasted(self, text: str) -> None:

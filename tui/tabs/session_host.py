@@ -88,7 +88,7 @@ class SessionHost:
         await asyncio.to_thread(import_module, "tui.session.approver")  # heavy, and typing goes on meanwhile
         from tui.session.approver import ScreenApprover
 
-        return ScreenApprover(self._app, self._chat, clock=self._clock)
+        return ScreenApprover(self._app, self._chat.questions, clock=self._clock)
 
     async def _picked(self, choice: SessionChoice) -> SessionChoice:
         """What the person picks, where that was asked for; a new session where they leave the list."""

@@ -29,18 +29,18 @@ class Tab:
     @property
     def mark(self) -> str:
         """What is to be known of it from afar: `!` an answer is needed, `●` it is at work; else empty."""
-        if self.chat.asking:
+        if self.chat.questions.asking:
             return "!"
         return "●" if self.chat.turns.running else ""
 
     @property
     def title(self) -> str:
         """What it is about, in a word or some."""
-        session = self.chat.last_session
+        session = self.chat.current.last
         return session.facts.title if session is not None else "starting"
 
     @property
     def session_id(self) -> str:
         """The id of the session in it; empty while there is none."""
-        session = self.chat.session
+        session = self.chat.current.session
         return session.agent.session_id if session is not None else ""

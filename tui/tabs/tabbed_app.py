@@ -10,7 +10,6 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 
 from tui.agent.start_failure import StartFailure
-from tui.chat.actions.base import ChatActions
 from tui.chat.chat_screen import ChatScreen
 from tui.chat.tab_bar import TabBar
 from tui.prompt_box.prompt_text import REFUSAL, is_prompt
@@ -79,7 +78,7 @@ class TabbedApp(App[None]):
         await self.tabs.close(tab, PATIENCE_SECS)
         self.chat.tell(f"the tab could not be opened: {error}")
         if draft:
-            (self.chat.put_before if is_typed else self.chat.give_back)(draft)
+            (self.chat.prompt.put_before if is_typed else self.chat.prompt.give_back)(draft)
 
     async def _open_tab(self, form: SessionKind, question: str = "") -> None:
         from domain.sessions.past_session import NewSession
@@ -89,7 +88,7 @@ class TabbedApp(App[None]):
             return
         tab = await self.tabs.open()
         if question:
-            tab.chat.submit(question)
+            tab.chat.sending.submit(question)
         self.begin_tab(tab, lambda: NewSession(form))
 
     # -- keys and commands ------------------------------------------------------------------------------------
@@ -132,7 +131,8 @@ class TabbedApp(App[None]):
         if tab not in self.tabs.all or len(self.tabs.all) == 1:
             return  # it was closed, or became the only one, since
         session = tab.session_id
-        outlives = tab.chat.session is not None and tab.chat.session.agent.record.outlives
+        opened = tab.chat.current.session
+        outlives = opened is not None and opened.agent.record.outlives
         await self.tabs.close(tab, PATIENCE_SECS)
         if tab.host.trouble:
             self.chat.tell(tab.host.trouble)
@@ -141,8 +141,8 @@ class TabbedApp(App[None]):
 
     # -- what arrives -----------------------------------------------------------------------------------------
 
-    @on(ChatActions.SessionWanted)
-    async def _open_another(self, message: ChatActions.SessionWanted) -> None:
+    @on(ChatScreen.SessionWanted)
+    async def _open_another(self, message: ChatScreen.SessionWanted) -> None:
         from domain.sessions.past_session import NamedSession
 
         if (tab := self.tabs.of(message.chat)) is None:

@@ -14,7 +14,7 @@ from tui.keys.keyboard_guard import Guarded
 from tui.tabs.tab import Tab
 
 if TYPE_CHECKING:
-    from tui.chat.actions.base import ChatActions
+    from tui.chat.chat_screen import ChatScreen
 
 
 class Tabs:
@@ -29,7 +29,7 @@ class Tabs:
         self._opened = 0
         self.all: list[Tab] = []
         self.front = self._made(None)
-        self.front.chat.come_to_front()
+        self.front.chat.questions.come_to_front()
 
     def _made(self, opener: Tab | None) -> Tab:
         self._opened += 1
@@ -45,7 +45,7 @@ class Tabs:
         (first,) = self.all
         self._app.add_mode(first.mode, lambda: first.chat)
 
-    def of(self, chat: ChatActions) -> Tab | None:
+    def of(self, chat: ChatScreen) -> Tab | None:
         """The tab of a chat; None where it has been closed."""
         return next((tab for tab in self.all if tab.chat is chat), None)
 
@@ -63,13 +63,13 @@ class Tabs:
         """Bring a tab to the front. A question open there is seen anew, so that no key answers it yet."""
         if tab is self.front:
             return
-        self.front.chat.go_behind()
+        self.front.chat.questions.go_behind()
         self.front = tab
         mounted = self._app.switch_mode(tab.mode)
         self._arm()
         await mounted
         self._app.call_after_refresh(self._arm)
-        tab.chat.come_to_front()
+        tab.chat.questions.come_to_front()
         self.show()
 
     def _arm(self) -> None:

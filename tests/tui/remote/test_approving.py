@@ -130,7 +130,7 @@ async def test_the_prompt_is_not_given_back_as_a_command_of_the_person(tmp_path:
     async with on_remote_stage(tmp_path, hold()) as stage:
         await stage.call("input.send", text="work")
         await stage.agent.reached.wait()
-        stage.app.chat.submit("!touch made")
+        stage.app.chat.sending.submit("!touch made")
         await stage.pilot.press("escape")
         await stage.until(lambda: stage.prompt.text)
         assert stage.prompt.text == " !touch made"

@@ -1,1 +1,0 @@
-"""What commands and keys do, by what they act on."""

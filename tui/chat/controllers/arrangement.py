@@ -1,0 +1,48 @@
+"""How the chat arranges itself in the room there is, and for a screen reader."""
+
+from __future__ import annotations
+
+from textual.geometry import Size
+from textual.screen import Screen
+from textual.widgets import Static
+
+from tui.panel.side_panel import SidePanel
+from tui.themes.looks import Looks
+from tui.widgets.layout import CLASSES, Arrangement, arrange
+
+_SIGN, _SPOKEN_SIGN = " ›", "prompt:"
+_TOO_SMALL = "-too-small"
+
+
+class ArrangementController:
+    """Gives the screen the classes for its size and the person's wishes; the `panel` and the sign follow."""
+
+    def __init__(self, screen: Screen[None], panel: SidePanel) -> None:
+        self._screen, self._panel = screen, panel
+        self.sign = Static(_SIGN, id="sign", markup=False)
+
+    def begin_fitting(self) -> None:
+        """Have the right classes before anything is styled: each change of them styles everything again."""
+        self._classify(self._screen.app.size, update=False)
+
+    def fit_again(self) -> None:
+        """Go by the app's wishes as they are now."""
+        if self._screen.is_mounted:
+            self.fit(self._screen.size)
+
+    def fit(self, size: Size) -> None:
+        """Arrange everything for a screen of this size; nothing that is written or folded is lost by it."""
+        self._panel.fit(self._classify(size))
+        self.sign.update(_SPOKEN_SIGN if self._looks.screen_reader else _SIGN)
+
+    def _classify(self, size: Size, *, update: bool = True) -> Arrangement:
+        arrangement = arrange(self._looks.layout_wish, size, plain=self._looks.screen_reader)
+        for name in CLASSES:
+            self._screen.set_class(name == arrangement.screen_class, name, update=update)
+        self._screen.set_class(arrangement.too_small, _TOO_SMALL, update=update)
+        return arrangement
+
+    @property
+    def _looks(self) -> Looks:
+        assert isinstance(self._screen.app, Looks)
+        return self._screen.app

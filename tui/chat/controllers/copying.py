@@ -1,0 +1,96 @@
+"""Copying what the transcript holds, and following its links."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui.chat.controllers.host import ChatHost, CurrentSession
+from tui.transcript.layout.view import TranscriptView
+
+if TYPE_CHECKING:
+    from tui.copying.pieces import Piece
+
+_MOST_DIGITS = 9
+
+
+class CopyController:
+    """Copies answers, code, outputs, prompts and selections to the clipboard, and opens addresses."""
+
+    def __init__(
+        self, host: ChatHost, current: CurrentSession, transcript: TranscriptView, *, workspace: Path
+    ) -> None:
+        self._host, self._current, self._transcript = host, current, transcript
+        self._workspace = workspace
+        self._told_target = ""
+
+    def action_copy(self, wish: str = "") -> None:
+        """Copy the latest answer, or what is wished for: a kind of piece, a number, or both."""
+        from tui.copying.pieces import KINDS, piece
+
+        kind, nth = "answer", 1
+        for word in wish.split():
+            if word.isdecimal() and len(word) <= _MOST_DIGITS and int(word) > 0:
+                nth = int(word)
+            elif word in KINDS:
+                kind = word
+            else:
+                self._host.say(f"/copy takes {', '.join(KINDS)} and a number from 1 on, 1 being the latest")
+                return
+        if (found := piece(self._transcript.entries, kind, nth)) is not None:
+            self.copy_piece(found)
+        elif nth == 1:
+            self._host.say(f"there is no {kind} yet")
+        else:
+            self._host.say(f"there are fewer than {nth} of that kind: {kind}")
+
+    def copy_piece(self, piece: Piece) -> None:
+        """Copy a piece of the transcript; of an output that is stored, all of it."""
+        self._host.run_worker(self._copy_piece(piece), group="copying")
+
+    async def _copy_piece(self, piece: Piece) -> None:
+        from domain.errors import BlobError
+        from tui.copying.whole_output import whole_output
+
+        text, more, session = piece.text, "", self._current.session
+        if piece.call is not None and piece.call.stored is not None and session is not None:
+            try:
+                text, is_whole = await whole_output(session.agent.outputs.open_lines(piece.call.stored.blob_id))
+                more = "" if is_whole else " · only its beginning: it is longer than 20 million characters"
+            except BlobError as error:
+                more = f" · only what is kept of it here: {error}"
+        self._host.say(await self._copied(text, piece.what) + more)
+
+    def copy_selected(self, text: str) -> None:
+        """Copy what is selected."""
+
+        async def copying() -> None:
+            self._host.say(await self._copied(text, ""))
+
+        self._host.run_worker(copying(), group="copying")
+
+    async def _copied(self, text: str, what: str) -> str:
+        from tui.copying.copier import copy
+
+        return await copy(self._host.app, text, what, workspace=self._workspace)
+
+    def follow_link(self, target: str) -> None:
+        """At first say where it leads; at the second time go there, if that is the web."""
+        from tui.transcript.cells.links import is_web
+
+        if not is_web(target):
+            self._host.say(f"leads to {target} · no web address: not opened")
+        elif self._told_target != target:
+            self._host.say(f"leads to {target} · another click opens it")
+        else:
+            self._host.run_worker(self._open(target), group="links")
+        self._told_target = target
+
+    async def _open(self, address: str) -> None:
+        from tui.terminal.browser import opened
+
+        if await opened(address):
+            self._host.say(f"opened {address}")
+        else:
+            copied = await self._copied(address, "the address")
+            self._host.say(f"no browser can be opened here · {copied}")

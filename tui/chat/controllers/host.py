@@ -1,0 +1,107 @@
+"""What every controller of the chat stands on: the screen as it sees it, and the session it acts on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+    from tui.agent.turns import Turns
+    from tui.session.session import Session
+
+_STILL_STARTING = "still starting; {} in a moment"
+_ACTION = "action_"
+
+
+class ChatHost(Protocol):
+    """The screen behind the controllers."""
+
+    @property
+    def app(self) -> App[Any]:
+        """The app, on which further screens open. It is there once the screen is mounted."""
+        ...
+
+    @property
+    def notice(self) -> str:
+        """The remark in the status bar; empty where there is none."""
+        ...
+
+    def say(self, notice: str) -> None:
+        """Show a remark in the status bar until the next key; an empty one takes it away."""
+        ...
+
+    def tell(self, sentence: str) -> None:
+        """Add a sentence on what failed to the transcript, and say it where its end is out of sight."""
+        ...
+
+    def state_changed(self) -> None:
+        """Show what is known of the session anew."""
+        ...
+
+    def run_worker(
+        self, work: Coroutine[Any, Any, None], *, group: str = "default", exclusive: bool = False
+    ) -> object:
+        """Run something beside the handling of messages, until its end or the screen's; `exclusive` ends what
+        else runs in its group."""
+        ...
+
+
+class CurrentSession:
+    """The session of a chat: there is none before the first is open, and while another one is being opened.
+
+    Where it cannot be acted on, `say` is told why.
+    """
+
+    def __init__(self, turns: Turns, say: Callable[[str], object]) -> None:
+        self.session: Session | None = None
+        self._before: Session | None = None
+        self._turns, self._say = turns, say
+
+    @property
+    def last(self) -> Session | None:
+        """The session; while another one is being opened, the one before."""
+        return self.session or self._before
+
+    def begin_opening(self) -> None:
+        """Another session is being opened: this one rests, and what is sent waits."""
+        self._turns.hold()
+        self._before, self.session = self.session, None
+
+    def stay(self) -> None:
+        """The other one could not be opened: this one goes on."""
+        self.session = self._before
+
+    def begun(self, wish: str) -> Session | None:
+        """The session; where there is none yet, the person is told to come back with their wish."""
+        if self.session is None:
+            self._say(_STILL_STARTING.format(wish))
+        return self.session
+
+    def resting(self, wish: str) -> Session | None:
+        """The session while no turn runs."""
+        session = self.begun(wish)
+        if session is not None and (busy := self._turns.busy):
+            self._say(busy)
+            return None
+        return session
+
+    def writable(self, wish: str) -> Session | None:
+        """The session while no turn runs, if anything may be added to it."""
+        session = self.resting(wish)
+        if session is not None and session.agent.record.in_use:
+            self._say(session.refusal)
+            return None
+        return session
+
+
+def actions_of(*controllers: object) -> dict[str, Callable[..., object]]:
+    """The actions of controllers, as Textual looks for them: `action_NAME`, each of one controller only."""
+    found: dict[str, Callable[..., object]] = {}
+    for controller in controllers:
+        for name in dir(type(controller)):
+            if name.startswith(_ACTION):
+                assert name not in found, f"two controllers have an {name}"
+                found[name] = getattr(controller, name)
+    return found

@@ -1,0 +1,72 @@
+"""The chat behind a question to the person: it calls for attention and makes room for the dialog."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from textual.widget import Widget
+
+from tui.agent.turns import Turns
+from tui.chat.controllers.host import ChatHost
+from tui.transcript.layout.view import TranscriptView
+
+
+class QuestionController:
+    """Implements `ReviewHost` of `tui.session.approver`.
+
+    A dialog covers the screen from below: `below` are the widgets that stand under `main`, which holds the
+    transcript. `announce` is called with whether an answer is needed, and the tool that the question is about.
+    """
+
+    def __init__(
+        self,
+        host: ChatHost,
+        turns: Turns,
+        transcript: TranscriptView,
+        *,
+        main: Widget,
+        below: tuple[Widget, ...],
+        announce: Callable[[bool, str], object],
+    ) -> None:
+        self.asking = False
+        self._host, self._turns, self._transcript = host, turns, transcript
+        self._main, self._below, self._announce = main, below, announce
+        self._in_front = asyncio.Event()
+
+    def come_to_front(self) -> None:
+        """The person looks at it from now on."""
+        self._in_front.set()
+        self._transcript.flush()
+
+    def go_behind(self) -> None:
+        """The person looks at another tab."""
+        self._in_front.clear()
+
+    async def until_in_front(self) -> None:
+        """Wait until the person looks at it."""
+        while not self._in_front.is_set():
+            await self._in_front.wait()
+
+    def asking_begins(self, tool: str = "") -> None:
+        """There is a question."""
+        self.asking = True
+        self._host.state_changed()
+        self._announce(True, tool)
+
+    def reserve_lines(self, lines: int) -> None:
+        """Keep the transcript's end above a dialog that covers so many lines from below.
+
+        A line of it is kept also where the dialog leaves none: else the status bar would have no room.
+        """
+        own = sum(widget.outer_size.height for widget in self._below)
+        most = self._host.app.size.height - self._main.region.y - own - 1
+        self._main.styles.margin = (0, 0, max(0, min(lines - own, most)), 0)
+
+    def asking_ends(self, *, interrupts: bool) -> None:
+        """The question is gone."""
+        self.asking = False
+        if interrupts:
+            self._turns.mark_interrupting()
+        self._host.state_changed()
+        self._announce(False, "")

@@ -1,0 +1,152 @@
+"""What becomes of what the person sends: prompts, words for the running turn, commands for their own shell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tui.agent.turns import QueuedTask, Turns
+from tui.agent.user_commands import MARK, TypedCommand
+from tui.chat.controllers.host import ChatHost, CurrentSession
+from tui.prompt_box.prompt import Prompt
+from tui.prompt_box.prompt_text import REFUSAL, as_prompt, is_prompt
+from tui.prompt_box.recall import Recall
+from tui.transcript.layout.view import TranscriptView
+
+if TYPE_CHECKING:
+    from textual.widget import Widget
+
+    from tui.agent.port import Agent
+
+_RUNS_AT_ONCE = "enter runs this in your shell, and nobody reviews it · !! keeps it from the model"
+
+
+class SendController:
+    """Puts prompts in line, steers the running turn, takes turns up again and runs the person's own commands.
+
+    What was sent takes the `welcome` off the screen and is remembered in `recall`. `is_asking`: a question to
+    the person is open.
+    """
+
+    def __init__(
+        self,
+        host: ChatHost,
+        current: CurrentSession,
+        turns: Turns,
+        *,
+        prompt: Prompt,
+        recall: Recall,
+        transcript: TranscriptView,
+        welcome: Widget,
+        is_asking: Callable[[], bool],
+    ) -> None:
+        self._host, self._current, self._turns = host, current, turns
+        self._prompt, self._recall, self._transcript, self._welcome = prompt, recall, transcript, welcome
+        self._is_asking = is_asking
+        self._held_commands: list[tuple[TypedCommand, str]] = []
+
+    # -- prompts ------------------------------------------------------------------------------------------
+
+    def submit(self, text: str) -> None:
+        """Remember a prompt and put it in line; in a session that takes none it stays where it is."""
+        session = self._current.session
+        if session is not None and session.refusal:
+            self._prompt.put(as_prompt(text))
+            self._host.say(session.refusal)
+            return
+        self._welcome.display = False
+        self.remember(as_prompt(text))
+        if not self._turns.running:  # what waits stands above the prompt, and disturbs nobody who reads
+            self._transcript.action_scroll_end()
+        self._turns.submit(text)
+
+    def remember(self, text: str) -> None:
+        """Have Up bring this back."""
+        try:
+            self._recall.history.add(text)
+        except OSError as error:
+            self._host.say(f"this prompt could not be added to the history: {error}")
+
+    # -- turns --------------------------------------------------------------------------------------------
+
+    def action_steer(self, text: str = "") -> None:
+        """Say this, or the prompt that waits last, into the running turn; where none runs, it is a prompt."""
+        if text and not is_prompt(text):
+            self._host.say(REFUSAL)
+        elif text and not self._turns.running:
+            self.submit(text)
+        elif problem := self._turns.steer(text):
+            if text:
+                self._prompt.give_back(text)
+            self._host.say(problem)
+        elif text:
+            self.remember(as_prompt(text))
+
+    def steer_with_waiting(self) -> None:
+        """Say the prompt that waits last into the running turn, where there are both."""
+        if self._turns.running and self._turns.prompts:
+            self._host.say(self._turns.steer())
+
+    def action_go_on(self) -> None:
+        """Take up a turn that failed or was interrupted where it stopped."""
+        if (session := self._current.begun("go on")) is not None:
+            self._host.say(session.refusal or self._turns.retry())
+
+    def action_compact(self, focus: str = "") -> None:
+        """Let a summary take the place of the conversation so far."""
+        if self._current.writable("compact it") is None:
+            return
+
+        async def compact(agent: Agent) -> None:
+            self._host.say(await agent.context.compact(focus))
+
+        self._turns.submit(QueuedTask("compacting", compact))
+
+    # -- the person's own commands ------------------------------------------------------------------------
+
+    def run_user_command(self, own: TypedCommand, typed: str) -> None:
+        """Run a command that the person typed; where it cannot be, it stays where it was `typed`.
+
+        Nothing else leads here: neither prompts that wait, nor what models say, nor what came by the command
+        line or from another program, but for one that has shown the token of the remote control.
+        """
+        if problem := self._why_not(own):
+            self._prompt.put(typed)
+            self._host.say(problem)
+            return
+        if (session := self._current.session) is None:
+            self._held_commands.append((own, typed))
+            self._host.say("runs once the session is there")
+            return
+        self._welcome.display = False
+        self.remember(typed)
+        self._transcript.action_scroll_end()
+        self._turns.own.run(session.agent, own)
+
+    def run_held_commands(self) -> None:
+        """The session is there: run what was typed before, or give it back where it cannot be run."""
+        held, self._held_commands = self._held_commands, []
+        for own, typed in held:
+            if problem := self._why_not(own):
+                self._prompt.put_before(typed)
+                self._host.say(problem)
+            else:
+                self.run_user_command(own, typed)
+
+    def tell_what_enter_does(self) -> None:
+        """Say that Enter runs a command, so that none is taken for a prompt, nor a prompt for a command."""
+        is_own = self._prompt.text.startswith(MARK)
+        if is_own and not self._host.notice:  # why one could not be run is worth more
+            self._host.say(_RUNS_AT_ONCE)
+        elif (
+            not is_own and self._host.notice == _RUNS_AT_ONCE
+        ):  # the key that sent it may have come by long before
+            self._host.say("")
+
+    def _why_not(self, own: TypedCommand) -> str:
+        if not own.command:
+            return f"type a command after the {MARK}"
+        if self._is_asking():
+            return "answer the question first"
+        session = self._current.session
+        return session.refusal if session is not None else ""

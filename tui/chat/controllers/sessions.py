@@ -1,0 +1,59 @@
+"""Other sessions in the place of the present one, and the present one as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tui.chat.controllers.host import ChatHost, CurrentSession
+
+if TYPE_CHECKING:
+    from tui.agent.port import Wanted
+    from tui.session.session import Session
+
+
+class SessionController:
+    """Begins, forks, resumes and exports sessions. `want` is called with the one to be opened."""
+
+    def __init__(self, host: ChatHost, current: CurrentSession, want: Callable[[Wanted], object]) -> None:
+        self._host, self._current, self._want = host, current, want
+
+    def action_new_session(self) -> None:
+        """Begin another session."""
+        if self._current.resting("begin another session") is not None:
+            from domain.sessions.past_session import NewSession
+
+            self._want(NewSession())
+
+    def action_fork_session(self) -> None:
+        """Go on in a copy of this session."""
+        if self._current.resting("fork it") is not None:
+            self._want("fork")
+
+    def action_resume_session(self) -> None:
+        """Let the person pick a session to go on with."""
+        if (session := self._current.resting("choose a session")) is not None:
+            self._host.app.push_screen(session.session_picker(), self._session_picked)
+
+    def _session_picked(self, name: str | None) -> None:
+        if name is None or (session := self._current.resting("choose a session")) is None:
+            return
+        if name == session.agent.session_id and not session.agent.record.in_use:
+            self._host.say("this session is open already")
+            return
+        from domain.sessions.past_session import NamedSession
+
+        self._want(NamedSession(name))
+
+    def action_export(self, file: str = "") -> None:
+        """Write the session so far into a file; its ending chooses the form."""
+        if (session := self._current.begun("export it")) is not None:
+            self._host.run_worker(self._export(session, file), group="export")
+
+    async def _export(self, session: Session, file: str) -> None:
+        from domain.errors import QuorumError
+
+        try:
+            self._host.say(f"written to {await session.export(file)}")
+        except (QuorumError, OSError) as error:
+            self._host.tell(f"the session could not be exported: {error}")

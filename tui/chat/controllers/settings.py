@@ -1,0 +1,64 @@
+"""The settings of the session and of the app: mode, model, rules, and the files they stand in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tui.chat.controllers.host import ChatHost, CurrentSession
+from tui.keys.keyed_app import KeyedApp
+
+if TYPE_CHECKING:
+    from tui.session.session import Session
+
+
+class SettingsController:
+    """Changes the mode and the model, and opens the screens of the settings and the rules."""
+
+    def __init__(self, host: ChatHost, current: CurrentSession) -> None:
+        self._host, self._current = host, current
+
+    async def action_set_mode(self, name: str) -> None:
+        """Change the review mode, once there is an agent to change it for."""
+        if (session := self._current.begun("choose the mode")) is not None:
+            self._host.say(await session.set_mode(name))
+            self._host.state_changed()
+
+    async def action_cycle_mode(self) -> None:
+        """The next of the modes that keep asking; never auto."""
+        if (session := self._current.begun("choose the mode")) is not None:
+            self._host.say(await session.cycle_mode())
+            self._host.state_changed()
+
+    def action_choose_model(self, name: str = "") -> None:
+        """Set the model of that name; without one, let the person pick."""
+        if (session := self._current.begun("choose the model")) is None:
+            return
+        if name:
+            self._host.run_worker(self._set_model(session, name), group="model")
+        else:
+            self._host.app.push_screen(session.model_picker())
+
+    async def _set_model(self, session: Session, name: str) -> None:
+        if problem := await session.set_model(name):
+            self._host.tell(problem)
+            self._host.say(f"the model is still {session.agent.models.current}")
+
+    def action_show_config(self, query: str = "") -> None:
+        """Show all settings, those first that fit the query."""
+        from domain.errors import QuorumError
+        from tui.settings.screen import SettingsScreen
+
+        app = self._host.app
+        open_settings = app.open_settings if isinstance(app, KeyedApp) else None
+        if open_settings is None:
+            self._host.say("there are no settings here")
+            return
+        try:
+            app.push_screen(SettingsScreen(open_settings(), self._current.session, query))
+        except QuorumError as error:
+            self._host.tell(str(error))
+
+    def action_show_permissions(self) -> None:
+        """Show the rules about calls."""
+        if (session := self._current.begun("look at the rules")) is not None:
+            self._host.app.push_screen(session.permissions())

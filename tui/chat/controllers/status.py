@@ -1,0 +1,133 @@
+"""What the chat tells beside the transcript: header, status bar, what waits, and what an empty screen says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from textual.content import Content
+from textual.widgets import Static
+
+from domain.text.printable import printable
+from tui.agent.turns import Turns
+from tui.chat.controllers.host import ChatHost, CurrentSession
+from tui.chat.header import Header, place_of
+from tui.chat.status_bar import Status, StatusBar
+from tui.transcript.layout.view import TranscriptView
+
+_MOST_LINES = 4
+_LONGEST = 500
+_READY = "Reading and searching runs at once. What writes or runs commands is put to you first."
+_OFFLINE = (
+    "No model yet: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or edit quorum.toml.\n"
+    "Offline works: “read a.py and b.py”, “find TODO in src”, “run pytest”."
+)
+_HINTS = "@ names a file · / lists commands · ? shows all keys"
+
+
+class WaitingLines(Static):
+    """What was sent and has not begun: first what goes into the running turn, then the prompts that wait."""
+
+    DEFAULT_CSS = """
+    WaitingLines {
+        height: auto;
+        padding: 0 1;
+        color: $text-muted;
+        text-wrap: nowrap;
+        text-overflow: ellipsis;
+        display: none;
+    }
+    """
+
+    def show(self, undelivered: tuple[str, ...], prompts: tuple[str, ...]) -> None:
+        """Show these, a line each, as many as have room."""
+        lines = [
+            *(f"↪ goes in next: {text}" for text in undelivered),
+            *(f"⧗ waits: {text}" for text in prompts),
+        ]
+        if len(lines) > _MOST_LINES:
+            lines[_MOST_LINES - 1 :] = [f"… {len(lines) - _MOST_LINES + 1} more"]
+        self.display = bool(lines)
+        text = "\n".join(printable(line[:_LONGEST], newlines=False) for line in lines)
+        if text != self.content:  # each update has the whole screen laid out again
+            self.update(text)
+
+
+class StatusController:
+    """Shows the state of the session and its turns in the widgets around the transcript.
+
+    `is_asking`: a question to the person is open.
+    """
+
+    def __init__(
+        self,
+        host: ChatHost,
+        current: CurrentSession,
+        turns: Turns,
+        transcript: TranscriptView,
+        *,
+        workspace: Path,
+        is_asking: Callable[[], bool],
+    ) -> None:
+        self.header = Header(workspace, id="header")
+        self.welcome = Static(id="welcome", markup=False)
+        self.waiting_lines = WaitingLines(id="waiting", markup=False)
+        self.status_bar = StatusBar(self._status, id="status")
+        self._host, self._current, self._turns, self._transcript = host, current, turns, transcript
+        self._place, self._is_asking = place_of(workspace), is_asking
+        self._closing = False
+
+    def tell_closing(self) -> None:
+        """Say that the app is about to end."""
+        self._closing = True
+        self.status_bar.update()
+
+    def show(self) -> None:
+        """Show everything anew."""
+        if (session := self._current.session) is not None:
+            facts = session.facts
+            in_use = bool(session.agent.record.in_use)
+            self.header.show(
+                model=facts.model, mode=session.mode_label, sandbox=facts.sandbox, read_only=in_use
+            )
+            welcome = _welcome_text(printable(facts.model, newlines=False), self._place)
+            if welcome != self.welcome.content:  # each update has the whole screen laid out again
+                self.welcome.update(welcome)
+        self.waiting_lines.show(self._turns.undelivered, self._turns.prompts)
+        self.status_bar.update()
+
+    def _status(self) -> Status:
+        session, turns = self._current.session, self._turns
+        facts = session.facts if session is not None else None
+        return Status(
+            ready=facts is not None,
+            running=turns.running,
+            does=turns.does,
+            interrupting=turns.interrupting,
+            answer_needed=self._is_asking(),
+            closing=self._closing,
+            elapsed=turns.elapsed,
+            waiting=turns.waiting,
+            retry=facts.retry if facts else "",
+            can_retry=turns.can_retry,
+            used=facts.used if facts else "",
+            context=session.context if session is not None else (0, 0),
+            mode=session.mode_label if session is not None else "",
+            below=self._transcript.new_below,
+            notice=self._host.notice,
+            own=turns.own.running,
+            own_secs=turns.own.elapsed,
+        )
+
+
+def _welcome_text(model: str, place: str) -> Content:
+    """A few lines for a session with this model, "provider/model", in this folder, safe to draw."""
+    expect = _OFFLINE if model.startswith("offline/") else _READY
+    return Content("\n").join(
+        [
+            Content.assemble(("quorum", "bold $text-primary"), ": a coding agent that asks before it acts"),
+            Content(f"{model} in {place}"),
+            Content(expect),
+            Content(_HINTS),
+        ]
+    )

@@ -1,0 +1,63 @@
+"""Screens that show what the session used, kept and did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tui.chat.controllers.host import ChatHost, CurrentSession
+from tui.transcript.layout.view import TranscriptView
+
+if TYPE_CHECKING:
+    from tui.screens.timeline.rows import TimelineRow
+    from tui.transcript.model.entries import Call
+
+
+class ViewController:
+    """Opens screens to look at the session: its costs, its context, its timeline and its stored outputs."""
+
+    def __init__(self, host: ChatHost, current: CurrentSession, transcript: TranscriptView) -> None:
+        self._host, self._current, self._transcript = host, current, transcript
+
+    def action_show_cost(self) -> None:
+        """Show what the session used and cost."""
+        if (session := self._current.begun("nothing was used yet; look")) is not None:
+            self._host.app.push_screen(session.costs())
+
+    def action_show_context(self) -> None:
+        """Show what fills the model's window."""
+        if (session := self._current.begun("look at the context")) is not None:
+            self._host.app.push_screen(session.context_screen())
+
+    def action_show_timeline(self) -> None:
+        """Show every turn and call of the session on a time axis."""
+        from tui.screens.timeline.screen import TimelineScreen
+
+        told = self._transcript.told
+        self._host.app.push_screen(TimelineScreen(told.chronicle, told.clock), self._reveal)
+
+    def _reveal(self, row: TimelineRow | None) -> None:
+        """Have what a row stands for in sight."""
+        if row is None or (entry := row.entry) is None:
+            return
+        if not self._transcript.reveal(entry, row.call):
+            self._host.say("that is not on the screen any more: /clear took it off")
+
+    def action_open_output(self, nth: int = 1) -> None:
+        """Read the nth latest stored output."""
+        if (call := self._transcript.stored_output(nth)) is not None:
+            self.open_output(call)
+        else:
+            self._host.say(
+                "no output is stored yet" if nth == 1 else f"there are fewer than {nth} stored outputs"
+            )
+
+    def open_output(self, call: Call) -> None:
+        """Read the whole output of a call."""
+        from domain.errors import BlobError
+
+        if self._current.session is None:  # without one there is no call either
+            return
+        try:
+            self._host.app.push_screen(self._current.session.pager(call))
+        except BlobError as error:
+            self._host.say(str(error))

@@ -1,0 +1,137 @@
+"""Help with what is being written: files and words for the menu, images, and the person's editor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui.chat.controllers.host import ChatHost, CurrentSession
+from tui.prompt_box.prompt import Prompt
+from tui.prompt_box.prompt_text import as_prompt
+
+if TYPE_CHECKING:
+    from domain.calls.found_file import FoundFile
+    from domain.conversation.image import Image
+    from tui.keys.commands import Command
+
+_WISH = "attach the image"
+
+
+class PromptSources:
+    """Implements `Known` of `tui.completion.offers`: where the prompt's menu learns of files and words."""
+
+    def __init__(self, workspace: Path, current: CurrentSession, themes: Callable[[], Iterable[str]]) -> None:
+        self._workspace, self._current, self._themes = workspace, current, themes
+
+    async def find_files(self, query: str, limit: int) -> Sequence[FoundFile]:
+        """The files of the project that fit, best first; none before the session is there."""
+        session = self._current.session
+        return await session.agent.files.find(query, limit) if session is not None else ()
+
+    def note_file_used(self, path: str) -> None:
+        """The person took this file from the menu."""
+        if (session := self._current.session) is not None:
+            session.agent.files.note_used(path)
+
+    async def words_of(self, command: Command) -> Sequence[str]:
+        """The words that a command may take, where they are known."""
+        session = self._current.session
+        match command.name:
+            case "theme":
+                return sorted(self._themes())
+            case "model" if session is not None:
+                from tui.completion.models import listed_models
+
+                return await listed_models(session.agent)
+            case _:
+                return ()
+
+    def mentions_of(self, pasted: str) -> str:
+        """The mentions of the files whose paths were pasted or dropped; empty where it is anything else."""
+        from tui.prompt_box.dropped import dropped_mentions
+
+        return dropped_mentions(pasted, self._workspace)
+
+
+class WritingController:
+    """Attaches images to what is being written, a label for each, and lends it to the person's editor."""
+
+    def __init__(self, host: ChatHost, current: CurrentSession, prompt: Prompt, *, workspace: Path) -> None:
+        self._host, self._current, self._prompt, self._workspace = host, current, prompt, workspace
+
+    # -- images -------------------------------------------------------------------------------------------
+
+    def action_attach_image(self, file: str = "") -> None:
+        """Attach the image in a file; without one, the image in the clipboard."""
+        if not file:
+            self.action_paste_image()
+        elif (session := self._current.begun(_WISH)) is not None:
+            path = file.strip().strip("'\"")
+            self._host.run_worker(self._put_label(session.agent.attachments.attach(path)), group="images")
+
+    def action_paste_image(self) -> None:
+        """Attach the image in the clipboard."""
+        if (session := self._current.begun(_WISH)) is not None:
+            self._host.run_worker(self._put_label(session.agent.attachments.paste()), group="images")
+
+    def take_dropped(self, path: str, pasted: str) -> None:
+        """Attach the image of a path that was pasted or dropped; where it is none, put in what was pasted."""
+        if (session := self._current.session) is None:
+            self._prompt.insert_pasted(pasted)
+        else:
+            attaching = session.agent.attachments.attach(path)
+            self._host.run_worker(self._put_label(attaching, otherwise=pasted), group="images")
+
+    async def _put_label(self, attaching: Coroutine[object, object, Image], *, otherwise: str = "") -> None:
+        """Put the label of what is being attached where the cursor is; where that fails, say why."""
+        from domain.errors import QuorumError
+
+        try:
+            self._prompt.insert(f"{(await attaching).label} ")
+        except QuorumError as error:
+            self._host.tell(str(error))
+            if otherwise:
+                self._prompt.insert_pasted(otherwise)
+
+    async def with_images(self, text: str) -> str | None:
+        """The prompt with the images attached that it mentions; None where one of them cannot be: the prompt is
+        back then where it was written, and why is said."""
+        from tui.images.mentions import mentioned_images, with_labels
+
+        if "@" not in text or not (mentioned := mentioned_images(text, self._workspace)):
+            return text
+        if (session := self._current.begun(_WISH)) is None:
+            self._prompt.put(as_prompt(text))
+            return None
+        from domain.errors import QuorumError
+
+        try:
+            labels = [(await session.agent.attachments.attach(path)).label for path in mentioned]
+        except QuorumError as error:
+            self._host.tell(str(error))
+            self._prompt.put(as_prompt(text))
+            return None
+        return with_labels(text, labels)
+
+    # -- the person's editor ------------------------------------------------------------------------------
+
+    def action_edit_outside(self) -> None:
+        """Edit the whole prompt in $VISUAL or $EDITOR; the session goes on meanwhile."""
+        self._prompt.hold_keys()
+        self._host.run_worker(self._edit_outside(), group="editor", exclusive=True)
+
+    async def _edit_outside(self) -> None:
+        from tui.prompt_box.outside_editor import EditorFailed, edited_outside
+
+        before, shown = self._prompt.whole_text, self._prompt.text
+        try:
+            edited = await edited_outside(self._host.app, before, workspace=self._workspace)
+            if (now := self._prompt.text) == shown:
+                self._prompt.put(edited)
+            else:  # a turn was interrupted meanwhile, and what waited has come back
+                self._prompt.put(f"{now.removesuffix(shown).rstrip()}\n{edited}".rstrip())
+        except EditorFailed as problem:
+            self._host.say(str(problem))
+        finally:
+            await self._prompt.take_up_keys()
