@@ -52,7 +52,7 @@ def _covered_once(rule: Rule, example: str, read_command: ReadCommand) -> bool:
         return False
     line, pattern = read_command(example), rule.pattern
     return (
-        line.unclear is None
+        line.inexact is None
         and bool(line.commands)
         and all(
             not part.redirects and not part.assignments and fits_words(pattern, part.words)
@@ -81,13 +81,13 @@ def subject_of(rule: Rule, example: str, read_command: ReadCommand, root: str) -
 
 def judged_by_words(line: CommandLine) -> ShellVerdict:
     """What the words of a command alone tell about it: no proof, for nothing they name is looked at."""
-    parts = tuple(JudgedCommand(part, line.unclear or _objection(part)) for part in line.commands)
-    objection = line.unclear or next((part.objection for part in parts if part.objection), None)
+    parts = tuple(JudgedCommand(part, line.inexact or _objection(part)) for part in line.commands)
+    objection = line.inexact or next((part.objection for part in parts if part.objection), None)
     return ShellVerdict(
         kind=ShellVerdictKind.ASK if objection else ShellVerdictKind.READ_ONLY,
         reason=objection or "by its words it only reads",
         parts=parts,
-        unclear=line.unclear,
+        unclear=line.inexact,
     )
 
 

@@ -20,7 +20,7 @@ class Redirect:
         match self.operator:
             case ">&":
                 return self.target in ("1", "2")
-            case ">" | ">>":
+            case ">" | ">>" | "&>" | "&>>":
                 return self.target == "/dev/null"
             case _:
                 return False
@@ -35,13 +35,15 @@ class Redirect:
 class SimpleCommand:
     """A program and its words, exactly as the shell would pass them on.
 
-    `assignments` are the variables set in front of it, as written; `then` is the operator behind it, if any.
+    `assignments` are the variables set in front of it, as written; `then` is the operator behind it, if any: a
+    new line counts as `;`. `globs` are the places of words with `*` or `?` that the shell replaces by names.
     """
 
     words: tuple[str, ...]
     redirects: tuple[Redirect, ...] = ()
     assignments: tuple[str, ...] = ()
     then: str = ""
+    globs: frozenset[int] = frozenset()
 
     @property
     def name(self) -> str:
@@ -51,8 +53,10 @@ class SimpleCommand:
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """Plain commands joined by `&&`, `||`, `;` and `|`, in the order written.
+    """Plain commands joined by `&&`, `||`, `;`, `|` and new lines, in the order written.
 
+    `expanded` says what the shell makes something else of in it, such as a glob: its commands can be judged,
+    but their words are not those that programs get. Such a text is opaque unless it is proved read-only.
     `unclear` says why the text is more than that; it is then opaque, and `commands` are those that could be
     made out anywhere in it, words that need expansion as written. They are good for showing and for finding
     something forbidden, never for allowing.
@@ -60,6 +64,12 @@ class CommandLine:
 
     commands: tuple[SimpleCommand, ...]
     unclear: str | None = None
+    expanded: str | None = None
+
+    @property
+    def inexact(self) -> str | None:
+        """Why the commands are not, word for word, what would run; None where they are."""
+        return self.unclear or self.expanded
 
 
 class ShellVerdictKind(StrEnum):

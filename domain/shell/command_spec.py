@@ -44,6 +44,8 @@ class Reading(Enum):
     ALL_BELOW = "a file, or all files of a folder and below"
     # As ripgrep does it: names with a dot in front are left out, unless an ignore file takes them in again.
     VISIBLE_BELOW = "a file, or the files of a folder and below that are not hidden"
+    # As `grep -R` does it.
+    ALL_LINKED = "a file, or all files of a folder and below, and what symbolic links there lead to"
 
 
 class Style(Enum):
@@ -66,7 +68,8 @@ class CommandSpec:
 
     `options` lists them: `-a` alone, `-n=` with a value, `-f=@` with a path that is read, `--color=?` with a
     value that can only be attached, `-NUM` for `-5`. `searching` are options that make it read folders whole,
-    `needed` are those of which one must be there. `no_text` are options in whose presence the first operand is
+    `following` those with which it goes through symbolic links in them as well, `needed` are those of which one
+    must be there. `no_text` are options in whose presence the first operand is
     a path already. `first` is what the first operand must look like, in full, and `values` what the texts that
     options take must look like. `narrowing` options hold a pattern of the names of files read, beside
     `widening` ones it may select others as well, and `revealing` ones make a search enter hidden files and
@@ -85,6 +88,7 @@ class CommandSpec:
     style: Style = Style.OPTIONS
     most_operands: int | None = None
     default: bool = False
+    following: frozenset[str] = frozenset()
     searching: frozenset[str] = frozenset()
     needed: frozenset[str] = frozenset()
     no_text: frozenset[str] = frozenset()
@@ -114,11 +118,15 @@ class PathUse:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a command is given, read by its spec: options by name, operands in order, and the paths it reads."""
+    """What a command is given, read by its spec: options by name, operands in order, and the paths it reads.
+
+    `behind_dashes` are those operands that stand behind `--`.
+    """
 
     options: frozenset[str]
     operands: tuple[str, ...]
     paths: tuple[PathUse, ...]
+    behind_dashes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -128,6 +136,7 @@ class _Found:
     late: list[str] = field(default_factory=list)
     is_needed_met: bool = False
     operands: list[str] = field(default_factory=list)
+    behind_dashes: list[str] = field(default_factory=list)
     paths: list[PathUse] = field(default_factory=list)
     narrowing: list[str] = field(default_factory=list)
 
@@ -138,7 +147,10 @@ def use_of(spec: CommandSpec, name: str, words: Sequence[str]) -> Use:
     if spec.needed and not found.is_needed_met:
         raise NotReadOnly(f"{name} is known only to read with {' or '.join(sorted(spec.needed))}")
     return Use(
-        frozenset(found.options), tuple(found.operands), (*found.paths, *_operand_paths(spec, name, found))
+        frozenset(found.options),
+        tuple(found.operands),
+        (*found.paths, *_operand_paths(spec, name, found)),
+        tuple(found.behind_dashes),
     )
 
 
@@ -166,7 +178,8 @@ class _WordReader:
                 self._take(word, word, rest)
             elif word == "--":
                 # What follows is meant as an operand, whatever it looks like.
-                self._found.operands.extend(rest)
+                self._found.behind_dashes.extend(rest)
+                self._found.operands.extend(self._found.behind_dashes)
             elif _NUMBER.fullmatch(word) and "-NUM" in self._known:
                 self._add("-NUM")
             elif word.startswith("--"):
@@ -247,6 +260,11 @@ class _WordReader:
         return NotReadOnly(f"{self._name} {option} is not known only to read", word)
 
 
+def options_with_value(spec: CommandSpec) -> frozenset[str]:
+    """The options whose value is the word behind them."""
+    return frozenset(name for name, value in _options(spec.options) if value in (_Value.TEXT, _Value.PATH))
+
+
 def _options(text: str) -> Iterator[tuple[str, _Value]]:
     kinds = {"": _Value.NONE, "=": _Value.TEXT, "=@": _Value.PATH, "=?": _Value.ATTACHED}
     for entry in text.split():
@@ -258,8 +276,10 @@ def _operand_paths(spec: CommandSpec, name: str, found: _Found) -> Iterator[Path
     operands = _paths_among(spec, name, found)
     searches = bool(spec.searching & found.options)
     reading = Reading.ALL_BELOW if searches else spec.reading
+    if spec.following & found.options:
+        searches, reading = True, Reading.ALL_LINKED
     wanted = [pattern for pattern in found.narrowing if not _EXCLUDING.match(pattern)]
-    is_narrowed = reading in (Reading.ALL_BELOW, Reading.VISIBLE_BELOW) and not spec.widening & found.options
+    is_narrowed = reading not in (Reading.NAMES, Reading.FILE) and not spec.widening & found.options
     only = _endings(wanted) if is_narrowed else ()
     # A pattern that is no plain ending may name hidden files.
     if reading is Reading.VISIBLE_BELOW and (spec.revealing & found.options or (wanted and not only)):

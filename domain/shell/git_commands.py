@@ -56,13 +56,22 @@ class GitSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitUse:
-    """A git command that only reads, where the repository lets it. `folders` are those it enters with `-C`."""
+    """A git command that only reads, where the repository lets it. `folders` are those it enters with `-C`.
+
+    `given` are the words that may be revisions or paths, and `limits` those behind `--`, to which what it shows
+    is limited. `follows` says that it shows what a file was called before as well, and `shows_history` that it
+    shows the contents of any number of commits.
+    """
 
     use: Use
     folders: tuple[str, ...]
     shows_contents: bool
     looks_at_files: bool
     shows_addresses: bool = False
+    given: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    follows: bool = False
+    shows_history: bool = False
 
 
 _REVISIONS = Operands.REVISIONS
@@ -183,6 +192,7 @@ GIT_COMMANDS: Mapping[str, GitSpec] = {
 _ALONE = frozenset({("--version",), ("version",), ("stash", "list"), ("worktree", "list"), ("reflog", "show")})
 _NO_PAGER = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
 _GLOB = frozenset("*?[\\")
+_FEW = re.compile(r"-n?[1-9]")
 # In a format these start the program that checks signatures, with all that the person's settings let it do.
 _SIGNATURE = re.compile(r"%[-+ ]?G|%\(\*?signature")
 
@@ -245,7 +255,19 @@ def git_use(words: Sequence[str]) -> GitUse:
         shows_contents=shows,
         looks_at_files=spec.looks_at_files,
         shows_addresses=bool(spec.addresses & use.options),
+        given=tuple(path.path for path in use.paths),
+        limits=_limits(spec, use),
+        follows="--follow" in use.options,
+        shows_history=shows and name == "log" and not any(map(_FEW.fullmatch, rest[1:])),
     )
+
+
+def _limits(spec: GitSpec, use: Use) -> tuple[str, ...]:
+    takes_text = spec.arguments.operands is Operands.TEXT_THEN_REVISIONS
+    if takes_text and len(use.operands) == len(use.behind_dashes) and not spec.arguments.no_text & use.options:
+        # The first of them is the text.
+        return ()
+    return use.behind_dashes
 
 
 def _sort_keys(words: Sequence[str]) -> Iterator[str]:

@@ -19,18 +19,23 @@ _CHECKSUM = CommandSpec(options="-b -t -z --tag --binary --text --zero")
 _VERSION = CommandSpec(
     options="--version -V", operands=Operands.NONE, needed=frozenset({"--version", "-V"}), most_operands=0
 )
+# Of most, `-V` or `-v` means something else.
+_VERSION_LONG = CommandSpec(
+    options="--version", operands=Operands.NONE, needed=frozenset({"--version"}), most_operands=0
+)
 _GREP = CommandSpec(
     options=(
-        "-n -i -v -w -x -c -l -L -o -q -s -h -H -r -E -F -P -G -a -I -Z -z -b -y -T -NUM -A= -B= -C= -m= -e= "
-        "-f=@ --line-number --ignore-case --no-ignore-case --invert-match --word-regexp --line-regexp --count "
-        "--files-with-matches --files-without-match --only-matching --quiet --silent --no-messages "
-        "--no-filename --with-filename --recursive --extended-regexp --fixed-strings --perl-regexp "
-        "--basic-regexp --text --null --byte-offset --initial-tab --color=? --colour=? --after-context= "
-        "--before-context= --context= --max-count= --regexp= --file=@ --include= --exclude= --exclude-dir= "
-        "--exclude-from=@ --label="
+        "-n -i -v -w -x -c -l -L -o -q -s -h -H -r -R -E -F -P -G -a -I -Z -z -b -y -T -NUM -A= -B= -C= -m= "
+        "-e= -f=@ --line-number --ignore-case --no-ignore-case --invert-match --word-regexp --line-regexp "
+        "--count --files-with-matches --files-without-match --only-matching --quiet --silent --no-messages "
+        "--no-filename --with-filename --recursive --dereference-recursive --extended-regexp --fixed-strings "
+        "--perl-regexp --basic-regexp --text --null --byte-offset --initial-tab --color=? --colour=? "
+        "--after-context= --before-context= --context= --max-count= --regexp= --file=@ --include= --exclude= "
+        "--exclude-dir= --exclude-from=@ --label="
     ),
     operands=Operands.TEXT_THEN_PATHS,
     searching=frozenset({"-r", "--recursive"}),
+    following=frozenset({"-R", "--dereference-recursive"}),
     no_text=frozenset({"-e", "-f", "--regexp", "--file"}),
     narrowing=frozenset({"--include"}),
     widening=frozenset({"--exclude", "--exclude-from"}),
@@ -98,10 +103,24 @@ _JQ_FILTER = re.compile(
 # `+5` and `-5cf` are of the syntax before POSIX, in which an `f` at the end follows the file for ever.
 _OLD_TAIL = re.compile(r"\+.*|-[^-].*f", re.DOTALL)
 
+# Programs of awk that neither run programs nor open files, and do not show the environment. What compares with
+# `>` cannot be told from what writes; with ARGV and its like a program names files to read.
+_AWK_PROGRAM = re.compile(
+    r"(?!.*(?:[|>@]|\\\n|system|getline|ENVIRON|PROCINFO|ARGV|ARGC|ARGIND|SYMTAB|FUNCTAB|extension|load|include)).*",
+    re.DOTALL | re.ASCII,
+)
+
 # Only conversions that print: in bash `%n` sets a variable, such as PATH. In front an option could be -v.
 _FORMAT = re.compile(r"(?!-)(?:[^%]|%[-+ #0'.*0-9hlLjztq]*[%bqdiouxXaAeEfFgGcs])+", re.DOTALL)
 
 READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
+    "awk": CommandSpec(
+        options="-F= -v=",
+        operands=Operands.TEXT_THEN_PATHS,
+        first=_AWK_PROGRAM,
+        # Variables in capitals may be awk's own. What has no = can only be a separator.
+        values=re.compile(r"[a-z_][a-z0-9_]*=[^\\]*|=?[^=]*", re.DOTALL),
+    ),
     "arch": CommandSpec(operands=Operands.NONE),
     "basename": CommandSpec(options="-a -z -s= --multiple --zero --suffix=", operands=Operands.TEXTS),
     "cat": CommandSpec(
@@ -175,6 +194,16 @@ READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
     "ls": _LS,
     "md5sum": _CHECKSUM,
     "nl": CommandSpec(options="-b= -n= -w= -s= -v= -i= -p --body-numbering= --number-format= --number-width="),
+    "bash": _VERSION_LONG,
+    "cc": _VERSION_LONG,
+    "clang": _VERSION_LONG,
+    "cmake": _VERSION_LONG,
+    "g++": _VERSION_LONG,
+    "gcc": _VERSION_LONG,
+    "make": _VERSION_LONG,
+    "ninja": _VERSION_LONG,
+    "perl": _VERSION_LONG,
+    "ruby": _VERSION_LONG,
     "node": CommandSpec(options="--version -v", operands=Operands.NONE, needed=frozenset({"--version", "-v"})),
     "nproc": CommandSpec(options="--all --ignore=", operands=Operands.NONE),
     "od": CommandSpec(

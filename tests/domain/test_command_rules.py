@@ -239,7 +239,6 @@ def test_every_listed_option_is_taken_and_every_path_among_them_is_seen(name: st
         ("rg", ("--pre", "sh")),
         ("rg", ("--pre=sh",)),
         ("rg", ("-L", "x")),
-        ("grep", ("-R", "x")),
         ("diff", ("-l", "a", "b")),
         ("tail", ("-f", "a")),
         ("tail", ("-F", "a")),

@@ -102,7 +102,58 @@ SCRIPTS: Mapping[str, Sequence[str]] = {
     "date": ("+%F", "+x", "0101"),
     "grep": ("x", "KEY", "-x", "secret", ""),
     "rg": ("x", "KEY", "-x", "secret"),
+    "awk": (
+        *("{print $1}", "NR==1{n+=$2} END{print n}", "/x/", "{print FILENAME}", "{print;print ENVIRON[1]}"),
+        *(
+            'BEGIN{system("touch pwn")}',
+            '{print > "pwn"}',
+            '{print | "touch pwn"}',
+            'BEGIN{getline < ".env"; print}',
+        ),
+        *('BEGIN{ARGV[1]=".env"; ARGC=2} {print}', 'BEGIN{sys\\\ntem("touch pwn")}', "{ARGC=3} {print}"),
+    ),
 }
+# Names that the shell puts in place of a word, of which some are options, links, or must not be read.
+GLOBS = (
+    "*.py",
+    "*.json",
+    "sub/*",
+    "plain/*",
+    "*/d",
+    "?",
+    "a*",
+    "*c",
+    "*",
+    "d*/*",
+    "link*/*",
+    "re*/*",
+    "../*",
+    "*/",
+)
+VALUES_OF_LOOPS = (
+    "a",
+    "x.py",
+    "c.json",
+    "sub/d",
+    "plain",
+    "'b c'",
+    ".env",
+    "-l",
+    "link_out",
+    "*.py",
+    "0",
+    "$HOME",
+)
+ASSIGNMENTS = (
+    "LC_ALL=C",
+    "LANG=C.UTF-8",
+    "TZ=UTC",
+    "PAGER=cat",
+    "PATH=.venv/bin",
+    "LC_ALL=../x",
+    "FOO=1",
+    "IFS=a",
+)
 # What the gate must not be talked into: options that write, follow links, run programs or read a list of files.
 HARMFUL: Mapping[str, Sequence[str]] = {
     "sort": ("-o", "-oa", "--output=pwn", "--compress-program=touch", "--files0-from=a", "-T."),
@@ -189,7 +240,25 @@ REDIRECTS = (
     ),
 )
 TOUCHING = ("</dev/null", ">/dev/null", "<a", "<x.py", "<>a", ">&1")
-JOINTS = (" && ", " && ", " | ", " | ", "; ", ";", " || ", "&&", "|", " & ", " |& ", "\n", " ! ")
+JOINTS = (
+    *(
+        " && ",
+        " && ",
+        " | ",
+        " | ",
+        "; ",
+        "\n",
+        " || ",
+        "&&",
+        "|",
+        " & ",
+        " |& ",
+        " ! ",
+        " && \\\n",
+        " |\n# c\n",
+    ),
+    *("\n\n # c\n", ";\n", " # c\n", "\\\n"),
+)
 FRAMES: Sequence[Callable[[str], str]] = (
     lambda line: f"f() {{ {line}; }}; f",
     lambda line: f"({line})",
@@ -200,6 +269,12 @@ FRAMES: Sequence[Callable[[str], str]] = (
     lambda line: f"{line} \\",
     lambda line: f"alias ls='touch pwn'; {line}",
     lambda line: f"[[ -f a ]] && {line}",
+    lambda line: f"# first\n{line} # {line}\npwd",
+    lambda line: f"ls \\\n -l && \\\n {line}",
+    lambda line: f"ls\\\n{line}",
+    lambda line: f"echo 'a\n{line}' # \\\n{line}",
+    lambda line: f'{line}; echo $? "is $?"',
+    lambda line: f"{line} &>/dev/null",
 )
 _OPTION_OF_GIT = tuple(GIT_COMMANDS)
 # The versions of interpreters are slow to print and show nothing.
@@ -218,7 +293,29 @@ class CommandTexts:
         line = self._command()
         for _ in range(count - 1):
             line += self._some(JOINTS[:7], JOINTS, odds=0.1) + self._command()
-        return self._random.choice(FRAMES)(line) if self._chance(0.03) else line
+        if self._chance(0.04):
+            line = self._loop(line)
+        return self._random.choice(FRAMES)(line) if self._chance(0.05) else line
+
+    def _loop(self, line: str) -> str:
+        values = " ".join(self._some(VALUES_OF_LOOPS[:5], VALUES_OF_LOOPS, odds=0.2) for _ in range(2))
+        use = self._random.choice(("cat $f", 'wc -l "$f"', 'echo "is $f: ${f}"', "ls plain/$f", "head -2 ${f}"))
+        begin, end = self._random.choice(
+            (("; do ", "; done"), ("\ndo\n", "\ndone"), (" ;do\n # c\n", " # c\ndone"))
+        )
+        name = self._some(("f",), ("PATH", "IFS", "g"), odds=0.05)
+        return f"for {name} in {values}{begin}{self._random.choice((use, f'{use}; {line}'))}{end}"
+
+    def _find(self) -> str:
+        reader = self._random.choice(
+            ("cat", "head -2", "grep -n x", "wc -l", "sort", "ls -l", "grep -r x", "uniq", "rm")
+        )
+        start = self._random.choice(("plain", "plain", "a", "sub", ".", "0", "dash", "link_dir", "-l"))
+        tests = self._random.choice(
+            ("", "-type f ", "-name '*.py' ", "-name b -o ", "! -name '*.py' ", "-name -exec ")
+        )
+        end = self._random.choice((" {} +", " {} \\;", " {} ';'", " a {} +", " x{} \\;", " \\;"))
+        return f"find {start} {tests}-exec {reader}{end}"
 
     def _command(self) -> str:
         if self._chance(0.03):
@@ -237,7 +334,18 @@ class CommandTexts:
         else:
             name = self._random.choice(_NAMES)
             words = self._words(name, READ_ONLY_COMMANDS[name].options if name != "cd" else "")
-        line = " ".join((name, *map(self._quoted, words)))
+        if name == "find" and self._chance(0.3):
+            return self._find()
+        prefix = ""
+        if self._chance(0.03):
+            prefix = self._some(ASSIGNMENTS[:4], ASSIGNMENTS, odds=0.3) + " "
+        if self._chance(0.04):
+            prefix += self._random.choice(
+                ("command ", "/bin/", "/usr/bin/", "./", "command command ", "/nowhere/")
+            )
+        line = prefix + " ".join((name, *map(self._quoted, words)))
+        while self._chance(0.08):
+            line += " " + self._random.choice(GLOBS)
         if self._chance(0.08):
             # To bash the number is a descriptor, to a reader of words it is one of them.
             line += " " + self._random.choice(("0", "1", "2", "12")) + self._random.choice(TOUCHING)

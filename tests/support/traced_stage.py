@@ -9,10 +9,11 @@ import signal
 import subprocess
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from domain.review.path_policy import PathPolicy
-from domain.shell.command_line import ShellVerdict
+from domain.shell.command_line import ShellVerdict, SimpleCommand
 from infrastructure.execution.commands.environment import command_environment
 from infrastructure.execution.shell.gate import ShellGate
 from infrastructure.execution.shell.programs import PROGRAM_FOLDERS, SystemPrograms
@@ -33,7 +34,10 @@ _WRITING = re.compile(r"\bO_(?:WRONLY|RDWR|CREAT|TRUNC|APPEND|TMPFILE)\b")
 _KEEPS_INPUT = frozenset({"sort", "tac"})
 _ANYBODY_WRITES = frozenset({"/dev/null", "/dev/tty"})
 # What programs of the system read for themselves: libraries, locales, names of users, the state of the machine.
-_SYSTEM = ("/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/null", "/dev/tty", "/var/lib/", "/run/", "pipe:[")
+_SYSTEM = (
+    *("/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/null", "/dev/tty", "/dev/urandom", "/var/lib/"),
+    *("/run/", "pipe:["),
+)
 _NOT_SYSTEM = re.compile(r"/etc/g?shadow|/proc/(?:self|\d+)/(?:environ|mem|fd|root|cwd)")
 _HELPERS: Mapping[str, Collection[str]] = {
     "egrep": ("sh", "dash", "bash", "grep"),
@@ -84,7 +88,7 @@ class TracedStage:
         """What a line did that its judgement excludes. The folders are built anew where it changed them."""
         before = self._state()
         run = self.run(line, verdict.environment, timeout_secs=timeout_secs)
-        found = list(self._found(run, {command.name for command in verdict.commands}))
+        found = list(self._found(run, {name for command in verdict.commands for name in _programs(command)}))
         if self._state() != before:
             found.append("the folders are not what they were")
             self._build()
@@ -235,6 +239,13 @@ class TracedStage:
                 found = path.lstat()
                 state[str(path)] = (found.st_mode, found.st_size, found.st_mtime_ns)
         return state
+
+
+def _programs(command: SimpleCommand) -> Iterator[str]:
+    """The programs that a command names, those that it is to run among them."""
+    words = command.words
+    yield os.path.basename(command.name)
+    yield from (word for option, word in pairwise(words) if option in ("-exec", "command"))
 
 
 def _write(path: Path, text: str) -> None:

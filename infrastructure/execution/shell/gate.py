@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from domain.review.path_policy import PathPolicy
-from domain.shell.command_line import JudgedCommand, ShellVerdict, ShellVerdictKind
+from domain.shell.command_line import JudgedCommand, ShellVerdict, ShellVerdictKind, SimpleCommand
 from domain.shell.git_commands import GIT_ENVIRONMENT
 from domain.shell.refused_options import refused_options
 from infrastructure.execution.shell.inspection import Inspection
@@ -20,6 +21,8 @@ READ_ONLY_ENVIRONMENT: Mapping[str, str] = {
     # Else `cd` could enter a folder elsewhere, and ripgrep could be told to run a program on each file.
     "CDPATH": "",
     "RIPGREP_CONFIG_PATH": "",
+    # With it, globs stand for hidden files as well.
+    "GLOBIGNORE": "",
 }
 
 
@@ -47,11 +50,15 @@ class ShellGate:
                 parts=tuple(JudgedCommand(part, line.unclear) for part in line.commands),
                 unclear=line.unclear,
             )
+        verdict = self._judge_commands(line.commands, cwd)
+        if line.expanded is None or verdict.is_read_only:
+            return verdict
+        # Rules are about the words that programs get, and these are others.
+        return replace(verdict, unclear=line.expanded)
+
+    def _judge_commands(self, commands: Sequence[SimpleCommand], cwd: Path) -> ShellVerdict:
         inspection = Inspection(os.path.realpath(cwd), self._policy, self._programs)
-        parts = tuple(
-            JudgedCommand(part, inspection.objection(part), refused_options(part.words))
-            for part in line.commands
-        )
+        parts = tuple(judged for command in commands for judged in _judged(inspection, command))
         objection = next((part.objection for part in parts if part.objection is not None), None)
         return ShellVerdict(
             kind=ShellVerdictKind.READ_ONLY if objection is None else ShellVerdictKind.ASK,
@@ -61,3 +68,9 @@ class ShellGate:
             paths_written=tuple(dict.fromkeys(inspection.written)),
             environment=READ_ONLY_ENVIRONMENT if objection is None else {},
         )
+
+
+def _judged(inspection: Inspection, command: SimpleCommand) -> Iterator[JudgedCommand]:
+    objection = inspection.objection(command)
+    for variant in inspection.as_run(command) if command.globs else (command,):
+        yield JudgedCommand(variant, objection, refused_options(variant.words))

@@ -47,7 +47,7 @@ def may_hold_secret(settings: str) -> bool:
     if _SIGNS_IN.search(read_regular(settings, _LARGEST)):
         return True
     try:
-        require_harmless_settings(settings)
+        require_harmless_settings(settings, is_shown=True)
     except UnsafeRepository:
         return True
     return False

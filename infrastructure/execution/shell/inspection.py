@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 
-from domain.review.path_policy import PathPolicy
+from domain.review.path_policy import PathPolicy, is_git_folder_name
 from domain.shell.command_line import Redirect, SimpleCommand
-from domain.shell.command_spec import NotReadOnly, PathUse, Reading, use_of
+from domain.shell.command_spec import NotReadOnly, Operands, PathUse, Reading, Style, use_of
+from domain.shell.find_command import find_use
 from domain.shell.git_commands import GitUse, git_use
-from domain.shell.read_only_commands import READ_ONLY_COMMANDS
+from domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
 from infrastructure.execution.shell.git_secrets import settings_that_sign_in
+from infrastructure.execution.shell.globs import Globs
 from infrastructure.execution.shell.places import Places
 from infrastructure.execution.shell.programs import SystemPrograms
 from infrastructure.execution.shell.reach import OutOfReach, Reach
@@ -24,6 +27,10 @@ from infrastructure.execution.shell.repository import (
 from infrastructure.files.sensitivity import Sensitivity
 from infrastructure.files.workspace import Location, shown
 
+# A word that is a path or a plain name of a revision, and a file as it is in a revision.
+_PLAIN = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./-]*")
+_FILE_OF_REVISION = re.compile(r"[A-Za-z0-9_./~^-]+:[^:*?\[\\]+")
+
 
 class Inspection:
     """One command line that starts in a folder. `read` and `written` are the paths met so far."""
@@ -35,6 +42,7 @@ class Inspection:
         self._policy = policy
         self._programs = programs
         self._reach = Reach(policy)
+        self._globs = Globs(policy)
         self._repository_of = cache(find_repository)
         self._tracked_by = cache(Repository.tracked)
         self._require_own_state = cache(Repository.require_own_state)
@@ -45,15 +53,65 @@ class Inspection:
         # The shell opens what is redirected before it runs the command, which may be `cd`.
         folders = self._places.now
         steps = [
-            partial(self._inspect_words, command.words),
+            partial(self._inspect_command, command),
             *(partial(self._inspect_redirect, redirect, folders) for redirect in command.redirects),
         ]
         objections = [_objection_to(step) for step in steps]
         return next((objection for objection in objections if objection is not None), None)
 
+    def as_run(self, command: SimpleCommand) -> tuple[SimpleCommand, ...]:
+        """The command as it would run in each folder it may run in; as it stands where that cannot be told."""
+        try:
+            found = [self._globs.expanded(command, folder)[0] for folder in self._places.now]
+        except (NotReadOnly, OSError):
+            return (command,)
+        return tuple(dict.fromkeys(found))
+
+    def _inspect_command(self, command: SimpleCommand) -> None:
+        if not command.globs:
+            self._inspect_words(command.words)
+            return
+        for folder in self._places.now:
+            expanded, found = self._globs.expanded(command, folder)
+            if found:
+                self._inspect_globs(expanded.words, found, folder)
+            else:
+                self._inspect_words(expanded.words)
+
+    def _inspect_globs(self, words: Sequence[str], found: frozenset[str], folder: str) -> None:
+        """Words of which some are names that were found: those must be paths, wherever they stand."""
+        name, rest = words[0], words[1:]
+        spec = READ_ONLY_COMMANDS.get(name)
+        if spec is None:
+            raise NotReadOnly(f"{shown(name)} is not known only to read with * or ?")
+        use = use_of(spec, name, rest)
+        self._programs.require(name)
+        paths = {path.path for path in use.paths}
+        if spec.operands is Operands.TEXTS and spec.first is None:
+            names = [PathUse(word, Reading.NAMES) for word in sorted(found)]
+        elif found <= paths and spec.style is Style.OPTIONS:
+            names = []
+        else:
+            raise NotReadOnly(f"{name} may take a name that * or ? stands for otherwise than as a path")
+        for path in (*use.paths, *names):
+            self._see_from(folder, path)
+
     def _inspect_words(self, words: Sequence[str]) -> None:
         name, rest = words[0], words[1:]
-        if name == "cd":
+        if name == "command" and rest and not rest[0].startswith("-"):
+            self._inspect_words(rest)
+        elif name.startswith("/") and (base := os.path.basename(name)) not in SHELL_BUILTINS | {"cd"}:
+            if not os.path.lexists(name):
+                raise NotReadOnly(f"{shown(name)} is not there")
+            self._programs.require(name)
+            self._inspect_words((base, *rest))
+        elif name == "find":
+            find = find_use(READ_ONLY_COMMANDS[name], rest)
+            for program in (name, *find.programs):
+                self._programs.require(program)
+            for path in find.paths:
+                self._see(path)
+        elif name == "cd":
             self._enter(rest)
         elif name == "git":
             git = git_use(rest)
@@ -111,11 +169,11 @@ class Inspection:
         paths = [self._see_from(folder, path) for path in git.use.paths]
         if repository is not None:
             self._require_own_state(repository, named)
-            self._require_harmless(git, repository)
+            self._require_harmless(git, repository, _limits(git, folder, repository))
         if git.shows_contents and any(not _is_within(path, repository) for path in paths or [folder]):
             raise NotReadOnly("git would read files outside a repository")
 
-    def _require_harmless(self, git: GitUse, repository: Repository) -> None:
+    def _require_harmless(self, git: GitUse, repository: Repository, limits: tuple[str, ...] | None) -> None:
         top = repository.top
         if git.shows_addresses and (settings := settings_that_sign_in(repository)) is not None:
             raise NotReadOnly(f"git may show a token, which may stand in {shown(settings)}")
@@ -127,16 +185,49 @@ class Inspection:
             raise UnsafeRepository(f"git would enter the submodule {place}, whose settings may run programs")
         if not git.shows_contents:
             return
-        if not self._policy.is_inside(top):
+        if not all(map(self._policy.is_inside, limits or (top,))):
             raise OutOfReach(f"git would show files of {shown(top)}, outside the workspace", top)
         if self._policy.is_sensitive(top):
             raise OutOfReach(f"git may show {shown(top)}, which is sensitive", top)
-        repository.require_no_linked_folders(tracked.files)
+        shown_files = [file for file in tracked.files if _is_below(os.path.join(top, file), limits)]
+        repository.require_no_linked_folders(shown_files)
         sensitivity = Sensitivity(self._policy, Location(top, (), top))
-        for file in tracked.files:
+        for file in shown_files:
             if sensitivity.covers(tuple(file.split("/"))):
                 path = os.path.join(top, file)
                 raise OutOfReach(f"git may show {shown(path)}, which is sensitive", path)
+        if git.shows_history and limits is None:
+            raise NotReadOnly("git would show the whole history, in which sensitive files may stand")
+
+
+def _limits(git: GitUse, folder: str, repository: Repository) -> tuple[str, ...] | None:
+    """The paths to which what git shows is limited; None where it may show any file of the repository.
+
+    Without `--`, git takes a word for a path if it is no revision, and refuses one that is both.
+    """
+    if git.follows or any(map(is_git_folder_name, folder.split(os.sep))):
+        return None
+    if git.limits:
+        words = git.limits
+    elif git.given and all(map(_FILE_OF_REVISION.fullmatch, git.given)):
+        return tuple(_of_revision(word, folder, repository) for word in git.given)
+    else:
+        words = tuple(word for word in git.given if _PLAIN.fullmatch(word) and _exists(word, folder))
+    return tuple(os.path.normpath(os.path.join(folder, word)) for word in words) or None
+
+
+def _of_revision(word: str, folder: str, repository: Repository) -> str:
+    """Where a file lies that is named behind a revision: from the top, unless it says otherwise."""
+    path = word.partition(":")[2]
+    return os.path.normpath(os.path.join(folder if path.startswith(".") else repository.top, path))
+
+
+def _exists(word: str, folder: str) -> bool:
+    return ".." not in word and os.path.lexists(os.path.join(folder, word))
+
+
+def _is_below(path: str, limits: tuple[str, ...] | None) -> bool:
+    return limits is None or PathPolicy(roots=limits).is_inside(path)
 
 
 def _is_within(path: str, repository: Repository | None) -> bool:

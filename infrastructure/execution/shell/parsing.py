@@ -1,19 +1,23 @@
 """Bash text as plain commands, by the grammar of tree-sitter.
 
 Only what is known to be plain is taken: any other kind of node, any character that the shell would expand, and
-any byte that no accepted word accounts for makes the whole text opaque.
+any byte that no accepted word accounts for makes the whole text opaque. Globs, settings of a few variables and
+loops over words are taken apart as well, and told (`CommandLine.expanded`).
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from domain.shell.command_line import CommandLine, Redirect, SimpleCommand
-from infrastructure.execution.shell.words import Opaque, as_written, decoded, source_of, why_opaque
+from infrastructure.execution.shell.loops import Loop, loop_of
+from infrastructure.execution.shell.words import Opaque, as_written, decoded, glob_of, source_of, why_opaque
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -23,9 +27,21 @@ MAX_BYTES = 16_384
 _MAX_OPERATORS = 200
 _OPERATORS = frozenset("|;&<>(){}`$")
 _JOINTS = frozenset({"&&", "||", ";", "|"})
-_REDIRECTIONS = frozenset({">", ">>", "<", ">&"})
+_REDIRECTIONS = frozenset({">", ">>", "<", ">&", "&>", "&>>"})
 _CONTROL = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
 _DESCRIPTORS = ("1", "2")
+# A backslash joins two lines. Without a blank in front it may join two words.
+_BLANK = re.compile(rb"(?:[ \t]+(?:\\\n)?)*")
+_BLANK_OR_LINES = re.compile(rb"(?:[ \t]+(?:\\\n)?|\n)*")
+_CONTINUED = re.compile(rb"\\\n")
+# They change what is printed, and neither what runs nor what is read.
+_HARMLESS_VARIABLES = re.compile(
+    r"(?:LANG|LC_[A-Z]+|COLUMNS|LINES|NO_COLOR|CLICOLOR|FORCE_COLOR)=(?:[A-Za-z0-9][A-Za-z0-9_.@-]*)?"
+    r"|TZ=[A-Z][A-Za-z0-9]*|(?:GIT_)?PAGER=cat"
+)
+# What they are given is only printed.
+_PRINTING = frozenset({"echo", "printf"})
+_MOST_COMMANDS = 400
 _NO_WORDS = frozenset({"variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect"})
 
 
@@ -42,7 +58,7 @@ def parse(text: str) -> CommandLine:
         commands = reader.read(root)
     except Opaque as reason:
         return CommandLine(tuple(_made_out(root)), str(reason))
-    return CommandLine(commands)
+    return CommandLine(commands, expanded=reader.expanded)
 
 
 def _require_judgeable(text: str) -> None:
@@ -55,7 +71,7 @@ def _require_judgeable(text: str) -> None:
         category = unicodedata.category(character)
         if (category in _CONTROL and character not in "\t\n") or (category == "Zs" and character != " "):
             raise Opaque(f"it has the character U+{ord(character):04X}, which cannot be seen")
-    if sum(character in _OPERATORS for character in text) > _MAX_OPERATORS:
+    if sum(character in _OPERATORS or character == "\n" for character in text) > _MAX_OPERATORS:
         raise Opaque(f"it is too long to judge: more than {_MAX_OPERATORS} operators")
 
 
@@ -76,53 +92,147 @@ def _parse(text: str) -> Node:
 
 
 class _Reader:
-    """Reads the commands of one tree, and keeps account of the bytes it understood."""
+    """Reads the commands of one tree, and keeps account of the bytes it understood.
+
+    `expanded` says what the shell makes something else of in it, if anything.
+    """
 
     def __init__(self, source: bytes) -> None:
+        self.expanded: str | None = None
         self._source = source
         self._understood = 0
         self._is_behind_word = False
+        self._commands: list[SimpleCommand] = []
+        self._has_line_ended = True
+        self._is_behind_loop = False
+        self._variables: dict[str, str] = {}
 
     def read(self, root: Node) -> tuple[SimpleCommand, ...]:
         """All commands in order. Raises Opaque."""
         if root.has_error:
             raise Opaque("it is no complete command: a quote or bracket is open, or it is not bash")
-        if b"\n" in self._source:
-            raise Opaque("it has several lines")
-        commands: list[SimpleCommand] = []
-        # A chain of commands is nested as deeply as it is long: hence no recursion.
+        self._read(root)
+        self._require_blank(len(self._source), _BLANK_OR_LINES)
+        if not self._commands:
+            raise Opaque("there is no command in it")
+        return tuple(self._commands)
+
+    def _read(self, root: Node) -> None:
+        # A chain of commands is nested as deeply as it is long: hence no recursion, but for loops in loops.
         waiting = [root]
         while waiting:
             node = waiting.pop()
             match node.type:
                 case "program" | "list" | "pipeline" | "redirected_statement":
                     waiting.extend(reversed(node.children))
+                case "comment":
+                    self._comment(node)
+                case "for_statement":
+                    self._loop(loop_of(node))
                 case "command":
-                    commands.append(self._command(node))
-                case "file_redirect" if commands:
-                    last = commands[-1]
-                    commands[-1] = replace(last, redirects=(*last.redirects, self._redirect(node)))
-                case joint if joint in _JOINTS and commands:
+                    self._begin_command(node)
+                    self._commands.append(self._command(node))
+                    if len(self._commands) > _MOST_COMMANDS:
+                        raise Opaque(f"it is too long to judge: more than {_MOST_COMMANDS} commands")
+                case "file_redirect" if self._commands and not self._commands[-1].then:
+                    last = self._commands[-1]
+                    self._commands[-1] = replace(last, redirects=(*last.redirects, self._redirect(node)))
+                case joint if joint in _JOINTS and self._is_behind_loop:
+                    # What a loop ends with need not have run: what follows is judged as behind `;`.
                     self._account(node)
-                    commands[-1] = replace(commands[-1], then=joint)
+                    self._is_behind_loop = False
+                case joint if joint in _JOINTS and self._commands and not self._commands[-1].then:
+                    self._account(node)
+                    self._commands[-1] = replace(self._commands[-1], then=joint)
                 case _:
                     raise Opaque(why_opaque(node))
-        self._require_blank(len(self._source))
-        if not commands:
-            raise Opaque("there is no command in it")
-        return tuple(commands)
+
+    def _begin_command(self, node: Node) -> None:
+        """Passes over the lines in front of a command: the end of a line ends the command before."""
+        self._pass_lines(node.start_byte)
+        if self._commands and not self._commands[-1].then:
+            if not self._has_line_ended:
+                raise Opaque("a part of it is not understood")
+            self._commands[-1] = replace(self._commands[-1], then=";")
+        self._has_line_ended = self._is_behind_loop = False
+
+    def _pass_lines(self, end: int) -> None:
+        self._require_blank(end, _BLANK_OR_LINES)
+        if b"\n" in _CONTINUED.sub(b"", self._source[self._understood : end]):
+            self._has_line_ended = True
+        self._understood = end
+        self._is_behind_word = False
+
+    def _comment(self, node: Node) -> None:
+        """Passes over a comment: it begins like a word, and ends with its line."""
+        start, end = node.start_byte, node.end_byte
+        before, behind = self._source[start - 1 : start], self._source[end : end + 1]
+        text = self._source[start:end]
+        if (start and before not in (b" ", b"\t", b"\n")) or behind not in (b"", b"\n") or b"\n" in text:
+            raise Opaque("it has a comment")
+        self._pass_lines(start)
+        self._understood = end
+
+    def _loop(self, loop: Loop) -> None:
+        """The commands of a loop over words, once for each of them."""
+        self._begin_command(loop.node)
+        # An inner loop would leave the variable of the outer one with another value.
+        if loop.variable in self._variables:
+            raise Opaque("it has a loop")
+        self.expanded = self.expanded or "it has a loop"
+        for piece in loop.head:
+            self._account(piece)
+        values = [self._word(node) for node in loop.values]
+        outer = dict(self._variables)
+        begin = self._understood
+        for value in values:
+            self._variables = {**outer, loop.variable: value}
+            self._understood, self._is_behind_word, self._has_line_ended = begin, False, True
+            self._run_through(loop)
+        self._variables = outer
+        self._is_behind_loop = True
+
+    def _run_through(self, loop: Loop) -> None:
+        for piece in loop.body:
+            if piece.type in ("do", "done", ";"):
+                self._pass_lines(piece.start_byte)
+                self._account(piece)
+                self._end_command()
+            else:
+                self._read(piece)
+
+    def _end_command(self) -> None:
+        if self._commands and not self._commands[-1].then:
+            self._commands[-1] = replace(self._commands[-1], then=";")
 
     def _command(self, node: Node) -> SimpleCommand:
         words: list[str] = []
+        globs: set[int] = set()
         redirects: list[Redirect] = []
+        assignments: list[str] = []
         for child in node.children:
             if child.type == "file_redirect":
                 redirects.append(self._redirect(child))
+            elif child.type == "variable_assignment" and not words:
+                assignments.append(self._assignment(child))
+            elif words and (glob := glob_of(child)) is not None:
+                self.expanded = self.expanded or "it has * or ? outside quotes, which the shell may expand"
+                globs.add(len(words))
+                self._begin_word(child)
+                words.append(glob)
             elif words or child.type == "command_name":
-                words.append(self._word(child))
+                words.append(self._word(child, {"?": "0"} if words and words[0] in _PRINTING else {}))
             else:
                 raise Opaque(why_opaque(child))
-        return SimpleCommand(tuple(words), tuple(redirects))
+        return SimpleCommand(tuple(words), tuple(redirects), tuple(assignments), globs=frozenset(globs))
+
+    def _assignment(self, node: Node) -> str:
+        text = source_of(node)
+        if not _HARMLESS_VARIABLES.fullmatch(text):
+            raise Opaque("it sets a variable")
+        self.expanded = self.expanded or "it sets a variable"
+        self._begin_word(node)
+        return text
 
     def _redirect(self, node: Node) -> Redirect:
         children = list(node.children)
@@ -137,24 +247,32 @@ class _Reader:
             raise Opaque("it has a number that touches a redirection, which may be the number of a stream")
         if len(children) != 2 or children[0].type not in _REDIRECTIONS:
             raise Opaque("it redirects in a way that is not plain")
+        if children[0].type.startswith("&") and node.children[0] is not children[0]:
+            raise Opaque("it redirects in a way that is not plain")
         self._account(children[0])
         return Redirect(children[0].type, self._word(children[1]))
 
-    def _word(self, node: Node) -> str:
+    def _word(self, node: Node, variables: Mapping[str, str] = MappingProxyType({})) -> str:
+        self._begin_word(node)
+        word = decoded(node, {**self._variables, **variables})
+        if variables and "$?" in source_of(node):
+            self.expanded = self.expanded or "it uses a variable, whose value is not known"
+        return word
+
+    def _begin_word(self, node: Node) -> None:
         # The grammar splits some words, such as 'a'\(, that are one for the shell.
         if self._is_behind_word and node.start_byte == self._understood:
             raise Opaque("it has a word that is not plain")
         self._account(node)
         self._is_behind_word = True
-        return decoded(node)
 
     def _account(self, node: Node) -> None:
-        self._require_blank(node.start_byte)
+        self._require_blank(node.start_byte, _BLANK)
         self._understood = node.end_byte
         self._is_behind_word = False
 
-    def _require_blank(self, end: int) -> None:
-        if end < self._understood or self._source[self._understood : end].strip(b" \t"):
+    def _require_blank(self, end: int, blank: re.Pattern[bytes]) -> None:
+        if end < self._understood or not blank.fullmatch(self._source[self._understood : end]):
             raise Opaque("a part of it is not understood")
 
 

@@ -71,16 +71,22 @@ class Reach:
             except _Revealed:
                 self._look_through(folder, use.only, skips_hidden=False)
         else:
-            self._look_through(folder, use.only, skips_hidden=False)
+            follows_links = use.reading is Reading.ALL_LINKED
+            self._look_through(folder, use.only, skips_hidden=False, follows_links=follows_links)
         self._searched.add((folder, use))
 
-    def _look_through(self, folder: str, only: tuple[str, ...], *, skips_hidden: bool) -> None:
+    def _look_through(
+        self, folder: str, only: tuple[str, ...], *, skips_hidden: bool, follows_links: bool = False
+    ) -> None:
         sensitivity = Sensitivity(self._policy, Location(folder, (), folder))
         for names in _below(folder, only, skips_hidden=skips_hidden):
             self._left -= 1
             if self._left < 0:
                 raise OutOfReach(f"{shown(folder)} has too many files to look through", folder)
-            if only and not names[-1].endswith(only):
+            is_selected = not only or names[-1].endswith(only)
+            if follows_links and (is_selected or os.path.isdir(os.path.join(folder, *names))):
+                self._require_links_inside(os.path.join(folder, *names), folder)
+            if not is_selected:
                 continue
             is_sensitive = sensitivity.covers(names)
             if not (is_sensitive or may_be_git_settings(names[-1])):
@@ -90,6 +96,19 @@ class Reach:
                 raise OutOfReach(f"it would also read {shown(path)}, which is sensitive", path)
             if is_git_settings(path) and os.path.isfile(path) and may_hold_secret(path):
                 raise OutOfReach(f"it would also read {shown(path)}, in which a token may stand", path)
+
+    def _require_links_inside(self, path: str, folder: str) -> None:
+        """A link must lead to what is looked through as well, or to a single file that may be read."""
+        if not os.path.islink(path):
+            return
+        target = os.path.realpath(path)
+        if not self._policy.is_inside(target) or self._policy.is_sensitive(target):
+            raise OutOfReach(f"it would follow the symbolic link {shown(path)}", target)
+        if os.path.isdir(target):
+            if target != folder and not target.startswith(f"{folder}/"):
+                raise OutOfReach(f"it would follow the symbolic link {shown(path)}", target)
+        elif os.path.exists(target):
+            self._require_kind(target, PathUse(target, Reading.FILE))
 
 
 class _Revealed(Exception):

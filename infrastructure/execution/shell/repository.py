@@ -46,10 +46,33 @@ gc: auto autodetach
 color: *
 advice: *
 """
+# Settings that run nothing where something is only looked at: what they name is switched off for each command,
+# or used for other commands only. Unlike those above they may hold tokens, or make something else be shown.
+_UNUSED_TEXT = """
+core: hookspath fsmonitor editor commitgraph multipackindex sparsecheckout sparsecheckoutcone whitespace
+    sharedrepository loosecompression packedgitlimit deltabasecachelimit commentchar
+extensions: partialclone
+remote: promisor partialclonefilter
+submodule: ignore fetchrecursesubmodules
+alias: *
+blame: showroot blankboundary date showemail coloring markunblamablelines markignoredlines
+credential: *
+feature: *
+http: *
+https: *
+log: date decorate abbrevcommit showroot
+maintenance: *
+pull: *
+push: *
+fetch: *
+status: showuntrackedfiles short branch
+url: insteadof pushinsteadof
+"""
 # Settings that are harmless with these values only.
 _HARMLESS_VALUES: Mapping[tuple[str, str], re.Pattern[str]] = {("tag", "sort"): SORT_KEY}
 # In all others a name in quotes is what makes a driver, a filter or a condition.
 _NAMED = frozenset({"remote", "branch", "submodule", "lfs", "color"})
+_NAMED_UNUSED = _NAMED | {"credential", "http", "https", "url"}
 
 
 def _table(text: str) -> Mapping[str, frozenset[str]]:
@@ -58,6 +81,7 @@ def _table(text: str) -> Mapping[str, frozenset[str]]:
 
 
 _HARMLESS = _table(_HARMLESS_TEXT)
+_UNUSED = _table(_UNUSED_TEXT)
 
 
 class UnsafeRepository(Exception):
@@ -217,8 +241,12 @@ def _require_harmless(git_folder: str, shared: str) -> None:
             require_harmless_settings(path)
 
 
-def require_harmless_settings(path: str) -> None:
-    """Raises UnsafeRepository where a file of settings has one that is not known to be harmless."""
+def require_harmless_settings(path: str, *, is_shown: bool = False) -> None:
+    """Raises UnsafeRepository where a file of settings has one that is not known to be harmless.
+
+    `is_shown` asks for more: that no token stands in any of them either.
+    """
+    named = _NAMED if is_shown else _NAMED_UNUSED
     allowed: frozenset[str] = frozenset()
     name = ""
     for line in _text_of(path).split("\n"):
@@ -227,8 +255,10 @@ def require_harmless_settings(path: str) -> None:
             continue
         if section := _SECTION.fullmatch(line):
             name = section["name"].lower()
-            allowed = _HARMLESS.get(name, frozenset())
-            if not allowed or (section["sub"] is not None and name not in _NAMED):
+            allowed = _HARMLESS.get(name, frozenset()) | (
+                frozenset() if is_shown else _UNUSED.get(name, frozenset())
+            )
+            if not allowed or (section["sub"] is not None and name not in named):
                 raise UnsafeRepository(f"{path} has the section {line}, which may run programs")
             continue
         setting = _SETTING.fullmatch(line)

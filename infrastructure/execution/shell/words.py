@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,9 +14,14 @@ if TYPE_CHECKING:
 _BARE = frozenset("_./,:=@%+^-#~")
 # A tilde in the middle is plain (HEAD~2), but not where it would be a home folder.
 _BEFORE_TILDE = re.compile(r"[A-Za-z0-9^~]")
-_ESCAPED_WORDS = {"\\(": "(", "\\)": ")", "\\!": "!"}
-_ESCAPE = re.compile(r"\\([\\\"$`])")
-_EXPANDED_IN_QUOTES = re.compile(r"(?<!\\)(?:\\\\)*[$`]")
+_ESCAPED_WORDS = {"\\(": "(", "\\)": ")", "\\!": "!", "\\;": ";"}
+_VARIABLE = r"\$(?:([A-Za-z_][A-Za-z0-9_]*|\?)|\{([A-Za-z_][A-Za-z0-9_]*)\})"
+_EXPANSION = re.compile(_VARIABLE)
+# What the shell makes something else of between double quotes.
+_IN_QUOTES = re.compile(rf"\\([\\\"$`\n])|{_VARIABLE}|([$`])")
+# A value that stays one word where no quotes stand around the variable.
+_ONE_WORD = re.compile(r"[A-Za-z0-9_./,:=@%+-]+")
+_GLOB = re.compile(r"[*?]")
 
 _UNCLEAR = {
     "command_substitution": "it runs a command inside a word",
@@ -51,21 +58,45 @@ class Opaque(Exception):
     """The text is more than plain commands; the message says why."""
 
 
-def decoded(node: Node) -> str:
-    """The word as a program gets it. Raises Opaque where the shell would make something else of it."""
+def decoded(node: Node, variables: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The word as a program gets it, where `variables` have these values.
+
+    Raises Opaque where the shell would make something else of it.
+    """
     match node.type:
         case "command_name" if node.child_count == 1:
             return decoded(node.children[0])
+        case "concatenation" if source_of(node) == "{}":
+            return "{}"
         case "concatenation" if _is_seamless(node):
-            return "".join(decoded(child) for child in node.children)
+            return "".join(decoded(child, variables) for child in node.children)
         case "word" | "number" | "file_descriptor" if not any(child.is_named for child in node.children):
             return _bare(source_of(node))
         case "raw_string":
             return source_of(node)[1:-1]
         case "string":
-            return _quoted(source_of(node))
+            return _quoted(source_of(node), variables)
+        case "simple_expansion" | "expansion":
+            return _value(node, variables)
         case _:
             raise Opaque(why_opaque(node))
+
+
+def glob_of(node: Node) -> str | None:
+    """A word that the shell replaces by the names of files; None where the node is no such word.
+
+    Raises Opaque where it is not told which names those are.
+    """
+    if node.type != "word" or any(child.is_named for child in node.children):
+        return None
+    text = source_of(node)
+    if not _GLOB.search(text):
+        return None
+    # Versions of bash differ in whether `.*` stands for the folder above as well.
+    if any(name.startswith(".") and _GLOB.search(name) for name in text.split("/")) or not text.isascii():
+        raise Opaque("it has a glob for hidden files, or of other letters than a to z")
+    _bare(_GLOB.sub("x", text))
+    return text
 
 
 def _is_seamless(node: Node) -> bool:
@@ -94,12 +125,28 @@ def _is_letter(character: str) -> bool:
     return character.isalnum() if character.isascii() else unicodedata.category(character)[0] in "LMN"
 
 
-def _quoted(text: str) -> str:
-    """What stands in double quotes, if nothing in it is expanded."""
-    inner = text[1:-1]
-    if _EXPANDED_IN_QUOTES.search(inner):
-        raise Opaque("it has $ or ` in double quotes, which the shell expands")
-    return _ESCAPE.sub(r"\1", inner)
+def _value(node: Node, variables: Mapping[str, str]) -> str:
+    """The value of a variable without quotes around it, if the shell leaves it one word."""
+    found = _EXPANSION.fullmatch(source_of(node))
+    value = None if found is None else variables.get(found[1] or found[2])
+    if value is None or not _ONE_WORD.fullmatch(value):
+        raise Opaque(why_opaque(node))
+    return value
+
+
+def _quoted(text: str, variables: Mapping[str, str]) -> str:
+    """What stands in double quotes, if the value of each variable in it is known."""
+
+    def replaced(found: re.Match[str]) -> str:
+        escaped, name, braced, _ = found.groups()
+        if escaped is not None:
+            return "" if escaped == "\n" else escaped
+        value = variables.get(name or braced or "")
+        if value is None:
+            raise Opaque("it has $ or ` in double quotes, which the shell expands")
+        return value
+
+    return _IN_QUOTES.sub(replaced, text[1:-1])
 
 
 def why_opaque(node: Node) -> str:

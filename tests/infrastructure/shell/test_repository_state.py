@@ -137,7 +137,7 @@ async def test_what_git_does_not_read_may_be_linked(
         monkeypatch.chdir(repository / ".git")
         monitor.bind("fsmonitor--daemon.ipc")
 
-    verdict = await judge("git status && git log -p", repository)
+    verdict = await judge("git status && git log -1 -p", repository)
 
     assert verdict.is_read_only, verdict.reason
 

@@ -54,6 +54,12 @@ def test_any_text_is_either_taken_apart_or_said_to_be_unclear(text: str) -> None
         ("head -5 a#b", [("head", "-5", "a#b")]),
         ("\tls\t-l ", [("ls", "-l")]),
         ("ls\n\n", [("ls",)]),
+        ("ls\npwd\n\n cat a", [("ls",), ("pwd",), ("cat", "a")]),
+        ("# both\nls # here\n# and\npwd &&\n # there\n cat a", [("ls",), ("pwd",), ("cat", "a")]),
+        ("ls # not \\\nrm x", [("ls",), ("rm", "x")]),
+        ("ls \\\n  -l | \\\n cat", [("ls", "-l"), ("cat",)]),
+        ('echo \'a\nb\' "c\n#d" "e\\\nf"', [("echo", "a\nb", "c\n#d", "ef")]),
+        (r"find . -exec cat {} \;", [("find", ".", "-exec", "cat", "{}", ";")]),
         ("echo ＡＢ grün 日本", [("echo", "ＡＢ", "grün", "日本")]),
     ],
 )
@@ -86,24 +92,35 @@ def test_redirections_belong_to_the_command_they_stand_at() -> None:
         ("ls $HOME", "variable"),
         ("ls ${HOME}", "variable"),
         ("A=1 ls", "sets a variable"),
+        ("PATH=a ls", "sets a variable"),
+        ("LC_ALL=../x ls", "sets a variable"),
+        ("cat $?", "variable"),
+        ("ls\n>a", "not understood"),
+        ("ls\\\n-a", "not understood"),
+        ("ls;#x\nrm x", "comment"),
+        ("ls 2&>/dev/null", "number"),
+        ("for PATH in a; do ls; done", "loop"),
+        ("for f in a; do for f in b; do ls; done; cat $f; done", "loop"),
+        ("for f in a; do ls; done; cat $f", "variable"),
+        ("for f in 'a b'; do cat $f; done", "variable"),
+        ("for f in *; do ls; done", "outside quotes"),
+        ("for f in a; do ls; done > x", "more than plain"),
+        ("cat .*", "hidden"),
         ("ls $(pwd)", "runs a command inside a word"),
         ("ls `pwd`", "runs a command inside a word"),
         ("ls <(pwd)", "runs a command inside a word"),
-        ("ls *.py", "outside quotes"),
         ("ls {a,b}", "{ outside quotes"),
         ("ls a{1..2}", "braces"),
         ("ls ~", "home folder"),
         ("ls a:~", "home folder"),
         ("ls &", "background"),
         ("(ls)", "subshell"),
-        ("for i in a; do ls; done", "loop"),
+        ("while ls; do ls; done", "loop"),
         ("if ls; then ls; fi", "condition"),
         ("! ls", "negates"),
         ("[ -f a ]", "brackets"),
-        ("ls # x", "comment"),
-        ("ls <<E\nE", "several lines"),
+        ("ls <<E\nE", "here-document"),
         ("ls <<< a", "here-string"),
-        ("ls\npwd", "several lines"),
         ("ls 'a", "open"),
         ("ls \u200b", "U+200B"),
         ("ls \u00a0", "U+00A0"),
@@ -122,7 +139,13 @@ def test_what_is_more_than_plain_commands_is_named(text: str, reason: str) -> No
 
 @pytest.mark.parametrize(
     "text",
-    ["ls\nrm x", "echo $(rm x)", "f(){ rm x; }; f", "for i in *; do r''m x; done", "if true; then rm x; fi"],
+    [
+        "ls <<E\nE\nrm x",
+        "echo $(rm x)",
+        "f(){ rm x; }; f",
+        "for i in *; do r''m x; done",
+        "if true; then rm x; fi",
+    ],
 )
 def test_commands_hidden_in_an_opaque_text_are_made_out_for_tightening(text: str) -> None:
     line = parse(text)
@@ -136,3 +159,29 @@ def test_assignments_in_front_of_a_command_are_shown() -> None:
 
     assert command.assignments == ("LD_PRELOAD=./x",)
     assert command.words == ("ls", "-l")
+
+
+def test_the_end_of_a_line_ends_a_command_as_a_semicolon_does() -> None:
+    line = parse("a\nb &&\nc |\nd\n")
+
+    assert [command.then for command in line.commands] == [";", "&&", "|", ""]
+
+
+def test_globs_are_told_by_their_places() -> None:
+    line = parse("grep x 'a*' *.py sub/b?")
+
+    assert line.expanded is not None
+    assert [command.globs for command in line.commands] == [frozenset({3, 4})]
+
+
+def test_a_loop_over_words_is_each_of_its_rounds() -> None:
+    line = parse('for f in a.py b; do\n  head -3 $f # first\n  wc "x/${f}"\ndone | cat')
+
+    assert line.expanded == "it has a loop"
+    assert [command.words for command in line.commands] == [
+        ("head", "-3", "a.py"),
+        ("wc", "x/a.py"),
+        ("head", "-3", "b"),
+        ("wc", "x/b"),
+        ("cat",),
+    ]

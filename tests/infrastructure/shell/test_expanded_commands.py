@@ -1,0 +1,341 @@
+"""Globs, loops, wrappers and languages: what is proved read-only of them, and what is asked about."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from domain.calls.access import EXCLUSIVE
+from domain.calls.tool import RiskLevel
+from domain.review.permissions import Answer, Rule, Subject, matching_rules
+from tests.infrastructure.shell.repository_bench import git
+from tests.support.shell_gates import judge
+
+READ_ONLY = [
+    "cat *.py",
+    "grep -n x *.py sub/*.txt",
+    "wc -l */*.txt",
+    "echo *",
+    "cat *.nothing",
+    "grep -rn x --include=*.py linked/in",
+    "ls\ncat a.py # first\n\n# then\nhead b.py",
+    'for f in a.py b.py; do echo "== $f"; head -3 $f; done',
+    'for f in a.py b.py\ndo\n  wc -l "$f"\ndone | sort',
+    'ls nowhere; echo $? "code: $?"',
+    "ls &>/dev/null",
+    "LC_ALL=C sort a.py",
+    "/bin/ls -l",
+    "command cat a.py",
+    "command -v cat",
+    "find sub -name '*.txt' -exec grep -n x {} \\;",
+    "find sub linked/in -type f -exec head -3 {} +",
+    "find . -name '*.py' -exec wc -l {} + -exec cat {} \\;",
+    "grep -R x linked/in",
+    "grep -R x linked --include=*.py",
+    "awk '{print $1, NR}' a.py",
+    "awk -F: -v x=1 'NR==1{n+=$2} END{print n+x}' a.py",
+    "gcc --version; make --version",
+    "cat '.env.example'",
+]
+ASKED = [
+    # Names that are no paths, or options.
+    "grep *.py .env.example",
+    "head -n *.py",
+    "find . -name *.py",
+    "uniq *.py",
+    "sort dash/* ; cd dash && sort *",
+    "cd dash && cat *",
+    "printf *.py",
+    "cd *",
+    "rm *.py",
+    "git diff *.py",
+    "cat > *.py",
+    # What they stand for must not be read.
+    "cat secret/*",
+    "cat linked/*",
+    "cat ../*",
+    "ls /etc/*",
+    "cat .e*",
+    "cat .*/config",
+    "cd linked && cat *",
+    "cat [a]*",
+    # Loops.
+    "for f in a.py .env; do cat $f; done",
+    "for f in a.py; do rm $f; done",
+    "for f in *.py; do cat $f; done",
+    "for f in a.py; do cat $f > x; done",
+    "for LD_PRELOAD in ./x.so; do ls; done",
+    "for http_proxy in x; do ls; done",
+    "for f in a.py; do for f in .env; do true; done; cat $f; done",
+    "for f in a.py; do $f; done",
+    "for f in -o; do sort $f x; done",
+    "cat $?",
+    "ls > $?",
+    # Lines.
+    "ls\nrm a.py",
+    "ls # \\\nrm a.py",
+    "cat <<E\n$(id)\nE",
+    # Variables that programs go by.
+    "PATH=. ls",
+    "GIT_PAGER=./x git log",
+    "LANG=../../x ls",
+    "TZ=/etc/passwd date",
+    # Programs.
+    "/nowhere/ls",
+    "./ls",
+    "command rm a.py",
+    "command -p ls a.py -x",
+    "/bin/sh -c ls",
+    "make",
+    "make --version -f a.py",
+    "perl -e 1 --version",
+    # What find runs.
+    "find . -exec cat {} +",
+    "find . -exec rm {} +",
+    "find sub -exec sh -c 'cat {}' \\;",
+    "find sub -exec uniq {} +",
+    "find sub -exec grep {} a.py \\;",
+    "find sub -exec grep -r x {} \\;",
+    "find sub -exec printf {} \\;",
+    "find sub -exec cat x{} \\;",
+    "find sub -exec find {} -delete \\;",
+    "find sub -exec sort -o {} a.py \\;",
+    "find sub -exec cat .env \\;",
+    "find sub -name -exec cat {} + -delete",
+    "find sub -execdir cat {} +",
+    "find sub -ok cat {} \\;",
+    "find sub -exec cat",
+    "find . -name '*.py' -o -exec cat {} +",
+    "find . ! -name '*.py' -exec cat {} +",
+    "find . -exec cat {} + -name '*.py'",
+    "find linked -exec cat {} +",
+    # Links that lead out of what is searched.
+    "grep -R x linked",
+    "grep -R x .",
+    # Programs of awk.
+    "awk 'BEGIN{system(\"touch x\")}'",
+    "awk '{print > \"x\"}' a.py",
+    "awk '{print | \"sh\"}' a.py",
+    "awk 'BEGIN{while ((getline l < \".env\") ) print l}'",
+    "awk 'BEGIN{for (k in ENVIRON) print ENVIRON[k]}'",
+    "awk 'BEGIN{ARGV[1]=\".env\"; ARGC=2} {print}'",
+    "awk 'BEGIN{sys\\\ntem(\"touch x\")}'",
+    'awk \'BEGIN{f="sys" "tem"; @f("touch x")}\'',
+    "awk -f a.py",
+    "awk -v ARGC=3 '{print}' a.py",
+    "awk '{print}' .env",
+    "awk '{print}' ../outside",
+]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    root = Path(os.path.realpath(tmp_path)) / "workspace"
+    (root.parent / "outside").parent.mkdir(exist_ok=True)
+    for name in (
+        "a.py",
+        "b.py",
+        "sub/c.txt",
+        "sub/d.txt",
+        "secret/.x",
+        "secret/key.pem",
+        ".env",
+        ".env.example",
+    ):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("x\n")
+    for name in ("linked/in/f.txt", "dash/-o", "dash/a"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("x\n")
+    (root.parent / "outside").write_text("secret")
+    (root / "linked" / "out").symlink_to("../../outside")
+    (root / "linked" / "in" / "again").symlink_to("f.txt")
+    return root
+
+
+@pytest.mark.parametrize("command", READ_ONLY)
+async def test_what_the_shell_expands_is_proved_by_what_it_stands_for(command: str, workspace: Path) -> None:
+    verdict = await judge(command, workspace)
+
+    assert verdict.is_read_only, verdict.reason
+    assert verdict.unclear is None
+
+
+@pytest.mark.parametrize("command", ASKED)
+async def test_what_may_do_more_than_read_is_asked_about(command: str, workspace: Path) -> None:
+    verdict = await judge(command, workspace)
+
+    assert not verdict.is_read_only
+    assert not verdict.environment
+
+
+async def test_the_parts_of_a_proved_glob_are_the_words_that_programs_get(workspace: Path) -> None:
+    verdict = await judge("cat *.py", workspace)
+    subject = Subject(
+        tool="run_command", risk=RiskLevel.HIGH, access=EXCLUSIVE, command="cat *.py", shell=verdict
+    )
+    rule = Rule.parse("run_command(cat * b.py)", Answer.ASK, "test")
+
+    assert [part.command.words for part in verdict.parts] == [("cat", "a.py", "b.py")]
+    assert matching_rules([rule], subject, [str(workspace)]) == (rule,)
+
+
+@pytest.mark.parametrize("command", ["rm *.py", "for f in a.py; do rm $f; done", "LC_ALL=C rm a.py"])
+async def test_what_is_expanded_is_opaque_to_rules_unless_it_is_proved(command: str, workspace: Path) -> None:
+    verdict = await judge(command, workspace)
+    subject = Subject(tool="run_command", risk=RiskLevel.HIGH, access=EXCLUSIVE, command=command, shell=verdict)
+    allow = Rule.parse("run_command(rm **)", Answer.ALLOW, "test")
+    deny = Rule.parse("run_command(shred *)", Answer.DENY, "test")
+
+    assert verdict.unclear is not None
+    assert matching_rules([allow, deny], subject, [str(workspace)]) == (deny,)
+
+
+async def test_a_command_of_several_lines_is_covered_line_by_line(workspace: Path) -> None:
+    command = "cd sub # there\npytest -q"
+    verdict = await judge(command, workspace)
+    subject = Subject(tool="run_command", risk=RiskLevel.HIGH, access=EXCLUSIVE, command=command, shell=verdict)
+    rules = [Rule.parse(f"run_command({text})", Answer.ALLOW, "test") for text in ("read-only", "pytest *")]
+
+    assert len(matching_rules(rules, subject, [str(workspace)])) == 2
+
+
+# ---------------------------------------------------------------- contents of a repository, limited by paths
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git diff -- a.txt",
+        "git diff a.txt",
+        "git diff HEAD -- a.txt",
+        "git show HEAD:a.txt",
+        "git show HEAD -- a.txt",
+        "git log -p -- a.txt",
+        "git log -p a.txt",
+        "git blame a.txt",
+        "git grep -n line -- a.txt",
+    ],
+)
+async def test_contents_are_shown_unasked_where_paths_keep_out_what_is_sensitive(
+    command: str, repository: Path
+) -> None:
+    (repository / "sub" / ".env").write_text("TOKEN=1")
+    git(repository, "add", "-f", "sub/.env")
+
+    verdict = await judge(command, repository)
+
+    assert verdict.is_read_only, verdict.reason
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git diff -- sub",
+        "git diff -- . a.txt",
+        "git diff HEAD",
+        "git diff main",
+        "git show HEAD:a.txt HEAD",
+        "git show HEAD:sub",
+        "git show HEAD:sub/.env",
+        "git log --follow -p a.txt",
+        "git grep line",
+        "git diff -- ':/'",
+        "git diff -- '*'",
+        "cd .git && git diff a.txt",
+    ],
+)
+async def test_contents_are_asked_about_where_paths_do_not_keep_out_what_is_sensitive(
+    command: str, repository: Path
+) -> None:
+    (repository / "sub" / ".env").write_text("TOKEN=1")
+    git(repository, "add", "-f", "sub/.env")
+
+    verdict = await judge(command, repository)
+
+    assert not verdict.is_read_only
+
+
+async def test_a_whole_history_is_not_shown_unasked(repository: Path) -> None:
+    whole = await judge("git log --all -p", repository)
+    one = await judge("git log -1 -p", repository)
+    names = await judge("git log --all --stat", repository)
+
+    assert "history" in whole.reason
+    assert not whole.is_read_only
+    assert one.is_read_only, one.reason
+    assert names.is_read_only, names.reason
+
+
+async def test_below_the_top_of_a_repository_files_of_the_workspace_are_shown_unasked(repository: Path) -> None:
+    inside = repository / "sub"
+
+    limited = await judge("git diff b.txt && git log -p -- b.txt && git diff -- .", inside)
+
+    assert limited.is_read_only, limited.reason
+    for command in ("git diff", "git diff -- ../a.txt", "git show HEAD:a.txt", "git diff HEAD"):
+        assert not (await judge(command, inside)).is_read_only, command
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("core.hooksPath", ".husky"),
+        ("core.fsmonitor", "true"),
+        ("core.editor", "vim"),
+        ("alias.st", "status"),
+        ("http.https://example.org/.sslVerify", "true"),
+        ("url.git@example.org:.insteadOf", "https://example.org/"),
+        ("maintenance.auto", "false"),
+        ("feature.manyFiles", "false"),
+        ("credential.helper", "store"),
+        ("remote.origin.promisor", "true"),
+        ("remote.origin.partialclonefilter", "blob:none"),
+        ("blame.showEmail", "true"),
+    ],
+)
+async def test_settings_that_reading_never_uses_are_not_asked_about(
+    key: str, value: str, repository: Path
+) -> None:
+    git(repository, "config", key, value)
+
+    verdict = await judge("git status && git diff", repository)
+
+    assert verdict.is_read_only, verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("filter.x.clean", "./x"),
+        ("diff.x.textconv", "./x"),
+        ("include.path", "x"),
+        ("core.sshCommand", "./x"),
+        ("core.attributesFile", "x"),
+        ("blame.ignoreRevsFile", "../secret"),
+        ("format.pretty", "%GG"),
+        ("remote.origin.uploadpack", "./x"),
+        ("core.worktree", ".."),
+    ],
+)
+async def test_settings_that_may_run_or_read_something_else_are_asked_about(
+    key: str, value: str, repository: Path
+) -> None:
+    git(repository, "config", key, value)
+
+    verdict = await judge("git status", repository)
+
+    assert not verdict.is_read_only
+
+
+@pytest.mark.parametrize("key", ["http.extraHeader", "alias.x", "credential.helper"])
+async def test_a_search_through_settings_that_may_hold_tokens_is_asked_about(
+    key: str, repository: Path
+) -> None:
+    git(repository, "config", key, "Authorization: Basic eDp5")
+
+    verdict = await judge("grep -r x .git", repository)
+
+    assert not verdict.is_read_only
