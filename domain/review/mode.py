@@ -56,7 +56,7 @@ def _traits_of(mode: Mode) -> ModeTraits:
     match mode:
         case Mode.READ_ONLY:
             return ModeTraits(
-                meaning="nothing that changes anything runs",
+                meaning="only calls that change nothing run",
                 last_word="it does not run",
                 rank=0,
                 shows_votes=False,
@@ -67,7 +67,7 @@ def _traits_of(mode: Mode) -> ModeTraits:
             )
         case Mode.ASK:
             return ModeTraits(
-                meaning="every risky call is put to you",
+                meaning="you are asked about every risky call",
                 last_word="you are asked",
                 rank=1,
                 shows_votes=True,
@@ -78,8 +78,8 @@ def _traits_of(mode: Mode) -> ModeTraits:
             )
         case Mode.ACCEPT_EDITS:
             return ModeTraits(
-                meaning="edits inside the workspace run, all else risky is put to you",
-                last_word="edits in the workspace run, about all else you are asked",
+                meaning="edits inside the workspace run, you are asked about all other risky calls",
+                last_word="edits in the workspace run, you are asked about all other calls",
                 rank=2,
                 shows_votes=False,
                 votes_decide=False,
@@ -89,7 +89,8 @@ def _traits_of(mode: Mode) -> ModeTraits:
             )
         case Mode.QUORUM:
             return ModeTraits(
-                meaning="what the models of models.review approve runs, all else risky is put to you",
+                meaning="calls that the models of models.review approve run, "
+                "you are asked about all other risky calls",
                 last_word="the models vote, and without their approval you are asked",
                 rank=2,
                 shows_votes=True,

@@ -20,20 +20,20 @@ class ModelWindowTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     window: Annotated[
         int,
         Meta(ge=1000, le=_MOST_TOKENS),
-        About(description="How many tokens a request to this model may have.", project=_NEVER),
+        About(description="The maximum number of tokens in a request to this model.", project=_NEVER),
     ]
 
 
 class ContextTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a conversation is kept within its model's window."""
+    "How a conversation is kept within the context window of its model."
 
     compact_at: Annotated[
         float,
         Meta(ge=0, le=1),
         About(
-            description="The part of the window at which room is made before a request: first old outputs of "
-            "tools give way to their summaries, then the past to a summary that the model writes. 0: never by "
-            "itself; /compact does it when you ask.",
+            description="The part of the window at which the conversation is compacted before a "
+            "request: first summaries replace old tool outputs, then a summary that the"
+            " model writes replaces the past. 0: only with /compact.",
             project=_NEVER,
         ),
     ] = 0.8
@@ -41,7 +41,7 @@ class ContextTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         int,
         Meta(ge=0, le=1000),
         About(
-            description="The outputs of so many of the last rounds of calls stay whole while others give way.",
+            description="The outputs of this many of the last rounds of calls stay complete.",
             project=_NEVER,
         ),
     ] = 3
@@ -49,8 +49,8 @@ class ContextTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         int,
         Meta(ge=1000, le=_MOST_BYTES),
         About(
-            description="How much of one older output may stay when room is made; never more than a sixteenth "
-            "of the window.",
+            description="How many bytes of one older output may stay after compaction; never more "
+            "than a sixteenth of the window.",
             project=_NEVER,
         ),
     ] = 20_000
@@ -58,8 +58,8 @@ class ContextTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         int,
         Meta(ge=1000, le=_MOST_BYTES),
         About(
-            description="How much of all older outputs may stay when room is made, the newest first; never "
-            "more than a quarter of the window.",
+            description="How many bytes of all older outputs may stay after compaction, newest "
+            "first; never more than a quarter of the window.",
             project=_NEVER,
         ),
     ] = 60_000
@@ -67,16 +67,17 @@ class ContextTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         int,
         Meta(ge=1000, le=_MOST_TOKENS),
         About(
-            description="The window in tokens that is assumed of a model whose own is not known, such as one "
-            "on a server of yours.",
+            description="The assumed window in tokens of a model whose window is not known, such as"
+            " one on your own server.",
             project=_NEVER,
         ),
     ] = 128_000
     models: Annotated[
         Mapping[str, ModelWindowTable],
         About(
-            description="The windows of single models, one table each, where they are not known or not what "
-            "the vendor's are: what the server was started with, or less, to stay below a higher price.",
+            description="The windows of single models, one table per model, if they are not known "
+            "or differ from the vendor's: the value the server was started with, or "
+            "less, to stay below a higher price.",
             project=_NEVER,
             names=r"\A[A-Za-z0-9_-]+/[!-~]+\Z",
             names_expected='"provider/model" in quotes, for example [context_budget.models."ollama/qwen3:8b"]',

@@ -32,7 +32,7 @@ class CustomParameterTable(Struct, frozen=True, forbid_unknown_fields=True, kw_o
         str,
         Meta(pattern=_SAID),
         About(
-            description="What the model is told of the argument.",
+            description="The description of the argument for the model.",
             project=_NEVER,
             expected="a text that is not empty",
         ),
@@ -40,17 +40,17 @@ class CustomParameterTable(Struct, frozen=True, forbid_unknown_fields=True, kw_o
     type: Annotated[
         ParameterType,
         About(
-            description="string, path (has to lie in the workspace), number, integer, boolean or array (of "
-            "strings).",
+            description="string, path (must be in the workspace), number, integer, boolean or array"
+            " (of strings).",
             project=_NEVER,
         ),
     ] = "string"
-    required: Annotated[bool, About(description="Whether a call must give it.", project=_NEVER)] = False
+    required: Annotated[bool, About(description="Whether a call must have it.", project=_NEVER)] = False
     allow_dash: Annotated[
         bool,
         About(
-            description='Whether its value may begin a word of the command with "-", where the program could '
-            "take it for an option.",
+            description='Whether its value may begin a word of the command with "-", which the '
+            "program could take for an option.",
             project=_NEVER,
         ),
     ] = False
@@ -63,7 +63,7 @@ class CustomToolTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         str,
         Meta(pattern=_SAID),
         About(
-            description="What the model is told: what the tool does and when to use it.",
+            description="The description for the model: what the tool does and when to use it.",
             project=_NEVER,
             expected="a text that is not empty",
         ),
@@ -72,8 +72,9 @@ class CustomToolTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         tuple[str, ...],
         Meta(min_length=1),
         About(
-            description="The program and its arguments, run without a shell in the workspace's root. {NAME} is "
-            "the value of the parameter NAME, put in once and never expanded; {{ and }} are braces.",
+            description="The program and its arguments, run without a shell in the workspace's "
+            "root. {NAME} is the value of the parameter NAME, inserted once and never "
+            "expanded; {{ and }} are literal braces.",
             project=_NEVER,
             expected='a list of strings that begins with a program, for example ["make", "{target}"]',
         ),
@@ -86,15 +87,15 @@ class CustomToolTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         int,
         Meta(ge=1, le=86_400),
         About(
-            description="Seconds after which the program and all it started are ended.",
+            description="Seconds after which the program and all its processes are killed.",
             project=_NEVER,
         ),
     ] = DEFAULT_TIMEOUT_SECS
     sandbox: Annotated[
         bool,
         About(
-            description="true: the program is held to what tools.run_command.sandbox says of shell commands. "
-            "false: it has your rights.",
+            description="true: the program runs in the sandbox, with the settings of "
+            "tools.run_command. false: it has your rights.",
             project=_NEVER,
         ),
     ] = False
@@ -102,8 +103,8 @@ class CustomToolTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         int,
         Meta(ge=0, le=10_000_000),
         About(
-            description="Up to this length its output stays in the conversation whole. 0: as tools.output "
-            "says.",
+            description="Up to this length its output stays in the conversation in full. 0: as in "
+            "tools.output.",
             project=_NEVER,
         ),
     ] = 0
@@ -119,7 +120,7 @@ class CustomToolTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     parameters: Annotated[
         Mapping[str, CustomParameterTable],
         About(
-            description="The arguments of a call, one table each.",
+            description="The arguments of a call, one table per argument.",
             project=_NEVER,
             names=TOOL_NAME,
             names_expected=NAME_EXPECTED,

@@ -40,30 +40,28 @@ class GuardTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     name: Annotated[
         GuardName,
         About(
-            description="Which guard. path: objects to writing outside the workspace. destructive: objects to "
-            "commands that seem to destroy something. size: objects to calls with very long arguments. secret: "
-            "objects to calls that hold [secret:NAME], the placeholder for a value that is masked in the "
-            "ledger.",
+            description="The guard. path: objects to writing outside the workspace. destructive: "
+            "objects to commands that look destructive. size: objects to calls with "
+            "very long arguments. secret: objects to calls that contain [secret:NAME], "
+            "the placeholder of a masked value.",
             project=_NEVER,
         ),
     ]
-    enabled: Annotated[bool, About(description="false: this guard does not look at calls.", project=_NEVER)] = (
-        True
-    )
+    enabled: Annotated[bool, About(description="false: this guard is off.", project=_NEVER)] = True
     commands: Annotated[
         tuple[str, ...],
         About(
-            description='Of destructive: further beginnings of commands to object to, such as ["make deploy"].',
+            description='For destructive: additional command prefixes to object to, such as ["make deploy"].',
             project=_NEVER,
         ),
     ] = ()
     max_bytes: Annotated[
         int,
         Meta(ge=1, le=100_000_000),
-        About(description="Of size: how long all the arguments of a call may be together.", project=_NEVER),
+        About(description="For size: the maximum total length of the arguments of a call.", project=_NEVER),
     ] = DEFAULT_MAX_BYTES
     max_lines: Annotated[
         int,
         Meta(ge=1, le=10_000_000),
-        About(description="Of size: how many lines they may have.", project=_NEVER),
+        About(description="For size: their maximum number of lines.", project=_NEVER),
     ] = DEFAULT_MAX_LINES

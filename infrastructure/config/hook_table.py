@@ -47,8 +47,8 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     command: Annotated[
         tuple[str, ...],
         About(
-            description="A program and its arguments, run without a shell in the workspace; it reads JSON on "
-            "its standard input and answers on its standard output.",
+            description="A program and its arguments, run without a shell in the workspace; it "
+            "reads JSON from its standard input and answers on its standard output.",
             project=_NEVER,
         ),
     ] = ()
@@ -64,16 +64,14 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = ""
     settings: Annotated[
         Mapping[str, object],
-        About(
-            description="What the class of python is made with, by name.", project=_NEVER, expected="a value"
-        ),
+        About(description="The keyword arguments of the class of python.", project=_NEVER, expected="a value"),
     ] = field(default_factory=dict)
     name: Annotated[
         str,
         Meta(pattern=_NAME),
         About(
-            description="What it is called in the transcript and by `quorum hooks test`. Empty: the name of "
-            "the program or the class.",
+            description="Its name in the transcript and for `quorum hooks test`. Empty: the name of"
+            " the program or the class.",
             project=_NEVER,
             expected="a name of at most 60 printable ASCII characters without spaces",
         ),
@@ -81,8 +79,8 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     tools: Annotated[
         tuple[str, ...],
         About(
-            description='Only for calls of tools whose name one of these patterns fits, such as "write_*". '
-            "Empty: all.",
+            description="Only for calls of tools whose name matches one of these patterns, such as "
+            '"write_*". Empty: all.',
             project=_NEVER,
         ),
     ] = ()
@@ -93,35 +91,35 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     paths: Annotated[
         tuple[str, ...],
         About(
-            description='Only for calls that touch a path one of these patterns fits, such as "*/src/*". '
-            "Paths are absolute. Empty: all.",
+            description="Only for calls that touch a path that matches one of these patterns, such "
+            'as "*/src/*". Paths are absolute. Empty: all.',
             project=_NEVER,
         ),
     ] = ()
     priority: Annotated[
         int,
         Meta(ge=-1_000_000, le=1_000_000),
-        About(description="Lower runs first; of equals, the one that stands first.", project=_NEVER),
+        About(description="Lower runs first; among equals, in the order of the file.", project=_NEVER),
     ] = 0
     timeout_secs: Annotated[
         float,
         Meta(gt=0, le=3600),
-        About(description="Seconds after which a run of it has failed.", project=_NEVER),
+        About(description="Seconds after which a run of the hook fails.", project=_NEVER),
     ] = 30.0
     on_error: Annotated[
         Literal["", "closed", "open"],
         About(
-            description="What a failure means. closed: what it guards does not happen. open: it happens "
-            f"unchanged, with a warning. Empty: {_BY_ITSELF}.",
+            description="What a failure means. closed: the operation does not happen. open: it "
+            "happens unchanged, with a warning. Empty: ",
             project=_NEVER,
         ),
     ] = ""
     sandbox: Annotated[
         bool,
         About(
-            description="true: the program of command is held to what tools.run_command.sandbox says of shell "
-            "commands. false: it has your rights.",
+            description="true: the program of command runs in the sandbox, with the settings of "
+            "tools.run_command. false: it has your rights.",
             project=_NEVER,
         ),
     ] = False
-    enabled: Annotated[bool, About(description="false: as if it were not there.", project=_NEVER)] = True
+    enabled: Annotated[bool, About(description="false: the hook is off.", project=_NEVER)] = True

@@ -54,7 +54,7 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         str,
         Meta(pattern=_MODEL),
         About(
-            description="The model that answers questions with tools that only read. Empty: that of decision.",
+            description="The model that answers questions with read-only tools. Empty: that of decision.",
             project=_NEVER,
             expected=_EXPECTED,
         ),
@@ -63,8 +63,8 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         str,
         Meta(pattern=_MODEL),
         About(
-            description="Reserved: nothing uses it yet. The model that sums up a discussion. Empty: that of "
-            "decision.",
+            description="Reserved: nothing uses it yet. The model that summarises a discussion. "
+            "Empty: that of decision.",
             project=_NEVER,
             expected=_EXPECTED,
         ),
@@ -72,7 +72,7 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     review: Annotated[
         tuple[Annotated[str, Meta(pattern=_MODEL_NAME)], ...],
         About(
-            description="The models that vote on risky calls, each for itself. Empty: no model votes.",
+            description="The models that vote on risky calls, independently. Empty: no model votes.",
             project=_NEVER,
             expected='a list of "provider/model"',
             flaw=_repeated,
@@ -81,8 +81,8 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     participants: Annotated[
         tuple[Annotated[str, Meta(pattern=_MODEL_NAME)], ...],
         About(
-            description="Reserved: nothing uses it yet. The models that take part in a discussion. Empty: that "
-            "of decision alone.",
+            description="Reserved: nothing uses it yet. The models that take part in a discussion. "
+            "Empty: only that of decision.",
             project=_NEVER,
             expected='a list of "provider/model"',
         ),

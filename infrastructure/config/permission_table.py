@@ -44,9 +44,8 @@ class PermissionTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         About(
             description="Calls that run without a question, such as "
             '["write_file(src/**)", "run_command(npm test *)"]. '
-            f"{COMMAND_TOOL}({READ_ONLY}) is every command that is proved to change nothing. A list here "
-            "replaces the default. A protected or sensitive path and a guard's objection are asked about all "
-            "the same.",
+            f"{COMMAND_TOOL}({READ_ONLY}) is every command that is proven to change nothing. A list here "
+            "replaces the default. Protected and sensitive paths and objections of guards still ask.",
             project=ProjectRule.NEVER,
             expected=_EXPECTED,
             flaw=_flaw_of(Answer.ALLOW),
@@ -64,7 +63,7 @@ class PermissionTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     deny: Annotated[
         tuple[str, ...],
         About(
-            description="Calls that never run. The strictest rule that speaks about a call wins.",
+            description="Calls that never run. The strictest rule that matches a call wins.",
             project=ProjectRule.ADD,
             expected=_EXPECTED,
             flaw=_flaw_of(Answer.DENY),

@@ -12,8 +12,9 @@ _NEVER = ProjectRule.NEVER
 _HIGHEST = 1_000_000
 
 PRICES = About(
-    description="What models cost, one table each, where that is not what the vendor publishes: on a server or "
-    "a cloud of your own, or by a contract. Such a price counts for prompts of any length.",
+    description="The prices of models, one table per model, if they differ from what the vendor "
+    "publishes: on your own server or cloud, or by contract. Such a price applies to "
+    "prompts of any length.",
     project=_NEVER,
     names=r"\A[A-Za-z0-9_-]+/[!-~]+\Z",
     names_expected='"provider/model" in quotes, for example [prices."ollama/qwen3:8b"]',
@@ -28,7 +29,7 @@ class ModelPriceTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         float,
         Meta(ge=0, le=_HIGHEST),
         About(
-            description="USD per million tokens of input that no cache has to do with.",
+            description="USD per million tokens of input that is neither read from a cache nor written to one.",
             project=_NEVER,
         ),
     ]
@@ -41,8 +42,8 @@ class ModelPriceTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         float,
         Meta(ge=0, le=_HIGHEST),
         About(
-            description="USD per million tokens of input read from a cache; the same as input where there is "
-            "no discount.",
+            description="USD per million tokens of input read from a cache; the same as input if "
+            "there is no discount.",
             project=_NEVER,
         ),
     ]
@@ -50,8 +51,8 @@ class ModelPriceTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         float,
         Meta(ge=0, le=_HIGHEST),
         About(
-            description="USD per million tokens of input written to a cache; the same as input where writing "
-            "costs nothing extra.",
+            description="USD per million tokens of input written to a cache; the same as input if "
+            "writing costs nothing extra.",
             project=_NEVER,
         ),
     ]

@@ -26,9 +26,10 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     type: Annotated[
         ProviderType,
         About(
-            description="What the server speaks: anthropic (Messages), openai (Responses), openai-chat (Chat "
-            "Completions: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, …), copilot (the GitHub Copilot CLI, "
-            "a program of its own), or offline (no model at all).",
+            description="The API of the server: anthropic (Messages), openai (Responses), "
+            "openai-chat (Chat Completions: Ollama, vLLM, llama.cpp, LM Studio, "
+            "OpenRouter, …), copilot (the GitHub Copilot CLI, a separate program), or "
+            "offline (no model).",
             project=_NEVER,
         ),
     ]
@@ -82,9 +83,10 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     base_url: Annotated[
         str,
         About(
-            description="Address of the server: for anthropic without the final /v1, for openai and "
-            "openai-chat with it. Empty: the public address. Where it is not set, ANTHROPIC_BASE_URL and "
-            "OPENAI_BASE_URL count for the providers of those names.",
+            description="Address of the server: for anthropic without the final /v1, for openai and"
+            " openai-chat with it. Empty: the public address. If it is not set, "
+            "ANTHROPIC_BASE_URL and OPENAI_BASE_URL apply to the providers with those "
+            "names.",
             project=_NEVER,
             expected='an address that starts with http:// or https://, for example "http://localhost:11434/v1"',
             accepts=is_web_address,
@@ -94,8 +96,9 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         str,
         Meta(pattern=_VARIABLE),
         About(
-            description="Name of the environment variable that holds the key; never the key itself. Empty: "
-            "the server wants no key, or, with client, the cloud's own credentials are used.",
+            description="Name of the environment variable with the API key; never the key itself. "
+            "Empty: the server needs no key, or, with client, the cloud's own "
+            "credentials are used.",
             project=_NEVER,
             expected="the name of an environment variable (not the key itself)",
             unquoted=True,
@@ -105,8 +108,8 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         float,
         Meta(gt=0, le=3600),
         About(
-            description="Seconds of silence, before the answer or between two pieces of it, after which a "
-            "request has failed.",
+            description="Seconds without data, before the answer or between two pieces of it, after"
+            " which a request fails.",
             project=_NEVER,
         ),
     ] = 120.0
@@ -114,7 +117,7 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         int,
         Meta(ge=0, le=20),
         About(
-            description="How often a request that failed before its first byte is sent again.",
+            description="How often a request that failed before its first byte is retried.",
             project=_NEVER,
         ),
     ] = 2
@@ -122,16 +125,16 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         int,
         Meta(ge=0, le=1_000_000),
         About(
-            description="The most tokens that one answer may have. 0: the server's own bound, and 16384 for "
-            "anthropic, which demands one.",
+            description="The maximum number of tokens in one answer. 0: the limit of the server, "
+            "and 16384 for anthropic, which requires a limit.",
             project=_NEVER,
         ),
     ] = 0
     headers: Annotated[
         Mapping[str, Annotated[str, Meta(pattern=_HEADER_VALUE)]],
         About(
-            description='Extra headers of every request, for example { "X-Team" = "tools" }. Values are not '
-            "shown by `quorum config show`.",
+            description='Additional headers of every request, for example { "X-Team" = "tools" }. '
+            "Values are not shown by `quorum config show`.",
             project=ProjectRule.OWN,
             expected="a string of printable ASCII characters",
             secret=True,

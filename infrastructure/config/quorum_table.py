@@ -39,8 +39,9 @@ class QuorumTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     rule: Annotated[
         str,
         About(
-            description="How many approvals are enough. majority: more than half of the votes. unanimous: all. "
-            "atleast:N: N of them. 67%: that share. A vote that fails counts as if it could have been either.",
+            description="The approvals that are needed. majority: more than half of the votes. "
+            "unanimous: all. atleast:N: N of them. 67%: that share. A failed vote "
+            "counts as unknown: the result must hold whatever it would have been.",
             project=_NEVER,
             expected='"majority", "unanimous", "atleast:N" or a percentage such as "67%"',
             accepts=_is_rule,
@@ -50,13 +51,13 @@ class QuorumTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         int,
         Meta(ge=1, le=100),
         About(
-            description="So many models must have said yes or no, or all where there are fewer; else the vote "
-            "is unclear and you are asked.",
+            description="This many models must have said yes or no, or all of them if there are "
+            "fewer; otherwise the vote is unclear and you are asked.",
             project=_NEVER,
         ),
     ] = DEFAULT_MIN_VOTES
     vote_timeout_secs: Annotated[
         float,
         Meta(gt=0, le=3600),
-        About(description="Seconds after which a model that has not voted has failed.", project=_NEVER),
+        About(description="Seconds after which a model that has not voted counts as failed.", project=_NEVER),
     ] = 60.0

@@ -18,20 +18,21 @@ from infrastructure.config.toml_text import KeyPath, dotted, literal
 
 _WIDTH = 100
 _PREAMBLE = """\
-The settings of quorum: every one there is, commented out at its default. A line that starts
-with one # is a setting: remove the # to change it. `quorum config init` writes this file to
-your own place, and `quorum config check` says whether a file is right.
+All settings of quorum, commented out at their defaults. A line that starts with one # is a
+setting: remove the # to change it. `quorum config init` writes this file to your own
+configuration folder, and `quorum config check` checks a file.
 
-Later wins: the defaults, your own file (~/.config/quorum/quorum.toml, or in $XDG_CONFIG_HOME),
-the project's file (quorum.toml in the working directory or above it, up to the repository's
-root), environment variables such as QUORUM_AGENT__MAX_TOOL_TURNS=3, flags. --config FILE (or
-$QUORUM_CONFIG) replaces both files. `quorum config show` prints each value and its source.
+Later sources override earlier ones: the defaults, your own file (~/.config/quorum/quorum.toml,
+or in $XDG_CONFIG_HOME), the project's file (quorum.toml in the working directory or above it, up
+to the root of the repository), environment variables such as QUORUM_AGENT__MAX_TOOL_TURNS=3,
+flags. --config FILE (or $QUORUM_CONFIG) replaces both files. `quorum config show` prints each
+value and its source.
 
-A project's file comes with the project, perhaps from a stranger, so until you trust it
-(`quorum config trust`) it may do less than your own; the end of each explanation says what. You
-are told of everything in it that is ignored."""
+A project's file comes with the project, perhaps from a stranger. Until you trust it (`quorum
+config trust`), it may do less than your own; the end of each explanation says what. quorum warns
+about everything in it that is ignored."""
 _OWN_PROVIDER = """\
-A server of your own is one more table, for example:
+Add a table for your own server, for example:
   [providers.ollama]
   type = "openai-chat"
   base_url = "http://localhost:11434/v1"
@@ -40,11 +41,11 @@ _AT_THE_END = "The keys of such a table are explained at the end of this file."
 _IN_A_PROJECT_FILE = {
     ProjectRule.OWN: "is ignored, also in one you trust",
     ProjectRule.NEVER: "is ignored",
-    ProjectRule.FREE: "counts",
-    ProjectRule.LOWER: "counts if it is lower",
-    ProjectRule.STRICTER: "counts if it is stricter",
+    ProjectRule.FREE: "applies",
+    ProjectRule.LOWER: "applies if it is lower",
+    ProjectRule.STRICTER: "applies if it is stricter",
     ProjectRule.ADD: "is added to the list, never replaces it",
-    ProjectRule.NARROW: "counts if it names fewer",
+    ProjectRule.NARROW: "applies if it names fewer",
 }
 
 

@@ -24,7 +24,7 @@ def _flaw(patterns: object) -> str | None:
 
 
 class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which calls are asked about."""
+    "Which calls need your approval."
 
     mode: Annotated[
         Mode,
@@ -37,8 +37,9 @@ class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     protected: Annotated[
         tuple[str, ...],
         About(
-            description="Paths that are asked about before they are written, in every mode. Patterns in the "
-            "manner of ignore files, without regard to case. A list here replaces the default.",
+            description="Paths that are asked about before they are written, in every mode. "
+            "Patterns as in .gitignore, not case-sensitive. A list here replaces the "
+            "default.",
             project=ProjectRule.ADD,
             flaw=_flaw,
         ),

@@ -41,14 +41,15 @@ def _names_a_storage(url: str) -> bool:
 
 
 class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How far the agent goes by itself."""
+    "Limits of one turn."
 
     max_tool_turns: Annotated[
         int,
         Meta(ge=1, le=10_000),
         About(
-            description="How many rounds of answer, tool calls and results one prompt may take. At the limit "
-            "the model is asked once, without tools, to say where things stand.",
+            description="The maximum number of rounds of answer, tool calls and results for one "
+            "prompt. At the limit the model is asked once more, without tools, for a "
+            "summary.",
             project=ProjectRule.LOWER,
         ),
     ] = 10
@@ -69,8 +70,8 @@ class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         int,
         Meta(ge=1, le=86_400),
         About(
-            description="Seconds after which a command and all it started are ended, unless the call asks "
-            "for another limit.",
+            description="Seconds after which a command and all its processes are killed, unless the"
+            " call asks for another limit.",
             project=ProjectRule.LOWER,
         ),
     ] = 60
@@ -78,8 +79,9 @@ class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         int,
         Meta(ge=1024, le=10_000_000),
         About(
-            description="How much of a command's output is held in memory: the beginning and the end. All of a "
-            "longer one goes to the store; without a store what is left out in between is counted.",
+            description="How much of a command's output is kept in memory: the beginning and the "
+            "end. A longer output goes to the store in full; without a store, the "
+            "missing part is only counted.",
             project=ProjectRule.LOWER,
         ),
     ] = 32768
@@ -87,7 +89,7 @@ class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         int,
         Meta(ge=0, le=10_000_000),
         About(
-            description="Up to this length the model gets a command's output whole, in place of "
+            description="Up to this length the model gets a command's output in full, instead of "
             "tools.output.inline_bytes.",
             project=ProjectRule.LOWER,
         ),
@@ -96,17 +98,18 @@ class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         int,
         Meta(ge=200, le=1_000_000),
         About(
-            description="Of a longer output, how much of its beginning and its end the model gets; the rest it "
-            "can open with the tool inspect.",
+            description="How much of the beginning and the end of a longer output the model gets; "
+            "it can read the rest with the tool inspect.",
             project=ProjectRule.LOWER,
         ),
     ] = COMMAND_LIMITS.summary_bytes
     sandbox: Annotated[
         Literal["require", "auto", "off"],
         About(
-            description="Whether commands run in a sandbox (bubblewrap, Linux): they write in the workspace "
-            "only, protected paths excepted, and see neither your home nor other processes. auto: where that "
-            "works, and where it does not, quorum says so. require: without a sandbox no command runs.",
+            description="Whether commands run in a sandbox (bubblewrap, Linux): they write only in "
+            "the workspace, except protected paths, and see neither your home nor other"
+            " processes. auto: use it if it works; if not, quorum says so. require: no "
+            "command runs without it.",
             project=ProjectRule.STRICTER,
         ),
     ] = "auto"
@@ -121,17 +124,19 @@ class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     sandbox_readable: Annotated[
         tuple[str, ...],
         About(
-            description="Files and folders that commands in the sandbox may read besides the folders of tools "
-            'in your home, for example "~/.cache/huggingface". Relative paths begin at the workspace.',
+            description="Additional files and folders that commands in the sandbox may read, "
+            'besides the tool folders in your home, for example "~/.cache/huggingface".'
+            " Relative paths begin at the workspace.",
             project=_NEVER,
         ),
     ] = ()
     sandbox_writable: Annotated[
         tuple[str, ...],
         About(
-            description="Files and folders that commands in the sandbox may write besides the workspace, for "
-            'example "~/.cargo/registry", or protected ones in it, for example ".git". What they leave there '
-            "may be run outside the sandbox.",
+            description="Additional files and folders that commands in the sandbox may write, "
+            'besides the workspace, for example "~/.cargo/registry", or protected ones '
+            'in it, for example ".git". Files that they write there may later run '
+            "outside the sandbox.",
             project=_NEVER,
         ),
     ] = ()
@@ -143,8 +148,8 @@ class OutputTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     store: Annotated[
         bool,
         About(
-            description="Keep long outputs aside and give the model a summary, which it can open piece by "
-            "piece with the tool inspect. false: everything stays in the conversation.",
+            description="Store long outputs and give the model a summary; it can read the rest with"
+            " the tool inspect. false: everything stays in the conversation.",
             project=_NEVER,
         ),
     ] = True
@@ -152,19 +157,19 @@ class OutputTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         int,
         Meta(ge=0, le=10_000_000),
         About(
-            description="Up to this length an output stays in the conversation whole. Tools that page "
-            "themselves have limits of their own.",
+            description="Up to this length an output stays in the conversation in full. Tools that "
+            "return pages have their own limits.",
             project=_NEVER,
         ),
     ] = 800
     summary_bytes: Annotated[
-        int, Meta(ge=100, le=100_000), About(description="The longest summary.", project=_NEVER)
+        int, Meta(ge=100, le=100_000), About(description="The maximum length of a summary.", project=_NEVER)
     ] = 400
     head_lines: Annotated[
-        int, Meta(ge=0, le=1000), About(description="Lines of the beginning in a summary.", project=_NEVER)
+        int, Meta(ge=0, le=1000), About(description="Lines from the beginning in a summary.", project=_NEVER)
     ] = 5
     tail_lines: Annotated[
-        int, Meta(ge=0, le=1000), About(description="Lines of the end in a summary.", project=_NEVER)
+        int, Meta(ge=0, le=1000), About(description="Lines from the end in a summary.", project=_NEVER)
     ] = 3
 
 
@@ -174,11 +179,12 @@ class ToolsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     planner: Annotated[
         PlannerName,
         About(
-            description="How the calls of one answer are ordered. serializable: calls that depend on each "
-            "other run in the model's order, all others at the same time. partition: neighbouring calls that "
-            "change nothing run together, every other call alone. risk_split: first all low-risk calls "
-            "together, then the high-risk ones one by one. all_parallel: all at once. Under each of them two "
-            "changes of one file keep the model's order.",
+            description="How the calls of one answer are ordered. serializable: calls that depend "
+            "on each other run in the model's order, all others in parallel. partition:"
+            " neighbouring calls that change nothing run together, every other call "
+            "alone. risk_split: first all low-risk calls together, then the high-risk "
+            "ones one by one. all_parallel: all at once. With each of them, two changes"
+            " of one file keep the model's order.",
             project=_NEVER,
         ),
     ] = "serializable"
@@ -191,16 +197,17 @@ class ToolsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(description="Names of tools the model does not get.", project=ProjectRule.ADD),
     ] = ()
     output: Annotated[OutputTable, About(description="Long outputs of tools.")] = OutputTable()
-    run_command: Annotated[RunCommandTable, About(description="Bounds of shell commands.")] = RunCommandTable()
-    web: Annotated[
-        WebTable, About(description="The web tools, web_fetch and web_search. Off unless asked for here.")
-    ] = WebTable()
+    run_command: Annotated[RunCommandTable, About(description="Limits of shell commands.")] = RunCommandTable()
+    web: Annotated[WebTable, About(description="The web tools, web_fetch and web_search. Off by default.")] = (
+        WebTable()
+    )
     custom: Annotated[
         Mapping[str, CustomToolTable],
         About(
-            description="Tools of your own: a program with its arguments, run without a shell, one table each. "
-            "A model calls them like any other tool; what it gets is exactly what the program prints to its "
-            "standard output, or an error if that exits with anything but 0.",
+            description="Your own tools: a program with its arguments, run without a shell, one "
+            "table per tool. A model calls them like any other tool. The result is "
+            "exactly what the program prints to its standard output, or an error if its"
+            " exit code is not 0.",
             project=_NEVER,
             problem=unfit_command,
             names=TOOL_NAME,
@@ -216,9 +223,10 @@ class StorageTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         str,
         Meta(max_length=4096),
         About(
-            description="Database of the sessions, and of what files held before they were changed: a file of "
-            "SQLite on a local disk, for example sqlite:////home/me/ledger.sqlite. Empty: ledger.sqlite in the "
-            "state folder ($XDG_STATE_HOME/quorum, usually ~/.local/state/quorum).",
+            description="Database of the sessions and of former file contents: an SQLite file on a "
+            "local disk, for example sqlite:////home/me/ledger.sqlite. Empty: "
+            "ledger.sqlite in the state folder ($XDG_STATE_HOME/quorum, usually "
+            "~/.local/state/quorum).",
             project=ProjectRule.OWN,
             expected="the URL of an SQLite file, sqlite:///PATH",
             accepts=_names_a_storage,
@@ -228,7 +236,7 @@ class StorageTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         str,
         Meta(max_length=4096),
         About(
-            description="Folder of the outputs that are kept aside. Empty: blobs in the state folder "
+            description="Folder of stored outputs. Empty: blobs in the state folder "
             "($XDG_STATE_HOME/quorum, usually ~/.local/state/quorum).",
             project=ProjectRule.OWN,
             expected="the path of a folder",
@@ -252,42 +260,45 @@ class TuiTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     layout: Annotated[
         LayoutName,
         About(
-            description="Where the parts of the screen stand: default has the side panel at the right, wide "
-            "gives it more room, stacked puts it below, minimal leaves out all but transcript and prompt. auto "
-            "goes by the size of the terminal.",
+            description="The layout of the screen: default has the side panel on the right, wide "
+            "gives it more space, stacked puts it below, minimal shows only transcript,"
+            " prompt and status bar. auto depends on the size of the terminal.",
             project=ProjectRule.FREE,
         ),
     ] = "auto"
     notifications: Annotated[
         bool,
         About(
-            description="Call for attention when an answer is needed or a long turn has ended, unless the "
-            "terminal says that it has the focus.",
+            description="Notify when an answer is needed or a long turn has ended, unless the "
+            "terminal reports that it has the focus.",
             project=ProjectRule.FREE,
         ),
     ] = True
     notify_by: Annotated[
         Literal["auto", "bell", "desktop"],
         About(
-            description="How: the terminal's bell, or a notification of the desktop. auto: of the desktop "
-            "where the terminal is known to show them and to report its focus, else the bell.",
+            description="How to notify: the terminal's bell, or a desktop notification. auto: a "
+            "desktop notification if the terminal is known to show them and to report "
+            "its focus, otherwise the bell.",
             project=ProjectRule.FREE,
         ),
     ] = "auto"
     screen_reader: Annotated[
         bool,
         About(
-            description="Made for a screen reader: one column of plain lines, changes of state told in words, "
-            "nothing that ticks or moves, the terminal's cursor where the focus is.",
+            description="Linear mode for screen readers: one column of plain lines, changes of "
+            "state in words, nothing that counts or moves, the terminal's cursor at the"
+            " focus.",
             project=ProjectRule.FREE,
         ),
     ] = False
     keys: Annotated[
         Mapping[str, str | tuple[str, ...]],
         About(
-            description="Other keys for what the app does: the name of an action, and its key or a list of "
-            'keys, such as redraw = "f5" or toggle_fold = ["ctrl+o", "f6"]. `quorum config keys` lists the '
-            "names with their keys. Esc, Ctrl+C, Enter and the arrow keys keep what they do.",
+            description="Other keys for actions: the name of an action, and its key or a list of "
+            'keys, such as redraw = "f5" or toggle_fold = ["ctrl+o", "f6"]. `quorum '
+            "config keys` lists the names with their keys. Esc, Ctrl+C, Enter and the "
+            "arrow keys keep their actions.",
             project=ProjectRule.OWN,
             expected='a key, such as "ctrl+g", or a list of keys',
             names_expected="the name of an action (quorum config keys lists them)",
@@ -303,21 +314,23 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     providers: Annotated[
         Mapping[str, ProviderTable],
         About(
-            description="How models are reached, one table per provider. anthropic, openai, copilot and "
-            "offline exist without being declared; a table of their name changes only the keys it sets."
+            description="The providers of models, one table per provider. anthropic, openai, "
+            "copilot and offline exist without a declaration; a table with their name "
+            "changes only the keys it sets."
         ),
     ] = field(default_factory=built_in_providers)
     prices: Annotated[Mapping[str, ModelPriceTable], PRICES] = field(default_factory=dict)
-    agent: Annotated[AgentTable, About(description="How far the agent goes by itself.")] = AgentTable()
+    agent: Annotated[AgentTable, About(description="Limits of one turn.")] = AgentTable()
     context_budget: Annotated[
-        ContextTable, About(description="How a conversation is kept within its model's window.")
+        ContextTable, About(description="How a conversation is kept within the context window of its model.")
     ] = ContextTable()
-    review: Annotated[ReviewTable, About(description="Which calls are asked about.")] = ReviewTable()
+    review: Annotated[ReviewTable, About(description="Which calls need your approval.")] = ReviewTable()
     permissions: Annotated[
         PermissionTable,
         About(
-            description="Rules about calls, written TOOL or TOOL(PATTERN); docs/permissions.md explains them. "
-            "`quorum permissions check` says what they come to for one call."
+            description="Rules about calls, written TOOL or TOOL(PATTERN); docs/permissions.md "
+            "explains them. `quorum permissions check` says what they decide about one "
+            "call."
         ),
     ] = PermissionTable()
     quorum: Annotated[QuorumTable, About(description="When the votes of the models approve a call.")] = (
@@ -326,22 +339,23 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     guards: Annotated[
         tuple[GuardTable, ...],
         About(
-            description="The guards look at each risky call and may object, so that it is put to you: path, "
-            "destructive, size and secret, all of them on. A table [[guards]] changes what it names of one.",
+            description="Guards inspect each risky call and may object; then you are asked about "
+            "it: path, destructive, size and secret, all on by default. A table "
+            "[[guards]] changes the keys that it sets for one of them.",
             project=_NEVER,
             problem=foreign_setting,
             flaw=repeated_guard,
         ),
     ] = ()
-    tools: Annotated[ToolsTable, About(description="Which tools there are.")] = ToolsTable()
+    tools: Annotated[ToolsTable, About(description="The tools that a model gets.")] = ToolsTable()
     hooks: Annotated[
         tuple[HookTable, ...],
         About(
-            description="Code of your own around requests, calls, results and the end of a turn: one table "
-            "[[hooks]] each, in files only.",
+            description="Your own code around requests, calls, results and the end of a turn: one "
+            "table [[hooks]] per hook, in files only.",
             project=_NEVER,
             problem=lacks_one_program,
         ),
     ] = ()
-    storage: Annotated[StorageTable, About(description="Where things are kept.")] = StorageTable()
+    storage: Annotated[StorageTable, About(description="Where data is stored.")] = StorageTable()
     tui: Annotated[TuiTable, About(description="The full-screen app.")] = TuiTable()

@@ -21,17 +21,18 @@ class WebTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     fetch: Annotated[
         bool,
         About(
-            description="Give the model web_fetch, which gets public web pages without asking you. A page can "
-            "try to talk the model into something, and an address that is asked for can carry what the model "
-            "has read to whoever runs that server.",
+            description="Give the model web_fetch, which reads public web pages without asking you."
+            " A page can try to persuade the model (prompt injection), and an address "
+            "can carry what the model has read to the owner of the server.",
             project=_NEVER,
         ),
     ] = False
     search: Annotated[
         SearchName,
         About(
-            description="Give the model web_search, served by searxng (an instance of your own, with json "
-            "among its search.formats) or brave (the Brave Search API, which wants a key). Empty: no search.",
+            description="Give the model web_search, with searxng (your own instance, with json "
+            "among its search.formats) or brave (the Brave Search API, which needs a "
+            "key). Empty: no search.",
             project=_NEVER,
             expected='"searxng", "brave", or "" for no search',
         ),
@@ -39,8 +40,8 @@ class WebTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     search_url: Annotated[
         str,
         About(
-            description="Address of the search service; it may be on a private network. searxng needs it; for "
-            "brave empty is the public one.",
+            description="Address of the search service; it may be on a private network. Required "
+            "for searxng; for brave, empty means the public service.",
             project=_NEVER,
             expected='an address that starts with http:// or https://, for example "http://localhost:8888"',
             accepts=is_web_address,
@@ -50,8 +51,8 @@ class WebTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         str,
         Meta(pattern=_VARIABLE),
         About(
-            description="Name of the environment variable that holds the key of the search service; never the "
-            "key itself.",
+            description="Name of the environment variable with the key of the search service; never"
+            " the key itself.",
             project=_NEVER,
             expected="the name of an environment variable (not the key itself)",
             unquoted=True,

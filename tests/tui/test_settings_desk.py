@@ -47,7 +47,7 @@ async def test_a_setting_has_its_value_default_meaning_and_the_line_it_comes_fro
         "10",
     )
     assert setting.origin == f"{machine.user_file}:3"
-    assert "How many rounds" in setting.description
+    assert "maximum number of rounds" in setting.description
     assert setting.expected == "a whole number from 1 to 10000"
 
 
