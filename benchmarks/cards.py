@@ -15,6 +15,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from application.view.entries import Batch, Call, Kept, Phase
+from application.view.session_view import SessionView
+from application.view.turn_timings import Totals, totals_of
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.tool import RiskLevel
 from domain.events import event as ev
@@ -26,9 +29,6 @@ from tui.screens.timeline.drawing import Columns, draw_row
 from tui.screens.timeline.rows import rows_of
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.draw.cards import draw_batch
-from tui.transcript.model.entries import Batch, Call, Kept, Phase
-from tui.transcript.model.transcript import Transcript
-from tui.transcript.model.turn_timings import Totals, totals_of
 
 _SIZE = 200_000
 _WIDTH = 110
@@ -98,9 +98,9 @@ def _cost(act: Callable[[], object]) -> float:
     return (time.process_time() - begun) * 1000
 
 
-def long_session(turns: int, calls: int) -> Transcript:
+def long_session(turns: int, calls: int) -> SessionView:
     """A session of so many turns with so many calls each."""
-    told = Transcript()
+    told = SessionView()
     report = RunReport(session_id="s", status=RunStatus.COMPLETED, stop_reason=None, text="", turns=1)
     for turn in range(turns):
         contexts = [
@@ -140,7 +140,7 @@ def main() -> None:
         first, again, _ = cost_of_card(name, expanded=False)
         first_open, again_open, lines = cost_of_card(name, expanded=True)
         print(f"{name:24} {first:14.1f} {again:7.1f} {first_open:14.1f} {again_open:7.1f} {lines:6}")
-    box: list[Transcript] = []
+    box: list[SessionView] = []
     built = _cost(lambda: box.append(long_session(1_000, 10)))
     chronicle, now = box[0].chronicle, time.monotonic()
     rows = rows_of(chronicle)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from quorum.rpc.json_rpc import unfit
 
 if TYPE_CHECKING:
+    from application.view.entries import Call, Entry
     from tui.chat.chat_screen import ChatScreen
     from tui.tabs.tab import Tab
     from tui.tabs.tabs import Tabs
-    from tui.transcript.model.entries import Call, Entry
 
 _LONGEST_TEXT = 100_000
 
@@ -49,7 +49,7 @@ def read_pane(chat: ChatScreen, last: int) -> dict[str, object]:
 
 
 def _told(entry: Entry) -> dict[str, object]:
-    from tui.transcript.model.entries import AnswerEntry, Batch, Notice, PromptEntry, Restoration
+    from application.view.entries import AnswerEntry, Batch, Notice, PromptEntry, Restoration
 
     shown: dict[str, object]
     match entry:

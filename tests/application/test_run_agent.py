@@ -26,6 +26,7 @@ from application.turn.run_agent import AgentLimits, RunAgent
 from application.turn.steering import PendingMessages
 from application.turn.switchable_session import SwitchableSession
 from application.turn.user_commands import UserCommandRunner
+from application.view.endings import ending
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.planners import Planner, serializable
 from domain.calls.tool import ToolResultMessage
@@ -79,7 +80,6 @@ from tests.support.fake_rules import FakeRules
 from tests.support.fake_session import FakeSession, Step
 from tests.support.records import no_record
 from tests.support.reviews import a_review
-from tui.transcript.model.endings import ending
 
 READ: JsonObject = {"name": "read", "description": "Reads a cell.", "input_schema": {"type": "object"}}
 NOT_NEEDED: Any = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from application.view.session_view import SessionView
 from domain.calls.execution import Outcome
 from domain.calls.hook import HookPoint
 from domain.calls.tool import RiskLevel
@@ -15,9 +16,7 @@ from tests.support.app_stage import Stage
 from tests.support.fake_agent import composing
 from tests.tui.transcript_scenes import Clock, asked, completed, context, finished, planned, started
 from tui.app.app import QuorumApp
-from tui.panel.board import PanelState
 from tui.transcript.layout.transcript_layout import TranscriptLayout
-from tui.transcript.model.transcript import Transcript
 
 READ: JsonObject = {"path": "tests/test_retry.py"}
 GREP: JsonObject = {"pattern": "sleep(", "path": "src/"}
@@ -122,8 +121,7 @@ HOOKED: tuple[ev.Event | float, ...] = (
 def app_with_clock(cwd: Path, clock: Clock) -> QuorumApp:
     """The app with a session whose transcript and panel go by this clock."""
     app = QuorumApp(composing([]), cwd=cwd, clock=lambda: 0.0)
-    app.chat.transcript._page = TranscriptLayout(Transcript(clock))
-    app.chat.panel._board = PanelState(clock)
+    app.chat.transcript._page = TranscriptLayout(SessionView(clock))
     return app
 
 

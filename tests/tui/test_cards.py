@@ -10,6 +10,8 @@ from typing import ClassVar
 
 import pytest
 
+from application.view.entries import Batch, Call, Kept, Phase
+from application.view.session_view import SessionView
 from domain.calls.execution import Outcome
 from domain.calls.tool import RiskLevel
 from domain.conversation.response import MAX_TOKENS, LlmResponse
@@ -21,8 +23,6 @@ from tui.transcript.draw.cards import CardTarget, draw_batch
 from tui.transcript.kinds.colouring import PLAIN
 from tui.transcript.kinds.kind import BY_TOOL, OutputKind, kind_of
 from tui.transcript.kinds.terminal import _written, exit_of
-from tui.transcript.model.entries import Batch, Call, Kept, Phase
-from tui.transcript.model.transcript import Transcript
 
 ROOT = Path(__file__).parents[2]
 LOW, HIGH = RiskLevel.LOW, RiskLevel.HIGH
@@ -513,7 +513,7 @@ def test_what_is_erased_once_more_stays_erased_and_what_is_written_after_it_is_s
     "written", ['{"command": "make all && ls', '{"command": "make all && ls"', '{"command": "make all && ls"}']
 )
 def test_a_call_that_was_cut_off_while_it_was_written_shows_what_there_is_of_it(written):
-    transcript = Transcript(Clock())
+    transcript = SessionView(Clock())
     transcript.apply(ev.ToolCallDelta(index=0, id="1", name="run_command", arguments_delta=written[:9]))
     transcript.apply(ev.ToolCallDelta(index=0, id=None, name=None, arguments_delta=written[9:]))
     cut = LlmResponse(content=(), stop_reason=MAX_TOKENS)

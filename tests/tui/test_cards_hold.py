@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from application.view.entries import Batch, Call, Kept, Phase
 from domain.calls.execution import Outcome
 from domain.calls.tool import RiskLevel
 from tests.support.examples import examples
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.draw.cards import draw_batch
 from tui.transcript.kinds.kind import BY_TOOL
-from tui.transcript.model.entries import Batch, Call, Kept, Phase
 
 _FRAGMENTS = st.sampled_from(
     [

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from application.view.entries import AnswerEntry, Batch, PromptEntry
+from application.view.session_view import SessionView
+from application.view.turn_timings import RequestTiming, covered, totals_of
 from domain.calls.tool import RiskLevel
 from domain.conversation.history import ToolResults, UserMessage
 from domain.events import event as ev
 from domain.events.report import RunStatus
 from tests.tui.transcript_scenes import Clock, asked, completed, finished, planned, started, turn_finished
 from tui.screens.timeline.rows import rows_of
-from tui.transcript.model.entries import AnswerEntry, Batch, PromptEntry
-from tui.transcript.model.transcript import Transcript
-from tui.transcript.model.turn_timings import RequestTiming, covered, totals_of
 
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
 RUN = ("run_command", {"command": "make"}, RiskLevel.HIGH, (0,))
@@ -27,7 +27,7 @@ def clock():
 
 @pytest.fixture
 def transcript(clock):
-    return Transcript(clock)
+    return SessionView(clock)
 
 
 def play(transcript, clock, *script):
@@ -132,7 +132,7 @@ def test_a_cleared_screen_keeps_the_chronicle(transcript, clock):
 
 def test_a_record_tells_when_and_without_times_nothing_is_made_up(clock):
     for timed in (True, False):
-        transcript = Transcript(clock)
+        transcript = SessionView(clock)
         transcript.begin_past()
         now = -50.0
         for step in TURN:

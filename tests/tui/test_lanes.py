@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from application.view.entries import Batch, Call, Phase
 from domain.calls.execution import Outcome
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.draw.lanes import awaited_last, course, lane, span_of
-from tui.transcript.model.entries import Batch, Call, Phase
 
 Q, ASKED, RUN, END = Phase.QUEUED, Phase.REVIEWED, Phase.RUNNING, Phase.FINISHED
 

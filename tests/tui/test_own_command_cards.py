@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from application.view.entries import Batch, Call, Phase, PromptEntry
+from application.view.session_view import SessionView
 from domain.calls.execution import Outcome
 from domain.conversation.history import UserMessage
 from domain.events import event as ev
-from tui.transcript.model.entries import Batch, Call, Phase, PromptEntry
-from tui.transcript.model.transcript import Transcript
 
 
 def started(command_id: str = "c", *, told: bool = True) -> ev.UserCommandStarted:
@@ -24,13 +24,13 @@ def finished(outcome: Outcome = Outcome.OK, code: int | None = 0, **more: object
     )
 
 
-def the_call(transcript: Transcript) -> Call:
+def the_call(transcript: SessionView) -> Call:
     (batch,) = [entry for entry in transcript.entries if isinstance(entry, Batch)]
     return batch.calls[0]
 
 
 def test_a_card_shows_what_runs_its_last_lines_and_how_it_ended() -> None:
-    transcript = Transcript()
+    transcript = SessionView()
     transcript.apply(started())
     transcript.apply(ev.UserCommandProgressed(command_id="c", text="half"))
     transcript.apply(ev.UserCommandProgressed(command_id="c", text="whole"))
@@ -46,13 +46,13 @@ def test_a_card_shows_what_runs_its_last_lines_and_how_it_ended() -> None:
 
 
 def test_one_that_is_kept_from_the_model_is_marked() -> None:
-    transcript = Transcript()
+    transcript = SessionView()
     transcript.apply(started(told=False))
     assert the_call(transcript).tool == "!!"
 
 
 def test_one_of_the_past_without_an_end_rests_until_its_end_is_told() -> None:
-    transcript = Transcript()
+    transcript = SessionView()
     transcript.begin_past()
     transcript.apply(started())
     transcript.end_past("the process ended here")
@@ -63,7 +63,7 @@ def test_one_of_the_past_without_an_end_rests_until_its_end_is_told() -> None:
 
 
 def test_clearing_the_screen_keeps_what_runs_in_sight() -> None:
-    transcript = Transcript()
+    transcript = SessionView()
     transcript.apply(started())
     cleared = transcript.successor()
     cleared.apply(finished())
@@ -71,7 +71,7 @@ def test_clearing_the_screen_keeps_what_runs_in_sight() -> None:
 
 
 def test_taking_a_turn_back_does_not_strike_out_what_the_person_ran_and_does_what_they_said_into_it() -> None:
-    transcript = Transcript()
+    transcript = SessionView()
     transcript.apply(ev.TurnStarted(prompt="go"))
     transcript.apply(started())
     transcript.apply(finished())

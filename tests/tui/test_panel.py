@@ -1,7 +1,7 @@
-from dataclasses import replace
-
 import pytest
 
+from application.view.present import StepStatus
+from application.view.session_view import SessionView
 from domain.calls.hook import HookPoint
 from domain.calls.tool import RiskLevel
 from domain.events import event as ev
@@ -9,8 +9,7 @@ from domain.events.report import RunStatus
 from tests.support.app_stage import on_stage
 from tests.tui.panel_scenes import HOOKED, MIDWAY, READ, hook, plan, play, progressed
 from tests.tui.transcript_scenes import Clock, asked, context, finished, planned, started, turn_finished
-from tui.panel.board import PanelState, StepStatus
-from tui.panel.drawing import draw_board
+from tui.panel.drawing import draw_present
 from tui.transcript.cells.palette import TERMINAL
 
 WIDE, NARROW = (120, 40), (109, 40)
@@ -30,7 +29,7 @@ def clock():
 
 @pytest.fixture
 def board(clock):
-    return PanelState(clock)
+    return SessionView(clock)
 
 
 def feed(board, *script):
@@ -42,7 +41,7 @@ def feed(board, *script):
 
 
 def lines(board, width=44, height=40):
-    strips = draw_board(board, width, height, TERMINAL, board.clock())
+    strips = draw_present(board.present, width, height, TERMINAL, board.clock())
     assert all(strip.cell_length <= width for strip in strips)
     return [strip.text.rstrip() for strip in strips]
 
@@ -76,7 +75,7 @@ def test_at_any_moment_it_is_seen_what_waits_runs_is_done_and_has_reported_progr
 def test_a_batch_that_was_interrupted_says_what_did_not_run(board):
     feed(board, planned(CALL), turn_finished(RunStatus.INTERRUPTED))
     assert row(board, 0).endswith("not run")
-    assert not board.is_running
+    assert not board.present.is_running
 
 
 def test_the_bars_of_a_batch_lie_in_time(board):
@@ -90,7 +89,7 @@ def test_the_bars_of_a_batch_lie_in_time(board):
 
 def test_only_the_newest_batch_is_shown(board):
     feed(board, planned(CALL, SLOW), turn_finished(RunStatus.COMPLETED), planned(CALL, batch="b2"))
-    assert len(board.batch.calls) == 1
+    assert len(board.present.batch.calls) == 1
 
 
 def test_the_plan_stays_over_batches_until_it_is_cleared(board):
@@ -99,21 +98,21 @@ def test_the_plan_stays_over_batches_until_it_is_cleared(board):
     assert lines(board)[-4:] == ["Plan" + " " * 34 + "1 of 3", "✓ look", "● fix", "○ test"]
 
     feed(board, ev.StateMerged(batch_id="b", changed={"other": 1}))
-    assert len(board.plan) == 3
+    assert len(board.present.plan) == 3
 
     feed(board, ev.StateMerged(batch_id="b", changed={"plan": None}))
-    assert board.plan == ()
+    assert board.present.plan == ()
 
 
 @pytest.mark.parametrize("value", ["steps", 3, {"text": "a"}, [1, None, {"status": "done"}, {"text": 4}]])
 def test_a_plan_of_another_form_shows_no_steps(board, value):
     feed(board, ev.StateMerged(batch_id="b", changed={"plan": value}))
-    assert board.plan == ()
+    assert board.present.plan == ()
 
 
 def test_a_step_of_unknown_status_is_one_to_come(board):
     feed(board, ev.StateMerged(batch_id="b", changed={"plan": [{"text": "a", "status": ["odd"]}]}))
-    assert board.plan[0].status is StepStatus.PENDING
+    assert board.present.plan[0].status is StepStatus.PENDING
 
 
 def test_the_hooks_of_the_turn_have_a_line_each_and_go_with_the_next_turn(board):
@@ -124,7 +123,7 @@ def test_the_hooks_of_the_turn_have_a_line_each_and_go_with_the_next_turn(board)
         "! blocker skipped call 2: no rm",
     ]
     feed(board, ev.TurnStarted(prompt="next"))
-    assert board.is_empty
+    assert board.present.is_empty
 
 
 def test_in_little_room_what_is_over_makes_way_for_what_is_not(board):
@@ -272,7 +271,7 @@ async def test_an_output_that_a_hook_masked_is_shown_masked(tmp_path, clock):
 
 
 async def test_a_hook_answer_of_another_kind_is_told_as_it_is(tmp_path, clock):
-    odd = replace(hook("{odd}", 0), point="elsewhere")
+    odd = hook("{odd}", 0)
     async with on_stage(tmp_path) as stage:
         play(stage, clock, [planned(CALL), odd])
-        await stage.shows("hook masker answered {odd} at elsewhere")
+        await stage.shows("hook masker answered {odd} at before_tool_call")

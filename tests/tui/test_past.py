@@ -2,17 +2,16 @@
 
 import pytest
 
+from application.view.entries import Batch, Notice, Phase, PromptEntry, Restoration
+from application.view.session_view import SessionView
 from domain.calls.tool import RiskLevel
 from domain.events import event as ev
 from domain.events.report import RunStatus
 from domain.review.mode import Mode
 from tests.tui.transcript_scenes import Clock, asked, completed, finished, planned, started, turn_finished
-from tui.panel.board import PanelState
-from tui.panel.drawing import draw_board
+from tui.panel.drawing import draw_present
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.layout.transcript_layout import TranscriptLayout
-from tui.transcript.model.entries import Batch, Notice, Phase, PromptEntry, Restoration
-from tui.transcript.model.transcript import Transcript
 
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
 RUN = ("run_command", {"command": "make all"}, RiskLevel.HIGH, ())
@@ -21,7 +20,7 @@ RESUMED = ev.SessionResumed(session_id="s", model="m/1", mode=Mode.ASK, cwd="/w"
 
 @pytest.fixture
 def transcript():
-    return Transcript(Clock())
+    return SessionView(Clock())
 
 
 def apply(target, *events):
@@ -100,28 +99,26 @@ def test_a_call_that_a_process_did_not_survive_ran_until_the_last_that_is_on_rec
 
 
 def test_the_panel_makes_up_no_times_either():
-    board = PanelState(Clock())
+    board = SessionView(Clock())
     board.begin_past()
     apply(board, ev.TurnStarted(prompt="go"), planned(READ), started(*READ[:2]), finished("read_file", "text"))
-    board.end_past()
+    board.end_past("cut")
 
-    assert "▆" not in "\n".join(strip.text for strip in draw_board(board, 60, 30, TERMINAL, 100.0))
+    assert "▆" not in "\n".join(strip.text for strip in draw_present(board.present, 60, 30, TERMINAL, 100.0))
 
 
 @pytest.mark.parametrize("open_call", [started(*RUN[:2]), asked(*RUN[:2])])
 def test_a_turn_that_the_process_did_not_survive_is_over_when_the_session_is_taken_up(transcript, open_call):
-    board = PanelState(Clock())
-    for target in (transcript, board):
-        target.begin_past()
-        apply(target, ev.TurnStarted(prompt="go"), planned(RUN), open_call, RESUMED)
+    transcript.begin_past()
+    apply(transcript, ev.TurnStarted(prompt="go"), planned(RUN), open_call, RESUMED)
 
     assert notices(transcript) == [
         "interrupted: the process ended here",
         "resumed with m/1\n1 call is unknown.",
     ]
     assert transcript.live == []
-    assert board.reviewed is None
-    assert not board.is_running
+    assert transcript.present.reviewed is None
+    assert not transcript.present.is_running
 
 
 def test_what_is_asked_again_is_asked_on_the_card_it_was_asked_on_before(transcript):
@@ -203,7 +200,7 @@ def test_only_entries_of_turns_that_are_forgotten_are_marked(transcript):
 
 
 def test_the_plan_goes_back_with_the_conversation():
-    board = PanelState(Clock())
+    board = SessionView(Clock())
     steps = [{"text": "first", "status": "done"}]
     apply(
         board,
@@ -214,4 +211,4 @@ def test_the_plan_goes_back_with_the_conversation():
         ev.SessionRewound(turn=1, conversation=True, files=False),
     )
 
-    assert [step.text for step in board.plan] == ["first"]
+    assert [step.text for step in board.present.plan] == ["first"]

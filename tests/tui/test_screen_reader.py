@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from application.view.session_view import SessionView
 from domain.calls.tool import RiskLevel
 from domain.events import event as ev
 from domain.events.report import RunStatus
@@ -17,7 +18,6 @@ from tui.screens.review.widgets import Choice
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.draw.spoken import draw_spoken
 from tui.transcript.layout.transcript_layout import TranscriptLayout
-from tui.transcript.model.transcript import Transcript
 
 EDIT = {"path": "a.py", "old_text": "x", "new_text": "y"}
 BOXES = re.compile("[\u2500-\u259f\u25a0-\u25ff\u2190-\u21ff✓✗›▸▾]")
@@ -31,7 +31,7 @@ def _own_state(tmp_path, monkeypatch):
 def told(*script) -> list[str]:
     """What a session so far is told as."""
     clock = Clock()
-    transcript = Transcript(clock)
+    transcript = SessionView(clock)
     for step in script:
         if isinstance(step, float):
             clock.now += step
@@ -115,7 +115,7 @@ def test_control_characters_of_a_model_do_nothing_here_either():
 
 def test_time_alone_changes_no_line():
     clock = Clock()
-    page = TranscriptLayout(Transcript(clock))
+    page = TranscriptLayout(SessionView(clock))
     page.apply(planned(("read_file", {"path": "a"}, RiskLevel.LOW, ())))
     page.apply(started("read_file", {"path": "a"}))
     page.use(80, replace(TERMINAL, spoken=True))

@@ -99,7 +99,7 @@ async def test_a_turn_that_never_ended_is_told_as_interrupted_and_nothing_of_it_
         await stage.shows("interrupted: the process ended here")
 
         assert stage.app.chat.transcript._page.transcript.live == []
-        assert not stage.app.chat.panel._board.is_running
+        assert not stage.app.chat.panel._present.is_running
         assert "running" not in stage.text()
         assert "waits for you" not in stage.text()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.app import App
 
+from application.view.session_view import SessionView
 from domain.calls.tool import RiskLevel
 from domain.conversation.history import UserMessage
 from domain.events import event as ev
@@ -18,7 +19,6 @@ from tui.screens.timeline import chart, drawing
 from tui.screens.timeline.axis import Axis
 from tui.screens.timeline.drawing import Columns
 from tui.screens.timeline.screen import TimelineScreen
-from tui.transcript.model.transcript import Transcript
 
 HARMFUL = "[/red] \x1b[2J\x1b]52;c;aGk=\x07 \u202eevil \x00"
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
@@ -35,7 +35,7 @@ class Timeline(App[None]):
     def __init__(self, *script):
         super().__init__()
         self.clock = Clock()
-        self.told = Transcript(self.clock)
+        self.told = SessionView(self.clock)
         self.chosen = []
         self.play(*script)
 

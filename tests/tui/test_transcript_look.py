@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from application.view.session_view import SessionView
 from domain.events import event as ev
 from tests.tui.transcript_scenes import (
     BATCH_FINISHED,
@@ -14,7 +15,6 @@ from tests.tui.transcript_scenes import (
     play,
 )
 from tui.transcript.layout.transcript_layout import TranscriptLayout
-from tui.transcript.model.transcript import Transcript
 
 ANSWER = """\
 # Why it is flaky
@@ -59,7 +59,7 @@ class Scene(TranscriptApp):
 
     def on_mount(self):
         clock = Clock()
-        self.view._page = TranscriptLayout(Transcript(clock))
+        self.view._page = TranscriptLayout(SessionView(clock))
         play(self.view, clock, self._script)
         if self._unfold:
             self.view.toggle_fold_all()

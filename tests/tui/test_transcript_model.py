@@ -2,7 +2,19 @@ from dataclasses import replace
 
 import pytest
 
+from application.view.entries import (
+    AnswerEntry,
+    Batch,
+    Kept,
+    Notice,
+    NoticeKind,
+    Phase,
+    PromptEntry,
+    Remark,
+)
+from application.view.session_view import SessionView
 from domain.calls.execution import Outcome
+from domain.calls.hook import HookPoint
 from domain.calls.tool import RiskLevel
 from domain.conversation.response import (
     MAX_TOKENS,
@@ -28,17 +40,6 @@ from tests.tui.transcript_scenes import (
     started,
     turn_finished,
 )
-from tui.transcript.model.entries import (
-    AnswerEntry,
-    Batch,
-    Kept,
-    Notice,
-    NoticeKind,
-    Phase,
-    PromptEntry,
-    Remark,
-)
-from tui.transcript.model.transcript import Transcript
 
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
 EDIT = ("edit_file", {"path": "a.py"}, RiskLevel.HIGH, (0,))
@@ -51,7 +52,7 @@ def clock():
 
 @pytest.fixture
 def transcript(clock):
-    return Transcript(clock)
+    return SessionView(clock)
 
 
 def only(transcript, kind):
@@ -119,7 +120,9 @@ def test_every_change_of_an_entry_changes_its_version(transcript):
         ev.VoteCast(
             context=context(1), digest="", reviewer="m", verdict="approve", confidence=0.9, reason="fine"
         ),
-        ev.HookRan(point="after", hook="audit", answer="continue", reason=None, context=context(1)),
+        ev.HookRan(
+            point=HookPoint.AFTER_TOOL_CALL, hook="audit", answer="continue", reason=None, context=context(1)
+        ),
         ev.ReviewDecided(context=context(1), digest="", decision=DecisionLabel.REJECTED, reason="no"),
     ]
     versions = []

@@ -5,7 +5,9 @@ import sys
 import pytest
 from textual.events import MouseScrollUp
 
+from application.view.session_view import SessionView
 from domain.calls.execution import Outcome
+from domain.calls.hook import HookPoint
 from domain.calls.tool import RiskLevel
 from domain.events import event as ev
 from domain.review.questions import DecisionLabel
@@ -23,7 +25,6 @@ from tests.tui.transcript_scenes import (
     started,
 )
 from tui.transcript.layout.transcript_layout import TranscriptLayout
-from tui.transcript.model.transcript import Transcript
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())
 
@@ -207,7 +208,11 @@ HARMFUL = "[/red] [bold]b[/bold] \x1b[2J\x1b]52;c;aGk=\x07 \u202eevil\u2066 \x9b
                 reason=HARMFUL,
             ),
         ],
-        [ev.HookRan(point="p", hook=HARMFUL, answer="skip", reason=HARMFUL, context=None)],
+        [
+            ev.HookRan(
+                point=HookPoint.ON_MESSAGE_SEND, hook=HARMFUL, answer="skip", reason=HARMFUL, context=None
+            )
+        ],
     ],
 )
 @pytest.mark.parametrize("expanded", [False, True])
@@ -261,7 +266,7 @@ async def test_a_batch_shows_what_runs_and_what_waits_for_whom():
     app = TranscriptApp()
     async with app.run_test(size=(110, 30)):
         clock = Clock()
-        app.view._page = TranscriptLayout(Transcript(clock))
+        app.view._page = TranscriptLayout(SessionView(clock))
         play(app.view, clock, BATCH_RUNNING)
         app.view.flush()
         rows = [line for line in app.lines() if line.startswith(" ▸") and "thought" not in line]
@@ -280,7 +285,7 @@ async def test_calls_that_ran_together_have_lanes_that_overlap():
     app = TranscriptApp()
     async with app.run_test(size=(120, 40)):
         clock = Clock()
-        app.view._page = TranscriptLayout(Transcript(clock))
+        app.view._page = TranscriptLayout(SessionView(clock))
         play(app.view, clock, BATCH_FINISHED)
         app.view.flush()
         rows = [line for line in app.lines() if line.startswith(" ▸") and "thought" not in line]

@@ -2,6 +2,8 @@
 
 import pytest
 
+from application.view.entries import Batch
+from application.view.session_view import SessionView
 from domain.calls.effects import ChangeKind, Effects, FileChange
 from domain.calls.execution import Outcome
 from domain.calls.tool import RiskLevel
@@ -10,12 +12,9 @@ from domain.review.mode import Mode
 from domain.review.questions import DecisionLabel
 from tests.support.review_contexts import THREE
 from tests.tui.transcript_scenes import Clock, asked, context, finished, planned, started
-from tui.panel.board import PanelState
-from tui.panel.drawing import draw_board
+from tui.panel.drawing import draw_present
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.draw.cards import draw_batch
-from tui.transcript.model.entries import Batch
-from tui.transcript.model.transcript import Transcript
 
 MAKE = {"command": "make"}
 CALL = ("run_command", MAKE, RiskLevel.HIGH, ())
@@ -38,19 +37,19 @@ def decided(label: DecisionLabel, reason: str | None = None) -> ev.ReviewDecided
 
 @pytest.fixture
 def board():
-    return PanelState(Clock())
+    return SessionView(Clock())
 
 
 def panel(board, *script, height=40) -> list[str]:
     for event in script:
         board.apply(event)
-    strips = draw_board(board, 50, height, TERMINAL, board.clock())
+    strips = draw_present(board.present, 50, height, TERMINAL, board.clock())
     assert all(strip.cell_length <= 50 for strip in strips)
     return [strip.text.rstrip() for strip in strips]
 
 
 def card(*script, expanded=False) -> list[str]:
-    transcript = Transcript(Clock())
+    transcript = SessionView(Clock())
     for event in (planned(CALL), *script):
         transcript.apply(event)
     (batch,) = (entry for entry in transcript.entries if isinstance(entry, Batch))

@@ -6,17 +6,16 @@ import pytest
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
+from application.view.session_view import SessionView
 from domain.calls.tool import RiskLevel
 from domain.events import event as ev
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import FakeAgent, say
 from tests.tui.transcript_scenes import Clock, finished, planned, started
 from tui.chat.status_bar import Status, StatusBar
-from tui.panel.board import PanelState
-from tui.panel.drawing import draw_board
+from tui.panel.drawing import draw_present
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.layout.transcript_layout import TranscriptLayout
-from tui.transcript.model.transcript import Transcript
 
 WORDS = (
     "日本語のファイル",
@@ -42,9 +41,9 @@ def _own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def a_session() -> Transcript:
+def a_session() -> SessionView:
     clock = Clock()
-    transcript = Transcript(clock)
+    transcript = SessionView(clock)
     events = [ev.TurnStarted(prompt=TEXT * 2), ev.TextDelta(text=ANSWER), planned(*CALLS)]
     for place, (tool, arguments, _, _) in enumerate(CALLS):
         events.append(started(tool, arguments, place))
@@ -77,11 +76,11 @@ def test_no_line_of_the_transcript_is_wider_than_it(width, unfolded):
 
 @pytest.mark.parametrize("width", [44, 60, 90])
 def test_the_columns_of_the_panel_stay_below_each_other(width):
-    board = PanelState(Clock())
+    board = SessionView(Clock())
     board.apply(planned(*CALLS))
     for place, (tool, arguments, _, _) in enumerate(CALLS):
         board.apply(started(tool, arguments, place))
-    lines = draw_board(board, width, 60, TERMINAL, board.clock())
+    lines = draw_present(board.present, width, 60, TERMINAL, board.clock())
 
     assert [line.text for line in lines if line.cell_length > width] == []
     rows = [line.text for line in lines if "grep_search" in line.text]

@@ -291,9 +291,10 @@ class ChatScreen(Screen[None]):
         changed, session = False, self.current.session
         for event in happened:
             self.transcript.apply(event)
-            self.panel.apply(event)
             self._guide_handle(event)
             changed |= session is not None and session.handle(event)
+        if happened:
+            self.panel.show(self.transcript.told)
         if changed:
             self.state_changed()
 

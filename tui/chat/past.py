@@ -30,23 +30,21 @@ async def replay_into(
     if not past:
         return
     await asyncio.to_thread(transcript.warm_up)
-    from tui.transcript.model.endings import PROCESS_ENDED, RECORD_ENDS
+    from application.view.endings import PROCESS_ENDED, RECORD_ENDS
 
     transcript.begin_past()
-    panel.begin_past()
     began = time.perf_counter()
     # What happened before goes by the clock that goes on now, so that waiting across processes has a length.
     ahead = time.monotonic() - time.time()
     moments = [at_ms / 1000 + ahead for at_ms in past_at] if len(past_at) == len(past) else [None] * len(past)
     for number, (event, at) in enumerate(zip(past, moments, strict=True)):
         transcript.apply(event, at)
-        panel.apply(event, at)
         facts.apply(event)
         if number % _LOOK_AT_THE_TIME_AFTER == 0 and time.perf_counter() - began > _PIECE_SECS:
             await asyncio.sleep(0)
             began = time.perf_counter()
     transcript.end_past(RECORD_ENDS if record.in_use else PROCESS_ENDED)
-    panel.end_past()
+    panel.show(transcript.told)
 
 
 def last_ending(past: Sequence[Event]) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from application.view.entries import AnswerEntry, Batch, Call, Entry, Kept, PromptEntry
 from domain.text.amounts import amount
 from tui.transcript.draw.status import arguments_in_short
-from tui.transcript.model.entries import AnswerEntry, Batch, Call, Entry, Kept, PromptEntry
 from tui.transcript.model.tokens import parser
 
 KINDS = ("answer", "code", "output", "prompt")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from application.view.entries import AnswerEntry, Batch, Call, Entry, PromptEntry, Restoration
 from tui.copying.pieces import Piece, code_of, output_of
-from tui.transcript.model.entries import AnswerEntry, Batch, Call, Entry, PromptEntry, Restoration
 
 
 class CopyStop(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import NamedTuple, assert_never
 
+from application.view.entries import AnswerEntry, Batch, Call, Entry, Notice, PromptEntry, Restoration
 from tui.transcript.cells.lines import program_text
-from tui.transcript.model.entries import AnswerEntry, Batch, Call, Entry, Notice, PromptEntry, Restoration
 
 
 class Passage(NamedTuple):

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from application.view.entries import Entry
 from tui.finding.needle import Needle
 from tui.finding.passages import passages_of
-from tui.transcript.model.entries import Entry
 
 _AT_ONCE = 100_000
 _LONGEST_HIT = 2_000

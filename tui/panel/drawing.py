@@ -10,9 +10,9 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
+from application.view.present import Decided, HookRun, Present, Step, StepStatus
 from domain.text.amounts import amount, duration
 from domain.text.printable import printable
-from tui.panel.board import Decided, HookRun, PanelState, Step, StepStatus
 from tui.panel.folding import Row, folded, shares
 from tui.panel.timeline import counts_of, timeline
 from tui.transcript.cells.lines import fitted, strip_of, words
@@ -40,16 +40,16 @@ class _Section:
         return len(self.heading) + sum(row.height for row in self.rows) + 1
 
 
-def draw_board(board: PanelState, width: int, height: int, palette: Palette, now: float) -> list[Strip]:
+def draw_present(present: Present, width: int, height: int, palette: Palette, now: float) -> list[Strip]:
     """At most `height` lines of `width` cells."""
     sections = [
         section
         for section in (
-            _batch(board, width, palette, now),
-            _votes(board, width, palette),
-            _decisions(board, width, palette),
-            _plan(board.plan, width, palette),
-            _hooks(board, width, palette),
+            _batch(present, width, palette, now),
+            _votes(present, width, palette),
+            _decisions(present, width, palette),
+            _plan(present.plan, width, palette),
+            _hooks(present, width, palette),
         )
         if section is not None
     ]
@@ -67,8 +67,8 @@ def _heading(title: str, aside: str, width: int, palette: Palette) -> Strip:
     return strip_of((title, palette.heading), (gap, Style()), (aside, palette.muted))
 
 
-def _batch(board: PanelState, width: int, palette: Palette, now: float) -> _Section | None:
-    if (batch := board.batch) is None:
+def _batch(present: Present, width: int, palette: Palette, now: float) -> _Section | None:
+    if (batch := present.batch) is None:
         return None
     begin, end = span_of(batch, now)
     took = "" if batch.untimed else duration(end - begin)
@@ -79,9 +79,9 @@ def _batch(board: PanelState, width: int, palette: Palette, now: float) -> _Sect
     return _Section(heading, timeline(batch, width, palette, now), "ended", _LEAST_BATCH)
 
 
-def _votes(board: PanelState, width: int, palette: Palette) -> _Section | None:
+def _votes(present: Present, width: int, palette: Palette) -> _Section | None:
     """The votes on the call that is asked about."""
-    if (call := board.reviewed) is None or not call.reviewers:
+    if (call := present.reviewed) is None or not call.reviewers:
         return None
     place = f"{len(call.votes)} of {len(call.reviewers)} on call {call.number}"
     drawn = [vote_lines([vote], width, palette, most=_REASON_LINES) for vote in call.votes]
@@ -90,11 +90,11 @@ def _votes(board: PanelState, width: int, palette: Palette) -> _Section | None:
     return _Section([_heading("Votes", place, width, palette)], rows, "before", _LEAST_VOTES)
 
 
-def _decisions(board: PanelState, width: int, palette: Palette) -> _Section | None:
+def _decisions(present: Present, width: int, palette: Palette) -> _Section | None:
     """What the last reviews of the turn came to, the newest below."""
-    if not board.decisions:
+    if not present.decisions:
         return None
-    rows = [Row(1, True, partial(_decision, one, width, palette)) for one in board.decisions]
+    rows = [Row(1, True, partial(_decision, one, width, palette)) for one in present.decisions]
     return _Section([_heading("Decisions", "", width, palette)], rows, "before", _LEAST_DECISIONS)
 
 
@@ -127,11 +127,11 @@ def _step(step: Step, width: int, palette: Palette) -> Row:
     return Row(len(strips), step.status is StepStatus.DONE, lambda: strips)
 
 
-def _hooks(board: PanelState, width: int, palette: Palette) -> _Section | None:
-    if not board.hooks:
+def _hooks(present: Present, width: int, palette: Palette) -> _Section | None:
+    if not present.hooks:
         return None
-    heading = [_heading("Hooks", amount(board.hooks_run, "run"), width, palette)]
-    rows = [Row(1, True, partial(_hook, run, width, palette)) for run in board.hooks]
+    heading = [_heading("Hooks", amount(present.hooks_run, "run"), width, palette)]
+    rows = [Row(1, True, partial(_hook, run, width, palette)) for run in present.hooks]
     return _Section(heading, rows, "before", _LEAST_HOOKS)
 
 

@@ -3,6 +3,8 @@ event."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from itertools import zip_longest
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,8 +19,8 @@ from tui.transcript.layout.pace import Pace
 from tui.widgets.layout import Arrangement
 
 if TYPE_CHECKING:
-    from domain.events.event import Event
-    from tui.panel.board import PanelState
+    from application.view.present import Present
+    from application.view.session_view import SessionView
 
 _LIVE_SECS = 1 / 4
 
@@ -35,9 +37,11 @@ class SidePanel(Widget, can_focus=False):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.display = False
-        self._wanted, self._in_past = True, False
+        self._wanted = True
         self._no_room = ""
-        self._board: PanelState | None = None
+        self._present: Present | None = None
+        self._seen = 0
+        self._clock: Callable[[], float] = time.monotonic
         self._palette: Palette | None = None
         self._lines: list[Strip] = []
         self._pace: Pace | None = None
@@ -45,35 +49,18 @@ class SidePanel(Widget, can_focus=False):
 
     # -- what the application calls -----------------------------------------------------------------------
 
-    def apply(self, event: Event, at: float | None = None) -> None:
-        """Take an event in; it is seen with the next frame. `at` is when it happened, if it is of the past."""
-        if self._opened_board().apply(event, at) and not self._in_past:
+    def show(self, view: SessionView) -> None:
+        """Something may have happened in this view; it is seen with the next frame."""
+        present = view.present
+        if present is not self._present or present.version != self._seen:
+            self._present, self._seen, self._clock = present, present.version, view.clock
             self._appear()
             self._want_frame()
 
-    def begin_past(self) -> None:
-        """What is applied from now on is told from a record; nothing of it is drawn before `end_past`."""
-        self._opened_board().begin_past()
-        self._in_past = True
-
-    def end_past(self) -> None:
-        """The record is told."""
-        self._opened_board().end_past()
-        self._in_past = False
-        self._appear()
-        self._want_frame()
-
     def forget(self) -> None:
         """Empty the panel for another session."""
-        self._board, self._lines = None, []
+        self._present, self._lines = None, []
         self._appear()
-
-    def _opened_board(self) -> PanelState:
-        if self._board is None:
-            from tui.panel.board import PanelState
-
-            self._board = PanelState()
-        return self._board
 
     def fit(self, arrangement: Arrangement) -> None:
         """The screen is arranged like this; where the panel stands is the stylesheet's."""
@@ -102,14 +89,14 @@ class SidePanel(Widget, can_focus=False):
 
     def flush(self) -> None:
         """Draw the present state now; the frame timer does it otherwise."""
-        board, size = self._board, self.content_size
-        if board is None or not size.area or not self.display:
+        present, size = self._present, self.content_size
+        if present is None or not size.area or not self.display:
             return
-        from tui.panel.drawing import draw_board
+        from tui.panel.drawing import draw_present
 
         if self._palette is None:
             self._palette = palette_of(self)
-        lines = draw_board(board, size.width, size.height, self._palette, board.clock())
+        lines = draw_present(present, size.width, size.height, self._palette, self._clock())
         before, self._lines = self._lines, lines
         if changed := [
             Region(0, y, size.width, 1)
@@ -117,11 +104,11 @@ class SidePanel(Widget, can_focus=False):
             if old != new and y < size.height
         ]:
             self.refresh(*changed)  # most of it stays as it was, and each line costs
-        if self._live is not None and board.is_running:
+        if self._live is not None and present.is_running:
             self._live.resume()
 
     def _appear(self) -> None:
-        is_empty = self._board is None or self._board.is_empty
+        is_empty = self._present is None or self._present.is_empty
         self.display = self._wanted and not is_empty and not self._no_room
 
     def _want_frame(self) -> None:
@@ -130,7 +117,7 @@ class SidePanel(Widget, can_focus=False):
 
     def _age(self) -> None:
         """Time passed for a running call."""
-        if self.display and self._board is not None and self._board.is_running:
+        if self.display and self._present is not None and self._present.is_running:
             self._want_frame()
         elif self._live is not None:
             self._live.pause()

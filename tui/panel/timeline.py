@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
+from application.view.entries import Batch, Call, Phase
 from domain.text.amounts import amount
 from domain.text.printable import printable
 from tui.panel.folding import Row
@@ -16,7 +17,6 @@ from tui.transcript.cells.lines import fitted, padded, program_text, strip_of
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.lanes import lane, span_of
 from tui.transcript.draw.status import state_of, time_of
-from tui.transcript.model.entries import Batch, Call, Phase
 
 _NAME_CELLS = 14
 _LEAST_LANE, _MOST_LANE = 6, 24

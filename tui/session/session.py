@@ -18,6 +18,7 @@ from tui.session.facts import SessionFacts
 
 if TYPE_CHECKING:
     from application.ports.storage import SessionArchive
+    from application.view.entries import Call
     from domain.events.event import Event
     from domain.sessions.state import PastTurn
     from tui.screens.accounts.context_screen import ContextScreen
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from tui.screens.rewind.restore_screen import RestoreScreen, TakeBack
     from tui.screens.rewind.turn_list import TurnList
     from tui.screens.session_picker.screen import SessionPicker
-    from tui.transcript.model.entries import Call
 
 
 class Session:

@@ -8,8 +8,8 @@ from tui.chat.controllers.host import ChatHost, CurrentSession
 from tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
+    from application.view.entries import Call
     from tui.screens.timeline.rows import TimelineRow
-    from tui.transcript.model.entries import Call
 
 
 class ViewController:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from application.view.entries import Call, Kept
 from domain.text.amounts import amount, size
 from tui.agent.port import Agent
 from tui.screens.pager.kept_lines import KeptLines
 from tui.screens.pager.screen import PagerScreen
 from tui.transcript.draw.status import arguments_in_short
-from tui.transcript.model.entries import Call, Kept
 
 
 def pager_for(call: Call, agent: Agent) -> PagerScreen:

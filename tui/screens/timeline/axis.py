@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from application.view.turn_timings import Stretch
 from domain.text.amounts import duration
-from tui.transcript.model.turn_timings import Stretch
 
 _MOST_ZOOM = 4_096
 _STEPS = (1, 2, 5)

@@ -8,12 +8,12 @@ from typing import ClassVar
 from rich.segment import Segment
 from textual.strip import Strip
 
+from application.view.entries import Batch, Call
+from application.view.turn_timings import RequestTiming, TurnTimings
 from tui.screens.timeline.axis import Axis
 from tui.screens.timeline.drawing import Columns, draw_row
 from tui.screens.timeline.rows import TimelineRow, rows_of
 from tui.transcript.cells.palette import Palette, component_class, palette_of, role_styles
-from tui.transcript.model.entries import Batch, Call
-from tui.transcript.model.turn_timings import RequestTiming, TurnTimings
 from tui.widgets.line_list import LineList
 
 

@@ -7,16 +7,16 @@ import time
 from rich.style import Style
 from textual.strip import Strip
 
+from application.view.decisions import decided
+from application.view.entries import Batch, Call, NoticeKind
+from application.view.turn_timings import RequestTiming, Totals, TurnTiming
 from domain.text.amounts import amount, duration
 from domain.text.printable import printable
 from tui.screens.timeline.rows import TimelineRow
 from tui.transcript.cells.lines import fitted, strip_of
 from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.ballots import decided
 from tui.transcript.draw.lanes import course, span_of
 from tui.transcript.draw.status import arguments_in_short, batch_in_short, state_of
-from tui.transcript.model.entries import Batch, Call, NoticeKind
-from tui.transcript.model.turn_timings import RequestTiming, Totals, TurnTiming
 
 DETAIL_LINES = 4
 _WORTH_TELLING = 1.05

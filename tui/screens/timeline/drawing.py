@@ -8,6 +8,8 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
+from application.view.entries import Batch, Call
+from application.view.turn_timings import RequestTiming, Stretch, TurnTiming
 from domain.text.amounts import amount, duration
 from domain.text.printable import printable
 from tui.screens.timeline.axis import Axis
@@ -16,8 +18,6 @@ from tui.transcript.cells.lines import fitted, padded, strip_of
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.lanes import lane, span_of
 from tui.transcript.draw.status import arguments_in_short, batch_in_short, state_of, time_of
-from tui.transcript.model.entries import Batch, Call
-from tui.transcript.model.turn_timings import RequestTiming, Stretch, TurnTiming
 
 _MODEL = "━"
 _PAUSE = "┄"

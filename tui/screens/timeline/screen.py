@@ -15,13 +15,13 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
+from application.view.turn_timings import Totals, TurnTimings, totals_of
 from domain.events.report import RunStatus
 from tui.keys.hints import with_keys
 from tui.screens.timeline.chart import Chart
 from tui.screens.timeline.details import DETAIL_LINES, details, totals_line
 from tui.screens.timeline.rows import TimelineRow
 from tui.transcript.draw.lanes import ASKED, RAN, WAITED
-from tui.transcript.model.turn_timings import Totals, TurnTimings, totals_of
 from tui.widgets.closing import ClosesItself
 from tui.widgets.line_list import LineList, Move
 

@@ -8,13 +8,13 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
+from application.view.decisions import approved, decided
+from application.view.entries import Call, Phase
 from domain.calls.execution import Outcome
 from domain.review.ballot import Ballot, Vote
-from domain.review.questions import DecisionLabel
 from domain.text.printable import printable
 from tui.transcript.cells.lines import fitted, strip_of, words
 from tui.transcript.cells.palette import Palette
-from tui.transcript.model.entries import Call, Phase
 
 SIGNS: dict[Vote, tuple[str, str]] = {
     Vote.APPROVE: ("✓", "for"),
@@ -40,32 +40,6 @@ def awaited(call: Call) -> tuple[str, ...]:
 def voting(call: Call) -> str:
     """How far a voting is, as `voting 1 of 3`."""
     return f"voting {len(call.votes)} of {len(call.reviewers)}"
-
-
-def decided(call: Call) -> str:
-    """What let a reviewed call run, in a few words; empty where nothing did."""
-    if not call.is_decided:
-        return ""
-    match call.decision:
-        case DecisionLabel.APPROVED | DecisionLabel.EDITED:
-            return approved(call.decision, call.reason)
-        case DecisionLabel.ALLOWED if call.votes:
-            verdicts = [ballot.vote for ballot in call.votes]
-            return f"quorum approved {verdicts.count(Vote.APPROVE)}:{verdicts.count(Vote.REJECT)}"
-        case DecisionLabel.ALLOWED:
-            return call.reason or "allowed"
-        case _:
-            return ""
-
-
-def approved(label: DecisionLabel, reason: str | None) -> str:
-    """That the person approved; empty where this was not what they decided."""
-    match label:
-        case DecisionLabel.APPROVED | DecisionLabel.EDITED:
-            who = "you approved" if label is DecisionLabel.APPROVED else "you approved what you edited"
-            return f"{who} · {reason}" if reason else who
-        case _:
-            return ""
 
 
 def decision_texts(call: Call) -> list[str]:

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
+from application.view.entries import Batch, Call, Phase, StoredOutput
 from domain.calls.execution import Outcome
 from domain.text.amounts import amount, size
 from domain.text.blanks import collapse_blanks
@@ -27,7 +28,6 @@ from tui.transcript.kinds.changes import diff_lines, folded_diff
 from tui.transcript.kinds.kind import OutputKind, kind_of, view_of
 from tui.transcript.kinds.part import MOST_LINES, PAGER, Part, more
 from tui.transcript.kinds.terminal import command_line, live
-from tui.transcript.model.entries import Batch, Call, Phase, StoredOutput
 
 _LIVE_FOLDED = 6
 _REASON_FOLDED = 3

@@ -9,6 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from application.view.entries import AnswerEntry, Batch, Entry, Notice, PromptEntry, Restoration
 from domain.text.printable import printable
 from tui.transcript.cells.lines import fitted, padded, strip_of, words
 from tui.transcript.cells.marks import ASIDE
@@ -17,7 +18,6 @@ from tui.transcript.draw.cards import CardTarget, Drawing, draw_batch
 from tui.transcript.draw.markdown import MarkdownLines
 from tui.transcript.draw.receipts import restored
 from tui.transcript.draw.remarks import signed_lines
-from tui.transcript.model.entries import AnswerEntry, Batch, Entry, Notice, PromptEntry, Restoration
 
 _INDENT = "  "
 _MARGIN = Segment(" ", ASIDE)

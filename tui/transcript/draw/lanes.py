@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from rich.style import Style
 
+from application.view.entries import Batch, Call, Phase
 from domain.text.amounts import duration
 from tui.transcript.cells.palette import Palette
-from tui.transcript.model.entries import Batch, Call, Phase
 
 RAN = "▆"
 ASKED = "░"

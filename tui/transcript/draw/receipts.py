@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from textual.strip import Strip
 
+from application.view.entries import Restoration
 from domain.calls.effects import ChangeKind, Effects, FileChange
 from domain.text.amounts import amount
 from domain.text.printable import printable
 from tui.transcript.cells.lines import fitted, strip_of
 from tui.transcript.cells.palette import Palette
-from tui.transcript.model.entries import Restoration
 
 _SIGNS = {ChangeKind.CREATED: "+", ChangeKind.MODIFIED: "~", ChangeKind.DELETED: "−"}
 _INCOMPLETE = "the workspace is too large to see every change"

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from rich.style import Style
 from textual.strip import Strip
 
+from application.view.entries import NoticeKind, Remark
 from domain.text.printable import printable
 from tui.transcript.cells.lines import strip_of, words
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
-from tui.transcript.model.entries import NoticeKind, Remark
 
 
 def sign_of(kind: NoticeKind, palette: Palette) -> tuple[str, Style]:

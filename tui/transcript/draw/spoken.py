@@ -12,16 +12,7 @@ from typing import assert_never
 from rich.style import Style
 from textual.strip import Strip
 
-from domain.calls.execution import Outcome
-from domain.review.ballot import Ballot
-from domain.text.amounts import amount, duration
-from domain.text.printable import printable
-from tui.transcript.cells.lines import program_text, strip_of, words
-from tui.transcript.draw.ballots import why_failed
-from tui.transcript.draw.cards import CardTarget, Drawing
-from tui.transcript.draw.status import arguments_in_short
-from tui.transcript.kinds.hunks import parse_hunks
-from tui.transcript.model.entries import (
+from application.view.entries import (
     AnswerEntry,
     Batch,
     Call,
@@ -32,6 +23,15 @@ from tui.transcript.model.entries import (
     PromptEntry,
     Restoration,
 )
+from domain.calls.execution import Outcome
+from domain.review.ballot import Ballot
+from domain.text.amounts import amount, duration
+from domain.text.printable import printable
+from tui.transcript.cells.lines import program_text, strip_of, words
+from tui.transcript.draw.ballots import why_failed
+from tui.transcript.draw.cards import CardTarget, Drawing
+from tui.transcript.draw.status import arguments_in_short
+from tui.transcript.kinds.hunks import parse_hunks
 
 _MOST_LINES = 12
 _LOUD = {NoticeKind.INFO: "", NoticeKind.WARNING: "warning: ", NoticeKind.ERROR: "error: "}

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from rich.style import Style
 
+from application.view.entries import Batch, Call, Phase
 from domain.calls.execution import Outcome
 from domain.review.questions import DecisionLabel
 from domain.text.amounts import amount, duration
@@ -18,7 +19,6 @@ from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.ballots import voting
 from tui.transcript.kinds.kind import OutputKind, kind_of, view_of
 from tui.transcript.kinds.terminal import exit_of
-from tui.transcript.model.entries import Batch, Call, Phase
 
 # What tells calls of a tool apart best comes first and without its name.
 _TELLING = ("command", "pattern", "query", "path", "url")

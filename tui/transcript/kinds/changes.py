@@ -8,6 +8,7 @@ from itertools import pairwise
 from rich.style import Style
 from textual.strip import Strip
 
+from application.view.entries import Call, Kept
 from domain.text.amounts import amount
 from domain.text.blanks import collapse_blanks
 from domain.text.printable import printable
@@ -18,7 +19,6 @@ from tui.transcript.kinds import plain
 from tui.transcript.kinds.code import coloured
 from tui.transcript.kinds.hunks import Hunk, HunkLine, parse_hunks
 from tui.transcript.kinds.part import MOST_LINES, Part, Run, wrapped_runs
-from tui.transcript.model.entries import Call, Kept
 
 TELLS = frozenset({"old_text", "new_text", "content"})
 

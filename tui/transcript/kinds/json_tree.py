@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from rich.style import Style
 
+from application.view.entries import Call, Kept
 from domain.text.amounts import amount
 from domain.text.json_value import JsonValue
 from domain.text.printable import printable
@@ -16,7 +17,6 @@ from tui.transcript.cells.lines import fitted, strip_of
 from tui.transcript.cells.palette import TERMINAL, Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.part import Part, Run, wrapped_runs
-from tui.transcript.model.entries import Call, Kept
 
 TELLS: frozenset[str] = frozenset()
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Protocol, assert_never
 
+from application.view.entries import Call, Kept
 from domain.calls.execution import Outcome
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import changes, json_tree, matches, plain, plan, source, terminal, tree
 from tui.transcript.kinds.part import Part
-from tui.transcript.model.entries import Call, Kept
 
 
 class OutputKind(Enum):

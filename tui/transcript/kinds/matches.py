@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
+from application.view.entries import Call, Kept
 from domain.text.amounts import amount
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
@@ -21,7 +22,6 @@ from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.part import Part, Run, wrapped_runs
 from tui.transcript.kinds.source import sentence
-from tui.transcript.model.entries import Call, Kept
 
 TELLS: frozenset[str] = frozenset()
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 
 from rich.style import Style
 
+from application.view.entries import Call, Kept
 from domain.calls.execution import Outcome
 from domain.calls.tool import RiskLevel
 from domain.text.amounts import amount
 from tui.transcript.cells.lines import fitted, program_text, strip_of, words, wrapped
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds.part import Part
-from tui.transcript.model.entries import Call, Kept
 
 TELLS: frozenset[str] = frozenset()
 

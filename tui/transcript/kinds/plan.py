@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from application.view.entries import Call, Kept
 from domain.text.amounts import amount
 from tui.transcript.cells.lines import fitted, strip_of
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.part import Part, more
-from tui.transcript.model.entries import Call, Kept
 
 TELLS = frozenset({"items"})
 

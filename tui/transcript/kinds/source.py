@@ -7,6 +7,7 @@ from itertools import islice
 
 from rich.style import Style
 
+from application.view.entries import Call, Kept
 from domain.text.amounts import amount
 from domain.text.printable import printable
 from tui.transcript.cells.lines import strip_of, words
@@ -14,7 +15,6 @@ from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.code import coloured
 from tui.transcript.kinds.part import Part, Run, wrapped_runs
-from tui.transcript.model.entries import Call, Kept
 
 TELLS: frozenset[str] = frozenset()
 

@@ -15,6 +15,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from application.view.entries import Call, Kept
 from domain.text.amounts import amount
 from domain.text.blanks import collapse_blanks
 from domain.text.json_value import JsonObject
@@ -23,7 +24,6 @@ from tui.transcript.cells.lines import fitted, strip_of, words
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds.colouring import PLAIN, Look, after, style_of
 from tui.transcript.kinds.part import MOST_LINES, PAGER, Part, Run, more, wrapped_runs
-from tui.transcript.model.entries import Call, Kept
 
 TELLS = frozenset({"command"})
 

@@ -9,13 +9,13 @@ from itertools import islice
 
 from rich.style import Style
 
+from application.view.entries import Call, Kept
 from domain.text.amounts import amount, size
 from domain.text.printable import printable
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.part import Part, Run, wrapped_runs
 from tui.transcript.kinds.source import sentence
-from tui.transcript.model.entries import Call, Kept
 
 TELLS: frozenset[str] = frozenset()
 

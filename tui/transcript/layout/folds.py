@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
+from application.view.entries import AnswerEntry, Batch, Call, Entry, Restoration
 from tui.transcript.layout.transcript_layout import TranscriptLayout
-from tui.transcript.model.entries import AnswerEntry, Batch, Call, Entry, Restoration
 
 
 def set_open(entry: Entry, part: int | None, is_open: bool) -> bool:

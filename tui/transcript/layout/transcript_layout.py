@@ -13,14 +13,14 @@ from typing import assert_never
 from textual.selection import Selection
 from textual.strip import Strip
 
+from application.view.entries import AnswerEntry, Batch, Entry, Notice, PromptEntry, Restoration
+from application.view.session_view import SessionView
 from domain.events.event import Event
 from tui.transcript.cells.flow import Flow
 from tui.transcript.cells.heights import Heights
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.cards import Drawing
 from tui.transcript.draw.entry_renderer import EntryRenderer
-from tui.transcript.model.entries import AnswerEntry, Batch, Entry, Notice, PromptEntry, Restoration
-from tui.transcript.model.transcript import Transcript
 
 _LINES_KEPT = 20_000
 _ABOVE = -1
@@ -45,8 +45,8 @@ class LinePosition:
 class TranscriptLayout:
     """Entries laid out one below the other at one width."""
 
-    def __init__(self, transcript: Transcript | None = None) -> None:
-        self.transcript = transcript or Transcript()
+    def __init__(self, transcript: SessionView | None = None) -> None:
+        self.transcript = transcript or SessionView()
         self.scroll = 0
         self.drawings = 0
         self._anchor = 0

@@ -18,11 +18,11 @@ from tui.transcript.cells.palette import GROUND, Palette, component_class, role_
 from tui.transcript.layout.pane import Pane
 
 if TYPE_CHECKING:
+    from application.view.entries import Call, Entry
+    from application.view.session_view import SessionView
     from domain.events.event import Event
     from tui.transcript.layout.selected import Place
     from tui.transcript.layout.transcript_layout import TranscriptLayout
-    from tui.transcript.model.entries import Call, Entry
-    from tui.transcript.model.transcript import Transcript
 
 _DRAG_SECS = 1 / 20
 _HITS = """
@@ -133,7 +133,7 @@ class TranscriptView(Pane):
         return self._page
 
     @property
-    def told(self) -> Transcript:
+    def told(self) -> SessionView:
         """What it shows, as data."""
         return self._opened_page().transcript
 

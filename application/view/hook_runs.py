@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from application.view.entries import NoticeKind, Remark
 from domain.calls.hook import description_of
 from domain.events.event import HookRan
-from tui.transcript.model.entries import NoticeKind, Remark
 
 _QUIET = frozenset({"continue", "finish"})
 _KINDS = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+from application.view.entries import Batch, Call, Entry, Kept, Phase, Remark, StoredOutput
 from domain.calls.execution import ToolExecutionContext
 from domain.events import event as ev
 from domain.review.ballot import Ballot, Vote, dissent_first
 from domain.text.json_value import JsonObject
-from tui.transcript.model.entries import Batch, Call, Entry, Kept, Phase, Remark, StoredOutput
 
 _COMPOSED_KEPT = 4_000
 
@@ -112,17 +112,18 @@ class Batches:
         batch.calls.sort(key=lambda each: each.index)
         return batch, call
 
-    def queue(self, event: ev.CallQueued) -> None:
+    def queue(self, event: ev.CallQueued) -> Batch:
         """A call waits."""
-        _, call = self._call(event.context)
+        batch, call = self._call(event.context)
         call.waiting_for = event.waiting_for
         call.reviewers = event.reviewers
         call.files_kept, call.files = event.files_kept, event.files
         call.enter(Phase.REVIEWED if event.waiting_for == "review" else Phase.QUEUED, self._clock())
+        return batch
 
-    def ask(self, event: ev.ReviewRequested) -> None:
+    def ask(self, event: ev.ReviewRequested) -> Batch:
         """A call waits for somebody's word, about exactly these arguments."""
-        _, call = self._call(event.context)
+        batch, call = self._call(event.context)
         call.tool = event.packet.call.tool_name
         call.arguments = event.packet.call.arguments
         call.diff = event.packet.seal.diff
@@ -131,33 +132,37 @@ class Batches:
         if call.voted_on != event.digest:
             call.votes, call.voted_on = (), event.digest
         call.enter(Phase.REVIEWED, self._clock())
+        return batch
 
-    def start(self, event: ev.CallStarted) -> None:
+    def start(self, event: ev.CallStarted) -> Batch:
         """A call runs."""
-        _, call = self._call(event.context)
+        batch, call = self._call(event.context)
         call.tool, call.arguments = event.tool, event.arguments
         call.diff = event.diff or call.diff
         call.waiting_for = None
         call.enter(Phase.RUNNING, self._clock())
+        return batch
 
-    def finish(self, event: ev.CallFinished) -> None:
+    def finish(self, event: ev.CallFinished) -> Batch:
         """A call has its result."""
-        _, call = self._call(event.context)
+        batch, call = self._call(event.context)
         call.tool = event.tool
         call.outcome, call.decision = event.outcome, event.decision
         call.output = Kept.of(event.output, event.styles)
         call.duration = event.duration_secs if call.has_run else None
         call.waiting_for = None
         call.enter(Phase.FINISHED, self._clock())
+        return batch
 
-    def progress(self, event: ev.CallProgressed) -> None:
+    def progress(self, event: ev.CallProgressed) -> Batch:
         """A running call showed something."""
-        _, call = self._call(event.context)
+        batch, call = self._call(event.context)
         call.progress.show(event.text, event.styles)
+        return batch
 
-    def vote(self, event: ev.VoteCast) -> None:
+    def vote(self, event: ev.VoteCast) -> Batch:
         """A reviewer answered."""
-        _, call = self._call(event.context)
+        batch, call = self._call(event.context)
         if call.voted_on != event.digest:  # other bytes than those voted on before
             call.votes, call.voted_on = (), event.digest
         ballot = Ballot(
@@ -168,15 +173,17 @@ class Batches:
             objection=event.objection,
         )
         call.votes = dissent_first((*call.votes, ballot))
+        return batch
 
-    def decide(self, event: ev.ReviewDecided) -> None:
+    def decide(self, event: ev.ReviewDecided) -> tuple[Batch, Call]:
         """A review ended; the call waits for its turn or for its result."""
-        _, call = self._call(event.context)
+        batch, call = self._call(event.context)
         if call.is_decided:
             call.earlier = (*call.earlier, (call.decision, call.reason))
         call.decision, call.reason, call.is_decided = event.decision, event.reason, True
         call.waiting_for = None
         call.enter(Phase.QUEUED, self._clock())
+        return batch, call
 
     def receive(self, event: ev.EffectsObserved, cwd: str) -> None:
         """It became known what a call really changed."""

@@ -1,4 +1,9 @@
-"""The transcript as data: entries built from events. It knows nothing of how they are drawn."""
+"""The one reduction of events for people: entries, the present turn and timings, as data for any front end.
+
+Two other folds of events stay, for they answer other questions. `domain.sessions.replay` leads to the state
+that a session goes on from: what the model is to read, kept whole and never cut for a screen.
+`application.export` tells a record as it was kept, with what was redacted or cannot be understood.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +11,31 @@ import time
 from collections.abc import Callable
 from typing import assert_never
 
+from application.view.batches import Batches
+from application.view.endings import PROCESS_ENDED, compacted, ending, resumed, rewound
+from application.view.entries import AnswerEntry, Batch, Entry, Notice, NoticeKind, PromptEntry, Restoration
+from application.view.hook_runs import told
+from application.view.present import Present
+from application.view.turn_timings import TurnTimings
+from application.view.user_commands import UserCommandCards
 from domain.conversation.history import UserMessage
 from domain.conversation.response import LlmResponse, ReasoningBlock, StopKind
 from domain.events import event as ev
 from domain.events.report import RunReport, RunStatus
-from tui.transcript.model.batches import Batches
-from tui.transcript.model.endings import PROCESS_ENDED, compacted, ending, resumed, rewound
-from tui.transcript.model.entries import AnswerEntry, Batch, Entry, Notice, NoticeKind, PromptEntry, Restoration
-from tui.transcript.model.hook_runs import told
-from tui.transcript.model.turn_timings import TurnTimings
-from tui.transcript.model.user_commands import UserCommandCards
 
 _BROKE_OFF = "the answer broke off here; what arrived is kept · /retry goes on, /model chooses who answers"
 _FAILED = "/retry sends the request again, /model chooses who answers"
 
 
-class Transcript:
-    """What the person sees of a session, oldest first. Entries are only ever added or changed in place."""
+class SessionView:
+    """What the person sees of a session: its entries, oldest first, and what is told beside them.
+
+    Entries are only ever added or changed in place. `clock` is in seconds.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.entries: list[Entry] = []
+        self.present = Present()
         self.clock = clock
         self.chronicle = TurnTimings()
         # When what is told of the past happened, and what was told before it.
@@ -48,16 +58,16 @@ class Transcript:
         counting: list[Entry] = [self._countdown] if self._countdown else []
         return counting + self._batches.running + self._user_commands.running
 
-    def successor(self) -> Transcript:
-        """An empty transcript that goes on with the same session."""
-        transcript = Transcript(self.clock)
-        transcript.chronicle = self.chronicle
-        transcript._batches.take_over(self._batches)
-        transcript._user_commands.take_over(self._user_commands)
-        transcript._cwd = self._cwd
-        transcript._begins = [0] * len(self._begins)
-        transcript._in_turn = self._in_turn
-        return transcript
+    def successor(self) -> SessionView:
+        """A view without entries that goes on with the same session."""
+        view = SessionView(self.clock)
+        view.chronicle, view.present = self.chronicle, self.present
+        view._batches.take_over(self._batches)
+        view._user_commands.take_over(self._user_commands)
+        view._cwd = self._cwd
+        view._begins = [0] * len(self._begins)
+        view._in_turn = self._in_turn
+        return view
 
     def begin_past(self) -> None:
         """What comes now is told from a record."""
@@ -93,6 +103,7 @@ class Transcript:
             case ev.TurnStarted():
                 self._end_answer()
                 self._broke_off = False
+                self.present.begin_turn()
                 self._begins.append(len(self.entries))
                 self._in_turn = True
                 prompt = PromptEntry(event.prompt) if event.prompt else None
@@ -116,15 +127,17 @@ class Transcript:
             case ev.RetryScheduled():
                 self._count_down(event)
             case ev.BatchPlanned():
-                self.chronicle.add(self._batches.plan(event))
+                batch = self._batches.plan(event)
+                self.chronicle.add(batch)
+                self.present.follow(batch)
             case ev.CallQueued():
-                self._batches.queue(event)
+                self.present.follow(self._batches.queue(event))
             case ev.CallStarted():
-                self._batches.start(event)
+                self.present.follow(self._batches.start(event))
             case ev.CallProgressed():
-                self._batches.progress(event)
+                self.present.follow(self._batches.progress(event))
             case ev.CallFinished():
-                self._batches.finish(event)
+                self.present.follow(self._batches.finish(event))
             case ev.SessionStarted():
                 self._cwd = event.cwd
             case ev.SessionResumed():
@@ -146,11 +159,13 @@ class Transcript:
             case ev.HookRan():
                 self._remark(event)
             case ev.ReviewRequested():
-                self._batches.ask(event)
+                self.present.follow(self._batches.ask(event))
             case ev.VoteCast():
-                self._batches.vote(event)
+                self.present.follow(self._batches.vote(event))
             case ev.ReviewDecided():
-                self._batches.decide(event)
+                self.present.decide(*self._batches.decide(event), event.context)
+            case ev.StateMerged():
+                self.present.merge(event.changed)
             case ev.ErrorOccurred():
                 self._last_error = event.message
                 self._note(NoticeKind.ERROR, event.message)
@@ -160,7 +175,6 @@ class Transcript:
                 ev.SandboxChecked()
                 | ev.FilesKept()
                 | ev.SessionFinished()
-                | ev.StateMerged()
                 | ev.UsageCounted()
                 | ev.QuorumConcluded()
                 | ev.PromptsQueued()
@@ -215,12 +229,15 @@ class Transcript:
             self._settle_countdown()
             self._end_answer()
             self._batches.rest()
+            self.present.rest()
             self.chronicle.rest(self._now())
             self._note(NoticeKind.WARNING, cut)
             self._in_turn = False
 
     def _take_back(self, event: ev.SessionRewound) -> None:
         """Entries of turns that are forgotten stay in sight, but must not look as if they counted."""
+        if event.conversation:
+            self.present.take_back(event.turn)
         turns = len(self._begins)
         if event.conversation and event.turn < turns:
             end = len(self.entries)
@@ -236,6 +253,7 @@ class Transcript:
     def _remark(self, event: ev.HookRan) -> None:
         """A hook's answer belongs to its call; elsewhere only one that made a difference is told."""
         remark = told(event)
+        self.present.run_hook(event, remark)
         if event.context is not None:
             self._batches.remark(event.context, remark)
             if event.edited is not None and isinstance(output := event.edited.get("output"), str):
@@ -265,6 +283,7 @@ class Transcript:
         self._settle_countdown()
         self._end_answer()
         self._batches.close()
+        self.present.rest()
         self._in_turn = False
         if (text := ending(report, self._last_error)) is not None:
             loud = report.status in (RunStatus.FAILED, RunStatus.REFUSED)

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from application.view.entries import AnswerEntry, Batch, Call, Phase, PromptEntry
 from domain.conversation.response import LlmResponse
 from domain.events import event as ev
-from tui.transcript.model.entries import AnswerEntry, Batch, Call, Phase, PromptEntry
 
 Stretch: TypeAlias = tuple[float, float]
 

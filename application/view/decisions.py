@@ -1,0 +1,33 @@
+"""What let a reviewed call run, in a few words."""
+
+from __future__ import annotations
+
+from application.view.entries import Call
+from domain.review.ballot import Vote
+from domain.review.questions import DecisionLabel
+
+
+def decided(call: Call) -> str:
+    """What let a reviewed call run, in a few words; empty where nothing did."""
+    if not call.is_decided:
+        return ""
+    match call.decision:
+        case DecisionLabel.APPROVED | DecisionLabel.EDITED:
+            return approved(call.decision, call.reason)
+        case DecisionLabel.ALLOWED if call.votes:
+            verdicts = [ballot.vote for ballot in call.votes]
+            return f"quorum approved {verdicts.count(Vote.APPROVE)}:{verdicts.count(Vote.REJECT)}"
+        case DecisionLabel.ALLOWED:
+            return call.reason or "allowed"
+        case _:
+            return ""
+
+
+def approved(label: DecisionLabel, reason: str | None) -> str:
+    """That the person approved; empty where this was not what they decided."""
+    match label:
+        case DecisionLabel.APPROVED | DecisionLabel.EDITED:
+            who = "you approved" if label is DecisionLabel.APPROVED else "you approved what you edited"
+            return f"{who} · {reason}" if reason else who
+        case _:
+            return ""
