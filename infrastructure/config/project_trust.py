@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import starmap
 from pathlib import Path
 from typing import Protocol, TypeAlias, cast
 
 from domain.review.mode import Mode
 from domain.sessions.trust import Standing
 from infrastructure.config.about import ProjectRule
-from infrastructure.config.keys import Key, key_at
-from infrastructure.config.project_wants import wants_of
+from infrastructure.config.keys import Key, key_at, node_at
 from infrastructure.config.toml_file import shown
-from infrastructure.config.toml_text import KeyPath, dotted, literal, shortened, without_credentials
+from infrastructure.config.toml_text import KeyPath, Position, dotted, literal, shortened, without_credentials
 from infrastructure.config.validation import Assignment, PlaceOf
 from infrastructure.config.web_address import is_web_address
+
+_LONGEST_VALUE = 4000
+_HIDDEN = '"********"'
 
 WHY = {
     Standing.UNKNOWN: "is not trusted",
@@ -191,3 +194,31 @@ _WAYS: Mapping[ProjectRule, _Tighten] = {
     ProjectRule.ADD: _add,
     ProjectRule.NARROW: _narrow,
 }
+
+
+def wants_of(assignments: Iterable[Assignment]) -> Iterator[str]:
+    """The settings in words. Of a list of tables each key is one; what is secret is hidden."""
+    for assignment in assignments:
+        yield from starmap(_worded, _parts(assignment.path, assignment.value))
+
+
+def _parts(path: KeyPath, value: object) -> Iterator[tuple[KeyPath, object]]:
+    tables = value if isinstance(value, list | tuple) else ()
+    if not any(isinstance(table, Mapping) for table in tables):
+        yield path, value
+        return
+    for index, table in enumerate(tables):
+        for name, entry in table.items():
+            yield (*path, Position(index), name), entry
+
+
+def _worded(path: KeyPath, value: object) -> str:
+    node = node_at(path)
+    hidden = node is not None and node.about.secret
+    return f"{dotted(path)} = {_HIDDEN if hidden else _cut(without_credentials(literal(value)))}"
+
+
+def _cut(text: str) -> str:
+    """The text, or its beginning and how much follows: what is out of sight must not go unsaid."""
+    rest = len(text) - _LONGEST_VALUE
+    return text if rest <= 0 else f"{text[:_LONGEST_VALUE]}… and {rest:,} more characters"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from domain.errors import ConfigError
+from domain.review.path_policy import PathPolicy
+from domain.shell.sandbox import SandboxOff
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.model_choice import StoredKey, choose_roles, no_stored_key
 from infrastructure.config.schema import RunCommandTable
@@ -14,7 +17,7 @@ from infrastructure.doctor.machine import machine_findings, python_found
 from infrastructure.doctor.probe import probe as ask_providers
 from infrastructure.doctor.probe import questions
 from infrastructure.doctor.providers import is_set_up, readiness, role_findings
-from infrastructure.doctor.sandbox import sandbox_found
+from infrastructure.execution.sandbox.sandbox import Sandbox
 
 
 async def diagnose(
@@ -67,3 +70,12 @@ async def _models(
         asked = questions(models, [each.provider for each in known if each.ready])
         findings += await ask_providers(asked, loaded, environ, stored_key=stored_key)
     return findings
+
+
+async def sandbox_found(table: RunCommandTable, environ: Mapping[str, str]) -> Finding:
+    """Try the sandbox as a session in this folder would. To be repaired only where it is required."""
+    sandbox = Sandbox(choice=table.sandbox, policy=PathPolicy(roots=(os.getcwd(),)), environ=environ)
+    state = await sandbox.state()
+    if not isinstance(state, SandboxOff):
+        return ok("sandbox", state.told)
+    return (fail if state.required else warn)("sandbox", state.told, state.remedy)

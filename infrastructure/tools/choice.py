@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import MappingProxyType
 
@@ -13,8 +15,10 @@ from domain.conversation.session_kind import SessionKind
 from domain.errors import ConfigError
 from domain.text.nearest import nearest_word
 from infrastructure.config.schema import Settings
-from infrastructure.tools.plugins import plugin_tools
+from infrastructure.own_packages import name_conflict
 from infrastructure.tools.registration import ToolSource, checked
+
+_PLUGIN_GROUP = "quorum.tools"
 
 _OPTIONAL = {"web_fetch": "tools.web.fetch = true", "web_search": "tools.web.search to a service"}
 
@@ -66,3 +70,52 @@ def _name_problem(key: str, name: str, by_name: Mapping[str, Tool]) -> str:
     near = nearest_word(name, tuple(by_name))
     hint = f"; did you mean {near}?" if near else f"; the tools are {', '.join(by_name)}"
     return f'tools.{key} names "{name}", and there is no such tool{hint}'
+
+
+def plugin_tools(root: Path) -> tuple[ToolSource, ...]:
+    """What every installed distribution adds, in the order of distributions and entry points.
+
+    An entry point names a callable, such as a class or a function, that gives one tool or several. It is given
+    the workspace's root if it needs an argument. Raises ConfigError that names the distribution where one
+    cannot be loaded or called, or gives something else.
+    """
+    found = sorted(entry_points(group=_PLUGIN_GROUP), key=lambda entry: (_distribution(entry), entry.name))
+    return tuple(_source(entry, root) for entry in found)
+
+
+def _source(entry: EntryPoint, root: Path) -> ToolSource:
+    origin = f"the plug-in {_distribution(entry)} ({entry.name} = {entry.value})"
+    remedy = f"repair or uninstall {_distribution(entry)}"
+    try:
+        factory = entry.load()
+    except (ImportError, AttributeError) as error:
+        conflict = name_conflict(error.name if isinstance(error, ImportError) else entry.module)
+        raise ConfigError(f"{origin} cannot be loaded: {_shown(error)}{conflict or '; ' + remedy}") from error
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"{origin} cannot be loaded: {_shown(error)}; {remedy}") from error
+    if not callable(factory):
+        raise ConfigError(
+            f"{origin} names an object of type {type(factory).__name__}, which cannot be called; {remedy}"
+        )
+    try:
+        given = _called(factory, root)
+        tools = tuple(given) if isinstance(given, Iterable) else (given,)
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"{origin} gives no tools: {_shown(error)}; {remedy}") from error
+    return ToolSource(origin, tools)
+
+
+def _called(factory: Callable[..., object], root: Path) -> object:
+    try:
+        inspect.signature(factory).bind()
+    except TypeError:
+        return factory(root)
+    return factory()
+
+
+def _distribution(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "of an unknown distribution"
+
+
+def _shown(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -4,17 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 
-from domain.review.path_policy import PathPolicy
-from domain.shell.command_line import JudgedCommand, ShellVerdict, ShellVerdictKind, SimpleCommand
-from domain.shell.git_commands import GIT_ENVIRONMENT
+from domain.review.path_policy import PathPolicy, is_git_folder_name
+from domain.shell.command_line import JudgedCommand, Redirect, ShellVerdict, ShellVerdictKind, SimpleCommand
+from domain.shell.command_spec import NotReadOnly, Operands, PathUse, Reading, Style, use_of
+from domain.shell.find_command import find_use
+from domain.shell.git_commands import GIT_ENVIRONMENT, GitUse, git_use
+from domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
 from domain.shell.refused_options import refused_options
-from infrastructure.execution.shell.inspection import Inspection
+from infrastructure.execution.shell.git_secrets import settings_that_sign_in
+from infrastructure.execution.shell.globs import Globs
 from infrastructure.execution.shell.parsing import parse
 from infrastructure.execution.shell.programs import SystemPrograms
+from infrastructure.execution.shell.reach import OutOfReach, Reach
+from infrastructure.execution.shell.repository import (
+    Repository,
+    UnsafeRepository,
+    find_repository,
+    named_folders,
+)
+from infrastructure.files.sensitivity import Sensitivity
+from infrastructure.files.workspace import Location, shown
+
+_MOST_FOLDERS = 8
+
+# A word that is a path or a plain name of a revision, and a file as it is in a revision.
+_PLAIN = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./-]*")
+_FILE_OF_REVISION = re.compile(r"[A-Za-z0-9_./~^-]+:[^:*?\[\\]+")
 
 READ_ONLY_ENVIRONMENT: Mapping[str, str] = {
     **GIT_ENVIRONMENT,
@@ -74,3 +95,250 @@ def _judged(inspection: Inspection, command: SimpleCommand) -> Iterator[JudgedCo
     objection = inspection.objection(command)
     for variant in inspection.as_run(command) if command.globs else (command,):
         yield JudgedCommand(variant, objection, refused_options(variant.words))
+
+
+class Inspection:
+    """One command line that starts in a folder. `read` and `written` are the paths met so far."""
+
+    def __init__(self, folder: str, policy: PathPolicy, programs: SystemPrograms) -> None:
+        self.read: list[str] = []
+        self.written: list[str] = []
+        self._places = Places(folder)
+        self._policy = policy
+        self._programs = programs
+        self._reach = Reach(policy)
+        self._globs = Globs(policy)
+        self._repository_of = cache(find_repository)
+        self._tracked_by = cache(Repository.tracked)
+        self._require_own_state = cache(Repository.require_own_state)
+
+    def objection(self, command: SimpleCommand) -> str | None:
+        """Why a command is not known only to read what may be read; None where it is."""
+        self._places.reach(command)
+        # The shell opens what is redirected before it runs the command, which may be `cd`.
+        folders = self._places.now
+        steps = [
+            partial(self._inspect_command, command),
+            *(partial(self._inspect_redirect, redirect, folders) for redirect in command.redirects),
+        ]
+        objections = [_objection_to(step) for step in steps]
+        return next((objection for objection in objections if objection is not None), None)
+
+    def as_run(self, command: SimpleCommand) -> tuple[SimpleCommand, ...]:
+        """The command as it would run in each folder it may run in; as it stands where that cannot be told."""
+        try:
+            found = [self._globs.expanded(command, folder)[0] for folder in self._places.now]
+        except (NotReadOnly, OSError):
+            return (command,)
+        return tuple(dict.fromkeys(found))
+
+    def _inspect_command(self, command: SimpleCommand) -> None:
+        if not command.globs:
+            self._inspect_words(command.words)
+            return
+        for folder in self._places.now:
+            expanded, found = self._globs.expanded(command, folder)
+            if found:
+                self._inspect_globs(expanded.words, found, folder)
+            else:
+                self._inspect_words(expanded.words)
+
+    def _inspect_globs(self, words: Sequence[str], found: frozenset[str], folder: str) -> None:
+        """Words of which some are names that were found: those must be paths, wherever they stand."""
+        name, rest = words[0], words[1:]
+        spec = READ_ONLY_COMMANDS.get(name)
+        if spec is None:
+            raise NotReadOnly(f"{shown(name)} is not known only to read with * or ?")
+        use = use_of(spec, name, rest)
+        self._programs.require(name)
+        paths = {path.path for path in use.paths}
+        if spec.operands is Operands.TEXTS and spec.first is None:
+            names = [PathUse(word, Reading.NAMES) for word in sorted(found)]
+        elif found <= paths and spec.style is Style.OPTIONS:
+            names = []
+        else:
+            raise NotReadOnly(f"{name} may take a name that * or ? stands for otherwise than as a path")
+        for path in (*use.paths, *names):
+            self._see_from(folder, path)
+
+    def _inspect_words(self, words: Sequence[str]) -> None:
+        name, rest = words[0], words[1:]
+        if name == "command" and rest and not rest[0].startswith("-"):
+            self._inspect_words(rest)
+        elif name.startswith("/") and (base := os.path.basename(name)) not in SHELL_BUILTINS | {"cd"}:
+            if not os.path.lexists(name):
+                raise NotReadOnly(f"{shown(name)} is not there")
+            self._programs.require(name)
+            self._inspect_words((base, *rest))
+        elif name == "find":
+            find = find_use(READ_ONLY_COMMANDS[name], rest)
+            for program in (name, *find.programs):
+                self._programs.require(program)
+            for path in find.paths:
+                self._see(path)
+        elif name == "cd":
+            self._enter(rest)
+        elif name == "git":
+            git = git_use(rest)
+            self._programs.require(name)
+            for folder in self._places.now:
+                self._inspect_git(git, folder, named_folders(rest))
+        elif (spec := READ_ONLY_COMMANDS.get(name)) is not None:
+            use = use_of(spec, name, rest)
+            self._programs.require(name)
+            for path in use.paths:
+                self._see(path)
+        else:
+            raise NotReadOnly(f"{shown(name)} is not known only to read")
+
+    def _inspect_redirect(self, redirect: Redirect, folders: Sequence[str]) -> None:
+        if redirect.is_harmless:
+            return
+        if redirect.only_reads:
+            for folder in folders:
+                self._see_from(folder, PathUse(redirect.target, Reading.FILE))
+            return
+        paths = [os.path.realpath(os.path.join(folder, redirect.target)) for folder in folders]
+        self.written.extend(paths)
+        raise NotReadOnly(f"it writes {shown(paths[-1])}")
+
+    def _see(self, use: PathUse) -> None:
+        for folder in self._places.now:
+            self._see_from(folder, use)
+
+    def _see_from(self, folder: str, use: PathUse) -> str:
+        try:
+            path = self._reach.require_readable(use, folder)
+        except OutOfReach as objection:
+            self.read.append(objection.path)
+            raise
+        self.read.append(path)
+        return path
+
+    def _enter(self, words: Sequence[str]) -> None:
+        if len(words) != 1 or words[0].startswith("-") or ".." in words[0].split("/"):
+            raise NotReadOnly("cd is known only with the name of a folder, without ..")
+        entered = []
+        for folder in self._places.now:
+            path = os.path.normpath(os.path.join(folder, words[0]))
+            # The shell keeps the name by which it came, programs see where it is: both must be one.
+            if self._see_from(folder, PathUse(words[0], Reading.NAMES)) != path:
+                raise NotReadOnly(f"cd {shown(words[0])} goes through a symbolic link")
+            entered.append(path)
+        self._places.enter(entered)
+
+    def _inspect_git(self, git: GitUse, folder: str, named: frozenset[str]) -> None:
+        for step in git.folders:
+            folder = self._see_from(folder, PathUse(step, Reading.NAMES))
+        repository = self._repository_of(folder)
+        paths = [self._see_from(folder, path) for path in git.use.paths]
+        if repository is not None:
+            self._require_own_state(repository, named)
+            self._require_harmless(git, repository, _limits(git, folder, repository))
+        if git.shows_contents and any(not _is_within(path, repository) for path in paths or [folder]):
+            raise NotReadOnly("git would read files outside a repository")
+
+    def _require_harmless(self, git: GitUse, repository: Repository, limits: tuple[str, ...] | None) -> None:
+        top = repository.top
+        if git.shows_addresses and (settings := settings_that_sign_in(repository)) is not None:
+            raise NotReadOnly(f"git may show a token, which may stand in {shown(settings)}")
+        if not (git.looks_at_files or git.shows_contents):
+            return
+        tracked = self._tracked_by(repository)
+        if git.looks_at_files and tracked.submodules:
+            place = shown(os.path.join(top, tracked.submodules[0]))
+            raise UnsafeRepository(f"git would enter the submodule {place}, whose settings may run programs")
+        if not git.shows_contents:
+            return
+        if not all(map(self._policy.is_inside, limits or (top,))):
+            raise OutOfReach(f"git would show files of {shown(top)}, outside the workspace", top)
+        if self._policy.is_sensitive(top):
+            raise OutOfReach(f"git may show {shown(top)}, which is sensitive", top)
+        shown_files = [file for file in tracked.files if _is_below(os.path.join(top, file), limits)]
+        repository.require_no_linked_folders(shown_files)
+        sensitivity = Sensitivity(self._policy, Location(top, (), top))
+        for file in shown_files:
+            if sensitivity.covers(tuple(file.split("/"))):
+                path = os.path.join(top, file)
+                raise OutOfReach(f"git may show {shown(path)}, which is sensitive", path)
+        if git.shows_history and limits is None:
+            raise NotReadOnly("git would show the whole history, in which sensitive files may stand")
+
+
+def _limits(git: GitUse, folder: str, repository: Repository) -> tuple[str, ...] | None:
+    """The paths to which what git shows is limited; None where it may show any file of the repository.
+
+    Without `--`, git takes a word for a path if it is no revision, and refuses one that is both.
+    """
+    if git.follows or any(map(is_git_folder_name, folder.split(os.sep))):
+        return None
+    if git.limits:
+        words = git.limits
+    elif git.given and all(map(_FILE_OF_REVISION.fullmatch, git.given)):
+        return tuple(_of_revision(word, folder, repository) for word in git.given)
+    else:
+        words = tuple(word for word in git.given if _PLAIN.fullmatch(word) and _exists(word, folder))
+    return tuple(os.path.normpath(os.path.join(folder, word)) for word in words) or None
+
+
+def _of_revision(word: str, folder: str, repository: Repository) -> str:
+    """Where a file lies that is named behind a revision: from the top, unless it says otherwise."""
+    path = word.partition(":")[2]
+    return os.path.normpath(os.path.join(folder if path.startswith(".") else repository.top, path))
+
+
+def _exists(word: str, folder: str) -> bool:
+    return ".." not in word and os.path.lexists(os.path.join(folder, word))
+
+
+def _is_below(path: str, limits: tuple[str, ...] | None) -> bool:
+    return limits is None or PathPolicy(roots=limits).is_inside(path)
+
+
+def _is_within(path: str, repository: Repository | None) -> bool:
+    return repository is not None and PathPolicy(roots=(repository.top,)).is_inside(path)
+
+
+def _objection_to(step: Callable[[], None]) -> str | None:
+    try:
+        step()
+    except (NotReadOnly, OutOfReach, UnsafeRepository) as objection:
+        return str(objection)
+    except (OSError, ValueError) as error:
+        # What cannot be looked into cannot be vouched for.
+        return f"it cannot be looked into: {error}"
+    return None
+
+
+class Places:
+    """Follows a line from part to part. A part must be harmless in each folder of `now`.
+
+    `cd a && x` runs x in a and nowhere else. Wherever `cd` may have failed, been skipped, or run in a process
+    of its own, as after `;` and `||` and in a pipe, what follows may run before or behind it.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.now: tuple[str, ...] = (folder,)
+        self._all: tuple[str, ...] = (folder,)
+        self._before = ";"
+        self._command = SimpleCommand(())
+        self._is_plain_chain = True
+
+    def reach(self, command: SimpleCommand) -> None:
+        """Go on to the next part."""
+        self._before, self._command = self._command.then or ";", command
+        if self._before == ";":
+            self._is_plain_chain = True
+        elif self._before == "||":
+            self._is_plain_chain = False
+        if self._before in (";", "||"):
+            self.now = self._all
+
+    def enter(self, folders: Iterable[str]) -> None:
+        """The part at hand changes the folder. Raises NotReadOnly where it is too often to be followed."""
+        entered = tuple(dict.fromkeys(folders))
+        self._all = tuple(dict.fromkeys((*self._all, *entered)))
+        if len(self._all) > _MOST_FOLDERS:
+            raise NotReadOnly("it changes the folder too often to be judged")
+        is_certain = self._is_plain_chain and self._before != "|" and self._command.then == "&&"
+        self.now = entered if is_certain else self._all

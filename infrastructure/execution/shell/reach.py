@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 
 from domain.review.path_policy import PathPolicy
 from domain.shell.command_spec import PathUse, Reading
+from infrastructure.execution.shell.git_index import read_regular
 from infrastructure.execution.shell.git_secrets import is_git_settings, may_be_git_settings, may_hold_secret
-from infrastructure.execution.shell.ignore_files import RULE_FILES, reveals_below, reveals_hidden
+from infrastructure.execution.shell.person_settings import person_folders, person_settings
 from infrastructure.files.sensitivity import Sensitivity
 from infrastructure.files.workspace import Location, shown
+
+_IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
+# What a folder may hold that bears on the search below it.
+RULE_FILES = frozenset({*_IGNORE_FILES, ".git"})
+_LARGEST_RULES = 1 << 20
+# Later versions skip it, earlier ones take it for a part of the first pattern.
+_BOM = b"\xef\xbb\xbf"
+_GIT_FOLDER = b"gitdir: "
+# As ripgrep finds the person's own ignore file in the settings of git.
+_EXCLUDES_FILE = re.compile(rb'^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$', re.IGNORECASE | re.MULTILINE)
 
 _MOST_ENTRIES = 50_000
 _NOTHING = "/dev/null"
@@ -131,3 +143,65 @@ def _below(folder: str, only: tuple[str, ...], *, skips_hidden: bool) -> Iterato
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(names)
                 yield names
+
+
+def reveals_hidden(folder: str) -> bool:
+    """Whether a rule that applies in a folder, from above or from the person's settings, includes hidden files.
+
+    Raises OSError and ValueError where an ignore file cannot be read.
+    """
+    if any(_includes(file) for file in _of_person()):
+        return True
+    while not reveals_below(folder):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return False
+        folder = above
+    return True
+
+
+def reveals_below(folder: str) -> bool:
+    """Whether an ignore file of this folder may include hidden files. Raises OSError and ValueError."""
+    if any(_includes(os.path.join(folder, name)) for name in _IGNORE_FILES):
+        return True
+    marker = os.path.join(folder, ".git")
+    if not os.path.isfile(marker):
+        return _includes(os.path.join(marker, "info", "exclude"))
+    repositories = _repositories_behind(marker)
+    if not all(map(os.path.isabs, repositories)):
+        # Versions differ in what it is relative to.
+        return True
+    return any(_includes(os.path.join(repository, "info", "exclude")) for repository in repositories)
+
+
+def _includes(ignore_file: str) -> bool:
+    if not os.path.lexists(ignore_file):
+        return False
+    lines = read_regular(ignore_file, _LARGEST_RULES).splitlines()
+    return any(line.removeprefix(_BOM).startswith(b"!") for line in lines)
+
+
+def _repositories_behind(marker: str) -> list[str]:
+    """The folders whose rules may count, which a `.git` file names."""
+    folder = _first_line(marker)
+    if not folder.startswith(_GIT_FOLDER):
+        return []
+    repository = os.fsdecode(folder[len(_GIT_FOLDER) :])
+    common = os.path.join(repository, "commondir")
+    if not os.path.isabs(repository) or not os.path.lexists(common):
+        return [repository]
+    shared = os.fsdecode(_first_line(common))
+    return [repository, os.path.join(repository, shared) if shared.startswith(".") else shared]
+
+
+def _first_line(file: str) -> bytes:
+    return read_regular(file, _LARGEST_RULES).partition(b"\n")[0].rstrip(b"\r")
+
+
+def _of_person() -> Iterator[str]:
+    """The ignore files for all repositories of the person."""
+    for folder in person_folders():
+        yield os.path.join(folder, "ignore")
+    for file in filter(os.path.lexists, person_settings()):
+        for named in _EXCLUDES_FILE.findall(read_regular(file, _LARGEST_RULES)):
+            yield os.fsdecode(named).replace("~", os.path.expanduser("~"), 1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
 
 from application.ports.models import OnStreamEvent
 from domain.conversation.response import (
@@ -22,7 +23,6 @@ from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCal
 from domain.errors import ProviderError
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.anthropic.blocks import ArrivingBlock
-from infrastructure.models.anthropic.whole_message import message_events
 from infrastructure.models.shared.call_ids import CallIds
 from infrastructure.models.shared.failures import Failures
 from infrastructure.models.shared.json_fields import (
@@ -31,6 +31,7 @@ from infrastructure.models.shared.json_fields import (
     call_text,
     count_of,
     object_of,
+    objects_of,
     text_of,
     whole,
 )
@@ -222,3 +223,25 @@ def _usage(counts: JsonObject) -> Usage:
         cache_write=count_of(counts, "cache_creation_input_tokens") or 0,
         reasoning=count_of(object_of(counts, "output_tokens_details"), "thinking_tokens") or 0,
     )
+
+
+def message_events(body: JsonObject) -> Iterator[JsonObject]:
+    """The events of a message; none where the body is no message."""
+    if not isinstance(body.get("content"), list):
+        return
+    yield {"type": "message_start", "message": body}
+    for index, block in enumerate(objects_of(body, "content")):
+        yield from _block_events(index, block)
+    yield {"type": "message_delta", "delta": {"stop_reason": body.get("stop_reason")}}
+    yield {"type": "message_stop"}
+
+
+def _block_events(index: int, block: JsonObject) -> Iterator[JsonObject]:
+    is_call = text_of(block, "type") == "tool_use"
+    start = {**block, "input": {}} if is_call else block
+    yield {"type": "content_block_start", "index": index, "content_block": start}
+    if is_call:
+        arguments = json.dumps(object_of(block, "input"), ensure_ascii=False)
+        delta: JsonObject = {"type": "input_json_delta", "partial_json": arguments}
+        yield {"type": "content_block_delta", "index": index, "delta": delta}
+    yield {"type": "content_block_stop", "index": index}

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -19,8 +20,10 @@ from domain.text.json_value import JsonObject
 from infrastructure.models.copilot.channel import SDK_FAILURES, Channel, accepted, declared
 from infrastructure.models.copilot.failures import CopilotFailures
 from infrastructure.models.copilot.launch import CliLaunch
-from infrastructure.models.copilot.tidy_client import TidyClient
-from infrastructure.models.copilot.version import is_mismatch, version_found
+
+_VERSION_SECS = 20.0
+_MISMATCH = re.compile(r"protocol version mismatch|does not report a protocol version", re.IGNORECASE)
+_SPOKEN = re.compile(r"reports version (\d+)")
 
 # An explicit path keeps the SDK from fetching a CLI; this says so a second time.
 os.environ.setdefault("COPILOT_SKIP_CLI_DOWNLOAD", "1")
@@ -229,3 +232,69 @@ class CliProcess:
         except (ExceptionGroup, TimeoutError):
             with contextlib.suppress(OSError, subprocess.TimeoutExpired):  # it is gone already
                 await client.force_stop()
+
+
+def is_mismatch(error: Exception) -> bool:
+    """Whether the SDK refused the CLI because of its protocol."""
+    return _MISMATCH.search(str(error)) is not None
+
+
+async def version_found(launch: CliLaunch, mismatch: Exception) -> str:
+    """The version that the program gives, and the protocol that it spoke."""
+    spoken = _SPOKEN.search(str(mismatch))
+    protocol = f"protocol {spoken[1]}" if spoken else "another protocol"
+    said = await _first_line_of_version(launch)
+    return f"{said} ({protocol})" if said else protocol
+
+
+async def _first_line_of_version(launch: CliLaunch) -> str:
+    try:
+        asked = await asyncio.create_subprocess_exec(
+            launch.program,
+            "--version",
+            env=dict(launch.environ),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+    except OSError:
+        return ""
+    try:
+        async with asyncio.timeout(_VERSION_SECS):
+            said, _ = await asked.communicate()
+    except TimeoutError:
+        return ""
+    finally:
+        if asked.returncode is None:
+            asked.kill()
+            await asked.wait()
+    return said.decode("utf-8", "replace").strip().partition("\n")[0]
+
+
+class TidyClient(CopilotClient):
+    """Closes the pipes of its process, however that comes to its end; the SDK leaves them to the collector."""
+
+    async def stop(self) -> None:
+        """Ask the process to go. Raises ExceptionGroup of StopError."""
+        process = self._cli_process
+        try:
+            await super().stop()
+        finally:
+            _close_pipes(process)
+
+    async def force_stop(self) -> None:
+        """Kill the process. Raises OSError or subprocess.TimeoutExpired."""
+        process = self._cli_process
+        try:
+            await super().force_stop()
+        finally:
+            _close_pipes(process)
+
+
+def _close_pipes(process: subprocess.Popen[bytes] | None) -> None:
+    if process is None or process.poll() is None:
+        return
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with contextlib.suppress(OSError):  # what was still to be written has no reader any more
+                pipe.close()

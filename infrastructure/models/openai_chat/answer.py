@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from application.ports.models import OnStreamEvent
 from domain.conversation.response import (
     END_TURN,
+    MAX_TOKENS,
     REFUSAL,
     TOOL_USE,
     ContentBlock,
@@ -16,12 +17,12 @@ from domain.conversation.response import (
     StopReason,
     TextBlock,
     ToolUseBlock,
+    Usage,
 )
 from domain.conversation.stream import Delta, StreamedReasoning
 from domain.errors import ProviderError
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.openai_chat.calls import ChatCalls
-from infrastructure.models.openai_chat.endings import chat_usage, finish_word, is_failure, stop_of
 from infrastructure.models.openai_chat.reasoning import ChatReasoning, part_texts
 from infrastructure.models.shared.error_bodies import minimax_error
 from infrastructure.models.shared.failures import Failures
@@ -29,10 +30,43 @@ from infrastructure.models.shared.json_fields import (
     call_count,
     call_object,
     call_objects,
+    count_of,
     object_of,
     objects_of,
     text_of,
     whole,
+)
+
+_STOPS = {
+    **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete"), END_TURN),
+    **dict.fromkeys(("tool_calls", "tool_call", "tool_use", "function_call"), TOOL_USE),
+    **dict.fromkeys(("length", "max_tokens", "model_length", "max_output_tokens"), MAX_TOKENS),
+    **dict.fromkeys(
+        (
+            "content_filter",
+            "content_filtered",
+            "refusal",
+            "safety",
+            "sensitive",
+            "recitation",
+            "prohibited_content",
+            "guardrail_intervened",
+        ),
+        REFUSAL,
+    ),
+}
+_NO_WORDS = frozenset({"null", "none", "unspecified"})
+_FAILURES = frozenset(
+    {
+        "error",
+        "network_error",
+        "insufficient_system_resource",
+        "abort",
+        "aborted",
+        "cancelled",
+        "canceled",
+        "timeout",
+    }
 )
 
 
@@ -213,3 +247,43 @@ def _error_in(name: str, event: JsonObject) -> JsonValue:
     is_error = name == "error" or event.get("object") == "error"
     is_bare = "choices" not in event and bool(text_of(event, "message") or text_of(event, "detail"))
     return event if is_error or is_bare else None
+
+
+def finish_word(choice: JsonObject) -> str:
+    """The word a choice stops with, or "" where it does not stop or says nothing."""
+    word = text_of(choice, "finish_reason").strip()
+    return "" if word.lower() in _NO_WORDS else word
+
+
+def is_failure(word: str) -> bool:
+    """Whether the word says that the answer was broken off by the server."""
+    return word.lower() in _FAILURES
+
+
+def stop_of(word: str) -> StopReason:
+    """The reason to stop that a word stands for; OTHER keeps a word that is not known."""
+    return _STOPS.get(word.lower(), StopReason(StopKind.OTHER, word))
+
+
+def chat_usage(counts: JsonObject) -> Usage:
+    """What was used; `counts` includes cached tokens in those of the prompt, as servers of this API do."""
+    details = object_of(counts, "prompt_tokens_details")
+    cached = (
+        count_of(details, "cached_tokens")
+        or count_of(counts, "prompt_cache_hit_tokens")
+        or count_of(counts, "cached_tokens")
+        or 0
+    )
+    written = count_of(details, "cache_write_tokens") or count_of(details, "cache_creation_tokens") or 0
+    prompt, answer = count_of(counts, "prompt_tokens") or 0, count_of(counts, "completion_tokens") or 0
+    spent = object_of(counts, "completion_tokens_details")
+    reasoning = count_of(spent, "reasoning_tokens") or count_of(counts, "reasoning_tokens") or 0
+    if count_of(counts, "total_tokens") == prompt + answer + reasoning:
+        answer += reasoning  # xAI counts them, and takes money for them, beside the answer
+    return Usage(
+        input=max(0, prompt - cached - written),
+        output=answer,
+        cache_read=cached,
+        cache_write=written,
+        reasoning=reasoning,
+    )

@@ -6,6 +6,8 @@ import socket
 import ssl
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
@@ -22,7 +24,6 @@ from infrastructure.models.shared.error_bodies import (
     status_in,
 )
 from infrastructure.models.shared.json_fields import object_of, text_of
-from infrastructure.models.shared.proxies import Proxy, proxy_for
 from infrastructure.models.shared.retry import retry_after_of
 
 _Kind = ProviderErrorKind
@@ -253,3 +254,23 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """A proxy without name and password, and the environment variable that names it."""
+
+    address: str
+    variable: str
+
+
+def proxy_for(address: str) -> Proxy | None:
+    """The proxy through which this address is reached, or None where it is reached directly."""
+    target = urlsplit(address)
+    known = getproxies()
+    scheme = next((scheme for scheme in (target.scheme, "all") if known.get(scheme)), None)
+    if scheme is None or not target.hostname or proxy_bypass(target.hostname):
+        return None
+    given = known[scheme]
+    parts = urlsplit(given if "://" in given else f"http://{given}")
+    return Proxy(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", f"{scheme.upper()}_PROXY")

@@ -14,7 +14,7 @@ from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.models.shared.proxies import proxy_for
+from infrastructure.models.shared.failures import proxy_for
 from tests.support.loopback_net import NET_VARIABLES, Answer, Authority, LoopbackProxy, RecordingServer
 from tests.support.sse_server import Dialect, Say, scripted_events
 

@@ -14,11 +14,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from infrastructure.execution.commands.orphans import new_marker
-from infrastructure.remote.admission import objection_to
 from infrastructure.remote.framing import MOST_BODY_BYTES, frame
 from infrastructure.remote.peer import Peer, peer_of
 from infrastructure.remote.place import SocketPath
-from infrastructure.remote.server import Bounds, Server
+from infrastructure.remote.server import Bounds, Server, objection_to
 from tests.support.rpc_client import RpcClient
 
 # A process of its own that connects, asks once, and prints what comes back until the end.
@@ -299,7 +298,7 @@ async def test_what_is_far_below_us_is_not_served_either(tmp_path: Path) -> None
 def test_a_process_below_another_that_carries_the_mark_of_a_command_is_not_served(tmp_path: Path) -> None:
     """Seen from a process that is not its ancestor, as a daemon that has left quorum's line would be."""
     judge = "import sys; from infrastructure.remote.peer import Peer; import os; "
-    judge += "from infrastructure.remote.admission import objection_to; "
+    judge += "from infrastructure.remote.server import objection_to; "
     judge += "print(objection_to(Peer(int(sys.argv[1]), os.geteuid())))"
 
     def judged(env: dict[str, str]) -> str:

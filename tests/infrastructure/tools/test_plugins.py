@@ -11,7 +11,7 @@ from domain.errors import ConfigError
 from domain.events.masking import SecretMask
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
-from infrastructure.tools.plugins import plugin_tools
+from infrastructure.tools.choice import plugin_tools
 from infrastructure.tools.registration import checked
 from tests.support.builders import a_context
 from tests.support.fake_ports import FakePerson, RecordingObserver

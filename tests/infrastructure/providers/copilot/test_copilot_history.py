@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
-from infrastructure.models.copilot.history import opening_prompt
+from infrastructure.models.copilot.api_client import opening_prompt
 
 CALLED = LlmResponse(
     content=(TextBlock("Looking."), ToolUseBlock(id="c1", name="read_file", input={"path": "a\nb"})),
