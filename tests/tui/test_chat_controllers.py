@@ -1,0 +1,335 @@
+"""The chat's controllers by themselves: each with a host that takes note, and without a screen."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from textual.app import App
+from textual.widgets import Static
+
+from domain.review.mode import Mode
+from domain.sessions.past_session import NewSession
+from tests.support.fake_agent import FakeAgent, composing
+from tests.support.fake_ports import RecordingObserver
+from tui.agent.turns import Turns
+from tui.agent.user_commands import TypedCommand
+from tui.app.app import QuorumApp
+from tui.chat.controllers.copying import CopyController
+from tui.chat.controllers.host import CurrentSession, actions_of
+from tui.chat.controllers.sending import SendController
+from tui.chat.controllers.sessions import SessionController
+from tui.chat.controllers.settings import SettingsController
+from tui.chat.controllers.views import ViewController
+from tui.chat.controllers.writing import PromptSources
+from tui.keys.bindings import own_bindings
+from tui.keys.commands import COMMANDS
+from tui.prompt_box.prompt import Prompt
+from tui.prompt_box.recall import Recall
+from tui.session.session import Session
+from tui.transcript.layout.view import TranscriptView
+
+
+class NotingHost:
+    """A host that notes what it is asked to show. It runs workers as tasks."""
+
+    def __init__(self, app: App[None] | None = None) -> None:
+        self._app = app
+        self.notice = ""
+        self.told: list[str] = []
+        self.changes = 0
+        self.tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def app(self) -> App[None]:
+        assert self._app is not None, "no app is needed here"
+        return self._app
+
+    def say(self, notice):
+        self.notice = notice
+
+    def tell(self, sentence):
+        self.told.append(sentence)
+
+    def state_changed(self):
+        self.changes += 1
+
+    def run_worker(self, work, *, group="default", exclusive=False):
+        self.tasks.append(asyncio.create_task(work))
+
+
+class Rig:
+    """What all controllers are built from, around a scripted agent."""
+
+    def __init__(self, app: App[None] | None = None) -> None:
+        self.host = NotingHost(app)
+        self.agent = FakeAgent(person=None, observer=RecordingObserver())
+        self.turns = Turns(
+            on_change=lambda: None,
+            on_end=lambda secs: None,
+            on_failure=self.host.tell,
+            give_back=lambda text: None,
+        )
+        self.current = CurrentSession(self.turns, self.host.say)
+        self.wanted = []
+        self.sessions = SessionController(self.host, self.current, want=self.wanted.append)
+        self.settings = SettingsController(self.host, self.current)
+
+    def begin(self) -> None:
+        self.current.session = Session(self.agent, cwd="/work", clock=lambda: 0.0)
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+# -- the session they act on --------------------------------------------------------------------------
+
+
+async def test_what_needs_a_session_is_refused_before_there_is_one():
+    rig = Rig()
+
+    rig.sessions.action_new_session()
+
+    assert rig.host.notice == "still starting; begin another session in a moment"
+    assert rig.wanted == []
+
+
+async def test_what_needs_rest_is_refused_while_a_prompt_waits():
+    rig = Rig()
+    rig.begin()
+    rig.turns.submit("do it")
+
+    rig.sessions.action_fork_session()
+
+    assert rig.host.notice == "a turn is running; esc stops it"
+    assert rig.wanted == []
+
+
+async def test_what_writes_is_refused_in_a_session_that_another_process_writes():
+    rig = Rig()
+    rig.agent.in_use = "open in process 7"
+    rig.begin()
+
+    assert rig.current.writable("undo") is None
+    assert rig.host.notice == "read-only: /fork goes on in a copy · open in process 7"
+    assert rig.current.resting("fork it") is rig.current.session
+
+
+async def test_while_another_session_is_opened_the_one_before_is_the_last_and_can_stay():
+    rig = Rig()
+    rig.begin()
+    before = rig.current.session
+
+    rig.current.begin_opening()
+    assert (rig.current.session, rig.current.last) == (None, before)
+
+    rig.current.stay()
+    assert rig.current.session is before
+
+
+# -- sessions and settings --------------------------------------------------------------------------
+
+
+async def test_a_new_session_and_a_copy_are_asked_for():
+    rig = Rig()
+    rig.begin()
+
+    rig.sessions.action_new_session()
+    rig.sessions.action_fork_session()
+
+    assert rig.wanted == [NewSession(), "fork"]
+
+
+async def test_an_export_that_fails_is_told(tmp_path):
+    rig = Rig()
+    rig.begin()
+
+    rig.sessions.action_export("notes.docx")
+    await asyncio.gather(*rig.host.tasks)
+
+    (sentence,) = rig.host.told
+    assert sentence.startswith("the session could not be exported: notes.docx should end in")
+
+
+async def test_a_mode_is_set_and_the_next_one_is_never_auto():
+    rig = Rig()
+    rig.begin()
+
+    await rig.settings.action_set_mode("quorum")
+    assert rig.agent.mode is Mode.QUORUM
+
+    for _ in Mode:
+        await rig.settings.action_cycle_mode()
+        assert rig.agent.mode is not Mode.AUTO
+    assert rig.host.changes == 1 + len(Mode)
+
+
+async def test_a_model_that_cannot_be_had_leaves_the_present_one():
+    rig = Rig()
+    rig.begin()
+    rig.agent.refused = {"fake/other"}
+
+    rig.settings.action_choose_model("fake/other")
+    await asyncio.gather(*rig.host.tasks)
+
+    assert rig.host.told == ["fake/other cannot be had"]
+    assert rig.host.notice == "the model is still fake/model-1"
+
+
+# -- what stands in the transcript --------------------------------------------------------------------------
+
+
+async def test_an_empty_transcript_has_nothing_to_copy_or_to_open():
+    rig, transcript = Rig(), TranscriptView()
+    copying = CopyController(rig.host, rig.current, transcript, workspace=Path("/work"))
+    views = ViewController(rig.host, rig.current, transcript)
+
+    copying.action_copy("code 2")
+    assert rig.host.notice == "there are fewer than 2 of that kind: code"
+    copying.action_copy("shoes")
+    assert (
+        rig.host.notice == "/copy takes answer, code, output, prompt and a number from 1 on, 1 being the latest"
+    )
+    views.action_open_output()
+    assert rig.host.notice == "no output is stored yet"
+
+
+async def test_a_link_is_followed_at_the_second_click_only_and_only_to_the_web():
+    rig = Rig()
+    copying = CopyController(rig.host, rig.current, TranscriptView(), workspace=Path("/work"))
+
+    copying.follow_link("https://example.com/")
+    assert rig.host.notice == "leads to https://example.com/ · another click opens it"
+    copying.follow_link("file:///etc/passwd")
+    copying.follow_link("file:///etc/passwd")
+
+    assert rig.host.notice == "leads to file:///etc/passwd · no web address: not opened"
+    assert rig.host.tasks == []
+
+
+# -- writing and sending --------------------------------------------------------------------------
+
+
+async def test_the_menu_knows_themes_at_once_and_files_with_the_session(tmp_path):
+    rig = Rig()
+    sources = PromptSources(tmp_path, rig.current, themes=lambda: ["nord", "dracula"])
+    theme = next(command for command in COMMANDS if command.name == "theme")
+
+    assert await sources.words_of(theme) == ["dracula", "nord"]
+    assert await sources.find_files("app", 5) == ()
+
+    rig.begin()
+    rig.agent.paths = ["src/app.py"]
+    assert [file.path for file in await sources.find_files("app", 5)] == ["src/app.py"]
+
+
+class PromptApp(App[None]):
+    """Nothing but a prompt and a transcript, and what sends from the one to the other."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.rig = rig = Rig(self)
+        self.asking = False
+        recall = Recall(folder, rig.turns.take_back)
+        self.prompt = Prompt(
+            recall, PromptSources(folder, rig.current, themes=lambda: ()), placeholder="", id="prompt"
+        )
+        self.transcript, self.welcome = TranscriptView(), Static()
+        self.sending = SendController(
+            rig.host,
+            rig.current,
+            rig.turns,
+            prompt=self.prompt,
+            recall=recall,
+            transcript=self.transcript,
+            welcome=self.welcome,
+            is_asking=lambda: self.asking,
+        )
+
+    def compose(self):
+        yield self.welcome
+        yield self.transcript
+        yield self.prompt.menu
+        yield self.prompt
+
+
+async def test_a_prompt_waits_for_its_turn_and_takes_the_welcome_away(tmp_path):
+    app = PromptApp(tmp_path)
+    async with app.run_test():
+        app.sending.submit("explain it")
+
+        assert app.rig.turns.prompts == ("explain it",)
+        assert not app.welcome.display
+
+
+async def test_a_prompt_for_a_session_that_takes_none_comes_back(tmp_path):
+    app = PromptApp(tmp_path)
+    async with app.run_test():
+        app.rig.agent.in_use = "open elsewhere"
+        app.rig.begin()
+
+        app.sending.submit("explain it")
+
+        assert app.rig.turns.prompts == ()
+        assert app.prompt.text == "explain it"
+        assert app.rig.host.notice.startswith("read-only")
+
+
+async def test_what_cannot_go_into_a_turn_is_a_prompt_or_is_refused(tmp_path):
+    app = PromptApp(tmp_path)
+    async with app.run_test():
+        app.sending.action_steer("look at a.py")
+        assert app.rig.turns.prompts == ("look at a.py",)
+
+        app.sending.action_steer("/quit")
+        assert app.rig.host.notice == "a prompt begins with neither ! nor the name of a command"
+
+
+async def test_a_command_of_the_persons_waits_for_the_session_and_not_for_an_open_question(tmp_path):
+    app = PromptApp(tmp_path)
+    async with app.run_test() as pilot:
+        make = TypedCommand("make", visible_to_model=True)
+        app.sending.run_user_command(make, "!make")
+        assert app.rig.agent.commands == []
+
+        app.rig.begin()
+        app.sending.run_held_commands()
+        await pilot.pause()
+        assert app.rig.agent.commands == [("make", True)]
+
+        app.asking = True
+        app.sending.run_user_command(make, "!make")
+        assert app.prompt.text == "!make"
+        assert app.rig.host.notice == "answer the question first"
+        await app.rig.turns.close(patience=1.0)
+
+
+# -- their actions --------------------------------------------------------------------------
+
+
+def test_every_command_and_every_key_of_the_chat_leads_to_an_action(tmp_path):
+    app = QuorumApp(composing([]), cwd=tmp_path)
+    named = [command.action for command in COMMANDS]
+    named += [binding.action for binding in own_bindings(type(app.chat))]
+
+    missing = []
+    for action in named:
+        owner = app if action.startswith("app.") else app.chat
+        name = action.removeprefix("app.").partition("(")[0]
+        if not callable(getattr(owner, f"action_{name}", None)):
+            missing.append(action)
+
+    assert missing == []
+
+
+def test_an_action_belongs_to_one_controller():
+    class One:
+        def action_look(self): ...
+
+    class Other:
+        def action_look(self): ...
+
+    assert set(actions_of(One())) == {"action_look"}
+    with pytest.raises(AssertionError, match="action_look"):
+        actions_of(One(), Other())
