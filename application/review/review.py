@@ -102,7 +102,7 @@ class Review:
         model: its packet holds what the person has not yet agreed to show to anybody.
         """
         wanted = not as_advice or (self._person.is_there and self._mode.traits.shows_votes)
-        sensitive = any(map(self.is_sensitive, subject.read | subject.written))
+        sensitive = bool(subject.access.secret) or any(map(self.is_sensitive, subject.read | subject.written))
         return self._voting.feed() if wanted and not sensitive else VoteFeed()
 
     async def gather(self, packet: ReviewPacket, task: str, feed: VoteFeed) -> Tally:

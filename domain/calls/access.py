@@ -10,22 +10,25 @@ from dataclasses import dataclass
 class Access:
     """The resources a call touches: canonical absolute paths, or `state:<name>`.
 
-    A path stands for itself and all below it. `exclusive` conflicts with everything.
+    A path stands for itself and all below it. `exclusive` conflicts with everything. `secret` are paths that
+    hold a secret as things stand, whatever they are called: they are asked about like sensitive files.
     """
 
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
     exclusive: bool = False
+    secret: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Raises TypeError for resources that are not texts: an access may come from the code of a plug-in."""
         object.__setattr__(self, "reads", _resources(self.reads))
         object.__setattr__(self, "writes", _resources(self.writes))
+        object.__setattr__(self, "secret", _resources(self.secret))
 
     @classmethod
-    def of(cls, *, reads: Iterable[str] = (), writes: Iterable[str] = ()) -> Access:
+    def of(cls, *, reads: Iterable[str] = (), writes: Iterable[str] = (), secret: Iterable[str] = ()) -> Access:
         """An access of exactly these resources."""
-        return cls(reads=_resources(reads), writes=_resources(writes))
+        return cls(reads=_resources(reads), writes=_resources(writes), secret=_resources(secret))
 
     @property
     def is_concurrency_safe(self) -> bool:

@@ -91,6 +91,10 @@ def _of_paths(subject: Subject, paths: PathPolicy) -> list[_Voice]:
     return [
         *(_Voice(Answer.ASK, "protected path", f"{path} is a protected path") for path in protected),
         *(_Voice(Answer.ASK, "sensitive path", f"{path} is a sensitive file") for path in sensitive),
+        *(
+            _Voice(Answer.ASK, "sensitive path", f"a token may stand in {path}")
+            for path in sorted(subject.access.secret.difference(sensitive))
+        ),
     ]
 
 

@@ -53,6 +53,16 @@ def may_hold_secret(settings: str) -> bool:
     return False
 
 
+def is_secret_settings(path: str) -> bool:
+    """Whether a file is settings of git in which a token may stand; what cannot be read may hold anything."""
+    if not (may_be_git_settings(os.path.basename(path)) and is_git_settings(path) and os.path.isfile(path)):
+        return False
+    try:
+        return may_hold_secret(path)
+    except (OSError, ValueError):
+        return True
+
+
 def settings_that_sign_in(repository: Repository) -> str | None:
     """The settings by which addresses of remotes may hold a token, as git shows them; None where none do.
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import time
 
-from domain.calls.access import Access
 from domain.calls.execution import CallControls, ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
 from domain.review.path_policy import PathPolicy
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, in_thread
+from infrastructure.execution.shell.git_secrets import is_secret_settings
 from infrastructure.files.patterns import Glob, LinePattern
 from infrastructure.files.sensitivity import Sensitivity
 from infrastructure.files.walking import Entry, Walk
 from infrastructure.files.workspace import Location, Workspace, open_regular
 from infrastructure.tools.builtin.arguments import flag, text, whole
 from infrastructure.tools.builtin.matches import Matches
+from infrastructure.tools.builtin.reading import reading_access
 
 _LARGEST = 5 * 1024 * 1024
 _LARGEST_NAMED = 64 * 1024 * 1024
@@ -68,7 +69,7 @@ class GrepSearch:
             ),
             risk=RiskLevel.LOW,
             inline_bytes=30_000,
-            access=lambda arguments: Access.of(reads=workspace.locate(text(arguments, "path")).resources),
+            access=lambda arguments: reading_access(workspace.locate(text(arguments, "path"))),
         )
 
     @property
@@ -137,10 +138,11 @@ class _FolderSearch:
         return self._glob.matches("/".join(entry.names) if self._glob.spans_folders else entry.name)
 
     def _add(self, entry: Entry) -> None:
-        if self._sensitivity.covers(entry.names):
+        path = os.path.join(self._base.path, *entry.names)
+        if self._sensitivity.covers(entry.names) or is_secret_settings(path):
             self._sensitive += 1
             return
-        name = self._workspace.relative(os.path.join(self._base.path, *entry.names))
+        name = self._workspace.relative(path)
         try:
             with os.fdopen(open_regular(entry.name, entry.folder, name), "rb", buffering=0) as file:
                 if os.fstat(file.fileno()).st_size > _LARGEST:

@@ -7,7 +7,6 @@ import hashlib
 import os
 from typing import BinaryIO
 
-from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
@@ -16,6 +15,7 @@ from infrastructure.blocking import Stop, in_thread
 from infrastructure.files.encoding import SAMPLE_BYTES, UTF_8, Encoding, detect, kind_of
 from infrastructure.files.workspace import Location, Workspace
 from infrastructure.tools.builtin.arguments import text, whole
+from infrastructure.tools.builtin.reading import reading_access
 from infrastructure.tools.builtin.seen import SeenFiles
 
 _DEFAULT_LINES = 2000
@@ -59,7 +59,7 @@ class ReadFile:
             ),
             risk=RiskLevel.LOW,
             inline_bytes=70_000,
-            access=lambda arguments: Access.of(reads=workspace.locate(text(arguments, "path")).resources),
+            access=lambda arguments: reading_access(workspace.locate(text(arguments, "path"))),
         )
 
     @property
