@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from domain.shell.command_line import JudgedCommand, ShellVerdict
 from domain.shell.git_commands import GIT_COMMANDS
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS
-from domain.shell.star_words import uncovered_word
+from domain.shell.star_words import has_writing_uses, uncovered_word
 from domain.text.wildcard import fits
 
 # What runs the program that is named behind it, somewhere among its words.
@@ -209,7 +209,9 @@ def _is_star_limited_to_ordinary_words(wanted: Sequence[str], words: Sequence[st
     """Whether each `*` stands for words only that neither run programs nor name files for an option to open."""
     starred = _starred(wanted, words)
     if _is_reader(words):
-        return not any(words[place].startswith("-") and words[place] not in wanted for place in starred)
+        if any(words[place].startswith("-") and words[place] not in wanted for place in starred):
+            return False
+        return not has_writing_uses(words) or uncovered_word(words, starred) is None
     return uncovered_word(words, starred) is None
 
 

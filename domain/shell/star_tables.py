@@ -5,7 +5,7 @@
 - what runs a program or loads code: `--upload-pack`, `--exec`, `-exec`, `--eval`, `--config` of cargo,
   `--trailer`, `-S`, plugins, formatters and preloaded modules;
 - what reads a file that the option names: `-F`, `--pathspec-from-file`, `-f` of make, configuration files;
-- what writes to a file that it names: `-o`, `--output`, `--junitxml`, `--basetemp`;
+- what writes to a file that it names: `-o`, `--output`, `--junitxml`, `--basetemp`, `OUT` in `uniq IN OUT`;
 - what sets a folder or settings under which the program does something else: `-C`, `-c`, `VARIABLE=value`.
 """
 
@@ -32,7 +32,9 @@ class StarTable:
     `operands` is what an operand must look like, in full. `passed` are options behind `--` that go to another
     program; None: operands stand there. `whole`: each option is a word of its own, `-race`, never a bundle of
     letters. `is_proposed`: whether a rule that ends in `*` is proposed. `has_commands`: the first operand is a
-    command; one without a table is covered only where the rule names it.
+    command; one without a table is covered only where the rule names it. `reads`: how many operands are read;
+    the program writes to the file that the next one names, which stands in the rule or is not covered.
+    `is_mostly_reading`: it is known to read, but for uses that the operands decide on.
     """
 
     options: str = ""
@@ -41,6 +43,8 @@ class StarTable:
     whole: bool = False
     is_proposed: bool = True
     has_commands: bool = False
+    reads: int | None = None
+    is_mostly_reading: bool = False
 
 
 _EVERYWHERE = (
@@ -360,9 +364,34 @@ _SUBCOMMANDS: Mapping[str, Mapping[str, StarTable]] = {
     },
 }
 
+_CONVERTERS: Mapping[str, str] = {
+    "xxd": "-a -b -c= -C -d -e -E -g= -i -l= -n= -o= -p -ps -r -s= -u",
+    **dict.fromkeys(
+        ("cjpeg", "djpeg", "jpegtran", "lessc", "lz4", "objcopy", "pdf2ps", "pdftohtml"), _EVERYWHERE
+    ),
+    **dict.fromkeys(
+        ("pdftops", "pdftotext", "ps2pdf", "qpdf", "rst2html", "rst2latex", "rst2man"), _EVERYWHERE
+    ),
+    **dict.fromkeys(("sass", "wkhtmltopdf"), _EVERYWHERE),
+}
+"""What reads one file and writes to the second, and their options."""
+
 PROGRAMS: Mapping[tuple[str, ...], StarTable] = {
     **{(name,): table for name, table in _PROGRAMS.items()},
+    **{
+        (name,): StarTable(options, operands=".*", whole=True, is_proposed=False, reads=1)
+        for name, options in _CONVERTERS.items()
+    },
     **{(name, sub): table for name, subs in _SUBCOMMANDS.items() for sub, table in subs.items()},
+    ("date",): StarTable(operands=r"\+.*", is_proposed=False, is_mostly_reading=True),  # others set the clock
+    ("hostname",): StarTable(is_proposed=False, reads=0, is_mostly_reading=True),
+    ("uniq",): StarTable(
+        "-c -d -D -i -u -z -f= -s= -w= --skip-fields= --skip-chars= --check-chars=",
+        operands=".*",
+        is_proposed=False,
+        reads=1,
+        is_mostly_reading=True,
+    ),
     # Other commands of git may run what they are told to, or what settings name.
     ("git",): StarTable(operands=_NOTHING, is_proposed=False, has_commands=True),
     # What they are given is put into the text of a shell command, as it is.

@@ -46,7 +46,7 @@ def uncovered_word(words: Sequence[str], starred: Collection[int]) -> str | None
     if table.has_commands and start < len(words) and start not in starred:
         table = ANY_PROGRAM
     options, operands = _options_of(table.options), re.compile(table.operands, re.DOTALL)
-    is_behind, takes_next = False, False
+    is_behind, takes_next, operands_left = False, False, table.reads
     for place in range(start, len(words)):
         word, is_starred = words[place], place in starred
         if word == "--" and not takes_next:
@@ -63,8 +63,11 @@ def uncovered_word(words: Sequence[str], starred: Collection[int]) -> str | None
             continue
         is_operand = not takes_next
         takes_next = False
+        is_output = is_operand and operands_left == 0
+        if is_operand and operands_left:
+            operands_left -= 1
         if is_starred and (
-            (is_behind and word.startswith("-")) or (is_operand and not operands.fullmatch(word))
+            (is_behind and word.startswith("-")) or (is_operand and not operands.fullmatch(word)) or is_output
         ):
             return word
     return None
@@ -80,6 +83,11 @@ def table_of(words: Sequence[str]) -> tuple[StarTable, int]:
         if (table := PROGRAMS.get(tuple(names[:length]))) is not None:
             return table, start + length
     return ANY_PROGRAM, start + 1
+
+
+def has_writing_uses(words: Sequence[str]) -> bool:
+    """Whether an operand decides if this program, which mostly reads, writes."""
+    return table_of(words)[0].is_mostly_reading
 
 
 def proposed_prefix(words: Sequence[str]) -> tuple[str, ...] | None:

@@ -87,6 +87,21 @@ def _covers(pattern: str, command: str) -> bool:
         ("bash *", "bash -c x"),
         ("python *", "python -c x"),
         ("./make *", "./make -k"),
+        ("uniq *", "uniq x y"),
+        ("uniq *", "uniq -c x y"),
+        ("uniq *", "uniq -f 1 x y"),
+        ("uniq *", "uniq -- x y"),
+        ("uniq *", "uniq - y"),
+        ("uniq x *", "uniq x y"),
+        ("uniq *", "uniq x y z"),
+        ("/usr/bin/uniq *", "/usr/bin/uniq x y"),
+        ("un* *", "uniq x y"),
+        ("hostname *", "hostname x"),
+        ("date *", "date 12312359"),
+        ("xxd *", "xxd -r x y"),
+        ("pdftotext *", "pdftotext x y"),
+        ("lz4 *", "lz4 x y"),
+        ("objcopy *", "objcopy x y"),
     ],
 )
 def test_a_star_stands_for_no_option_or_operand_that_runs_programs_or_reads_files(
@@ -117,6 +132,12 @@ def test_a_star_stands_for_no_option_or_operand_that_runs_programs_or_reads_file
         ("mytool **", "mytool --exec x"),
         ("git fetch **", "git fetch --upload-pack=x"),
         ("git log **", "git log --output=x"),
+        ("uniq *", "uniq x"),
+        ("uniq -c *", "uniq -c x"),
+        ("date *", "date +%s"),
+        ("uniq * y", "uniq x y"),
+        ("uniq **", "uniq x y"),
+        ("xxd *", "xxd -l 16 x"),
     ],
 )
 def test_a_star_stands_for_what_is_used_every_day_and_for_options_that_the_rule_names(
@@ -191,6 +212,15 @@ def test_no_rule_that_is_proposed_covers_a_word_that_runs_a_program_or_reads_a_f
     tried = {*DANGEROUS, *LETTERS.get(names[0], ())} - DIFFERENT.get(command, set())
 
     assert {words for words in tried if covers(proposed[0], f"{command} {words}", _line, "/w")} == set()
+
+
+def test_no_rule_is_proposed_for_a_program_that_writes_to_its_second_operand() -> None:
+    for command in ("uniq x", "uniq x y", "xxd x y"):
+        shell = judged_by_words(_line(command))
+        subject = Subject(
+            tool="run_command", risk=RiskLevel.HIGH, access=EXCLUSIVE, command=command, shell=shell
+        )
+        assert [text for text in candidates(subject, ("/w",)) if "*" in text] == []
 
 
 def test_a_saved_rule_whose_example_is_no_longer_covered_is_kept_and_the_call_asked_about() -> None:
