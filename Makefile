@@ -77,15 +77,17 @@ format:
 snapshots: dev-setup
 	$(BIN)/pytest tests/tui --snapshot-update
 
-# Needs uv; writes the lock files, with hashes and without the name of any index. What runs is locked after
-# what develops: the extras, which only the tests install, must fit beside it.
+# Needs uv; writes the lock files, with hashes and without the name of any index. `make setup` installs the extras
+# but those of clouds, which are large and need an account. What runs is locked after what develops: the tests
+# install all extras, and these must fit beside it.
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-emit-find-links --no-header
 UPGRADE := --upgrade
+EXTRAS := --extra copilot --extra keyring --extra web
 
 lock:
 	$(LOCK) $(UPGRADE) --group dev --all-extras pyproject.toml requirements/build.in -o requirements/dev.txt
-	$(LOCK) -c requirements/dev.txt pyproject.toml requirements/build.in -o requirements/run.txt
+	$(LOCK) -c requirements/dev.txt $(EXTRAS) pyproject.toml requirements/build.in -o requirements/run.txt
 
 clean:
 	rm -rf $(VENV) .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

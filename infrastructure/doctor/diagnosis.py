@@ -12,6 +12,7 @@ from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.model_choice import StoredKey, choose_roles, no_stored_key
 from infrastructure.config.schema import RunCommandTable
 from infrastructure.config.toml_file import shown
+from infrastructure.doctor.extras import extras_findings
 from infrastructure.doctor.finding import Finding, fail, ok, warn
 from infrastructure.doctor.machine import machine_findings, python_found
 from infrastructure.doctor.probe import probe as ask_providers
@@ -39,7 +40,13 @@ async def diagnose(
     else:
         findings += [_configuration(loaded), *await _models(loaded, environ, stored_key, probe=probe)]
     commands = RunCommandTable() if isinstance(loaded, ConfigError) else loaded.settings.tools.run_command
-    return (*findings, await sandbox_found(commands, environ), *machine_findings(environ))
+    fetches = not isinstance(loaded, ConfigError) and loaded.settings.tools.web.fetch
+    return (
+        *findings,
+        await sandbox_found(commands, environ),
+        *extras_findings(fetches_pages=fetches),
+        *machine_findings(environ),
+    )
 
 
 def _configuration(loaded: LoadedSettings) -> Finding:

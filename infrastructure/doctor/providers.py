@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from infrastructure.config.model_choice import OFFLINE_MODEL, ROLES, ModelRoles,
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.config.toml_file import shown
 from infrastructure.doctor.finding import Finding, fail, ok, warn
+from infrastructure.extras import install_command, is_installed
 from infrastructure.models.registry import ProviderRegistry
 
 _EXTRAS = {"bedrock": "boto3", "vertex": "google.auth"}
@@ -154,25 +154,19 @@ def _copilot(program: str, environ: Mapping[str, str]) -> _Fact:
 
 
 def _extra(extra: str, module: str) -> _Fact:
-    if _is_installed(module):
+    if is_installed(module):
         return _Fact(f"the extra {extra} is installed")
-    remedy = f"pip install 'quorum-agent[{extra}]'"
-    return _Fact(f"the extra {extra} is not installed (there is no Python package {module})", remedy)
+    text = f"the extra {extra} is not installed (there is no Python package {module})"
+    return _Fact(text, install_command(extra))
 
 
 def _package(table: ProviderTable) -> _Fact:
     module = {"anthropic": "anthropic", "copilot": "copilot"}.get(table.type, "openai")
-    if _is_installed(module):
+    if module == "copilot" and not is_installed(module):
+        return _extra(module, module)
+    if is_installed(module):
         return _Fact(f"the package {module} is installed")
     return _Fact(f"the Python package {module} is not installed", "install quorum anew, with what it needs")
-
-
-def _is_installed(module: str) -> bool:
-    """Whether a module could be imported; it is not."""
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # the package around it
-        return False
 
 
 def _is_loopback(url: str) -> bool:

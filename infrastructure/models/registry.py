@@ -11,6 +11,7 @@ from application.ports.models import LlmSession, MessageShaper
 from application.ports.storage import ContentStore
 from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
+from infrastructure.extras import install_command, is_installed
 from infrastructure.models.shared.api_client import ApiClient, ProviderSettings
 from infrastructure.models.shared.provider import ApiProvider, Provider
 
@@ -116,6 +117,11 @@ class ProviderRegistry:
                 endpoint = self._endpoint(provider, settings, OPENAI)
                 wire = OpenAiChat(endpoint, max_output_tokens=settings.max_output_tokens)
             case "copilot":
+                if not is_installed("copilot"):
+                    raise _misconfigured(
+                        f"provider {provider} needs the SDK of GitHub Copilot, which is not installed; "
+                        f"install it with: {install_command('copilot')}"
+                    )
                 from infrastructure.models.copilot.provider import CopilotProvider
 
                 return CopilotProvider(provider, settings, self._seen_by(provider, settings), self._contents)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from domain.errors import ConfigError
+from infrastructure.extras import install_command, is_installed
 
 if TYPE_CHECKING:
     from keyring.backend import KeyringBackend
@@ -37,8 +38,15 @@ class KeyRing:
         self._trouble: ConfigError | None = None
         self._reading = threading.Lock()
 
+    @property
+    def missing(self) -> str:
+        """What to install before keys can be kept, and read; empty where it is there."""
+        return "" if is_installed("keyring") else _NO_PACKAGE
+
     def key(self, provider: str) -> str | None:
         """The key of a provider; None where there is none, or no keyring on this machine."""
+        if self.missing:
+            return None
         with self._reading:
             if self._trouble is not None:
                 raise self._trouble  # what did not answer once is not waited for again
@@ -53,6 +61,7 @@ class KeyRing:
 
     def keep(self, provider: str, key: str) -> None:
         """Put a key into the keyring, in place of the one that is there."""
+        self._require_package()
         self._noted(provider, key)
 
         def put(ring: KeyringBackend) -> bool:
@@ -70,6 +79,7 @@ class KeyRing:
 
     def remove(self, provider: str) -> bool:
         """Take a key out of the keyring; False where there was none."""
+        self._require_package()
 
         def take_out(ring: KeyringBackend) -> bool:
             if ring.get_password(SERVICE, provider) is None:
@@ -81,6 +91,10 @@ class KeyRing:
         self._read[provider] = None
         return removed
 
+    def _require_package(self) -> None:
+        if self.missing:
+            raise ConfigError(self.missing)
+
     def _noted(self, provider: str, key: str | None) -> str | None:
         key = (key or "").strip()
         if key:
@@ -88,6 +102,10 @@ class KeyRing:
         return key or None
 
 
+_NO_PACKAGE = (
+    f"the package that reads the keyring is not installed; install it with: {install_command('keyring')}, or "
+    "put the key into the provider's environment variable"
+)
 _NO_KEYRING = (
     "this machine has no keyring that keeps keys; install one (GNOME Keyring or KWallet on Linux), or put the "
     "key into the provider's environment variable"

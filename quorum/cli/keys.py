@@ -31,6 +31,8 @@ def print_keys(options: Options, root: Path) -> int:
         case "set":
             _check_name(options.provider, tables)
             _check_use(options.provider, tables[options.provider])
+            if ring.missing:  # before anybody types a key
+                raise ConfigError(ring.missing)
             return _set(options.provider, ring, tables[options.provider])
         case _:
             if not ring.remove(options.provider):
@@ -42,6 +44,8 @@ def print_keys(options: Options, root: Path) -> int:
 
 def _list(tables: Mapping[str, ProviderTable], ring: KeyRing) -> int:
     troubles: dict[str, None] = {}
+    if ring.missing:
+        complain([ring.missing])
     for name, table in tables.items():
         if table.type != "offline":
             print(f"{name}: {_source(name, table, ring, troubles)}")
@@ -60,7 +64,9 @@ def _source(name: str, table: ProviderTable, ring: KeyRing, troubles: dict[str, 
     except ConfigError as trouble:
         troubles[str(trouble)] = None
         return f"{variable} is not set, and the keyring could not be read"
-    return "keyring" if stored else f"no key: {variable} is not set, and the keyring has none"
+    if stored:
+        return "keyring"
+    return f"no key: {variable} is not set" + ("" if ring.missing else ", and the keyring has none")
 
 
 def _variable_of(table: ProviderTable) -> str:

@@ -10,7 +10,13 @@ from zipfile import ZipFile
 import pytest
 
 from tests.support.headless_run import configure, environment
-from tests.support.installation import ROOT, Installation, build_wheel_once, make_wheel
+from tests.support.installation import (
+    ROOT,
+    Installation,
+    build_wheel_once,
+    make_wheel,
+    needed_without_extras,
+)
 from tests.support.terminal import Terminal
 
 PACKAGES = ("domain", "application", "infrastructure", "tui")
@@ -39,6 +45,14 @@ def installation(tmp_path: Path) -> Installation:
 def installed(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Installation:
     """An environment with quorum, which no test changes."""
     installation = Installation(tmp_path_factory.mktemp("installed") / "venv")
+    installation.install(wheel)
+    return installation
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Installation:
+    """An environment with quorum and what it needs, and no extra."""
+    installation = Installation(tmp_path_factory.mktemp("bare") / "venv", needed_without_extras(wheel))
     installation.install(wheel)
     return installation
 
@@ -112,6 +126,59 @@ def test_quorum_runs_in_a_project_on_PYTHONPATH_that_has_packages_of_the_same_na
         told = ask(installed, project, tmp_path, "read notes.txt and run `echo $PYTHONPATH`", PYTHONPATH=path)
         assert "buy milk" in told
         assert path in told  # the person's commands keep it
+
+
+def quorum(
+    installation: Installation, home: Path, *arguments: str, stdin: str = "", **variables: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [installation.quorum, *arguments],
+        cwd=home,
+        env=environment(home, **variables),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.long
+def test_without_extras_quorum_answers_and_the_app_starts(bare: Installation, project: Path, tmp_path: Path):
+    extras = "for name in ('html_to_markdown', 'copilot', 'keyring', 'boto3'): print(find_spec(name))"
+    seen = [bare.python, "-I", "-c", f"from importlib.util import find_spec\n{extras}"]
+    assert subprocess.check_output(seen, text=True).split() == ["None"] * 4
+
+    assert "buy milk" in ask(bare, project, tmp_path, "read notes.txt")
+    with Terminal(project, tmp_path, rows=30, columns=100, arguments=[], program=bare.quorum) as terminal:
+        terminal.wait_for("offline/offline")
+        terminal.submit("read notes.txt")
+        terminal.wait_for("buy milk")
+
+
+@pytest.mark.long
+def test_what_an_extra_would_do_is_answered_with_the_command_that_installs_it(
+    bare: Installation, tmp_path: Path
+):
+    key = "q7Zrt9vX2m4kPwd3Ls8Y"
+    configure(tmp_path, "tools.web.fetch = true\n")
+
+    diagnosis = quorum(bare, tmp_path, "doctor").stdout
+    copilot = quorum(bare, tmp_path, "run", "-m", "copilot/gpt", "hello")
+    kept = quorum(bare, tmp_path, "keys", "set", "anthropic", stdin=key)
+    listed = quorum(bare, tmp_path, "keys", "list", ANTHROPIC_API_KEY=key)
+
+    for extra in ("copilot", "keyring", "web"):
+        assert f"the extra {extra} is not installed" in diagnosis
+        assert f'pip install "quorum-agent[{extra}]"' in diagnosis
+    for refused, extra in ((copilot, "copilot"), (kept, "keyring")):
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert refused.stderr.count("\n") == 1
+        assert f'pip install "quorum-agent[{extra}]"' in refused.stderr
+    assert "anthropic: environment variable ANTHROPIC_API_KEY" in listed.stdout
+    assert "openai: no key: OPENAI_API_KEY is not set\n" in listed.stdout
+    assert (listed.returncode, 'pip install "quorum-agent[keyring]"' in listed.stderr) == (0, True)
+    assert key not in kept.stderr + listed.stdout + listed.stderr
 
 
 def test_the_public_interface_is_imported_outside_of_the_program(installed: Installation):

@@ -115,6 +115,35 @@ async def test_the_program_of_copilot_is_looked_for_on_the_path(machine: Machine
     )
 
 
+@pytest.mark.parametrize(
+    ("settings", "module", "extra", "state"),
+    [
+        ("", "keyring", "keyring", OK),
+        ("", "html_to_markdown", "web", OK),
+        ("tools.web.fetch = true", "html_to_markdown", "web", WARN),
+        ('models.decision = "copilot/gpt"', "copilot", "copilot", FAIL),
+    ],
+)
+async def test_an_extra_that_is_not_installed_is_told_with_the_command_that_installs_it(
+    settings: str,
+    module: str,
+    extra: str,
+    state: FindingState,
+    machine: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    machine.user(settings)
+    installed = await diagnose(machine.load(), machine.environ)
+    monkeypatch.setitem(sys.modules, module, None)
+
+    missing = await diagnose(machine.load(), machine.environ)
+
+    assert f"the extra {extra} is not installed" not in render_findings(installed)
+    (told,) = [each for each in missing if f"the extra {extra} is not installed" in each.text]
+    assert told.state is state
+    assert f'pip install "quorum-agent[{extra}]"' in f"{told.text} {told.remedy}"
+
+
 @pytest.mark.parametrize(("client", "module"), [("bedrock", "boto3"), ("vertex", "google.auth")])
 async def test_what_a_cloud_needs_is_looked_for_and_not_loaded(
     client: str, module: str, machine: Machine, monkeypatch: pytest.MonkeyPatch
@@ -128,7 +157,7 @@ async def test_what_a_cloud_needs_is_looked_for_and_not_loaded(
 
     assert cloud.state is FAIL
     assert f"the extra {client} is not installed (there is no Python package {module})" in cloud.text
-    assert cloud.remedy == f"pip install 'quorum-agent[{client}]'"
+    assert cloud.remedy == f'pip install "quorum-agent[{client}]"'
 
 
 async def test_what_a_cloud_must_be_told_is_asked_for(machine: Machine):

@@ -6,8 +6,12 @@ import fcntl
 import site
 import subprocess
 import sys
+from collections.abc import Iterable
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 from zipfile import ZipFile
+
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,20 +44,54 @@ def make_wheel(folder: Path, name: str, **modules: str) -> Path:
     return wheel
 
 
-class Installation:
-    """A virtual environment that shares the dependencies, but not quorum, with the one that runs the tests."""
+def needed_without_extras(wheel: Path) -> list[Distribution]:
+    """What a wheel needs without any extra, and what that needs itself, as it is installed here."""
+    with ZipFile(wheel) as archive:
+        metadata = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        lines = archive.read(metadata).decode().splitlines()
+    found: dict[tuple[str, str], Distribution] = {}
+    left = [
+        (requirement, "") for line in lines if (requirement := line.removeprefix("Requires-Dist: ")) != line
+    ]
+    while left:
+        text, extra = left.pop()
+        requirement = Requirement(text)
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": extra}):
+            continue
+        for wanted in ("", *requirement.extras):
+            if (requirement.name, wanted) not in found:
+                there = found[requirement.name, wanted] = distribution(requirement.name)
+                left += [(needed, wanted) for needed in there.requires or ()]
+    return list(found.values())
 
-    def __init__(self, folder: Path) -> None:
+
+class Installation:
+    """A virtual environment that shares the dependencies, but not quorum, with the one that runs the tests.
+
+    With `only`, it shares these distributions and no others.
+    """
+
+    def __init__(self, folder: Path, only: Iterable[Distribution] | None = None) -> None:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
         self.python = folder / "bin" / "python"
         self.quorum = folder / "bin" / "quorum"
         (self.packages,) = folder.glob("lib/python*/site-packages")
-        # Python does not read .pth files in a folder that a .pth file adds: the editable install stays unseen.
-        (self.packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()))
+        if only is None:
+            # Python reads no .pth files in a folder that a .pth file adds: the editable install stays unseen.
+            (self.packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()))
+        else:
+            self._link(only)
 
     def install(self, wheel: Path) -> None:
         """Install a wheel without its dependencies."""
         _pip("--python", str(self.python), "install", "--no-deps", "--no-index", str(wheel))
+
+    def _link(self, distributions: Iterable[Distribution]) -> None:
+        for shared in distributions:
+            for name in {file.parts[0] for file in shared.files or ()} - {"..", "__pycache__"}:
+                place = self.packages / name
+                if not place.exists():
+                    place.symlink_to(str(shared.locate_file(name)))
 
     def uninstall(self, name: str) -> None:
         """Uninstall a distribution."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
 from domain.errors import ProviderError, ProviderErrorKind
+from infrastructure.extras import install_command, is_installed
 from infrastructure.hooks.blocking_call import in_daemon_thread
 from infrastructure.models.shared.error_bodies import one_line
 
@@ -61,11 +61,11 @@ class SignIn:
 
 def require_extra(provider: str, extra: str, *modules: str) -> None:
     """Raise ProviderError(CONFIGURATION) unless the packages of an optional part are installed."""
-    if all(_is_installed(module) for module in modules):
+    if all(is_installed(module) for module in modules):
         return
     raise ProviderError(
         f'provider {provider} with client = "{extra}" needs packages that are not installed; '
-        f"install them with: pip install 'quorum-agent[{extra}]'",
+        f"install them with: {install_command(extra)}",
         kind=ProviderErrorKind.CONFIGURATION,
     )
 
@@ -73,10 +73,3 @@ def require_extra(provider: str, extra: str, *modules: str) -> None:
 def _clause(reason: str) -> str:
     """What a cloud's library says, as part of a sentence of ours."""
     return one_line(reason).rstrip(".")
-
-
-def _is_installed(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # not even the package around it
-        return False

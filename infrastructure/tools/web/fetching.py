@@ -11,7 +11,7 @@ from infrastructure.files.encoding import kind_of
 from infrastructure.tools.builtin.arguments import text, whole
 from infrastructure.tools.web.addressing import host_of, web_address
 from infrastructure.tools.web.media_type import decoded
-from infrastructure.tools.web.page_text import page_text
+from infrastructure.tools.web.page_text import missing_converter, page_text
 from infrastructure.tools.web.retrieval import Retrieval, WebPage
 
 _DEFAULT_LENGTH = 10_000
@@ -79,6 +79,8 @@ async def _render(page: WebPage, most: int) -> tuple[str, str]:
     notes = [f"{'the first ' if cut else ''}{len(content)} bytes", found.charset, found.note]
     if not page.media.is_html(content):
         return _head(page, *notes), _cut(found.text, len(found.text), most, body_cut=cut)
+    if missing := missing_converter():
+        return _head(page, *notes), missing
     readable = await page_text(found.text, base_url=str(page.url), max_characters=most)
     if not readable.complete:
         notes.append("what is nested too deeply was left out")

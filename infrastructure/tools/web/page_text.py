@@ -12,9 +12,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from domain.errors import ToolError
+from infrastructure.extras import install_command, is_installed
 
 _CPU_SECS = 10
 _MEMORY_BYTES = 1024**3
+_CONVERTER = "html_to_markdown"
 _PROGRAM = Path(__file__).with_name("html_conversion.py")
 
 
@@ -61,9 +63,19 @@ async def page_text(html: str, *, base_url: str, max_characters: int) -> PageTex
     )
 
 
+def missing_converter() -> str:
+    """What to say in place of a page, and what to install; empty where HTML can be converted."""
+    if is_installed(_CONVERTER):
+        return ""
+    return (
+        "[the page is HTML, and what turns HTML into text is not installed; the person can install it with: "
+        f"{install_command('web')}]"
+    )
+
+
 def _folder_of_converter() -> str:
     """Where the converter is installed. An isolated interpreter does not look in the user's site-packages."""
-    spec = find_spec("html_to_markdown")
+    spec = find_spec(_CONVERTER)
     return str(Path(spec.origin).parents[1]) if spec is not None and spec.origin else ""
 
 

@@ -522,7 +522,7 @@ def test_packages_that_are_not_installed_are_told_with_the_command_that_installs
 ) -> None:
     environ = _machine(monkeypatch, tmp_path)
     monkeypatch.setitem(sys.modules, module, None)  # type: ignore[arg-type]
-    assert _refusal(settings, environ).endswith(f"install them with: pip install 'quorum-agent[{extra}]'")
+    assert _refusal(settings, environ).endswith(f'install them with: pip install "quorum-agent[{extra}]"')
 
 
 async def test_the_public_services_address_and_key_stay_out_of_a_cloud(

@@ -220,3 +220,18 @@ def test_the_package_behind_it_is_loaded_when_a_key_is_looked_for_and_not_before
     )
 
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60)
+
+
+def test_without_its_package_there_is_no_key_and_none_is_kept_or_removed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    ring = KeyRing()
+
+    assert ring.key("anthropic") is None
+    for change in (lambda: ring.keep("anthropic", KEY), lambda: ring.remove("anthropic")):
+        with pytest.raises(
+            ConfigError, match=r'pip install "quorum-agent\[keyring\]", or put the key into'
+        ) as told:
+            change()
+        assert KEY not in str(told.value)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import ssl
+import sys
 import zlib
 from collections.abc import Mapping
 
@@ -51,6 +52,21 @@ async def test_text_comes_as_it_is_under_its_address_and_status():
 
     assert result == f"{server.at('/a?b=c')}\nstatus 200, text/plain, 17 bytes, utf-8\n\nein Größenwahn\n"
     assert server.asked[0].headers["host"] == f"docs.site.net:{server.port}"
+
+
+@pytest.mark.parametrize("status", ["200 OK", "404 Not Found"])
+async def test_where_pages_cannot_be_converted_it_is_told_what_to_install(status, monkeypatch):
+    monkeypatch.setitem(sys.modules, "html_to_markdown", None)
+    page = Answer(status=status, body=b"<!doctype html><p>text", type="text/html")
+
+    try:
+        result = await fetched({"/": page})
+    except ToolError as error:
+        result = str(error)
+
+    assert status[:3] in result
+    assert 'pip install "quorum-agent[web]"' in result
+    assert "<p>" not in result
 
 
 async def test_a_page_comes_as_markdown_with_absolute_links_and_nothing_hidden():

@@ -1,0 +1,21 @@
+"""Which optional parts are installed that have nothing to do with a model."""
+
+from __future__ import annotations
+
+from infrastructure.doctor.finding import Finding, ok, warn
+from infrastructure.extras import install_command, is_installed
+
+
+def extras_findings(*, fetches_pages: bool) -> list[Finding]:
+    """Look for each part. `fetches_pages`: the settings give the model `web_fetch`."""
+    return [
+        _part("keyring", "keyring", lack="keys come from the environment alone", wanted=False),
+        _part("web", "html_to_markdown", lack="web_fetch shows no HTML pages", wanted=fetches_pages),
+    ]
+
+
+def _part(extra: str, module: str, *, lack: str, wanted: bool) -> Finding:
+    if is_installed(module):
+        return ok(extra, f"the extra {extra} is installed")
+    text, remedy = f"the extra {extra} is not installed: {lack}", install_command(extra)
+    return warn(extra, text, remedy) if wanted else ok(extra, f"{text}; to change that: {remedy}")
