@@ -54,6 +54,7 @@ from infrastructure.session_paths import own_paths, path_policy
 from infrastructure.store.snapshots.keeper import WorkspaceKeeper
 from infrastructure.store.snapshots.reading import FileReader
 from infrastructure.store.snapshots.restorer import WorkspaceRestorer
+from infrastructure.store.snapshots.saved_index import saved_index
 from infrastructure.tools.builtin.edit_file import EditFile
 from infrastructure.tools.builtin.glob_search import GlobSearch
 from infrastructure.tools.builtin.grep_search import GrepSearch
@@ -235,6 +236,7 @@ class Container(containers.DeclarativeContainer):
         contents,
         holds_secret=holds_secret,
         own_paths=providers.Callable(build.as_strings, own),
+        saved_index=providers.Callable(saved_index, settings, environ, paths, record, holds_secret),
     )
     runtime = providers.Singleton(
         ToolRuntime,

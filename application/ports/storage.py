@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -98,6 +98,10 @@ class ContentStore(Protocol):
 
     async def get(self, sha256: str) -> bytes:
         """The content of that hash, checked against it. Raises LedgerError where there is none."""
+        ...
+
+    async def absent(self, hashes: Collection[str]) -> frozenset[str]:
+        """Those of the hashes whose contents are not kept. Raises LedgerError."""
         ...
 
 

@@ -12,6 +12,7 @@ from domain.errors import LedgerError
 from domain.sessions.past_session import SessionSummary
 
 _DAY_MS = 24 * 3600 * 1000
+_LIST_BEGINS = b'{"roots":'
 _HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
@@ -56,6 +57,13 @@ def sessions_to_prune(
 def contents_named_in(text: bytes) -> set[bytes]:
     """The hashes of contents, 32 bytes each, that a payload or a stored list of files refers to."""
     return {bytes.fromhex(found.decode("ascii")) for found in _HASH.findall(text)}
+
+
+def is_list_of_files(beginning: bytes) -> bool:
+    """Whether a stored content that begins so is a list of files. If a file begins like one, it counts as one:
+    then more is spared than need be.
+    """
+    return beginning.startswith(_LIST_BEGINS)
 
 
 def manifests_named_in(event_type: str, payload: bytes) -> set[bytes]:

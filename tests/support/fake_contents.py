@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from domain.errors import LedgerError
 
@@ -34,3 +34,6 @@ class FakeContents:
         if sha256 not in self.contents:
             raise LedgerError(f"there is no stored content {sha256}")
         return self.contents[sha256]
+
+    async def absent(self, hashes: Collection[str]) -> frozenset[str]:
+        return frozenset(hashes) - self.contents.keys()

@@ -26,7 +26,13 @@ from domain.sessions.past_session import (
     SessionSummary,
     Verification,
 )
-from domain.sessions.pruning import Pruned, contents_named_in, manifests_named_in, sessions_to_prune
+from domain.sessions.pruning import (
+    Pruned,
+    contents_named_in,
+    is_list_of_files,
+    manifests_named_in,
+    sessions_to_prune,
+)
 from domain.sessions.redaction import check_redactable, redact_name, redact_records
 from domain.sessions.redaction_log import RedactionEntry
 from domain.sessions.session_facts import StoredSessionFacts, facts_of, storable
@@ -191,6 +197,9 @@ class FakeSessions:
             for manifest in manifests_named_in(record.type, record.payload):
                 needed |= contents_named_in(self._contents.contents.get(manifest.hex(), b""))
         since = min((each.opened_ms for each in sessions if each.is_open), default=None)
+        for name, content in self._contents.contents.items():
+            if since is not None and self._contents.kept_ms[name] >= since and is_list_of_files(content):
+                needed |= contents_named_in(content)
         return [
             name
             for name in self._contents.contents

@@ -23,6 +23,7 @@ from infrastructure.store.snapshots.budget import KeepLimits
 from infrastructure.store.snapshots.keeper import WorkspaceKeeper
 from infrastructure.store.snapshots.reading import FileReader
 from infrastructure.store.snapshots.restorer import WorkspaceRestorer
+from infrastructure.store.snapshots.saved_index import SavedIndex
 from infrastructure.store.snapshots.watch import WorkspaceWatch
 from tests.support.builders import a_context
 from tests.support.fake_contents import FakeContents
@@ -42,10 +43,16 @@ class RewindRig:
     """A workspace whose turns are functions that change it."""
 
     def __init__(
-        self, root: Path, *, limits: KeepLimits | None = None, watch: WorkspaceWatch | None = None
+        self,
+        root: Path,
+        *,
+        limits: KeepLimits | None = None,
+        watch: WorkspaceWatch | None = None,
+        saved_index: SavedIndex | None = None,
+        contents: FakeContents | None = None,
     ) -> None:
         self.root = root
-        self.contents = FakeContents()
+        self.contents = contents or FakeContents()
         self.observer = RecordingObserver()
         self.events = EventBus([self.observer])
         workspace = Workspace([root])
@@ -61,6 +68,7 @@ class RewindRig:
             holds_secret=lambda content: SECRET in content,
             limits=limits,
             watch=watch,
+            saved_index=saved_index,
         )
         self.rewind = Rewind(
             run=NO_CONVERSATION,

@@ -44,6 +44,10 @@ class SqlContents:
         """The content of that hash, checked against it. Raises LedgerError."""
         return await in_thread(lambda _stop: self._get(sha256))
 
+    async def absent(self, hashes: Collection[str]) -> frozenset[str]:
+        """Those of the hashes whose contents are not kept. Raises LedgerError."""
+        return await in_thread(lambda _stop: self._absent(hashes))
+
     async def _put(self, given: tuple[bytes, ...]) -> tuple[str, ...]:
         if not given:
             return ()
@@ -83,6 +87,12 @@ class SqlContents:
             if rows:
                 connection.execute(_ADD, rows)
 
+    def _absent(self, hashes: Collection[str]) -> frozenset[str]:
+        digests = {bytes.fromhex(sha256) for sha256 in hashes}
+        with self._file.reading() as connection:
+            there = _those_there(connection, digests)
+        return frozenset(digest.hex() for digest in digests - there)
+
     def _get(self, sha256: str) -> bytes:
         try:
             digest = bytes.fromhex(sha256)
@@ -114,6 +124,14 @@ def unpacked(data: object, size: object) -> bytes | None:
     except (zlib.error, MemoryError, OverflowError):
         return None
     return content if len(content) == size else None
+
+
+def beginning_of(data: object) -> bytes:
+    """The beginning of a content, out of the beginning of its row; empty where the row is damaged."""
+    try:
+        return zlib.decompressobj().decompress(data) if isinstance(data, bytes) else b""
+    except zlib.error:
+        return b""
 
 
 def is_whole(digest: object, content: bytes) -> bool:

@@ -12,12 +12,20 @@ from sqlalchemy.exc import OperationalError
 
 from domain.errors import SessionInUse
 from domain.sessions.past_session import SessionSummary
-from domain.sessions.pruning import Pruned, contents_named_in, manifests_named_in, sessions_to_prune
-from infrastructure.store.ledger.contents import unpacked
+from domain.sessions.pruning import (
+    Pruned,
+    contents_named_in,
+    is_list_of_files,
+    manifests_named_in,
+    sessions_to_prune,
+)
+from infrastructure.store.ledger.contents import beginning_of, unpacked
 from infrastructure.store.ledger.locks import SessionLock, holders, opened_since_ms
 from infrastructure.store.ledger.rows import summary
 from infrastructure.store.ledger.schema import contents, has_redactions, records, redactions, sessions
 from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
+
+_BEGINNING_BYTES = 256  # of a compressed content
 
 
 class Pruning:
@@ -87,7 +95,7 @@ class Pruning:
         with transaction(connection):
             # A session that is open may have kept contents that its record does not name yet.
             since = opened_since_ms(self._locks)
-            needed = _needed(connection, without)
+            needed = _needed(connection, without, since)
             query = select(contents.c.sha256, contents.c.kept_ms, func.length(contents.c.data))
             unneeded = [
                 (digest, size)
@@ -107,8 +115,11 @@ class Pruning:
             pass  # no room for the copy, or another process is reading: the space stays, and is used again
 
 
-def _needed(connection: Connection, without: set[str]) -> set[bytes]:
-    """The hashes of all contents that records refer to, by themselves or through a list of files."""
+def _needed(connection: Connection, without: set[str], since_ms: int | None) -> set[bytes]:
+    """The hashes of all contents that records refer to, by themselves or through a list of files.
+
+    A list that was stored since an open session began counts too: its record may not name it yet.
+    """
     there = set(connection.execute(select(contents.c.sha256)).scalars())
     if not there:
         return set()
@@ -119,6 +130,10 @@ def _needed(connection: Connection, without: set[str]) -> set[bytes]:
         if session_id not in without and isinstance(payload, bytes):
             needed |= contents_named_in(payload)
             lists |= manifests_named_in(event_type, payload)
+    if since_ms is not None:
+        start = func.substr(contents.c.data, 1, _BEGINNING_BYTES)
+        recent = select(contents.c.sha256, start).where(contents.c.kept_ms >= since_ms)
+        lists |= {digest for digest, data in connection.execute(recent) if is_list_of_files(beginning_of(data))}
     for digest in lists & there:
         row = connection.execute(
             select(contents.c.data, contents.c.size).where(contents.c.sha256 == digest)

@@ -2,25 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 
 from application.ports.storage import ContentStore
 from domain.calls.effects import FileMark, FileState
+from domain.errors import LedgerError
 from infrastructure.store.snapshots.reading import FileContent
+from infrastructure.store.snapshots.saved_index import SavedIndex
 from infrastructure.store.snapshots.stat_index import StatIndex
+
+# So many files that a later session would have to read again are worth writing an index.
+_WORTH_SAVING = 1_000
 
 
 class ContentCache:
-    """Stores each content once, and remembers the state of each file whose content it took."""
+    """Stores each content once, and remembers the state of each file whose content it took.
 
-    def __init__(self, contents: ContentStore) -> None:
+    `saved` is the index that an earlier session left. The contents that it names may have been pruned since,
+    and may be until a stored list names them: until then they are unproven.
+    """
+
+    def __init__(self, contents: ContentStore, saved: SavedIndex | None = None) -> None:
         self._contents = contents
         self._index = StatIndex()
         self._stored: set[str] = set()
+        self._saved = saved
+        self._is_recalled = saved is None
+        self._recalling = asyncio.Lock()
+        self._unproven: set[str] = set()
+
+    async def recall(self) -> None:
+        """Take over what an earlier session knew, once. Never raises for what cannot be read of it."""
+        async with self._recalling:
+            if self._is_recalled or self._saved is None:
+                return
+            files = await asyncio.to_thread(self._saved.load)
+            hashes = {file.sha256 for file in files.values()}
+            try:
+                absent = await self._contents.absent(hashes)
+            except LedgerError:
+                absent = frozenset(hashes)
+            self._unproven = hashes - absent
+            await asyncio.to_thread(self._index.take_over, files, absent)
+            self._is_recalled = True
+
+    async def prove(self, states: Mapping[str, FileState], *, whole: bool) -> bool:
+        """Whether all contents of a list that is stored by now are there still; else they must be read anew.
+
+        No prune takes what a list names that was stored while its session is open. `whole` says that the list
+        is that of all files: what it does not name is forgotten. Raises LedgerError.
+        """
+        if not self._unproven:
+            return True
+        named = {state.sha256 for state in states.values() if state.sha256 is not None} & self._unproven
+        absent = await self._contents.absent(named) if named else frozenset()
+        gone = absent | (self._unproven - named if whole else set())
+        if gone:
+            await asyncio.to_thread(self._index.forget, gone)
+        self._unproven -= named | gone
+        return not absent
+
+    def save(self, marks: Mapping[str, FileMark]) -> None:
+        """Leave what is known of the files that have these marks to a later session, if that is worth it."""
+        if self._saved is not None and self._is_recalled and self._index.learned >= _WORTH_SAVING:
+            self._index.learned = 0
+            self._saved.save(self._index.files(marks))
 
     def state(self, path: str, mark: FileMark) -> FileState | None:
         """The state of a file with this mark; None where it must be read."""
         return self._index.state(path, mark)
+
+    def proven_state(self, path: str, mark: FileMark) -> FileState | None:
+        """The same, of a file that this process read."""
+        state = self._index.state(path, mark)
+        return None if state is None or state.sha256 in self._unproven else state
 
     async def get(self, sha256: str) -> bytes:
         """The content of that hash. Raises LedgerError where there is none."""
@@ -38,6 +94,7 @@ class ContentCache:
         missing = [content for sha256, content in new.items() if sha256 not in self._stored]
         hashes = await self._contents.put([*missing, *more]) if missing or more else ()
         self._stored.update(new)
+        self._unproven.difference_update(new)
         for reading in readings:
             if reading.mark is not None and reading.state is not None:
                 self._index.learn(reading.path, reading.mark, reading.state, reading.at_ns)

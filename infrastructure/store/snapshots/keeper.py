@@ -33,6 +33,7 @@ from infrastructure.store.snapshots.ignored_folders import RULE_FILES, IgnoredFo
 from infrastructure.store.snapshots.manifest import Base, decode, encode
 from infrastructure.store.snapshots.places import OpenFolders, literal
 from infrastructure.store.snapshots.reading import FileContent, FileReader, unread_state
+from infrastructure.store.snapshots.saved_index import SavedIndex
 from infrastructure.store.snapshots.watch import WorkspaceWatch
 
 _IGNORED = "it lies in an ignored folder"
@@ -90,6 +91,7 @@ class WorkspaceKeeper:
         own_paths: Sequence[str] = (),
         limits: KeepLimits = KeepLimits(),  # noqa: B008 - it is immutable
         watch: WorkspaceWatch | None = None,
+        saved_index: SavedIndex | None = None,
     ) -> None:
         self._workspace = workspace
         self._roots = tuple(map(str, workspace.roots))
@@ -99,7 +101,7 @@ class WorkspaceKeeper:
         self._reader = reader
         self._ignored = IgnoredFolders(self._roots)
         self._ignored_lock = threading.Lock()
-        self._cache = ContentCache(contents)
+        self._cache = ContentCache(contents, saved_index)
         self._base: Base | None = None
         self._known: _Known | None = None
         self._keeping = 0
@@ -135,7 +137,17 @@ class WorkspaceKeeper:
 
     async def _keep_ahead(self) -> None:
         """What cannot be stored is told by the call that needs it."""
+        await self._cache.recall()
         look = await self._watch.follow()
+        try:
+            await self._read_ahead(look)
+        finally:  # also for what was read until then
+            await in_thread(lambda _stop: self._cache.save(look.marks))
+
+    async def _read_ahead(self, look: FileLook) -> None:
+        if not self._is_idle.is_set():  # a call is at it, and then knows the most of it
+            await self._is_idle.wait()
+            look = await self._watch.follow()
         survey = await asyncio.to_thread(self._survey, look, whole=True)
         budget = Budget(self._limits, spent_bytes=survey.kept_bytes, secs=math.inf)
         batches = await asyncio.to_thread(budget.split, survey.unread, survey.marks, _STEP_FILES)
@@ -154,6 +166,8 @@ class WorkspaceKeeper:
     async def _keep(self, paths: Sequence[str] | None, report: Callable[[int, int], None]) -> KeptFiles:
         until = time.monotonic() + self._limits.before_secs
         roots = self._roots if paths is None else await asyncio.to_thread(literal, paths)
+        if self._is_whole(roots):
+            await self._cache.recall()
         look = await self._watch.look(roots)
         survey = await asyncio.to_thread(self._survey, look, whole=self._is_whole(roots))
         waiting = await self._read_all_but_last(survey, until, report)
@@ -166,6 +180,9 @@ class WorkspaceKeeper:
         base = self._base if paths is None else None
         content, is_base = await asyncio.to_thread(encode, kept, base, self._holds_secret)
         (manifest,) = await self._cache.store(waiting, content)
+        if not await self._cache.prove(kept.states, whole=self._is_all(roots)):
+            self._known = None
+            return await self._keep(paths, report)
         if self._is_all(roots):
             again = frozenset(path for path in survey.unread if _may_improve(survey.states.get(path)))
             self._known = _Known(look, survey.states, survey.kept_bytes, again)
@@ -310,7 +327,7 @@ class WorkspaceKeeper:
         state, mark = kept.states.get(path), kept.look.marks.get(path)
         if state is None or mark is None or state.unkept != NO_TIME:
             return None
-        return self._cache.state(path, mark)
+        return self._cache.proven_state(path, mark)
 
     async def _states_after(self, marks: Mapping[str, FileMark], *, whole: bool) -> dict[str, FileState]:
         """The states of changed files. Of those in ignored folders only the hash is taken."""

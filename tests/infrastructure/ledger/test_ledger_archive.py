@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
+from domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState, KeptFiles
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.conversation.history import UserMessage
 from domain.errors import LedgerError
@@ -15,6 +15,7 @@ from domain.events.event import EffectsObserved, FilesKept, MessageAdded, TurnSt
 from domain.sessions.ledger_chain import payload_of, redacted
 from domain.sessions.past_session import LatestSession, NamedSession, PickedSession
 from domain.text.styles import StyleChange
+from infrastructure.store.snapshots.manifest import encode
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, gone_on, prompt, session_of, sqlite, started
 from tests.support.past_sessions import an_eventful_session
 from tests.support.pictures import an_image, png
@@ -492,6 +493,20 @@ async def test_contents_that_an_open_session_kept_a_moment_ago_stay(database, cl
     await session.ledger.aclose()
     assert (await database.archive.prune()).contents == 0
     assert await database.contents.get(old) == b"kept, and not yet told of"
+
+
+async def test_contents_stay_that_only_a_list_names_which_an_open_session_did_not_tell_of_yet(database, clock):
+    listed, other = await database.contents.put([b"of an earlier session", b"of nobody"])
+    clock.now_ms = 9_000_000_000_000  # after any lock file of this machine
+    session = begun(database)
+    states = {"/a": FileState(kind=FileKind.FILE, mode=0o644, sha256=listed)}
+    files, _ = encode(KeptFiles(roots=("/",), states=states), None, lambda _content: False)
+    (manifest,) = await database.contents.put([files])
+
+    await database.archive.prune()
+
+    assert await database.contents.absent([listed, other, manifest]) == {other}
+    await session.ledger.aclose()
 
 
 async def test_a_content_that_is_kept_again_counts_as_kept_now(database, clock):
