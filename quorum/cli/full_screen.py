@@ -78,7 +78,7 @@ def _terminal_problem() -> str | None:
     if not (sys.stderr and sys.stderr.isatty()):
         return "the full-screen app draws on stderr, which is no terminal here; do not redirect it"
     if os.environ.get("TERM", "") in {"", "dumb"}:
-        return "this terminal is a dumb one (TERM); use another, or: quorum run PROMPT"
+        return "this terminal is too simple (TERM=dumb); use another, or: quorum run PROMPT"
     if (encoding := lookup(sys.stderr.encoding).name) != "utf-8":
         return f"the screen needs UTF-8, and here is {encoding}; try: LC_ALL=C.UTF-8 quorum"
     return None

@@ -30,7 +30,7 @@ VALUED = frozenset(
     )
 )
 RESUME = "--resume"  # has a value or none
-SESSION = "its id, as many letters of it as are needed, or latest"
+SESSION = "a session id, a unique prefix of it, or latest"
 _NAME = re.compile(r"[0-9A-Za-z][\w.-]*")
 
 
@@ -48,12 +48,14 @@ def option_parser(prog: str, description: str) -> argparse.ArgumentParser:
         help='the model, as "provider/model"; of another role: exploration=, ask=, moderator=, and, as often '
         "as there are models, review= and participants=",
     )
-    parser.add_argument("--mode", choices=MODES, help="who decides that a risky call may run")
+    parser.add_argument(
+        "--mode", choices=MODES, help="the review mode: who decides whether a risky call may run"
+    )
     parser.add_argument(
         "--max-tool-turns", metavar="N", type=count, help="stop after this many rounds of tool calls"
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing on stderr but errors")
-    parser.add_argument("-v", "--verbose", action="store_true", help="say more on stderr")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print only errors on stderr")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print more on stderr")
     return parser
 
 
@@ -99,16 +101,18 @@ def _app_parser() -> argparse.ArgumentParser:
         "--screen-reader",
         action="store_const",
         const=True,
-        help="one column of plain lines for a screen reader; see also: quorum run",
+        help="linear mode for screen readers; see also: quorum run",
     )
-    parser.add_argument("--demo", action="store_true", help="a guided tour, offline, in a folder of its own")
+    parser.add_argument("--demo", action="store_true", help="a guided tour, offline, in a temporary folder")
     add_listening(parser)
-    parser.add_argument("prompt", nargs="?", help="what to begin with")
+    parser.add_argument("prompt", nargs="?", help="the first prompt")
     return parser
 
 
 def _run_parser() -> argparse.ArgumentParser:
-    parser = option_parser("quorum run", "Answer one prompt without a screen and end with a telling exit code.")
+    parser = option_parser(
+        "quorum run", "Answer one prompt without the full-screen app. The exit code tells how it ended."
+    )
     parser.add_argument(
         "--output", choices=("text", "json", "stream-json"), default="text", help="what stdout carries"
     )
@@ -122,7 +126,7 @@ def _run_parser() -> argparse.ArgumentParser:
         type=Path,
         action="append",
         default=[],
-        help="show this image with the prompt; as often as there are images",
+        help="attach this image to the prompt; repeat for more images",
     )
     parser.add_argument("prompt", help="the prompt; - reads it from stdin")
     return parser
@@ -133,14 +137,14 @@ def _add_continue(to: argparse._MutuallyExclusiveGroup) -> None:
         "--continue",
         dest="continues",
         action="store_true",
-        help="go on with the latest session of this folder, or begin one",
+        help="resume the latest session of this folder, or start a new one",
     )
 
 
 def add_fork(parser: argparse.ArgumentParser) -> None:
     """Add the option that makes a copy of the session to go on with."""
     parser.add_argument(
-        "--fork", action="store_true", help="with one of these: go on in a copy of that session"
+        "--fork", action="store_true", help="with one of these: continue in a copy of that session"
     )
 
 
@@ -160,13 +164,13 @@ def _config_parser() -> argparse.ArgumentParser:
 
 
 def _doctor_parser() -> argparse.ArgumentParser:
-    parser = option_parser("quorum doctor", "Say what works here and what does not.")
+    parser = option_parser("quorum doctor", "Check what works on this machine and what does not.")
     parser.add_argument("--probe", action="store_true", help="also send each provider one small request")
     return parser
 
 
 def _hooks_parser() -> argparse.ArgumentParser:
-    parser = option_parser("quorum hooks", "Try a hook of your quorum.toml against one call.")
+    parser = option_parser("quorum hooks", "Test a hook of your quorum.toml with one call.")
     parser.add_argument("action", choices=("test",))
     parser.add_argument("hook", metavar="NAME", help="the hook's name")
     parser.add_argument(

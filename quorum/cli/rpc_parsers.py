@@ -16,17 +16,23 @@ def add_listening(parser: argparse.ArgumentParser) -> None:
     """Add the options of an app that listens."""
     group = parser.add_argument_group("remote control", "see docs/remote-control.md")
     group.add_argument(
-        "--listen", metavar="SOCKET", type=Path, help="take JSON-RPC requests at this Unix socket, yours alone"
+        "--listen",
+        metavar="SOCKET",
+        type=Path,
+        help="accept JSON-RPC requests on this Unix socket, only from your own processes",
     )
     group.add_argument("--headless", action="store_true", help="with --listen: without a terminal")
     group.add_argument(
-        "--size", metavar="COLSxLINES", type=_size, help="with --headless: of the screen; 80x24 is usual"
+        "--size",
+        metavar="COLSxLINES",
+        type=_size,
+        help="with --headless: the size of the screen; default 80x24",
     )
     group.add_argument(
         "--listen-approve",
         metavar="FD",
         type=_descriptor,
-        help="with --listen: let whoever has the token approve, which is written to this open pipe or socket",
+        help="with --listen: allow approval with a token, which is written to this open pipe or socket",
     )
 
 
@@ -48,11 +54,12 @@ def rpc_parser() -> argparse.ArgumentParser:
     """Of `quorum rpc`."""
     parser = argparse.ArgumentParser(
         prog="quorum rpc",
-        description="Ask one thing of a quorum that listens, and print the result as JSON. Exit code 1: it "
-        "answered with an error; 2: nobody could be asked. rpc.discover lists the methods.",
+        description="Send one request to a listening quorum and print the result as JSON. Exit code "
+        "1: the method returned an error; 2: no app could be reached. rpc.discover lists "
+        "the methods.",
         allow_abbrev=False,
     )
-    parser.add_argument("--socket", metavar="SOCKET", type=Path, required=True, help="where it listens")
+    parser.add_argument("--socket", metavar="SOCKET", type=Path, required=True, help="the socket it listens on")
     parser.add_argument(
         "--token-fd", metavar="FD", type=_descriptor, help="read the token of --listen-approve from here"
     )

@@ -41,7 +41,7 @@ def _prompt(options: Options) -> str:
     if prompt == "-":
         prompt = sys.stdin.read() if sys.stdin else ""  # None where it is closed
     if not prompt.strip():
-        raise UsageError("the prompt is empty; say what to do, or - to read it from stdin")
+        raise UsageError("the prompt is empty; write what to do, or - to read it from stdin")
     return prompt
 
 

@@ -23,13 +23,13 @@ _DAY_MS = 86_400_000
 async def prune(wish: SessionsOptions, store: SessionStore) -> int:
     """Delete what fits once the person agreed, or said so before; always 0."""
     if wish.older_than is None and wish.keep is None:
-        raise UsageError("say what may go: --older-than DAYS, --keep N, or both")
+        raise UsageError("say what to delete: --older-than DAYS, --keep N, or both")
     sessions = await store.chosen(everywhere=wish.all)
     ids = _going(sessions, wish)
     seen = await store.archive.prune(ids=ids, dry_run=True) if ids else None
     complain(f"{session.id} is in use and stays" for session in (seen.spared if seen else ()))
     if seen is None or not seen.sessions:
-        complain(["no session fits, so none is deleted" if sessions else store.nothing(everywhere=wish.all)])
+        complain(["no session matches, so none is deleted" if sessions else store.nothing(everywhere=wish.all)])
         return 0
     print_table(seen.sessions, sessions, width=None, folders=wish.all)
     if wish.dry_run:
@@ -73,7 +73,7 @@ async def redact(wish: SessionsOptions, store: SessionStore) -> int:
     if text == "-":
         text = (sys.stdin.read() if sys.stdin else "").removesuffix("\n")
     if not text.strip():
-        raise UsageError("there is no text to take out; name it, or - to read it from stdin")
+        raise UsageError("there is no text to remove; name it, or - to read it from stdin")
     session = await store.named(wish.session)
     count = await store.archive.redact(session.id, text)
     if not count:

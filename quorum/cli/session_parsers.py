@@ -12,35 +12,39 @@ def sessions_parser() -> argparse.ArgumentParser:
     """For a command line without an action that there is; it says which there are."""
     parser = option_parser(
         "quorum sessions",
-        "List, show, export, fork, check, clear out or go on with recorded sessions. "
-        "Each action has options of its own: quorum sessions ACTION --help.",
+        "List, show, export, fork, verify, delete or resume recorded sessions. Each action has its "
+        "own options: quorum sessions ACTION --help.",
     )
     parser.add_argument("action", choices=tuple(SESSION_PARSERS))
     return parser
 
 
 def _list_parser() -> argparse.ArgumentParser:
-    parser = option_parser("quorum sessions list", "The sessions of this folder, the one used last first.")
-    parser.add_argument("--all", action="store_true", help="those of every folder")
+    parser = option_parser(
+        "quorum sessions list", "List the sessions of this folder, most recently used first."
+    )
+    parser.add_argument("--all", action="store_true", help="of all folders")
     parser.add_argument("--json", action="store_true", help="as one array of JSON objects")
-    parser.add_argument("-n", metavar="N", type=count, dest="limit", help="at most so many")
+    parser.add_argument("-n", metavar="N", type=count, dest="limit", help="at most this many")
     return parser
 
 
 def _show_parser() -> argparse.ArgumentParser:
-    parser = option_parser("quorum sessions show", "What happened in a session; long outputs are cut.")
+    parser = option_parser(
+        "quorum sessions show", "Print what happened in a session; long outputs are shortened."
+    )
     parser.add_argument("session", metavar="ID", type=session_name, help=SESSION)
     return parser
 
 
 def _export_parser() -> argparse.ArgumentParser:
-    parser = option_parser("quorum sessions export", "All of a session, in a form to keep or to pass on.")
+    parser = option_parser("quorum sessions export", "Export a complete session.")
     parser.add_argument("session", metavar="ID", type=session_name, help=SESSION)
     parser.add_argument(
         "--format",
         choices=("md", "json", "html", "canonical"),
         default="md",
-        help="canonical: without times and ids, the same for the same course of events; md is the default",
+        help="canonical: deterministic, without times and ids; md is the default",
     )
     parser.add_argument("-o", metavar="FILE", type=Path, dest="file", help="write to this file, not to stdout")
     return parser
@@ -50,7 +54,7 @@ def _fork_parser() -> argparse.ArgumentParser:
     parser = option_parser("quorum sessions fork", "Copy a session and print the id of the copy.")
     parser.add_argument("session", metavar="ID", type=session_name, help=SESSION)
     parser.add_argument(
-        "--before", metavar="TURN", type=count, help="only what was before the turn of this number, see show"
+        "--before", metavar="TURN", type=count, help="only the part before the turn with this number, see show"
     )
     return parser
 
@@ -58,7 +62,7 @@ def _fork_parser() -> argparse.ArgumentParser:
 def _verify_parser() -> argparse.ArgumentParser:
     parser = option_parser(
         "quorum sessions verify",
-        "Check that no record was changed. Exit code 0: all hold; 1: a record does not fit.",
+        "Check that no event was changed. Exit code 0: all sessions are intact; 1: an event does not match.",
     )
     parser.add_argument("--all", action="store_true", help="every session of every folder")
     parser.add_argument("session", metavar="ID", type=session_name, nargs="?", help=f"{SESSION}, the default")
@@ -68,30 +72,31 @@ def _verify_parser() -> argparse.ArgumentParser:
 def _prune_parser() -> argparse.ArgumentParser:
     parser = option_parser(
         "quorum sessions prune",
-        "Delete sessions of this folder for good: those that fit every option given, but none that is in use.",
+        "Delete sessions of this folder permanently: those that match every given option, except "
+        "sessions in use.",
     )
-    parser.add_argument("--older-than", metavar="DAYS", type=_amount, help="those not used for so many days")
+    parser.add_argument("--older-than", metavar="DAYS", type=_amount, help="those not used for this many days")
     parser.add_argument("--keep", metavar="N", type=_amount, help="all but the N used last")
-    parser.add_argument("--all", action="store_true", help="those of every folder")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+    parser.add_argument("--all", action="store_true", help="of all folders")
+    parser.add_argument("--dry-run", action="store_true", help="only list what would be deleted")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     return parser
 
 
 def _redact_parser() -> argparse.ArgumentParser:
-    parser = option_parser("quorum sessions redact", "Take a text out of a session's record for good.")
+    parser = option_parser("quorum sessions redact", "Remove a text from the events of a session permanently.")
     parser.add_argument("session", metavar="ID", type=session_name, help=SESSION)
     parser.add_argument(
-        "text", metavar="TEXT", help="the text; - reads it from stdin, which no shell remembers"
+        "text", metavar="TEXT", help="the text; - reads it from stdin, so that it is not in the shell history"
     )
     return parser
 
 
 def _resume_parser() -> argparse.ArgumentParser:
-    parser = option_parser("quorum sessions resume", "Go on with a session, as quorum --resume ID does.")
+    parser = option_parser("quorum sessions resume", "Resume a session, as quorum --resume ID does.")
     parser.add_argument("session", metavar="ID", type=session_name, help=SESSION)
     add_fork(parser)
-    parser.add_argument("prompt", nargs="?", help="what to begin with")
+    parser.add_argument("prompt", nargs="?", help="the first prompt")
     return parser
 
 

@@ -42,5 +42,5 @@ class SessionStore:
     def nothing(self, *, everywhere: bool) -> str:
         """That there is no session, and where others would be."""
         if everywhere:
-            return "no session is on record"
+            return "no session is recorded"
         return f"no session of {self.cwd} is on record; quorum sessions list --all shows those of other folders"

@@ -180,7 +180,7 @@ class AppPort:
             async with asyncio.timeout(_PATIENCE_SECS):
                 await done
         except TimeoutError:
-            raise refused("the app did not come to it in time", "busy") from None
+            raise refused("the app did not answer in time", "busy") from None
 
 
 async def _nothing() -> None:

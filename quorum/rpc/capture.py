@@ -56,7 +56,7 @@ class Camera:
             async with asyncio.timeout(_PATIENCE_SECS):
                 await drawn.wait()
         except TimeoutError:
-            raise refused("the app did not come to it in time", "busy") from None
+            raise refused("the app did not answer in time", "busy") from None
 
     def _picture(self, styles: bool) -> dict[str, object]:
         width, height = self._app.size

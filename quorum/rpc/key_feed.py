@@ -148,7 +148,7 @@ class KeyFeed:
                     if pump is not None:
                         await _passed(pump)
         except TimeoutError:
-            raise refused("the app did not come to it in time", "busy") from None
+            raise refused("the app did not answer in time", "busy") from None
 
 
 class _KeptBack(Exception):

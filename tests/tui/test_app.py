@@ -255,7 +255,7 @@ async def test_the_palette_offers_every_command_and_key_and_runs_what_is_chosen(
         "/theme",
         "/quit",
         "Interrupt the turn; twice: clear or rewind",
-        "Draw the screen again",
+        "Redraw the screen",
     } <= set(offered)
 
 

@@ -36,7 +36,7 @@ async def test_the_parts_of_the_window_are_told_and_what_could_be_freed(tmp_path
 
     for text in ("outputs of read_file", "80.0k", "free", "116k", "58 %", "Largest entries"):
         assert text in shown
-    assert "At 160k (80 %) room is made by itself" in shown
+    assert "At 160k (80 %) it is compacted automatically" in shown
     assert "/compact would free about 51.0k or more" in shown
     bar = next(line for line in shown.splitlines() if "░" in line)
     assert bar.count("█") == 30  # 42 % of 72 cells
@@ -57,7 +57,7 @@ async def test_a_window_that_is_not_known_is_told_as_such(tmp_path):
     async with on_stage(tmp_path, prepare=lambda agent: setattr(agent, "context_account", account)) as stage:
         await stage.send("/context")
         await stage.shows("about 900 tokens; how many fit is not known")
-        await stage.shows("/compact would free nothing worth it now")
+        await stage.shows("/compact would free too little now")
         await stage.pilot.press("escape")
         await stage.unasked()
 

@@ -27,11 +27,11 @@ def ended(outcome: Outcome, decision: DecisionLabel) -> CallFinished:
 @pytest.mark.parametrize(
     ("event", "says"),
     [
-        (ended(Outcome.OK, DecisionLabel.APPROVED), "What really changed is told on the card."),
-        (ended(Outcome.OK, DecisionLabel.EDITED), "What really changed is told on the card."),
-        (ended(Outcome.REJECTED, DecisionLabel.REJECTED), "You rejected the change, so nothing was changed"),
-        (ended(Outcome.NOT_RUN, DecisionLabel.NONE), "No change was made, so the file is as it was."),
-        (None, "No change was made, so the file is as it was."),
+        (ended(Outcome.OK, DecisionLabel.APPROVED), "The card shows what really changed."),
+        (ended(Outcome.OK, DecisionLabel.EDITED), "The card shows what really changed."),
+        (ended(Outcome.REJECTED, DecisionLabel.REJECTED), "You rejected the change: nothing was changed"),
+        (ended(Outcome.NOT_RUN, DecisionLabel.NONE), "No change was made: the file is as it was."),
+        (None, "No change was made: the file is as it was."),
     ],
 )
 async def test_the_tour_says_what_became_of_the_change(event: CallFinished | None, says: str) -> None:

@@ -141,11 +141,11 @@ async def test_an_interrupted_turn_can_be_taken_up_again(tmp_path):
 async def test_where_there_is_nothing_to_go_on_with_it_is_said_why(tmp_path):
     async with on_stage(tmp_path, say("answer"), hold()) as stage:
         await stage.send("/retry")
-        await stage.shows("there is no turn to take up yet")
+        await stage.shows("there is no turn to continue yet")
         await stage.send("one")
         await stage.until(lambda: stage.agent.reports and not stage.app.chat.turns.running)
         await stage.send("/retry")
-        await stage.shows("the last turn came to its end")
+        await stage.shows("the last turn ended normally")
         await stage.send("two")
         await stage.until(lambda: stage.agent.reached.is_set())
         await stage.send("/retry")

@@ -214,7 +214,7 @@ async def test_where_nothing_fits_enter_says_so(tmp_path):
     async with on_stage(tmp_path) as stage:
         await opened(stage, fake=("fake/model-1",))
         await stage.pilot.press(*"zzz", "enter")
-        await stage.shows("no model fits; write it whole")
+        await stage.shows("no model matches; type the full name")
 
         assert stage.agent.model == "fake/model-1"
 

@@ -80,9 +80,9 @@ async def test_it_is_told_what_else_a_rule_would_let_run_and_for_how_long(tmp_pa
         await stage.send("go")
         await stage.asked()
         await stage.press_at("a", 1.0)
-        await stage.shows("nothing else that is known of would run by it")
+        await stage.shows("it would allow no other known call")
         await stage.press_at("down", 2.0)
-        await stage.shows("would also let run  git log -0")
+        await stage.shows("would also allow  git log -0")
 
         text = stage.text()
     assert "2 of 3" in text

@@ -29,7 +29,7 @@ async def listed(stage):
 async def shown(stage, text="Take back"):
     await stage.until(lambda: isinstance(stage.app.screen, RestoreScreen) and stage.app.screen.is_mounted)
     await stage.shows(text)
-    await stage.until(lambda: "looking at the files" not in stage.text())
+    await stage.until(lambda: "checking the files" not in stage.text())
 
 
 async def rewinding(stage):
@@ -58,7 +58,7 @@ async def test_without_a_turn_there_is_nothing_to_take_back(tmp_path):
     async with on_stage(tmp_path) as stage:
         for command in ("/undo", "/rewind"):
             await stage.send(command)
-            await stage.shows("there is no turn to take back")
+            await stage.shows("there is no turn to undo")
             assert stage.app.screen is stage.app.chat
 
 
@@ -118,7 +118,7 @@ async def test_a_turn_that_broke_off_and_was_taken_back_is_not_offered_to_go_on(
         await stage.until(lambda: "/retry goes on" not in stage.text().splitlines()[-1])
         stage.prompt.put("")
         await stage.send("/retry")
-        await stage.shows("there is no turn to take up yet")
+        await stage.shows("there is no turn to continue yet")
 
 
 async def test_a_prompt_that_comes_back_goes_before_what_was_being_written(tmp_path):
@@ -141,7 +141,7 @@ async def test_a_file_edited_since_is_overwritten_only_where_it_is_marked(tmp_pa
         await stage.pilot.press("space")
         await stage.shows("edited by you since: left alone")
         await stage.pilot.press("space", "down", "down", "space")
-        await stage.shows("this file cannot be given back")
+        await stage.shows("this file cannot be restored")
         await stage.pilot.press("b")
         await stage.unasked()
 
@@ -170,7 +170,7 @@ async def test_where_no_file_would_change_only_the_conversation_is_taken_back(tm
         await stage.send("/undo")
         await shown(stage, "no file would change")
         await stage.pilot.press("f")
-        await stage.shows("no file would be given back")
+        await stage.shows("no file would be restored")
         await stage.pilot.press("b")
         await stage.unasked()
 
@@ -203,7 +203,7 @@ async def test_files_that_cannot_be_looked_at_leave_the_conversation_to_be_taken
         await stage.send("/undo")
         await shown(stage, "the list of files is lost")
         await stage.pilot.press("b")
-        await stage.shows("c takes back the conversation alone")
+        await stage.shows("c undoes only the conversation")
         await stage.pilot.press("c")
         await stage.unasked()
 

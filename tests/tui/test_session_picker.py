@@ -123,7 +123,7 @@ async def test_enter_with_nothing_that_fits_opens_nothing_and_says_where_else_to
     text, picked = await show(FakeArchive(SESSIONS), *"zzz", "enter", waits_for="flaky")
 
     assert picked == []
-    assert "no session of this folder fits; tab looks in all folders" in text
+    assert "no session of this folder matches; tab searches all folders" in text
 
 
 async def test_an_archive_that_cannot_be_read_is_told_in_a_sentence():

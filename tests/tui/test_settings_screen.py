@@ -69,7 +69,7 @@ async def test_typing_searches_names_meanings_values_and_sources(tmp_path):
             await stage.pilot.pause()
             assert [row.key for row in screen._rows if hasattr(row, "key")] == keys
         screen.query_one("#query").value = "zzz"
-        await stage.shows("no setting fits")
+        await stage.shows("no setting matches")
 
 
 async def test_a_query_after_the_command_is_searched_for_and_the_best_name_is_marked(tmp_path):

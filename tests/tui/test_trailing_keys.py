@@ -67,7 +67,7 @@ async def test_a_key_that_came_too_early_is_said_to_have_done_nothing(tmp_path):
         await stage.send("go")
         dialog = await stage.asked()
         await stage.press_at("y", 100.1)
-        await stage.shows("asleep: that key came too early and did nothing")
+        await stage.shows("that key came too early and was ignored")
         dialog.show_awake()
         await stage.shows("esc rejects and interrupts")
 

@@ -112,7 +112,7 @@ async def test_enter_in_an_empty_prompt_does_nothing_where_nothing_waits_or_runs
         await stage.until(lambda: stage.agent.reached.is_set())
         await stage.pilot.press("enter")
         await stage.send("/steer")
-        await stage.shows("no prompt is waiting")
+        await stage.shows("no queued prompt")
 
         assert stage.agent.steered == []
 
@@ -180,7 +180,7 @@ async def test_before_the_session_is_there_commands_wait_for_it_and_then_run_in_
 
     async with on_stage(tmp_path, compose=compose, ready=False) as stage:
         await stage.send("!first")
-        await stage.shows("runs once the session is there")
+        await stage.shows("runs once the session is ready")
         assert stage.prompt.text == ""
         await stage.send("!!second")
         gate.set()
@@ -199,7 +199,7 @@ async def test_commands_that_waited_for_a_session_that_is_only_read_come_back(tm
 
     async with on_stage(tmp_path, compose=compose, ready=False) as stage:
         await stage.send("!first")
-        await stage.shows("runs once the session is there")
+        await stage.shows("runs once the session is ready")
         gate.set()
         await stage.until(lambda: stage.prompt.text == "!first")
         assert box[0].commands == []

@@ -110,7 +110,7 @@ class Turns:
         if self.running or self._waiting:
             return self.busy
         if not self.can_retry:
-            return "the last turn came to its end" if self._ending else "there is no turn to take up yet"
+            return "the last turn ended normally" if self._ending else "there is no turn to continue yet"
         self.submit(QueuedTask(_WORKING, lambda agent: agent.run.retry()))
         return ""
 
@@ -142,10 +142,10 @@ class Turns:
         """Have the running turn's next request carry this, or else the prompt that waits last; else answer why
         that cannot be."""
         if self._agent is None or self._task is None or self.does != _WORKING or self.interrupting:
-            return "no turn is running that this could go into"
+            return "no turn is running to send this into"
         if not text:
             if not self._waiting or isinstance(last := self._waiting[-1], QueuedTask):
-                return "no prompt is waiting that could go in now"
+                return "no queued prompt to send into the turn"
             self._waiting.pop()
             text = last
         else:

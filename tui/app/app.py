@@ -75,16 +75,20 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         Binding(
             "ctrl+home",
             "scroll_transcript('home')",
-            "To the transcript's beginning",
+            "Scroll to the start of the transcript",
             priority=True,
             id="scroll_to_start",
         ),
         Binding(
-            "ctrl+end", "scroll_transcript('end')", "To the transcript's end", priority=True, id="scroll_to_end"
+            "ctrl+end",
+            "scroll_transcript('end')",
+            "Scroll to the end of the transcript",
+            priority=True,
+            id="scroll_to_end",
         ),
         Binding("ctrl+p", "command_palette", "All commands", priority=True, id="palette"),
-        Binding("f1", "show_help", "This help; also ? in an empty prompt", priority=True, id="help"),
-        Binding("ctrl+l", "redraw", "Draw the screen again", id="redraw"),
+        Binding("f1", "show_help", "Help; also ? in an empty prompt", priority=True, id="help"),
+        Binding("ctrl+l", "redraw", "Redraw the screen", id="redraw"),
         Binding("ctrl+z", "suspend_process", "Suspend", id="suspend"),
         Binding("ctrl+q", "quit", "Quit", priority=True, id="quit"),
     ]

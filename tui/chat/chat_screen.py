@@ -63,18 +63,18 @@ class ChatScreen(Screen[None]):
         Binding(
             "alt+up",
             "mark(True)",
-            "Mark a part of the transcript, then the one above",
+            "Select a part of the transcript, then the one above",
             priority=True,
             id="mark_up",
         ),
-        Binding("alt+down", "mark(False)", "The marked part below", priority=True, id="mark_down"),
+        Binding("alt+down", "mark(False)", "Select the part below", priority=True, id="mark_down"),
         Binding(
             "escape", "interrupt", "Interrupt the turn; twice: clear or rewind", priority=True, id="interrupt"
         ),
         Binding("shift+tab", "cycle_mode", _NEXT_MODE, priority=True, id="cycle_mode"),
         Binding("alt+v", "paste_image", "Attach the image in the clipboard", priority=True, id="paste_image"),
         Binding("ctrl+b", "toggle_panel", "Show or hide the side panel", priority=True, id="toggle_panel"),
-        Binding("ctrl+s", "show_timeline", "When everything happened", priority=True, id="show_timeline"),
+        Binding("ctrl+s", "show_timeline", "Show the timeline", priority=True, id="show_timeline"),
     ]
 
     class TurnEnded(Message):

@@ -25,12 +25,12 @@ class StopBar(Static, can_focus=True):
     """Marks one part of the transcript and acts on it. What is typed otherwise ends it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(True)", "Marked part: the one above", id="marked_above"),
-        Binding("down,j", "move(False)", "Marked part: the one below", id="marked_below"),
-        Binding("enter,space", "fold", "Marked part: unfold or fold", id="marked_fold"),
-        Binding("c,y", "copy(0)", "Marked part: copy", id="marked_copy"),
-        Binding("o", "open", "Marked part: its whole output", id="marked_open"),
-        Binding("escape", "close", "Marked part: back to the prompt", id="marked_close"),
+        Binding("up,k", "move(True)", "Selected part: the one above", id="marked_above"),
+        Binding("down,j", "move(False)", "Selected part: the one below", id="marked_below"),
+        Binding("enter,space", "fold", "Selected part: unfold or fold", id="marked_fold"),
+        Binding("c,y", "copy(0)", "Selected part: copy", id="marked_copy"),
+        Binding("o", "open", "Selected part: open its full output", id="marked_open"),
+        Binding("escape", "close", "Selected part: back to the prompt", id="marked_close"),
         *(
             Binding(
                 str(n), f"copy({n})", f"Marked part: copy block {n} of its code", show=False, id=f"marked_{n}"

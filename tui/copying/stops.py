@@ -71,7 +71,7 @@ def piece_at(entries: Sequence[Entry], stop: CopyStop) -> Piece | None:
         case Batch() if (call := call_at(entries, stop)) is not None and call.output is not None:
             return output_of(call)
         case Restoration():
-            return Piece("\n".join(change.path for change in entry.changes), "the files given back")
+            return Piece("\n".join(change.path for change in entry.changes), "the restored files")
         case _:
             return None
 

@@ -21,55 +21,56 @@ class TourStep(NamedTuple):
 
 TOUR = (
     TourStep(
-        "Welcome. This folder is made for the tour and thrown away after it. No model is asked: a plain "
-        "interpreter plays one. Tools, reviews and the record are the real ones. Enter sends what stands in"
-        " the prompt.",
+        "Welcome. This temporary folder is for the tour and is deleted after it. A simple interpreter"
+        " takes the place of the model. Tools, reviews and the ledger are real. Enter sends the text "
+        "in the prompt.",
         "read shop.py and test_shop.py, find TODO",
         "turn_finished",
     ),
     TourStep(
-        "Three calls, none of which can do harm, so nobody was asked, and they ran side by side. Ctrl+O "
-        "opens and closes details. Now something that changes a file: Enter.",
+        "Three read-only calls: they ran in parallel, without asking. Ctrl+O opens and closes "
+        "details. Next, a change of a file: press Enter.",
         'replace "price + quantity" with "price * quantity" in shop.py',
         "review_requested",
     ),
     TourStep(
-        "A review: the exact change, bound to the file as it is now. The keys sleep for a moment, so that "
-        "nothing you were typing answers it. n rejects, r with a reason, e edits, a makes a rule; y "
-        "approves.",
+        "A review: the exact change, bound to the file as it is now. The dialog ignores keys for a "
+        "moment, so that your typing cannot answer it. y approves, n rejects, r rejects with a "
+        "reason, e edits, a creates a rule.",
         "",
         "turn_finished",
     ),
     TourStep(
-        "What really changed is told on the card. Commands are reviewed in the same way, unless they are "
-        "proved to only read. Enter runs the tests, y lets them.",
+        "The card shows what really changed. Commands are reviewed in the same way, unless they are "
+        "proven to be read-only. Enter asks to run the tests, y approves.",
         "run `python3 -m unittest -q`",
         "turn_finished",
-        if_rejected="You rejected the change, so nothing was changed, and the model was told. Commands are "
-        "reviewed in the same way, unless they are proved to only read. Enter runs the tests, which find the "
-        "mistake; y lets them.",
-        if_unchanged="No change was made, so the file is as it was. Commands are reviewed in the same way, "
-        "unless they are proved to only read. Enter runs the tests, which find the mistake; y lets them.",
+        if_rejected="You rejected the change: nothing was changed, and the model was told. Commands "
+        "are reviewed in the same way, unless they are proven to be read-only. Enter asks"
+        " to run the tests, which find the mistake; y approves.",
+        if_unchanged="No change was made: the file is as it was. Commands are reviewed in the same "
+        "way, unless they are proven to be read-only. Enter asks to run the tests, which"
+        " find the mistake; y approves.",
     ),
     TourStep(
-        "A command of your own needs no review: it begins with !, and the model learns of it (with !! it "
-        "does not). Enter.",
+        "Your own commands begin with ! and need no review. The model sees the output (with !! it "
+        "does not). Press Enter.",
         "!cat shop.py",
         "own_command_finished",
     ),
     TourStep(
-        "Everything is on record and can be taken back, files too. Enter shows what that would change; then"
-        " choose, or leave with Esc.",
+        "Everything is recorded and can be undone, files too. Enter shows what undo would change; "
+        "then choose, or leave with Esc.",
         "/undo",
         "session_rewound",
     ),
     TourStep(
-        "Have a look around: Ctrl+T opens a session beside this one and Alt+← comes back, Ctrl+S shows the "
-        "timeline, Ctrl+F finds, @ names files, / lists commands, ? shows all keys. F2 goes on.",
+        "Look around: Ctrl+T opens another session and Alt+← returns, Ctrl+S shows the timeline, "
+        "Ctrl+F finds, @ mentions files, / lists commands, ? shows all keys. F2 continues.",
     ),
     TourStep(
-        "That was the tour. /quit leaves, and this folder goes. In a project of yours, with "
-        "ANTHROPIC_API_KEY or OPENAI_API_KEY set or a server in quorum.toml, quorum works like this with a "
-        "model.",
+        "End of the tour. /quit leaves and deletes this folder. In your own project, with "
+        "ANTHROPIC_API_KEY or OPENAI_API_KEY set or a server in quorum.toml, quorum works like this "
+        "with a model.",
     ),
 )

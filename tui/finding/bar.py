@@ -24,11 +24,11 @@ class FindBar(HorizontalGroup):
     """Finds in a transcript while it is there. Posts `SearchEnded` when the person is done with it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,down", "go_on(False)", "Find: the next place", priority=True, id="find_next"),
+        Binding("enter,down", "go_on(False)", "Find: next match", priority=True, id="find_next"),
         Binding(
             "shift+enter,up,shift+f3",
             "go_on(True)",
-            "Find: the place before",
+            "Find: previous match",
             priority=True,
             id="find_previous",
         ),

@@ -8,7 +8,7 @@ from weakref import WeakSet
 
 from textual import events
 
-CAME_TOO_EARLY = "asleep: that key came too early and did nothing"
+CAME_TOO_EARLY = "that key came too early and was ignored"
 
 _together: WeakSet[events.Key] = WeakSet()
 

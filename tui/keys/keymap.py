@@ -38,15 +38,15 @@ KEY_CONTEXTS = (
     KeyContext("In the chat", ("tui.chat.chat_screen:ChatScreen",), "chat"),
     KeyContext("In the prompt", ("tui.prompt_box.prompt:Prompt",), "chat"),
     KeyContext("While finding", ("tui.finding.bar:FindBar",), "chat"),
-    KeyContext("While a part is marked", ("tui.copying.stop_bar:StopBar",), "marked"),
+    KeyContext("While a part is selected", ("tui.copying.stop_bar:StopBar",), "marked"),
     KeyContext(
         "In a review", ("tui.screens.review.dialog:ReviewDialog", "tui.screens.review.widgets:Choice"), "review"
     ),
-    KeyContext("When a folder asks for trust", ("tui.screens.trust.dialog:TrustDialog",), "trust"),
+    KeyContext("In the trust dialog", ("tui.screens.trust.dialog:TrustDialog",), "trust"),
     KeyContext("In the pager", ("tui.screens.pager.screen:PagerScreen",), "pager"),
     KeyContext("In the timeline", ("tui.screens.timeline.screen:TimelineScreen",), "timeline"),
     KeyContext("In the list of turns", ("tui.screens.rewind.turn_list:TurnList",), "turns"),
-    KeyContext("When a turn is taken back", ("tui.screens.rewind.restore_screen:RestoreScreen",), "restore"),
+    KeyContext("While undoing a turn", ("tui.screens.rewind.restore_screen:RestoreScreen",), "restore"),
     KeyContext("In the list of sessions", ("tui.screens.session_picker.screen:SessionPicker",), "sessions"),
     KeyContext("In the list of models", ("tui.screens.model_picker.screen:ModelPicker",), "models"),
     KeyContext("In the settings", ("tui.settings.screen:SettingsScreen",), "settings"),

@@ -52,7 +52,7 @@ class Prompt(CompletingPrompt):
             id="prompt_delete_or_leave",
         ),
         Binding("ctrl+underscore", "undo", "Undo", show=False, id="prompt_undo"),
-        Binding("tab", "complete", "Complete what the menu offers (also →)", show=False, id="prompt_complete"),
+        Binding("tab", "complete", "Complete from the menu (also →)", show=False, id="prompt_complete"),
         Binding("ctrl+r", "search_history", "Search earlier prompts", show=False, id="prompt_search_history"),
         Binding("ctrl+g", "edit_outside", "Edit in $VISUAL or $EDITOR", show=False, id="prompt_edit_outside"),
         Binding(

@@ -37,13 +37,15 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move('up')", "Up; while a value is edited: the choice before", id="settings_up"),
-        Binding("down", "move('down')", "Down; while a value is edited: the next choice", id="settings_down"),
+        Binding("up", "move('up')", "Up; while editing: previous choice", id="settings_up"),
+        Binding("down", "move('down')", "Down; while editing: next choice", id="settings_down"),
         Binding("pageup", "move('page_up')", "A page up", id="settings_page_up"),
         Binding("pagedown", "move('page_down')", "A page down", id="settings_page_down"),
         Binding("tab", "turn_target", "Your own file, or the project's", priority=True, id="settings_file"),
-        Binding("ctrl+d", "take_out", "Take it out of the file", priority=True, id="settings_take_out"),
-        Binding("escape", "back", "Leave the value as it is, or close", id="settings_back"),
+        Binding(
+            "ctrl+d", "take_out", "Remove the setting from the file", priority=True, id="settings_take_out"
+        ),
+        Binding("escape", "back", "Cancel the edit, or close", id="settings_back"),
     ]
     DEFAULT_CSS = """
     SettingsScreen {
@@ -127,7 +129,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
             about.update(name + told(setting))
             self.call_after_refresh(self._choices.scroll_to_highlight)  # what is told may need more lines
         else:
-            about.update(Content("no setting fits" if self._settings else "reading the settings…"))
+            about.update(Content("no setting matches" if self._settings else "reading the settings…"))
 
     def _name_keys(self) -> None:
         box = self.query_one("#settings", DialogFrame)

@@ -29,9 +29,9 @@ class TabbedApp(App[None]):
 
     DEFAULT_MODE = mode_name(1)
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+t", "new_tab", "Another session in a tab of its own", priority=True, id="new_tab"),
-        Binding("alt+right", "turn_tab(1)", "To the next tab", priority=True, id="next_tab"),
-        Binding("alt+left", "turn_tab(-1)", "To the tab before", priority=True, id="previous_tab"),
+        Binding("ctrl+t", "new_tab", "Open a new session in a tab", priority=True, id="new_tab"),
+        Binding("alt+right", "turn_tab(1)", "Go to the next tab", priority=True, id="next_tab"),
+        Binding("alt+left", "turn_tab(-1)", "Go to the previous tab", priority=True, id="previous_tab"),
         *(
             Binding(f"alt+{n}", f"go_to_tab({n})", f"To tab {n}", priority=True, id=f"tab_{n}")
             for n in range(1, _PLACES + 1)

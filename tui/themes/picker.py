@@ -29,7 +29,7 @@ class ThemePicker(ClosesItself, ModalScreen[None]):
     """Lists all themes, our own first. Enter keeps the marked one, Esc brings back the one before."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "give_up", "Leave the colours as they were", id="themes_leave")
+        Binding("escape,q", "give_up", "Close, keep the previous theme", id="themes_leave")
     ]
     DEFAULT_CSS = """
     ThemePicker {

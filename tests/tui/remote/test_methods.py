@@ -220,7 +220,7 @@ async def test_a_command_is_carried_out_and_what_it_says_is_told(tmp_path: Path)
         opened = await stage.call("command.exec", command="/help")
         covered = await stage.refused("command.exec", command="/clear")
 
-    assert told["said"] == "there is no turn to take back"
+    assert told["said"] == "there is no turn to undo"
     assert opened["screen"] == "HelpScreen"
     assert covered.reason == "covered"
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from domain.errors import QuorumError
     from tui.agent.port import Agent
 
-_NO_TURN = "there is no turn to take back"
+_NO_TURN = "there is no turn to undo"
 
 
 class RewindController:

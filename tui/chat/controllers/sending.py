@@ -116,7 +116,7 @@ class SendController:
             return
         if (session := self._current.session) is None:
             self._held_commands.append((own, typed))
-            self._host.say("runs once the session is there")
+            self._host.say("runs once the session is ready")
             return
         self._welcome.display = False
         self.remember(typed)

@@ -17,7 +17,7 @@ from tui.transcript.layout.view import TranscriptView
 
 _MOST_LINES = 4
 _LONGEST = 500
-_READY = "Reading and searching runs at once. What writes or runs commands is put to you first."
+_READY = "Reading and searching run at once. You review every edit and every command first."
 _OFFLINE = (
     "No model yet: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or edit quorum.toml.\n"
     "Offline works: “read a.py and b.py”, “find TODO in src”, “run pytest”."

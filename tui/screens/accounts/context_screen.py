@@ -97,16 +97,16 @@ def _entry(entry: ContextEntry, hide: Callable[[str], str], width: int) -> Conte
 
 
 def _advice(account: ContextAccount) -> Iterator[str]:
-    yield "All of it is estimated, and set right by each count that the provider gives."
+    yield "All numbers are estimates, corrected by each count from the provider."
     if account.limit:
         share = f" ({_percent(account.limit, account.window)})" if account.window else ""
-        yield f"At {tokens(account.limit)}{share} room is made by itself: old outputs first, then a summary."
+        yield f"At {tokens(account.limit)}{share} it is compacted automatically: old outputs first, then a summary."
     else:
-        yield "No room is made by itself (context_budget.compact_at = 0)."
+        yield "No automatic compaction (context_budget.compact_at = 0)."
     if account.freed:
         yield f"/compact would free about {tokens(account.freed)} or more."
     else:
-        yield "/compact would free nothing worth it now."
+        yield "/compact would free too little now."
 
 
 def _percent(part: int, whole: int) -> str:

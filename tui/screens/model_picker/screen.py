@@ -20,7 +20,7 @@ from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import ChoiceList, DialogFrame, QueryInput
 
 _QUIET = "$foreground 60%"
-_HINT = "type to filter, or a whole provider/model"
+_HINT = "type to filter, or a full provider/model"
 
 
 class ModelPicker(ClosesItself, ModalScreen[None]):
@@ -33,7 +33,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
         Binding("down", "move('down')", "Down", show=False, id="models_down"),
         Binding("pageup", "move('page_up')", "A page up", show=False, id="models_page_up"),
         Binding("pagedown", "move('page_down')", "A page down", show=False, id="models_page_down"),
-        Binding("escape", "dismiss", "Leave the model as it is", id="models_leave"),
+        Binding("escape", "dismiss", "Close, keep the model", id="models_leave"),
     ]
     DEFAULT_CSS = """
     ModelPicker {
@@ -132,7 +132,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
         if (model := self._marked()) is not None:
             self._choose(model)
         else:
-            self._tell("no model fits; write it whole, as provider/model")
+            self._tell("no model matches; type the full name, provider/model")
 
     @on(OptionList.OptionSelected)
     def _clicked(self, message: OptionList.OptionSelected) -> None:

@@ -45,13 +45,13 @@ class PagerScreen(ClosesItself, Screen[None]):
         Binding("pagedown,space", "page(1)", "A page down", id="pager_page_down"),
         Binding("home,ctrl+home,less_than_sign", "to_start", "To the beginning", id="pager_start"),
         Binding("end,ctrl+end,G", "to_end", "To the end", id="pager_end"),
-        Binding("left", f"sideways(-{_SIDEWAYS})", "Sideways", id="pager_left"),
-        Binding("right", f"sideways({_SIDEWAYS})", "Sideways", id="pager_right"),
+        Binding("left", f"sideways(-{_SIDEWAYS})", "Scroll sideways", id="pager_left"),
+        Binding("right", f"sideways({_SIDEWAYS})", "Scroll sideways", id="pager_right"),
         Binding("slash", "ask('search')", "Search", id="pager_search"),
-        Binding("n", "again(False)", "The next place", id="pager_next"),
-        Binding("N", "again(True)", "The place before", id="pager_previous"),
+        Binding("n", "again(False)", "Next match", id="pager_next"),
+        Binding("N", "again(True)", "Previous match", id="pager_previous"),
         Binding("g,colon", "ask('line')", "Go to a line", id="pager_line"),
-        Binding("escape", "back", "Stop what takes long, or close", id="pager_back"),
+        Binding("escape", "back", "Cancel the search or jump, or close", id="pager_back"),
         Binding("q", "close", "Close", id="pager_close"),
     ]
     DEFAULT_CSS = """
@@ -208,7 +208,7 @@ class PagerScreen(ClosesItself, Screen[None]):
         self._asked = what
         self.add_class("-asking")
         asked = self.query_one(Input)
-        asked.placeholder = "search for, upper and lower case apart" if what == "search" else "line number"
+        asked.placeholder = "search, case-sensitive" if what == "search" else "line number"
         asked.value = ""
         asked.focus()
 

@@ -17,9 +17,9 @@ Row: TypeAlias = "HeldRule | Answer | str"
 """A rule, the heading of those that give an answer, or a sentence."""
 
 _HEADINGS = {
-    Answer.DENY: ("deny", "never runs; counts before all else", "$text-error"),
+    Answer.DENY: ("deny", "never runs; has precedence over all others", "$text-error"),
     Answer.ASK: ("ask", "you are asked, in every mode", "$text-warning"),
-    Answer.ALLOW: ("allow", "runs without a question, unless something above objects", "$text-success"),
+    Answer.ALLOW: ("allow", "runs without asking, unless something above objects", "$text-success"),
 }
 _HOLDS = {
     None: "settings",

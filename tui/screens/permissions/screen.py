@@ -48,13 +48,13 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "add", "Add a rule", id="permissions_add"),
-        Binding("d", "remove", "Remove the marked rule; pressed twice", id="permissions_remove"),
-        Binding("t", "try", "Try what would be decided about a call", id="permissions_try"),
-        Binding("up,k", "move('up')", "Up; of a new rule: the answer before", id="permissions_up"),
-        Binding("down,j", "move('down')", "Down; of a new rule: the next answer", id="permissions_down"),
+        Binding("d", "remove", "Delete the selected rule; press twice", id="permissions_remove"),
+        Binding("t", "try", "Test a call against the rules", id="permissions_try"),
+        Binding("up,k", "move('up')", "Up; while adding a rule: previous answer", id="permissions_up"),
+        Binding("down,j", "move('down')", "Down; while adding a rule: next answer", id="permissions_down"),
         Binding("pageup", "move('page_up')", "A page up", id="permissions_page_up"),
         Binding("pagedown", "move('page_down')", "A page down", id="permissions_page_down"),
-        Binding("tab", "widen", "Of a new rule: how far it holds", priority=True, id="permissions_scope"),
+        Binding("tab", "widen", "While adding a rule: its scope", priority=True, id="permissions_scope"),
         Binding("q", "close", "Close", id="permissions_close"),
         Binding("escape", "back", "Back, or close", id="permissions_back"),
     ]

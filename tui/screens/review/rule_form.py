@@ -150,8 +150,8 @@ def covered_rows(
     width: int,
     room: int,
     *,
-    head: str = "  would also let run  ",
-    nothing: str = "  nothing else that is known of would run by it",
+    head: str = "  would also allow  ",
+    nothing: str = "  it would allow no other known call",
 ) -> list[Row]:
     """What a rule covers, in at most so many rows, `head` before the first; what does not fit is counted."""
     if not covers:

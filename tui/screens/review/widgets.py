@@ -144,7 +144,7 @@ class ReasonLine(TypedLine):
     """Where the reason of a rejection is typed."""
 
     def __init__(self) -> None:
-        super().__init__(placeholder="why not? the model reads it", id="reason")
+        super().__init__(placeholder="reason (the model reads it)", id="reason")
 
 
 class CallEditor(TextArea):
@@ -159,7 +159,7 @@ class Choice(Widget, can_focus=True):
     """One answer: its key, what it does, and the dialog's action behind it. The focused one is in brackets."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "choose", "Take the marked choice", show=False, id="review_choose")
+        Binding("enter", "choose", "Confirm the selected choice", show=False, id="review_choose")
     ]
     DEFAULT_CSS = """
     Choice {

@@ -48,11 +48,11 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
         Binding(
             "c",
             "take_back('conversation')",
-            "Take back the conversation, leave the files",
+            "Undo the conversation, keep the files",
             id="restore_conversation",
         ),
-        Binding("f", "take_back('files')", "Give back the files, keep the conversation", id="restore_files"),
-        Binding("b", "take_back('both')", "Take back both", id="restore_both"),
+        Binding("f", "take_back('files')", "Restore the files, keep the conversation", id="restore_files"),
+        Binding("b", "take_back('both')", "Undo both", id="restore_both"),
         Binding(
             "space", "overwrite", "Overwrite a file edited since, or leave it alone", id="restore_overwrite"
         ),
@@ -107,7 +107,7 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
             yield Static(id="told", markup=False)
 
     def _what(self) -> Content:
-        said = printable(self._turn.prompt, newlines=False) or "(going on with the turn before)"
+        said = printable(self._turn.prompt, newlines=False) or "(continues the previous turn)"
         later = sum(turn.number > self._turn.number and not turn.undone for turn in self._agent.rewind.turns)
         also = f"\nand the {amount(later, 'turn')} after it" if later else ""
         return Content.assemble(("› ", "$text-accent"), (said, "bold"), also)
@@ -120,7 +120,7 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
 
     def _look(self) -> None:
         self._is_looking = True
-        self._tell("looking at the files…")
+        self._tell("checking the files…")
         self.run_worker(self._plan(), group="plan", exclusive=True)
 
     async def _plan(self) -> None:
@@ -199,12 +199,12 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
     def _problem(self, what: Literal["files", "both"]) -> str:
         """Why the files cannot be given back."""
         if self._is_looking:
-            return "still looking at the files"
+            return "still checking the files"
         if self._steps is None:
-            return "the files cannot be given back; c takes back the conversation alone"
+            return "the files cannot be restored; c undoes only the conversation"
         if what == "files" and not self._steps.given_back:
             marks = bool(self._steps.plan.edited)
-            return "no file would be given back" + ("; space marks one to be overwritten" if marks else "")
+            return "no file would be restored" + ("; space marks one to be overwritten" if marks else "")
         return ""
 
     async def _do(self, *, conversation: bool, files: bool) -> None:

@@ -38,7 +38,7 @@ class Steps:
         """Overwrite an edited file, or leave it alone again; why that cannot be chosen, empty where it can."""
         step = self.plan.steps[place]
         if step.trouble:
-            return "this file cannot be given back"
+            return "this file cannot be restored"
         if not step.edited_since:
             return "only a file edited since is left alone unless you mark it"
         self._overwritten ^= {step.path}

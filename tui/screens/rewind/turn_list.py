@@ -37,14 +37,14 @@ class TurnList(ClosesItself, ModalScreen[None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move('up')", "The turn after", id="turns_up"),
+        Binding("up,k", "move('up')", "Later turn", id="turns_up"),
         Binding("down,j", "move('down')", "The turn before", id="turns_down"),
         Binding("pageup", "move('page_up')", "A page up", show=False, id="turns_page_up"),
         Binding("pagedown", "move('page_down')", "A page down", show=False, id="turns_page_down"),
         Binding("home", "move('first')", "The last turn", show=False, id="turns_first"),
         Binding("end", "move('last')", "The first turn", show=False, id="turns_last"),
-        Binding("enter", "choose", "See what going back would change", id="turns_choose"),
-        Binding("escape,q", "dismiss", "Leave all as it is", id="turns_leave"),
+        Binding("enter", "choose", "Show what undoing would change", id="turns_choose"),
+        Binding("escape,q", "dismiss", "Close, nothing changed", id="turns_leave"),
     ]
     DEFAULT_CSS = """
     TurnList {
@@ -82,7 +82,7 @@ class TurnList(ClosesItself, ModalScreen[None]):
     def _drawn(self, place: int, width: int) -> Content:
         turn = self._turns[place]
         room = max(0, width - _FILES - _AGE)
-        said = printable(turn.prompt, newlines=False) or "(went on with the turn before)"
+        said = printable(turn.prompt, newlines=False) or "(continued the previous turn)"
         prompt = Content(said).truncate(room, ellipsis=True)
         count = len({change.path for change in turn.changes})
         files = amount(count, "file") if count else ""

@@ -43,7 +43,7 @@ def _consequence(session: SessionSummary, *, is_here: bool, present: str) -> str
         return "this is the session you are in"
     if session.open_in is not None:
         return f"open in process {session.open_in}: here it can be read and forked"
-    return "" if is_here else "of another folder: it goes on in this one"
+    return "" if is_here else "of another folder: it continues in this one"
 
 
 def _fitted(text: str, room: int) -> Content:

@@ -134,8 +134,8 @@ class SessionPicker(ClosesItself, ModalScreen[str | None]):
         if not register.everywhere:
             return "there is no session yet"
         if self._everywhere:
-            return "no session fits"
-        return "no session of this folder fits; tab looks in all folders"
+            return "no session matches"
+        return "no session of this folder matches; tab searches all folders"
 
     def _name_keys(self) -> None:
         register = self._register

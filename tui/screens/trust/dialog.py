@@ -29,10 +29,10 @@ _WIDEST = 110
 _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
 _BESIDE_ROWS = 6  # border, what is out of sight, the gap and the choices, and a line of the chat
 _EXPLANATION = (
-    "It brings settings along. Trusted, they may start programs with your",
-    "rights, let calls run unasked, and choose who gets to read your work.",
-    "Until then only what makes things stricter counts. Trusted is what the",
-    "file says now, not the programs it names. What it wants:",
+    "Its settings may start programs with your rights, let calls run",
+    "without asking, and choose who can read your work. Until you trust it,",
+    "only stricter settings apply. Trust covers the file as it is now, not",
+    "the programs it names. It asks for:",
 )
 
 
@@ -45,7 +45,7 @@ class TrustDialog(Guarded, ClosesItself, ModalScreen[bool]):
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "trust", "Trust this file as it is now", id="trust_accept"),
-        Binding("n,escape", "refuse", "Not now: what only tightens counts", id="trust_refuse"),
+        Binding("n,escape", "refuse", "Not now: only stricter settings apply", id="trust_refuse"),
         Binding("up", "scroll(-1)", "Scroll up", show=False, id="trust_up"),
         Binding("down", "scroll(1)", "Scroll down", show=False, id="trust_down"),
         Binding("ctrl+up,shift+up", "scroll(-10)", "Scroll up by ten lines", show=False, id="trust_far_up"),
