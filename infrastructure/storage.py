@@ -26,8 +26,8 @@ def open_storage(table: StorageTable, environ: Mapping[str, str]) -> Storage:
     Raises ConfigError for a place that cannot be used, and LedgerError, which names the place and the remedy.
     """
     open_blobs = partial(blob_store, table, environ)
-    match table.url.partition(":")[0]:
-        case "" | "sqlite":
+    match _scheme(table):
+        case "sqlite":
             from infrastructure.store.ledger.opening import open_database  # it loads the database
 
             return open_database(table.url, environ, open_blobs=open_blobs)
@@ -53,11 +53,15 @@ def storage_paths(table: StorageTable, environ: Mapping[str, str]) -> list[Path]
     Raises ConfigError for a place that cannot be used.
     """
     paths: list[Path] = []
-    if table.url:
+    if table.url and _scheme(table) == "sqlite":
         paths += files_of(database_path(table.url, environ))
     if table.blobs:
         paths.append(Path(table.blobs).expanduser())
     return paths
+
+
+def _scheme(table: StorageTable) -> str:
+    return table.url.partition(":")[0] if table.url else "sqlite"
 
 
 def open_record(
