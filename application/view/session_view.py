@@ -1,4 +1,4 @@
-"""The one reduction of events for people: entries, the present turn and timings, as data for any front end.
+"""The one reduction of events for people: entries, the present turn, status and timings, for any front end.
 
 Two other folds of events stay, for they answer other questions. `domain.sessions.replay` leads to the state
 that a session goes on from: what the model is to read, kept whole and never cut for a screen.
@@ -16,6 +16,7 @@ from application.view.endings import PROCESS_ENDED, compacted, ending, resumed, 
 from application.view.entries import AnswerEntry, Batch, Entry, Notice, NoticeKind, PromptEntry, Restoration
 from application.view.hook_runs import told
 from application.view.present import Present
+from application.view.status import SessionStatus
 from application.view.turn_timings import TurnTimings
 from application.view.user_commands import UserCommandCards
 from domain.conversation.history import UserMessage
@@ -24,6 +25,8 @@ from domain.events import event as ev
 from domain.events.report import RunReport, RunStatus
 
 _BROKE_OFF = "the answer broke off here; what arrived is kept · /retry goes on, /model chooses who answers"
+# What may happen while an attempt is waited for.
+_BESIDE_A_WAIT = (ev.ModeChanged, ev.SandboxChecked, ev.ErrorOccurred)
 _FAILED = "/retry sends the request again, /model chooses who answers"
 
 
@@ -36,6 +39,7 @@ class SessionView:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.entries: list[Entry] = []
         self.present = Present()
+        self.status = SessionStatus()
         self.clock = clock
         self.chronicle = TurnTimings()
         # When what is told of the past happened, and what was told before it.
@@ -61,7 +65,7 @@ class SessionView:
     def successor(self) -> SessionView:
         """A view without entries that goes on with the same session."""
         view = SessionView(self.clock)
-        view.chronicle, view.present = self.chronicle, self.present
+        view.chronicle, view.present, view.status = self.chronicle, self.present, self.status
         view._batches.take_over(self._batches)
         view._user_commands.take_over(self._user_commands)
         view._cwd = self._cwd
@@ -87,6 +91,8 @@ class SessionView:
         self._moment_before, self._moment = self._moment, at
         self._batches.untimed = self._in_past and at is None
         self.chronicle.take(event, self._now())
+        if not isinstance(event, _BESIDE_A_WAIT):
+            self.status.wait(None)
         self._take(event)
 
     def _take(self, event: ev.Event) -> None:  # noqa: C901, PLR0912, PLR0915 - a flat match over a closed union
@@ -99,11 +105,13 @@ class SessionView:
                 self._settle_countdown()
                 self._batches.compose(event)
             case ev.ResponseCompleted():
+                self.status.touch()
                 self._complete(event.response)
             case ev.TurnStarted():
                 self._end_answer()
                 self._broke_off = False
                 self.present.begin_turn()
+                self.status.begin_turn(event.prompt)
                 self._begins.append(len(self.entries))
                 self._in_turn = True
                 prompt = PromptEntry(event.prompt) if event.prompt else None
@@ -121,11 +129,14 @@ class SessionView:
             case ev.UserCommandFinished():
                 self._user_commands.finish(event)
             case ev.ModeChanged():
+                self.status.choose(mode=event.mode.value)
                 self._note(NoticeKind.INFO, f"mode: {event.mode.value}")
             case ev.ModelChanged():
+                self.status.choose(model=event.model)
                 self._note(NoticeKind.INFO, f"model: {event.model}")
             case ev.RetryScheduled():
                 self._count_down(event)
+                self.status.wait(event)
             case ev.BatchPlanned():
                 batch = self._batches.plan(event)
                 self.chronicle.add(batch)
@@ -147,8 +158,10 @@ class SessionView:
                 self._cwd = event.cwd
                 self._note(NoticeKind.INFO, resumed(event))
             case ev.ConversationCompacted():
+                self.status.touch()
                 self._note(NoticeKind.INFO, compacted(event))
             case ev.SessionRewound():
+                self.status.touch()
                 self._take_back(event)
             case ev.FilesRestored():
                 self.entries.append(Restoration(event.changes, self._cwd))
@@ -164,6 +177,10 @@ class SessionView:
                 self.present.follow(self._batches.vote(event))
             case ev.ReviewDecided():
                 self.present.decide(*self._batches.decide(event), event.context)
+            case ev.SandboxChecked():
+                self.status.check_sandbox(event.on)
+            case ev.UsageCounted():
+                self.status.count(event)
             case ev.StateMerged():
                 self.present.merge(event.changed)
             case ev.ErrorOccurred():
@@ -171,20 +188,15 @@ class SessionView:
                 self._note(NoticeKind.ERROR, event.message)
             case ev.TurnFinished():
                 self._end_turn(event.report)
-            case (
-                ev.SandboxChecked()
-                | ev.FilesKept()
-                | ev.SessionFinished()
-                | ev.UsageCounted()
-                | ev.QuorumConcluded()
-                | ev.PromptsQueued()
-            ):
+            case ev.FilesKept() | ev.SessionFinished() | ev.QuorumConcluded() | ev.PromptsQueued():
                 return  # told elsewhere on the screen
             case _:
                 assert_never(event)
 
     def _handle(self, event: ev.MessageAdded) -> None:
         """What the person said into the running turn stands where the model read it."""
+        if event.steers:
+            self.status.touch()
         if event.steers and isinstance(event.message, UserMessage):
             self._settle_countdown()
             self._end_answer()

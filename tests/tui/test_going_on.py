@@ -5,15 +5,17 @@ from decimal import Decimal
 
 import pytest
 
+from application.view.session_view import SessionView
+from application.view.status import Book
 from domain.conversation.cost import Spending
 from domain.conversation.response import Usage
 from domain.errors import ProviderErrorKind
-from domain.events.event import ModeChanged, RetryScheduled, TextDelta, UsageCounted
+from domain.events.event import Event, ModeChanged, RetryScheduled, TextDelta, UsageCounted
 from domain.review.mode import Mode
 from domain.text.amounts import tokens
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, break_off, hold, say, wait_for_retry
-from tui.screens.accounts.book import Book, cost_of, dollars, in_short
+from tui.screens.accounts.spending import cost_of, dollars, in_short
 from tui.session.facts import SessionFacts
 
 
@@ -22,8 +24,13 @@ def _own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def facts(clock: Clock) -> SessionFacts:
-    return SessionFacts(model="fake/model-1", mode="ask", clock=clock)
+def facts(*happened: Event) -> SessionFacts:
+    view = SessionView()
+    told = SessionFacts(view.status, clock=Clock())
+    for event in happened:
+        view.apply(event)
+        told.catch_up()
+    return told
 
 
 # -- waiting
@@ -81,18 +88,13 @@ async def test_a_prompt_typed_while_it_waits_is_queued_and_a_command_runs_at_onc
     ],
 )
 def test_the_wait_names_its_cause_as_far_as_it_is_known(kind, attempts, said):
-    told = facts(Clock())
-
-    told.apply(RetryScheduled(attempt=1, delay_secs=2.4, reason="x", attempts=attempts, kind=kind))
+    told = facts(RetryScheduled(attempt=1, delay_secs=2.4, reason="x", attempts=attempts, kind=kind))
 
     assert told.retry == said
 
 
 def test_a_change_of_mode_does_not_end_the_wait():
-    told = facts(Clock())
-    told.apply(RetryScheduled(attempt=1, delay_secs=2.0, reason="x"))
-
-    told.apply(ModeChanged(mode=Mode.READ_ONLY))
+    told = facts(RetryScheduled(attempt=1, delay_secs=2.0, reason="x"), ModeChanged(mode=Mode.READ_ONLY))
 
     assert told.retry
     assert told.mode == "read-only"

@@ -248,9 +248,9 @@ class ChatScreen(Screen[None]):
             self.transcript.forget()
             self.panel.forget()
             welcome.display = not self.turns.waiting
-        session = Session(agent, cwd=str(self._cwd), clock=self._clock)
-        await replay_into(agent.record, self.transcript, self.panel, session.facts)
-        session.facts.end_past(model=agent.models.current, mode=agent.review.mode.value)
+        session = Session(agent, self.transcript.told.status, cwd=str(self._cwd), clock=self._clock)
+        await replay_into(agent.record, self.transcript, self.panel)
+        session.begin()
         self.turns.begin_after(last_ending(agent.record.past))
         welcome.display = welcome.display and not agent.record.past
         self.current.session = session
@@ -288,14 +288,12 @@ class ChatScreen(Screen[None]):
 
     def handle_events(self, happened: list[Event]) -> None:
         """Show events, in order."""
-        changed, session = False, self.current.session
         for event in happened:
             self.transcript.apply(event)
             self._guide_handle(event)
-            changed |= session is not None and session.handle(event)
         if happened:
             self.panel.show(self.transcript.told)
-        if changed:
+        if (session := self.current.session) is not None and session.catch_up():
             self.state_changed()
 
     # -- its own actions --------------------------------------------------------------------------------------

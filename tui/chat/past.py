@@ -11,16 +11,13 @@ if TYPE_CHECKING:
     from domain.events.event import Event
     from tui.agent.port import RecordPort
     from tui.panel.side_panel import SidePanel
-    from tui.session.facts import SessionFacts
     from tui.transcript.layout.view import TranscriptView
 
 _PIECE_SECS = 0.008
 _LOOK_AT_THE_TIME_AFTER = 16
 
 
-async def replay_into(
-    record: RecordPort, transcript: TranscriptView, panel: SidePanel, facts: SessionFacts
-) -> None:
+async def replay_into(record: RecordPort, transcript: TranscriptView, panel: SidePanel) -> None:
     """Apply the events of a record, oldest first. Nothing is drawn before the end, and nothing stays alive.
 
     Where the record is in use, another process may be at work on the last turn. Where the times of the events
@@ -39,7 +36,6 @@ async def replay_into(
     moments = [at_ms / 1000 + ahead for at_ms in past_at] if len(past_at) == len(past) else [None] * len(past)
     for number, (event, at) in enumerate(zip(past, moments, strict=True)):
         transcript.apply(event, at)
-        facts.apply(event)
         if number % _LOOK_AT_THE_TIME_AFTER == 0 and time.perf_counter() - began > _PIECE_SECS:
             await asyncio.sleep(0)
             began = time.perf_counter()

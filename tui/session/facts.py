@@ -1,28 +1,16 @@
-"""What header, status bar and commands tell of a session, gathered from its events."""
+"""What header, status bar and commands tell of a session, in words."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
+from application.view.status import Book, SessionStatus
 from domain.errors import ProviderErrorKind
-from domain.events.event import (
-    ConversationCompacted,
-    Event,
-    MessageAdded,
-    ModeChanged,
-    ModelChanged,
-    ResponseCompleted,
-    RetryScheduled,
-    SandboxChecked,
-    SessionRewound,
-    TurnStarted,
-    UsageCounted,
-)
-from tui.screens.accounts.book import Book, in_short
+from domain.events.event import RetryScheduled
+from tui.screens.accounts.spending import in_short
 
 _TICK_TOLERANCE_SECS = 0.1  # a tick that comes a little early has its second gone by all the same
-_LONGEST_TITLE = 80
 _IN_SHORT = {
     ProviderErrorKind.RATE_LIMIT: "rate limited",
     ProviderErrorKind.OVERLOADED: "overloaded",
@@ -33,51 +21,53 @@ _IN_SHORT = {
 
 
 class SessionFacts:
-    """The facts as they are now. `clock` is in seconds."""
+    """The facts in words, as they are now. `clock` is in seconds."""
 
-    def __init__(self, *, model: str, mode: str, clock: Callable[[], float]) -> None:
-        self.model, self.mode = model, mode
-        self.sandbox = ""  # until it is known
-        self.title = "new"  # until there is a first prompt
-        self.book = Book()
+    def __init__(self, status: SessionStatus, *, clock: Callable[[], float]) -> None:
+        self._status = status
         self._clock = clock
+        self._seen = -1
         self._retry: RetryScheduled | None = None
         self._retry_at = 0.0
 
-    def apply(self, event: Event) -> bool:
-        """Take an event in; whether anything that is told has changed."""
-        waited, self._retry = self._retry, None
-        match event:
-            case RetryScheduled():
-                self._retry, self._retry_at = event, self._clock() + event.delay_secs
-            case ModeChanged():
-                self._retry, self.mode = waited, event.mode.value
-            case ModelChanged():
-                self.model = event.model
-            case SandboxChecked():
-                self._retry, self.sandbox = waited, "sandbox on" if event.on else "sandbox off"
-            case UsageCounted():
-                self.book.add(event)
-            case TurnStarted():
-                self.book.begin_turn()
-                if self.title == "new" and event.prompt:
-                    self.title = " ".join(event.prompt.split())[:_LONGEST_TITLE]
-            case MessageAdded() if event.steers:
-                pass  # it is not among what waits any more
-            case ResponseCompleted() | ConversationCompacted() | SessionRewound():
-                pass  # what is used of the context is another now
-            case _:
-                return waited is not None
-        return True
+    def catch_up(self) -> bool:
+        """Take notice of what happened; whether anything that is told has changed."""
+        status = self._status
+        if status.retry is not self._retry:
+            self._retry = status.retry
+            self._retry_at = self._clock() + (status.retry.delay_secs if status.retry else 0.0)
+        seen, self._seen = self._seen, status.version
+        return seen != status.version
 
-    def end_past(self, *, model: str, mode: str) -> None:
-        """What was heard so far happened before; this holds now."""
-        self.model, self.mode, self.sandbox, self._retry = model, mode, "", None
+    @property
+    def model(self) -> str:
+        """The model that answers, as "provider/model"."""
+        return self._status.model
+
+    @property
+    def mode(self) -> str:
+        """The review mode."""
+        return self._status.mode
+
+    @property
+    def title(self) -> str:
+        """The first prompt; `new` until there is one."""
+        return self._status.title or "new"
+
+    @property
+    def sandbox(self) -> str:
+        """Whether commands run in a sandbox; empty until that is known."""
+        return {True: "sandbox on", False: "sandbox off", None: ""}[self._status.sandbox]
+
+    @property
+    def book(self) -> Book:
+        """What was used, by turn and by model."""
+        return self._status.book
 
     @property
     def used(self) -> str:
         """Tokens and cost so far, as `12.3k in · 1.2k out · $0.04`; empty where nothing was used."""
-        return in_short(self.book.total)
+        return in_short(self._status.book.total)
 
     @property
     def retry(self) -> str:

@@ -19,7 +19,7 @@ from tui.session.facts import SessionFacts
 if TYPE_CHECKING:
     from application.ports.storage import SessionArchive
     from application.view.entries import Call
-    from domain.events.event import Event
+    from application.view.status import SessionStatus
     from domain.sessions.state import PastTurn
     from tui.screens.accounts.context_screen import ContextScreen
     from tui.screens.accounts.cost_screen import CostScreen
@@ -34,15 +34,21 @@ if TYPE_CHECKING:
 class Session:
     """One agent, at work in the folder `cwd`, and the facts about its session. `clock` is in seconds."""
 
-    def __init__(self, agent: Agent, *, cwd: str, clock: Callable[[], float]) -> None:
+    def __init__(self, agent: Agent, status: SessionStatus, *, cwd: str, clock: Callable[[], float]) -> None:
         self.agent = agent
         self._cwd = cwd
-        self.facts = SessionFacts(model=agent.models.current, mode=agent.review.mode.value, clock=clock)
+        self._status = status
+        self.facts = SessionFacts(status, clock=clock)
         self.context = agent.context.use
 
-    def handle(self, event: Event) -> bool:
-        """Take an event in; whether anything that is told of the session has changed."""
-        changed = self.facts.apply(event)
+    def begin(self) -> None:
+        """The past is told; from now on the agent's model and mode hold."""
+        self._status.resume(model=self.agent.models.current, mode=self.agent.review.mode.value)
+        self.catch_up()
+
+    def catch_up(self) -> bool:
+        """Take notice of what happened; whether anything that is told of the session has changed."""
+        changed = self.facts.catch_up()
         if changed:
             self.context = self.agent.context.use  # reckoned from the whole conversation: not at each frame
         return changed
@@ -72,7 +78,7 @@ class Session:
             await self.agent.review.set_mode(Mode(name))
         except QuorumError as error:
             return str(error)
-        self.facts.mode = self.agent.review.mode.value
+        self._status.choose(mode=self.agent.review.mode.value)
         return ""
 
     async def cycle_mode(self) -> str:

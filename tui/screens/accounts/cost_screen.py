@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from textual.content import Content
 
+from application.view.status import Book
 from domain.conversation.cost import Spending
 from domain.text.amounts import tokens
 from domain.text.printable import printable
-from tui.screens.accounts.book import Book, cost_of
 from tui.screens.accounts.sheet import AccountSheet
+from tui.screens.accounts.spending import cost_of
 
 _COLUMNS = ("in", "out", "cache read", "cache write", "reasoning", "cost")
 _WIDTHS = (7, 7, 7, 7, 10, 11)

@@ -8,7 +8,7 @@ from domain.sessions.past_session import SessionSummary
 from domain.text.ages import age, with_tilde
 from domain.text.amounts import amount
 from domain.text.printable import printable
-from tui.screens.accounts.book import dollars
+from tui.screens.accounts.spending import dollars
 
 _QUIET = "$foreground 60%"
 # Each with two blanks before the longest: "1,234 turns", "$0.00041", "59 min ago".

@@ -58,6 +58,7 @@ class TranscriptView(Pane):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
+        self._told: SessionView | None = None  # until there are lines
         self._pressed: Place | None = None
         self._dragged = False
         self._mouse = (0, 0)
@@ -92,7 +93,7 @@ class TranscriptView(Pane):
         if self._page is None:
             from tui.transcript.layout.transcript_layout import TranscriptLayout
 
-            self._page = TranscriptLayout()
+            self._page = TranscriptLayout(self._told)
         return self._page
 
     def clear(self) -> None:
@@ -101,6 +102,7 @@ class TranscriptView(Pane):
 
     def forget(self) -> None:
         """Empty the screen for another session."""
+        self._told = None
         self._show_page(None)
 
     def toggle_fold_all(self) -> None:
@@ -135,7 +137,13 @@ class TranscriptView(Pane):
     @property
     def told(self) -> SessionView:
         """What it shows, as data."""
-        return self._opened_page().transcript
+        if self._page is not None:
+            return self._page.transcript
+        if self._told is None:
+            from application.view.session_view import SessionView
+
+            self._told = SessionView()
+        return self._told
 
     def reveal(self, entry: Entry, call: Call | None = None) -> bool:
         """Have an entry in sight, and the call unfolded; whether it is there: `clear` takes entries away."""

@@ -1,0 +1,100 @@
+"""What is told of a session as a whole: its model and mode, its title, what it used, what it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from domain.conversation.cost import Spending
+from domain.events.event import RetryScheduled, UsageCounted
+
+_LONGEST_TITLE = 80
+
+
+class Book:
+    """Adds up a session's requests. Turns are counted from 1; `total` is what all of them used."""
+
+    def __init__(self) -> None:
+        self.turn = 0
+        self.total = Spending()
+        self._entries: dict[tuple[int, str], Spending] = {}
+
+    def begin_turn(self) -> None:
+        """What is counted from now on belongs to a further turn."""
+        self.turn += 1
+
+    def add(self, event: UsageCounted) -> None:
+        """Count a request."""
+        place = (self.turn, event.model)
+        self._entries[place] = self._entries.get(place, Spending()).plus(event.usage, event.cost_usd)
+        self.total = self.total.plus(event.usage, event.cost_usd)
+
+    def by_turn(self) -> Iterator[tuple[int, str, Spending]]:
+        """What each turn used of each model, oldest first."""
+        for (turn, model), spending in self._entries.items():
+            yield turn, model, spending
+
+    def by_model(self) -> dict[str, Spending]:
+        """What the session used of each model."""
+        models: dict[str, Spending] = {}
+        for (_, model), spending in self._entries.items():
+            models[model] = _sum(models.get(model, Spending()), spending)
+        return models
+
+
+def _sum(one: Spending, other: Spending) -> Spending:
+    priced = [s.priced_usd for s in (one, other) if s.priced_usd is not None]
+    return Spending(
+        usage=one.usage + other.usage,
+        priced_usd=sum(priced, Decimal(0)) if priced else None,
+        has_unpriced=one.has_unpriced or other.has_unpriced,
+    )
+
+
+class SessionStatus:
+    """The session as its last events left it. `title` is empty until there is a prompt; `sandbox` tells whether
+    commands run in one, None until that is known; `retry` is the attempt that is waited for. `version` changes
+    with whatever is told here or reckoned from the conversation."""
+
+    def __init__(self) -> None:
+        self.model = self.mode = self.title = ""
+        self.sandbox: bool | None = None
+        self.book = Book()
+        self.retry: RetryScheduled | None = None
+        self.version = 0
+
+    def resume(self, *, model: str, mode: str) -> None:
+        """What was told so far happened before; this holds now."""
+        self.model, self.mode, self.sandbox, self.retry = model, mode, None, None
+        self.touch()
+
+    def touch(self) -> None:
+        """Something that is reckoned from the conversation is another now."""
+        self.version += 1
+
+    def begin_turn(self, prompt: str) -> None:
+        """A turn begins with this prompt."""
+        self.book.begin_turn()
+        self.title = self.title or " ".join(prompt.split())[:_LONGEST_TITLE]
+        self.version += 1
+
+    def count(self, event: UsageCounted) -> None:
+        """Tokens of a request became known."""
+        self.book.add(event)
+        self.version += 1
+
+    def choose(self, *, model: str | None = None, mode: str | None = None) -> None:
+        """Another model or mode was chosen."""
+        self.model, self.mode = model or self.model, mode or self.mode
+        self.version += 1
+
+    def check_sandbox(self, on: bool) -> None:
+        """It became known whether commands run in a sandbox."""
+        self.sandbox = on
+        self.version += 1
+
+    def wait(self, event: RetryScheduled | None) -> None:
+        """This attempt is waited for from now on, or none any more."""
+        if self.retry is not event:
+            self.retry = event
+            self.version += 1
