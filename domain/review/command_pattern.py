@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 
 from domain.shell.command_line import JudgedCommand, ShellVerdict
 from domain.shell.git_commands import GIT_COMMANDS
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS
 from domain.shell.star_words import has_writing_uses, uncovered_word
-from domain.text.wildcard import fits
 
 # What runs the program that is named behind it, somewhere among its words.
 WRAPPERS = frozenset(
@@ -239,3 +239,8 @@ def _match_words(wanted: Sequence[str], words: Sequence[str]) -> bool:
 
 def _all_match(wanted: Sequence[str], words: Sequence[str]) -> bool:
     return all(fits(word, want) for want, word in zip(wanted, words, strict=True))
+
+
+def fits(text: str, pattern: str) -> bool:
+    """Whether a text fits a pattern as a whole. A bracket is a bracket: `[::1]` is a host, `[ab]` a word."""
+    return fnmatchcase(text, pattern.replace("[", "[[]"))

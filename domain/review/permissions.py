@@ -19,11 +19,13 @@ from fnmatch import fnmatchcase
 
 from domain.calls.access import Access
 from domain.calls.tool import RiskLevel
-from domain.review.argument_pattern import matches_argument
-from domain.review.command_pattern import BadPattern, covers_part, may_touch, words_of
+from domain.review.command_pattern import BadPattern, covers_part, fits, may_touch, words_of
 from domain.review.path_pattern import matches_path, never_matches
 from domain.shell.command_line import JudgedCommand, ShellVerdict
 from domain.text.json_value import JsonObject
+
+_ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>[^/?#\\]*)(?P<rest>.*)", re.DOTALL)
+_UPWARDS = re.compile(r"(?i)(^|[/\\])(\.|%2e){1,2}($|[/\\?#])")
 
 READ_ONLY = "read-only"
 COMMAND_TOOL = "run_command"
@@ -216,3 +218,21 @@ def _other_binds(pattern: str, subject: Subject, roots: Sequence[str], *, strict
     touched = subject.access.reads | subject.access.writes
     hits = [matches_path(pattern, path, roots, strict=strict) for path in touched]
     return bool(hits) and (all(hits) and not subject.access.exclusive if strict else any(hits))
+
+
+def matches_argument(pattern: str, value: str, *, strict: bool) -> bool:
+    """Whether a value fits a pattern. `strict` is for rules that allow; others match without regard to case."""
+    if not strict:
+        wanted = pattern.lower()
+        return any(fits(each.lower(), wanted) for each in (value, f"{value}/"))
+    if (wanted_address := _ADDRESS.fullmatch(pattern)) is None:
+        return fits(value, pattern)
+    address = _ADDRESS.fullmatch(value)
+    return (
+        address is not None
+        and address["scheme"].lower() == wanted_address["scheme"].lower()
+        and not set(address["host"]) & set("@ \t\r\n")
+        and fits(address["host"].lower(), wanted_address["host"].lower())
+        and not _UPWARDS.search(address["rest"])
+        and fits(address["rest"], wanted_address["rest"])
+    )

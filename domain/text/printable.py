@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+_MOST_BLANKS = 80
+_LONG_RUN = re.compile(rf"[^\S\n]{{{_MOST_BLANKS + 1},}}")
+
 _TAB_STOP = 4
 _MARKS_KEPT = 4
 
@@ -91,3 +94,8 @@ def _stand_in(char: str) -> str:
 
 def _stand_in_of_match(match: re.Match[str]) -> str:
     return _stand_in(match[0])
+
+
+def collapse_blanks(text: str) -> str:
+    """The text with every run of more than 80 blanks replaced by how many they are."""
+    return _LONG_RUN.sub(lambda run: f"⟨{len(run[0]):,} blanks⟩", text)

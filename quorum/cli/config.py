@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from domain.sessions.trust import Standing
@@ -13,12 +14,15 @@ from infrastructure.config.paths import ConfigLocations, locate, standing_place,
 from infrastructure.config.reference import write_reference
 from infrastructure.config.report import check, config_path, show
 from infrastructure.trust.trust_file import trust_file
-from quorum.cli.config_keys import key_listing
 from quorum.cli.errors import UsageError
 from quorum.cli.key_checks import check_keys
 from quorum.cli.settings import load, load_trusting, remember
 from quorum.cli.settings_service import PROJECT, FileSettingsService
 from quorum.options import Options
+from tui.keys.keymap import by_context, keymap_of
+from tui.keys.names import shown_key
+
+_NAME_CELLS, _KEY_CELLS = 24, 30
 
 
 def print_config(options: Options, root: Path) -> int:
@@ -100,3 +104,24 @@ def _shown_project_file(locations: ConfigLocations) -> str:
 
 def _locations(options: Options, root: Path) -> ConfigLocations:
     return locate(cwd=root, environ=os.environ, config_file=options.config_file)
+
+
+def key_listing(loaded: LoadedSettings) -> str:
+    """All of them, room by room; a key that the settings changed is told with the usual one."""
+    return "\n".join(_lines(loaded))
+
+
+def _lines(loaded: LoadedSettings) -> Iterator[str]:
+    yield 'To change a key, set its name under [tui.keys], such as redraw = "f5" (docs/keyboard-shortcuts.md).'
+    for title, rows in by_context(keymap_of(loaded.settings.tui.keys)):
+        yield ""
+        yield title
+        for key_action, keys in rows:
+            usual, present = _joined(key_action.keys), _joined(keys)
+            changed = f"  (usually {usual})" if present != usual else ""
+            name = f"  {key_action.name:<{_NAME_CELLS}}"
+            yield f"{name}{present:<{_KEY_CELLS}} {printable(key_action.does)}{changed}"
+
+
+def _joined(keys: tuple[str, ...]) -> str:
+    return ", ".join(map(shown_key, keys))

@@ -9,7 +9,7 @@ from tests.support.app_stage import on_stage
 from tests.tui.transcript_scenes import completed, context, finished, planned, started
 from tui.copying.clipboard import Way, hand_to, program_of, way_of
 from tui.copying.copier import pasteable
-from tui.screens.pager.kept_lines import KeptLines
+from tui.screens.pager.opening import KeptLines
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())
 ANSWER = (

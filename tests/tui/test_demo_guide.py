@@ -8,7 +8,7 @@ from textual.app import App, ComposeResult
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.events.event import CallFinished
 from domain.review.questions import DecisionLabel
-from tui.demo.guide import Guide
+from tui.demo.app import Guide
 
 CONTEXT = ToolExecutionContext(call_id="c", batch_id="b", call_index=0, turn_index=0)
 

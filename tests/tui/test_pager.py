@@ -12,7 +12,7 @@ from tests.support.app_stage import on_stage
 from tests.tui.panel_scenes import play, stored
 from tests.tui.transcript_scenes import Clock, finished, planned
 from tui.keys.commands import NotACommand, action_for
-from tui.screens.pager.kept_lines import KeptLines
+from tui.screens.pager.opening import KeptLines
 from tui.screens.pager.screen import PagerScreen
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())

@@ -9,7 +9,7 @@ import pytest
 from tests.support.app_stage import Stage
 from tests.tui.panel_scenes import HOOKED, MIDWAY, app_with_clock, play
 from tests.tui.transcript_scenes import Clock
-from tui.screens.pager.kept_lines import KeptLines
+from tui.screens.pager.opening import KeptLines
 from tui.screens.pager.screen import PagerScreen
 
 LOG = "".join(

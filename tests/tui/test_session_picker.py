@@ -10,9 +10,8 @@ from domain.errors import LedgerError
 from domain.text.ages import age
 from tests.support.app_stage import Stage
 from tests.support.fake_archive import FakeArchive, a_session
-from tui.screens.session_picker.register import Register
 from tui.screens.session_picker.row import drawn
-from tui.screens.session_picker.screen import SessionPicker
+from tui.screens.session_picker.screen import Register, SessionPicker
 
 HOUR_MS = 3_600_000
 HERE = "/home/me/app"

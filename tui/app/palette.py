@@ -11,9 +11,9 @@ from textual.command import CommandPalette
 from textual.screen import Screen
 from textual.worker import Worker
 
-from tui.keys.bindings import own_bindings
 from tui.keys.commands import all_actions
 from tui.keys.keyed_app import KeyedApp
+from tui.keys.keymap import own_bindings
 from tui.keys.names import shown_key
 from tui.widgets.closing import ClosesItself
 

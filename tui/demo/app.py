@@ -2,12 +2,78 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import Static
 
 from tui.app.app import QuorumApp
-from tui.demo.guide import Guide
+from tui.demo.tour import TOUR, TourStep
+
+if TYPE_CHECKING:
+    from domain.events.event import Event
+
+
+class Guide(Static):
+    """Says what there is to see and what to do next. `suggest` puts a prompt where the person can send it."""
+
+    DEFAULT_CSS = """
+    Guide {
+        height: auto;
+        padding: 0 1;
+        border-left: thick $accent;
+        background: $surface;
+        color: $text;
+    }
+    """
+
+    def __init__(self, suggest: Callable[[str], object]) -> None:
+        super().__init__(id="guide", markup=False)
+        self._suggest = suggest
+        self._place = 0
+        # What became of the change that was reviewed last.
+        self._is_changed = self._is_rejected = False
+
+    @property
+    def step(self) -> TourStep:
+        """The present one."""
+        return TOUR[self._place]
+
+    def on_mount(self) -> None:
+        """Begin."""
+        self._show()
+
+    def apply(self, event: Event) -> None:
+        """Go on where this is what the step waits for."""
+        from domain.events.event import CallFinished  # there by now, and not needed for the first frame
+
+        if isinstance(event, CallFinished):
+            self._is_changed, self._is_rejected = event.outcome == "ok", event.decision == "rejected"
+        if event.type == self.step.on:
+            self.advance()
+
+    def advance(self) -> None:
+        """To the next step; the last one stays."""
+        if self._place + 1 < len(TOUR):
+            self._place += 1
+            self._show()
+            self._is_changed = self._is_rejected = False
+
+    def _text(self) -> str:
+        """What the step says, after what became of the change before it."""
+        step = self.step
+        if self._is_rejected:
+            return step.if_rejected or step.says
+        return step.says if self._is_changed else step.if_unchanged or step.says
+
+    def _show(self) -> None:
+        number = Content(f"{self._place + 1}/{len(TOUR)} ").stylize("bold $text-accent")
+        skip = Content(" F2 skips." if self.step.on else "").stylize("$text-muted")
+        self.update(number + Content(self._text()) + skip)
+        if self.step.prompt:
+            self._suggest(self.step.prompt)
 
 
 class DemoApp(QuorumApp):

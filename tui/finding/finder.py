@@ -9,9 +9,7 @@ from typing import NamedTuple
 from rich.style import Style
 from textual.strip import Strip
 
-from tui.finding.needle import Needle
-from tui.finding.passages import passages_of
-from tui.finding.search import Hit, Search
+from tui.finding.search import Hit, Needle, Search, passages_of
 from tui.transcript.cells.flow import Flow, TextSpan, continues
 from tui.transcript.draw.cards import Drawing
 from tui.transcript.layout.folds import set_open

@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
-from application.view.entries import Entry
-from tui.finding.needle import Needle
-from tui.finding.passages import passages_of
+from application.view.entries import AnswerEntry, Batch, Call, Entry, Notice, PromptEntry, Restoration
+from tui.transcript.cells.lines import program_text
+
+_GAP = r"[^\S\n]+"
+_GAP_IN_MARKDOWN = r"(?:[^\S\n]+\n?[^\S\n]*|\n[^\S\n]*)"
+_MARKUP = "*_`~\\"
+_MAYBE_MARKUP = r"[*_`~\\]*"
 
 _AT_ONCE = 100_000
 _LONGEST_HIT = 2_000
 _NOT_YET = -1
+
+
+class Needle:
+    """Text to look for, literally. Capitals count only where there are some in it; a space is any blank.
+
+    `shown` finds it in what is drawn or was drawn as it is, `written` in Markdown: there emphasis may stand
+    within it, and a line may end where a space is.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        flags = re.NOFLAG if any(map(str.isupper, text)) else re.IGNORECASE
+        words = re.split(r"\s+", text)
+        self.shown = re.compile(_GAP.join(map(re.escape, words)), flags)
+        # Optional markup between its own characters would be matched in endless ways.
+        between = "" if set(text) & set(_MARKUP) else _MAYBE_MARKUP
+        loose = [between.join(map(re.escape, word)) for word in words]
+        self.written = re.compile(f"{between}{_GAP_IN_MARKDOWN}{between}".join(loose), flags)
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to look for."""
+        return bool(self.text)
 
 
 class Hit(NamedTuple):
@@ -155,3 +182,41 @@ def _counted(pattern: re.Pattern[str], text: str) -> Iterator[int]:
             count, at = count + 1, match.end()
         at = max(at, end)
         yield count
+
+
+class Passage(NamedTuple):
+    """One text. `part` is what lines of it are targets for in the entry's drawing, None where they are none;
+    `is_written`: it is Markdown.
+    """
+
+    part: int | None
+    text: str
+    is_written: bool = False
+
+
+def passages_of(entry: Entry) -> list[Passage]:
+    """What can be found in an entry, folded parts included."""
+    match entry:
+        case PromptEntry() | Notice():
+            return [Passage(None, entry.text)]
+        case AnswerEntry():
+            return [Passage(0, "".join(entry.reasoning)), Passage(None, entry.text, is_written=True)]
+        case Batch():
+            return [Passage(place, _text_of(call)) for place, call in enumerate(entry.calls)]
+        case Restoration():
+            return [Passage(0, "\n".join(change.path for change in entry.changes))]
+        case _:
+            assert_never(entry)
+
+
+def _text_of(call: Call) -> str:
+    arguments = (value if isinstance(value, str) else json.dumps(value) for value in call.arguments.values())
+    remarks = (remark.text for remark in call.remarks)
+    output = (call.output.head, call.output.tail) if call.output is not None else call.progress.shown()
+    texts = [call.tool, *arguments, call.reason or "", *remarks, call.diff or "", *map(_plain, output)]
+    return "\n".join(text for text in texts if text)
+
+
+def _plain(text: str) -> str:
+    """Output without terminal sequences, which most has none of."""
+    return program_text(text) if "\x1b" in text else text

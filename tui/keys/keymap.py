@@ -9,9 +9,9 @@ from functools import cache
 from importlib import import_module
 from typing import NamedTuple, TypeAlias
 
+from textual.binding import Binding
 from textual.dom import DOMNode
 
-from tui.keys.bindings import own_bindings
 from tui.keys.names import is_printable, key_named, shown_key
 
 Wishes: TypeAlias = "Mapping[str, str | Sequence[str]]"
@@ -221,3 +221,10 @@ def by_context(keymap: Mapping[str, str]) -> Iterator[tuple[str, list[tuple[KeyA
                 if key_action.context is context
             ],
         )
+
+
+def own_bindings(node: type[DOMNode]) -> Iterator[Binding]:
+    """The bindings of a class and of those of ours that it comes from, the farthest first, one for each key."""
+    for base in reversed(node.__mro__):
+        if base.__module__.startswith("tui."):
+            yield from Binding.make_bindings(base.__dict__.get("BINDINGS", ()))

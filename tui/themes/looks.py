@@ -6,17 +6,18 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from rich.segment import Segment
 from textual import events
 from textual.app import App
+from textual.color import Color
 from textual.driver import Driver
-from textual.filter import Monochrome, NoColor
+from textual.filter import LineFilter, Monochrome, NoColor
 from textual.reactive import var
 from textual.widgets import Input, TextArea
 
 from tui.keys.keyboard_guard import Guarded
 from tui.terminal.notifications import Notifier, NotifyBy
 from tui.terminal.title import TerminalTitle
-from tui.themes.colourless import Colourless, wants_no_colour
 from tui.themes.contrast import readable
 from tui.themes.own import ANSI, AUTO, COLOURLESS_STYLES, THEMES, theme_for
 from tui.themes.terminal_colours import terminal_colours
@@ -223,3 +224,19 @@ class Looks(App[None]):
     def on_app_blur(self) -> None:
         """The terminal has lost the focus, and tells when it does."""
         self.notifier.focus_reported()
+
+
+def wants_no_colour(environ: Mapping[str, str]) -> bool:
+    """Whether the person wants none: NO_COLOR is set, to anything but nothing."""
+    return bool(environ.get("NO_COLOR"))
+
+
+class Colourless(LineFilter):
+    """Takes every colour out, the terminal's default ones too, so that no sequence for a colour is sent."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """The same text in the same styles, without colours."""
+        return [
+            Segment(text, style.without_color if style is not None else None, control)
+            for text, style, control in segments
+        ]

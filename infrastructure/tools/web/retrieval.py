@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,9 +13,10 @@ import httpx2
 from domain.errors import ToolError
 from infrastructure.tools.web.address_guard import AddressGuard
 from infrastructure.tools.web.addressing import host_of, port_of, web_address
-from infrastructure.tools.web.body import ACCEPTED_ENCODINGS, Body, read_body
-from infrastructure.tools.web.failures import failure
 from infrastructure.tools.web.media_type import MediaType
+
+ACCEPTED_ENCODINGS = "gzip, deflate"
+_DECODABLE = frozenset({"", "identity", "gzip", "deflate"})
 
 _MOST_ADDRESSES = 4
 _NO_REUSE = httpx2.Limits(max_keepalive_connections=0)
@@ -158,3 +160,55 @@ def _aimed(request: httpx2.Request, host: str, address: str) -> httpx2.Request:
         stream=request.stream,
         extensions={**request.extensions, "sni_hostname": host.removesuffix(".")},
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """Decoded content. `cut`: there was more of it than was wanted."""
+
+    content: bytes
+    cut: bool
+
+
+async def read_body(response: httpx2.Response, max_bytes: int) -> Body:
+    """Read at most `max_bytes`, counted after decompression, and hang up on the rest.
+
+    Raises ToolError for a compression that was not asked for, httpx2.HTTPError for a broken connection.
+    """
+    codings = response.headers.get("content-encoding", "").lower().split(",")
+    if unknown := [coding.strip() for coding in codings if coding.strip() not in _DECODABLE]:
+        raise ToolError(f"{response.url} is compressed with {unknown[0]!r:.60}, which was not asked for")
+    content = bytearray()
+    async for piece in response.aiter_bytes():
+        content += piece
+        if len(content) > max_bytes:
+            return Body(bytes(content[:max_bytes]), cut=True)
+    return Body(bytes(content), cut=False)
+
+
+def failure(error: httpx2.HTTPError, place: str) -> ToolError:
+    """The error that tells why `place`, a host, did not answer."""
+    reason = _innermost(error)
+    match error:
+        case httpx2.ConnectTimeout():
+            text = f"{place} did not accept a connection in time"
+        case httpx2.ConnectError() if isinstance(reason, ssl.SSLCertVerificationError):
+            text = f"the certificate of {place} is not valid: {reason.verify_message.rstrip('.')}"
+        case httpx2.ConnectError() if isinstance(reason, ssl.SSLError):
+            text = f"no secure connection to {place}: {reason.reason or reason}"
+        case httpx2.ConnectError():
+            number = reason.errno if isinstance(reason, OSError) else None
+            text = f"{place} cannot be reached: {os.strerror(number) if number else reason}"
+        case httpx2.DecodingError():
+            text = f"what {place} sent is damaged: it cannot be decompressed"
+        case httpx2.TimeoutException():
+            text = f"{place} did not answer in time"
+        case _:
+            text = f"the connection to {place} broke: {reason or type(error).__name__}"
+    return ToolError(text)
+
+
+def _innermost(error: BaseException) -> BaseException:
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return error

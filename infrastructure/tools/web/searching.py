@@ -14,8 +14,7 @@ from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import text
-from infrastructure.tools.web.body import ACCEPTED_ENCODINGS, Body, read_body
-from infrastructure.tools.web.failures import failure
+from infrastructure.tools.web.retrieval import ACCEPTED_ENCODINGS, Body, failure, read_body
 from infrastructure.tools.web.search_services import MOST_RESULTS, SearchHit, SearchService
 
 _LONGEST_QUERY = 400

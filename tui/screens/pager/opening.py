@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from application.view.entries import Call, Kept
 from domain.text.amounts import amount, size
 from tui.agent.port import Agent
-from tui.screens.pager.kept_lines import KeptLines
 from tui.screens.pager.screen import PagerScreen
 from tui.transcript.draw.status import arguments_in_short
+
+_LONGEST_LINE = 16_384
 
 
 def pager_for(call: Call, agent: Agent) -> PagerScreen:
@@ -27,3 +30,32 @@ def _text(output: Kept) -> str:
     if not output.tail:
         return output.head
     return f"{output.head}\n… {amount(output.left_out_lines, 'line')} not kept here …\n{output.tail}"
+
+
+class KeptLines:
+    """A line source over text that was kept for the screen. Only a newline ends a line; one at the very end
+    begins no other. Lines longer than 16,384 characters are cut, which a … shows."""
+
+    def __init__(self, text: str) -> None:
+        lines = text.removesuffix("\n").split("\n") if text else []
+        self._lines: Sequence[str] = [line.removesuffix("\r") for line in lines]
+
+    def lines(self, start: int, count: int) -> list[str]:
+        """At most `count` lines from line `start` on."""
+        return [_cut(line) for line in self._lines[start : start + count]]
+
+    def find(self, needle: str, start: int, *, backwards: bool) -> int | None:
+        """The nearest line from `start` on, itself included, that holds this very text; None if none does."""
+        if not needle or start < 0:
+            return None
+        last = len(self._lines) - 1
+        places = range(min(start, last), -1, -1) if backwards else range(start, last + 1)
+        return next((place for place in places if needle in self._lines[place]), None)
+
+    def count_so_far(self) -> tuple[int, bool]:
+        """How many lines there are; they are known from the start."""
+        return len(self._lines), True
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE] + "…"

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, Static
 from textual.worker import Worker
 
 from domain.errors import QuorumError
 from domain.text.amounts import amount
-from tui.keys.hints import with_keys
-from tui.screens.pager.bars import footing, heading
+from domain.text.printable import printable
+from tui.keys.hints import with_keys, with_usual_keys
 from tui.screens.pager.reader import Reader
 from tui.screens.pager.sheet import Sheet
 from tui.widgets.closing import ClosesItself
@@ -23,6 +24,15 @@ from tui.widgets.dialog_parts import LineInput
 
 if TYPE_CHECKING:
     from application.ports.storage import LineSource
+
+_HINTS = (
+    "{pager_search=/} search",
+    "{pager_line=g} line",
+    "{pager_close=q} closes",
+    "{pager_start=home} {pager_end=end}",
+    "{pager_left=←} {pager_right=→} sideways",
+)
+_HINTS_FOUND = ("{pager_next=n} next", "{pager_previous=N} before", *_HINTS)
 
 _SIDEWAYS = 8
 _WHEEL_LINES = 3
@@ -267,3 +277,43 @@ class PagerScreen(ClosesItself, Screen[None]):
 
 
 _KEYS = frozenset({"scroll", "page", "to_start", "to_end", "sideways", "ask", "again", "back", "close"})
+
+
+def heading(name: str, size: str, place: tuple[int, int, int, bool], width: int) -> Content:
+    """Name on the left, which lines of how many on the right.
+
+    `place` is the first line in sight (from 0), the one after the last, how many are known, and whether those
+    are all.
+    """
+    right = Content(f"{_lines(*place)} · {size} ")
+    left = Content.assemble(" ", (printable(name, newlines=False), "bold"))
+    room = width - right.cell_length - 2
+    left = left.truncate(max(room, 0), ellipsis=True)
+    gap = width - left.cell_length - right.cell_length
+    return left + Content(" " * max(gap, 0)) + right.stylize("dim")
+
+
+def _lines(first: int, after: int, known: int, complete: bool) -> str:
+    if after == first:
+        return "empty" if complete else "reading…"
+    of = f"of {known:,}" if complete else f"of more than {max(known, after):,}"
+    share = f" · {after * 100 // known} %" if complete else ""
+    return f"lines {first + 1:,}–{after:,} {of}{share}"
+
+
+def footing(
+    doing: str, remark: str, needle: str, width: int, named: Callable[[str], str] = with_usual_keys
+) -> Content:
+    """What is being done, or what there is to say, or the keys as they are `named`, as many as fit."""
+    if doing:
+        return Content.assemble(" ", (printable(doing, newlines=False), "bold $text-accent"), " · esc stops")
+    line = Content(" ")
+    hints = [Content(named(hint)) for hint in (_HINTS_FOUND if needle else _HINTS)]
+    if remark:
+        hints = [Content(printable(remark, newlines=False)).stylize("bold $text-warning"), *hints]
+    for number, hint in enumerate(hints):
+        longer = line + (Content(" · ") if number else Content("")) + hint
+        if longer.cell_length > width and number:
+            break
+        line = longer
+    return line

@@ -10,8 +10,8 @@ from textual.content import Content
 from domain.review.permissions import Answer
 from domain.review.questions import RuleScope
 from domain.review.saved_rule import HeldRule
+from domain.text.ages import with_tilde
 from domain.text.printable import printable
-from tui.screens.review.text.rows import in_home
 
 Row: TypeAlias = "HeldRule | Answer | str"
 """A rule, the heading of those that give an answer, or a sentence."""
@@ -54,7 +54,7 @@ def drawn(row: Row, width: int) -> Content:
     text = Content(printable(row.rule.text, newlines=False))
     room = max(20, width // 2)
     text = text.truncate(room - 1, ellipsis=True)
-    place = f"not used: {row.unused}" if row.unused else in_home(row.place)
+    place = f"not used: {row.unused}" if row.unused else with_tilde(row.place)
     holds = f"{_HOLDS[row.scope]:<{_HOLDS_CELLS}}"
     line = Content("    ") + text + Content(" " * (room - text.cell_length)) + Content(holds)
     return line + Content(printable(place, newlines=False)).stylize(_QUIET)

@@ -16,11 +16,11 @@ from textual.widgets.option_list import Option
 from domain.errors import QuorumError
 from domain.review.permissions import Answer
 from domain.review.saved_rule import HeldRule
+from domain.text.ages import with_tilde
 from domain.text.printable import printable
 from tui.keys.hints import with_keys
 from tui.screens.permissions.rows import Row, drawn, rows_of
 from tui.screens.permissions.rule_entry import RuleEntry
-from tui.screens.review.text.rows import in_home
 from tui.screens.review.widgets import TypedLine
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import ChoiceList, DialogFrame
@@ -215,7 +215,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
     @on(OptionList.OptionHighlighted)
     def _marked_another(self) -> None:
         held = self._marked
-        told = f"{held.rule.id}  ·  {in_home(held.place)}" if held is not None else ""
+        told = f"{held.rule.id}  ·  {with_tilde(held.place)}" if held is not None else ""
         self.query_one("#marked", Static).update(Content(printable(told)))
         if self._doomed is not None and held != self._doomed:
             self._doomed = None

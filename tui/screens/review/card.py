@@ -14,6 +14,7 @@ from textual.widgets import Static
 
 from application.ports.people import ReviewContext
 from domain.review.questions import ReviewRequest
+from domain.text.ages import with_tilde
 from domain.text.amounts import amount
 from tui.keys.hints import with_keys
 from tui.keys.keyboard_guard import CAME_TOO_EARLY
@@ -24,7 +25,7 @@ from tui.screens.review.rule_form import RuleForm, offered
 from tui.screens.review.seen_rows import SeenRows, first_approved, last_approved
 from tui.screens.review.text.facts import facts, listed
 from tui.screens.review.text.objections import Quotes, quotes_of
-from tui.screens.review.text.rows import Row, digest_in_short, fold, in_home, shown
+from tui.screens.review.text.rows import Row, digest_in_short, fold, shown
 from tui.screens.review.text.substance import first_objected, substance
 from tui.screens.review.text.votes import votes_in_full, votes_in_short, wanted_height
 from tui.screens.review.widgets import CallEditor, Choice, ReasonLine, Rows, ScrollableText
@@ -102,7 +103,7 @@ class ReviewCard(VerticalGroup):
         what = "Review again" if self._request.stale else "Review"
         what = "Review of your edit" if self._earlier.is_edited else what
         place = f"call {packet.context.call_index + 1} of {self._request.batch_size}"
-        file = f" {in_home(packet.seal.files[0].path)}" if packet.seal.diff and packet.seal.files else ""
+        file = f" {with_tilde(packet.seal.files[0].path)}" if packet.seal.diff and packet.seal.files else ""
         self.border_title = Content(f"{what} · {place} · {shown(packet.call.tool_name + file)}")
         self.watch(self._reading, "scroll_y", self._tell_more, init=False)
 

@@ -16,10 +16,11 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from domain.sessions.trust import TrustQuestion
+from domain.text.ages import with_tilde
 from tui.keys.hints import with_keys
 from tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard
 from tui.screens.review.cramped import Cramped, fit, is_cramped
-from tui.screens.review.text.rows import Line, LineKind, Row, digest_in_short, fold, in_home, shown
+from tui.screens.review.text.rows import Line, LineKind, Row, digest_in_short, fold, shown
 from tui.screens.review.widgets import Choice, Rows
 from tui.widgets.closing import ClosesItself
 
@@ -193,8 +194,8 @@ class TrustDialog(Guarded, ClosesItself, ModalScreen[bool]):
 
 def _lines(question: TrustQuestion) -> Iterator[Line]:
     """Everything the answer may depend on, each line of it safe to draw."""
-    yield Line("folder  ", shown(in_home(question.folder)), LineKind.STRONG)
-    yield Line("file    ", shown(in_home(question.file)))
+    yield Line("folder  ", shown(with_tilde(question.folder)), LineKind.STRONG)
+    yield Line("file    ", shown(with_tilde(question.file)))
     yield Line("", "")
     if question.changed:
         yield Line("", "This file has changed since you trusted it.", LineKind.WARNING)

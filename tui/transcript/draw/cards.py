@@ -13,9 +13,8 @@ from textual.strip import Strip
 from application.view.entries import Batch, Call, Phase, StoredOutput
 from domain.calls.execution import Outcome
 from domain.text.amounts import amount, size
-from domain.text.blanks import collapse_blanks
 from domain.text.json_value import JsonValue
-from domain.text.printable import printable
+from domain.text.printable import collapse_blanks, printable
 from tui.transcript.cells.lines import fitted, program_text, strip_of, words
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette

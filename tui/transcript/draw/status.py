@@ -12,9 +12,8 @@ from application.view.entries import Batch, Call, Phase
 from domain.calls.execution import Outcome
 from domain.review.questions import DecisionLabel
 from domain.text.amounts import amount, duration
-from domain.text.blanks import collapse_blanks
 from domain.text.json_value import JsonValue
-from domain.text.printable import printable
+from domain.text.printable import collapse_blanks, printable
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.ballots import voting
 from tui.transcript.kinds.kind import OutputKind, kind_of, view_of

@@ -10,8 +10,7 @@ from textual.strip import Strip
 
 from application.view.entries import Call, Kept
 from domain.text.amounts import amount
-from domain.text.blanks import collapse_blanks
-from domain.text.printable import printable
+from domain.text.printable import collapse_blanks, printable
 from tui.transcript.cells.lines import strip_of
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette

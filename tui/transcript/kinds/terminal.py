@@ -17,9 +17,8 @@ from textual.strip import Strip
 
 from application.view.entries import Call, Kept
 from domain.text.amounts import amount
-from domain.text.blanks import collapse_blanks
 from domain.text.json_value import JsonObject
-from domain.text.printable import SEQUENCE, printable
+from domain.text.printable import SEQUENCE, collapse_blanks, printable
 from tui.transcript.cells.lines import fitted, strip_of, words
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds.colouring import PLAIN, Look, after, style_of

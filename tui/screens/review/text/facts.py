@@ -9,6 +9,7 @@ from typing import NamedTuple
 from domain.calls.packet import ReviewPacket
 from domain.events.masking import MaskedPacket
 from domain.review.questions import ReviewRequest
+from domain.text.ages import with_tilde
 from tui.screens.review.earlier import Earlier
 from tui.screens.review.text.changes import changes
 from tui.screens.review.text.objections import Quotes, in_lines
@@ -20,7 +21,6 @@ from tui.screens.review.text.rows import (
     StyledPart,
     digest_in_short,
     fold,
-    in_home,
     placed,
     shown,
 )
@@ -58,9 +58,9 @@ def facts(request: ReviewRequest, earlier: Earlier, *, full_digest: bool = False
     if seal.unsealed:
         pressing.append(_Fact("not sealed", seal.unsealed, LineKind.WARNING))
     arguments = [_Fact("with", text, spans=in_lines(quotes, [text])[0]) for text in _other_arguments(packet)]
-    others = [_Fact("touches", f"{in_home(f.path)}  {_hash(f.sha256)}") for f in seal.files]
+    others = [_Fact("touches", f"{with_tilde(f.path)}  {_hash(f.sha256)}") for f in seal.files]
     others += [_Fact("runs", program) for program in seal.executables]
-    others.append(_Fact("in", in_home(seal.cwd)))
+    others.append(_Fact("in", with_tilde(seal.cwd)))
     others += [
         _Fact("environment", f"{name} removed" if value is None else f"{name}={value}")
         for name, value in seal.environment.items()

@@ -6,13 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import groupby
-from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from rich.cells import cell_len, chop_cells
 
-from domain.text.blanks import collapse_blanks
-from domain.text.printable import printable
+from domain.text.printable import collapse_blanks, printable
 
 
 class LineKind(StrEnum):
@@ -143,12 +141,6 @@ def between_words(text: str, width: int) -> list[str]:
 def shown(text: str) -> str:
     """One line of any text, safe to draw. A run of blanks that would push the rest out of sight is counted."""
     return collapse_blanks(printable(text, newlines=False))
-
-
-def in_home(path: str) -> str:
-    """A path, with a tilde for the person's own folder."""
-    home = str(Path.home())
-    return "~" + path[len(home) :] if path == home or path.startswith(home + "/") else path
 
 
 def digest_in_short(digest: str) -> str:

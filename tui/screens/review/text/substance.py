@@ -13,7 +13,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from domain.calls.packet import ReviewPacket
-from domain.text.blanks import collapse_blanks
+from domain.text.printable import collapse_blanks
 from domain.text.unified_diff import DiffLine, parse_diff
 from tui.screens.review.text.colours import MOST_CHARACTERS, coloured
 from tui.screens.review.text.objections import Quotes, in_diff, in_lines
