@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from textual.app import App
 from textual.widgets import Static
+from tui.keys.bindings import own_bindings
 
 from domain.review.mode import Mode
 from domain.sessions.past_session import NewSession
@@ -21,7 +22,6 @@ from tui.chat.controllers.sessions import SessionController
 from tui.chat.controllers.settings import SettingsController
 from tui.chat.controllers.views import ViewController
 from tui.chat.controllers.writing import PromptSources
-from tui.keys.bindings import own_bindings
 from tui.keys.commands import COMMANDS
 from tui.prompt_box.prompt import Prompt
 from tui.prompt_box.recall import Recall

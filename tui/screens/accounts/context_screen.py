@@ -100,7 +100,8 @@ def _advice(account: ContextAccount) -> Iterator[str]:
     yield "All numbers are estimates, corrected by each count from the provider."
     if account.limit:
         share = f" ({_percent(account.limit, account.window)})" if account.window else ""
-        yield f"At {tokens(account.limit)}{share} it is compacted automatically: old outputs first, then a summary."
+        how = "compacted automatically: old outputs first, then a summary."
+        yield f"At {tokens(account.limit)}{share} it is {how}"
     else:
         yield "No automatic compaction (context_budget.compact_at = 0)."
     if account.freed:
