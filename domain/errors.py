@@ -35,6 +35,10 @@ class ConfigError(QuorumError):
     """A setting cannot be used. The text names the place, what was expected and the remedy."""
 
 
+class ModeRefused(QuorumError):
+    """A review mode cannot be had here. The text says why, and what helps."""
+
+
 class ConversationError(QuorumError):
     """A message does not fit the conversation, for example results that are not those of the open calls."""
 

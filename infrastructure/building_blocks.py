@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
 from types import MappingProxyType
+from typing import Protocol
 
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime
@@ -25,10 +26,12 @@ from domain.events.event import Event
 from domain.events.masking import SecretMask
 from domain.review.ballot import QuorumRule
 from domain.review.guards import GuardSettings
+from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Rule
 from domain.secrets.key_variables import CLOUD_KEYS
 from domain.sessions.past_session import LedgerRecord
+from domain.shell.sandbox import SandboxOn
 from domain.text.json_value import JsonObject, JsonValue
 from domain.text.output import COMMAND_LIMITS, OutputLimits
 from infrastructure.config.custom_tool import CustomToolDeclaration
@@ -146,6 +149,31 @@ def sandbox(
         writable=table.sandbox_writable,
         network=_network(table.network, review),
     )
+
+
+class SandboxProvider(Protocol):
+    """What has the sandbox of a session."""
+
+    def sandbox(self) -> Sandbox:
+        """The sandbox, made where nobody asked for it before."""
+        ...
+
+
+def mode_refusal(container: SandboxProvider) -> Callable[[Mode], Awaitable[str | None]]:
+    """Tells why a mode cannot be had here.
+
+    The sandbox depends on the review, for the mode that is in force: it is looked up when somebody asks.
+    """
+
+    async def refusal(mode: Mode) -> str | None:
+        if not mode.traits.needs_sandbox:
+            return None
+        state = await container.sandbox().state()
+        if isinstance(state, SandboxOn):
+            return None
+        return f"the mode {mode} needs a sandbox, and {state.why}: {state.remedy}"
+
+    return refusal
 
 
 def _network(choice: str, review: Review) -> Callable[[], bool]:

@@ -73,6 +73,8 @@ from infrastructure.tools.web.selection import web_tools
 class Container(containers.DeclarativeContainer):
     """One session. Slots first, then what stands on them."""
 
+    __self__ = providers.Self()
+
     settings: providers.Dependency[Settings] = providers.Dependency(instance_of=Settings)
     models: providers.Dependency[Sequence[str]] = providers.Dependency()
     root: providers.Dependency[Path] = providers.Dependency(instance_of=Path)
@@ -147,6 +149,7 @@ class Container(containers.DeclarativeContainer):
         rules=rules,
         voting=voting,
         guards=guards,
+        refusal=providers.Callable(build.mode_refusal, __self__),
     )
 
     # Tools

@@ -219,6 +219,7 @@ class CallRun(DeclaredCall):
         while True:
             await self.look()
             await self._state.review.note(self.subject)
+            mode = self._state.review.mode
             decision = await self.decide()
             if decision.answer is Answer.DENY:
                 await self._settled(decision, DecisionLabel.DENIED)
@@ -226,6 +227,8 @@ class CallRun(DeclaredCall):
                 await self._withhold(DecisionLabel.DENIED, message)
                 return
             self.seal = await self.seal_with({})
+            if decision.by_mode and self._state.review.mode is not mode:
+                continue  # the seal may promise less than the decision rested on, such as no network
             if decision.answer is Answer.ALLOW:
                 await self._settled(decision, DecisionLabel.ALLOWED)
                 self._label = DecisionLabel.ALLOWED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from decimal import Decimal
 
@@ -17,7 +17,7 @@ from application.review.vote_feed import VoteFeed
 from application.review.voting import Voting
 from domain.calls.packet import ReviewPacket
 from domain.conversation.response import Usage
-from domain.errors import QuorumError
+from domain.errors import ModeRefused, QuorumError
 from domain.events.event import ErrorOccurred, ModeChanged, ReviewRequested
 from domain.review.ballot import Tally, are_independent
 from domain.review.decision import Decision, decide
@@ -42,6 +42,7 @@ class Review:
         rules: RuleBook,
         voting: Voting,
         guards: GuardSettings | None = None,
+        refusal: Callable[[Mode], Awaitable[str | None]] | None = None,
     ) -> None:
         self._person = person
         self._paths = paths
@@ -50,6 +51,7 @@ class Review:
         self._rules = rules
         self._voting = voting
         self._guards = guards or GuardSettings()
+        self._refusal = refusal
         self._turn = _TurnByIndex()
 
     @property
@@ -58,10 +60,26 @@ class Review:
         return self._mode
 
     async def set_mode(self, mode: Mode) -> None:
-        """Choose another mode. A question already on the screen stays there."""
+        """Choose another mode. A question already on the screen stays there.
+
+        Raises ModeRefused for a mode that cannot be had here.
+        """
         if mode is not self._mode:
+            if (why := await self.refusal_of(mode)) is not None:
+                raise ModeRefused(why)
             self._mode = mode
             await self._events.record(ModeChanged(mode=mode))
+
+    async def refusal_of(self, mode: Mode) -> str | None:
+        """Why a mode cannot be had here and what helps, one sentence; None where it can."""
+        return await self._refusal(mode) if self._refusal is not None else None
+
+    async def fall_back(self) -> str | None:
+        """Leave a mode that cannot be had here for `ask`, before the session begins. Returns why, if so."""
+        if (why := await self.refusal_of(self._mode)) is None:
+            return None
+        self._mode = Mode.ASK
+        return f"{why}; the mode is ask"
 
     def decide(self, subject: Subject, votes: Tally | None = None) -> Decision:
         """Whether a call may run now."""

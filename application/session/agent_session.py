@@ -16,6 +16,7 @@ from application.turn.recovery import orphan_notices
 from application.turn.run_agent import RunAgent
 from application.turn.user_commands import UserCommandRunner, lost_command_notices
 from domain.events.event import (
+    ErrorOccurred,
     SessionFinished,
     SessionResumed,
     SessionStarted,
@@ -72,6 +73,11 @@ class AgentSession:
         """The session's id."""
         return self.run.session_id
 
+    @property
+    def is_resumed(self) -> bool:
+        """Whether it has begun before, in this process or another."""
+        return bool(self._events.state.session_id)
+
     # ---------------------------------------------------------------- its life
 
     async def open(self) -> None:
@@ -81,7 +87,8 @@ class AgentSession:
         """
         if self.record.in_use:
             return
-        if not self._events.state.session_id:
+        fallen_back = await self.review.fall_back()
+        if not self.is_resumed:
             await self._events.announce(
                 SessionStarted(
                     session_id=self.session_id,
@@ -91,6 +98,8 @@ class AgentSession:
                     form=self.record.form,
                 )
             )
+            if fallen_back is not None:
+                await self._events.record(ErrorOccurred(message=fallen_back))
             return
         await self._events.announce(
             SessionResumed(
@@ -99,6 +108,7 @@ class AgentSession:
                 mode=self.review.mode,
                 cwd=self._cwd,
                 told=(
+                    *((fallen_back,) if fallen_back is not None else ()),
                     *self._events.state.mended,
                     *self.run.recovered,
                     *lost_command_notices(self.user_commands.lost),

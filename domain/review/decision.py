@@ -117,8 +117,18 @@ def _of_mode(subject: Subject, mode: Mode, paths: PathPolicy, votes: Tally | Non
             return _Voice(Answer.ASK, name, f"the quorum did not approve it: {votes.in_words()}")
         case Mode.QUORUM:
             return _Voice(Answer.ASK, name, "high risk, and no quorum has voted on it")
+        case Mode.SANDBOXED:
+            return _of_sandboxed(subject, name, paths)
         case Mode.AUTO:
             return _Voice(Answer.ALLOW, name, "the mode is auto")
+
+
+def _of_sandboxed(subject: Subject, name: str, paths: PathPolicy) -> _Voice:
+    if _is_edit_inside(subject, paths):
+        return _Voice(Answer.ALLOW, name, "an edit inside the workspace, and the mode is sandboxed")
+    if subject.shell is not None and subject.shell.is_confined:
+        return _Voice(Answer.ALLOW, name, "it runs inside the sandbox, without network")
+    return _Voice(Answer.ASK, name, "high risk, and it would not run inside the sandbox without network")
 
 
 def _why_not_proved(subject: Subject) -> str:

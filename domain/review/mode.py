@@ -10,13 +10,15 @@ class Mode(StrEnum):
     """How what no rule decided is resolved.
 
     READ_ONLY denies what is risky, ASK asks about it, ACCEPT_EDITS lets edits inside the workspace run, QUORUM
-    lets run what the models approve, AUTO lets everything run.
+    lets run what the models approve, SANDBOXED lets edits inside the workspace run, and commands inside the
+    sandbox without network, AUTO lets everything run.
     """
 
     READ_ONLY = "read-only"
     ASK = "ask"
     ACCEPT_EDITS = "accept-edits"
     QUORUM = "quorum"
+    SANDBOXED = "sandboxed"
     AUTO = "auto"
 
     @property
@@ -38,7 +40,8 @@ class ModeTraits:
     reads votes about the calls that they are asked about. `votes_decide`: the votes can let a call run.
     `network`: whether commands reach the network unless the settings say otherwise. `asks_first`: no risky call
     runs that neither a person nor a rule has approved, so that any client of the remote control may choose the
-    mode. `in_cycle`: Shift+Tab reaches it. `warning`: what the header warns of, if it does.
+    mode. `in_cycle`: Shift+Tab reaches it. `needs_sandbox`: it exists only where commands run in a sandbox.
+    `warning`: what the header warns of, if it does.
     """
 
     meaning: str
@@ -49,6 +52,7 @@ class ModeTraits:
     network: bool
     asks_first: bool
     in_cycle: bool
+    needs_sandbox: bool = False
     warning: str = ""
 
 
@@ -98,6 +102,18 @@ def _traits_of(mode: Mode) -> ModeTraits:
                 network=False,
                 asks_first=False,
                 in_cycle=True,
+            )
+        case Mode.SANDBOXED:
+            return ModeTraits(
+                meaning="edits in the workspace and commands in the sandbox run, you are asked about the rest",
+                last_word="it runs inside the sandbox without network, about all else you are asked",
+                rank=2,
+                shows_votes=False,
+                votes_decide=False,
+                network=False,
+                asks_first=False,
+                in_cycle=True,
+                needs_sandbox=True,
             )
         case Mode.AUTO:
             return ModeTraits(

@@ -33,7 +33,7 @@ STORAGE_SCHEMES = ("sqlite",)
 
 _THEME = r"\A[!-~]{1,100}\Z"
 _NEVER = ProjectRule.NEVER
-_MODES_WITHOUT_NETWORK = " and ".join(mode for mode in Mode if not mode.traits.network)
+_MODES_WITHOUT_NETWORK = " or ".join(mode for mode in Mode if not mode.traits.network)
 
 
 def _names_a_storage(url: str) -> bool:
@@ -116,7 +116,7 @@ class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     network: Annotated[
         Literal["off", "auto", "on"],
         About(
-            description="Whether a command in the sandbox reaches the network. auto: not in the modes "
+            description="Whether a command in the sandbox reaches the network. auto: not in the mode "
             f"{_MODES_WITHOUT_NETWORK}, in which nobody looks at each command.",
             project=ProjectRule.STRICTER,
         ),

@@ -16,6 +16,7 @@ from typing import assert_never
 
 from application.ports.people import ReviewContext
 from application.session.agent_session import AgentSession
+from domain.errors import ConfigError
 from domain.events.event import (
     CallFinished,
     CallStarted,
@@ -176,6 +177,9 @@ async def run_headless(
     loop = asyncio.get_running_loop()
     listen(lambda: loop.call_soon_threadsafe(task.cancel))
     printer.listen(task.cancel)
+    if not agent.is_resumed and (why := await agent.review.refusal_of(agent.review.mode)) is not None:
+        task.cancel()
+        raise ConfigError(why)
     with _watched(printer):
         await agent.open()
         printer.tell_unsent(len(agent.run.unsent))

@@ -15,6 +15,7 @@ from application.ports.tools import Tool
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.planners import Planner, serializable
+from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolCall
 from domain.errors import ToolError
 from domain.events.event import BatchPlanned, CallFinished, CallProgressed, CallStarted, ReviewRequested
@@ -298,6 +299,23 @@ async def test_what_changes_while_the_dialog_is_open_makes_the_approval_stale_an
     assert bench.person.requests[1].packet.seal.files[0].sha256 == "changed meanwhile"
     assert world.log == ["wrote a"]
     assert outcomes(result) == [Outcome.OK]
+
+
+async def test_a_mode_that_changes_while_a_call_is_sealed_is_the_one_that_decides() -> None:
+    world = World()
+
+    class WriterThatTakesTime(FakeWriter):
+        async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
+            await bench.review.set_mode(Mode.ASK)
+            return await super().seal(arguments, projected)
+
+    bench = Bench(WriterThatTakesTime(world), mode=Mode.AUTO, person=FakePerson(lambda _: Reject()))
+
+    result = await bench.run(("write", {"cell": "a", "text": "x"}))
+
+    assert len(bench.person.requests) == 1
+    assert world.cells == {}
+    assert outcomes(result) == [Outcome.REJECTED]
 
 
 async def test_an_approval_of_another_packet_runs_nothing_and_is_asked_again() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,6 +34,7 @@ LOW, HIGH = RiskLevel.LOW, RiskLevel.HIGH
         (Mode.READ_ONLY, ALLOW, DENY, DENY, DENY),
         (Mode.ASK, ALLOW, ASK, ASK, ASK),
         (Mode.ACCEPT_EDITS, ALLOW, ALLOW, ASK, ASK),
+        (Mode.SANDBOXED, ALLOW, ALLOW, ASK, ASK),
         (Mode.AUTO, ALLOW, ALLOW, ALLOW, ALLOW),
     ],
 )
@@ -47,7 +50,7 @@ def test_the_mode_resolves_what_paths_leave_open(
     assert answer(HIGH, OUTSIDE) is edit_outside
 
 
-@pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS, Mode.AUTO])
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS, Mode.SANDBOXED, Mode.AUTO])
 @pytest.mark.parametrize(
     "path",
     ["/w/.git/config", "/w/.git/hooks/pre-commit", "/w/quorum.toml", "/w/sub/AGENTS.md", "/w/.GIT/config"],
@@ -105,11 +108,17 @@ def test_touching_more_never_makes_the_answer_milder(
     assert both.reasons
 
 
-_GAP = ShellVerdict(kind=ShellVerdictKind.ASK, reason="it writes", sandbox_gap="the workspace is too large")
+_GAP = ShellVerdict(
+    kind=ShellVerdictKind.ASK,
+    reason="it writes",
+    sandbox_gap="the workspace is too large",
+    is_confined=True,
+)
+_CONFINED = ShellVerdict(kind=ShellVerdictKind.ASK, reason="it writes", is_confined=True)
 _RULE = Rule.parse("run_command", ALLOW, "rules.toml")
 
 
-@pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS, Mode.QUORUM, Mode.AUTO])
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS, Mode.QUORUM, Mode.SANDBOXED, Mode.AUTO])
 def test_a_gap_in_the_sandbox_is_asked_about_in_every_mode_unless_a_rule_allows_the_command(mode: Mode) -> None:
     subject = Subject(tool="run_command", risk=HIGH, access=EXCLUSIVE, shell=_GAP)
 
@@ -119,6 +128,54 @@ def test_a_gap_in_the_sandbox_is_asked_about_in_every_mode_unless_a_rule_allows_
     assert "the workspace is too large" in decision.reasons
     assert not decision.by_mode
     assert decide(subject, mode=mode, paths=PATHS, rules=[_RULE]).answer is ALLOW
+
+
+@pytest.mark.parametrize(
+    ("mode", "answer"),
+    [
+        (Mode.READ_ONLY, DENY),
+        (Mode.ASK, ASK),
+        (Mode.ACCEPT_EDITS, ASK),
+        (Mode.QUORUM, ASK),
+        (Mode.SANDBOXED, ALLOW),
+    ],
+)
+def test_only_the_mode_sandboxed_lets_a_command_run_because_of_the_sandbox(mode: Mode, answer: Answer) -> None:
+    subject = Subject(tool="run_command", risk=HIGH, access=EXCLUSIVE, command="make", shell=_CONFINED)
+
+    decision = decide(subject, mode=mode, paths=PATHS)
+
+    assert decision.answer is answer
+    assert decision.by_mode is (mode is not Mode.READ_ONLY)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason"),
+    [
+        (replace(_CONFINED, paths_written=("/w/.git/config",)), "protected"),
+        (replace(_CONFINED, paths_read=("/w/.env",)), "sensitive"),
+    ],
+)
+def test_a_command_in_the_sandbox_that_names_a_protected_or_sensitive_path_is_asked_about(
+    verdict: ShellVerdict, reason: str
+) -> None:
+    subject = Subject(tool="run_command", risk=HIGH, access=EXCLUSIVE, command="x", shell=verdict)
+
+    decision = decide(subject, mode=Mode.SANDBOXED, paths=PATHS)
+
+    assert decision.answer is ASK
+    assert reason in decision.reasons[0]
+
+
+@pytest.mark.parametrize("answer", [ASK, DENY])
+def test_rules_bind_commands_in_the_sandbox(answer: Answer) -> None:
+    subject = Subject(tool="run_command", risk=HIGH, access=EXCLUSIVE, command="make", shell=_CONFINED)
+
+    decision = decide(
+        subject, mode=Mode.SANDBOXED, paths=PATHS, rules=[Rule.parse("run_command", answer, "rules.toml")]
+    )
+
+    assert decision.answer is answer
 
 
 def test_a_gap_in_the_sandbox_does_not_soften_the_mode_read_only() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from application.events.event_bus import EventBus
 from application.ports.people import Approver
@@ -27,6 +27,7 @@ def a_review(
     deny: Sequence[str] = (),
     votes: Mapping[str, Answers] | None = None,
     guards: GuardSettings | None = None,
+    refusal: Callable[[Mode], Awaitable[str | None]] | None = None,
 ) -> Review:
     """`votes` scripts each reviewer by its model; the rules are as they would be written in the settings."""
     gateway = FakeGateway(votes or {})
@@ -40,4 +41,5 @@ def a_review(
         rules=RuleBook(rules),
         voting=Voting(gateway=gateway, policy=QuorumPolicy(reviewers=tuple(gateway.scripts)), events=events),
         guards=guards,
+        refusal=refusal,
     )

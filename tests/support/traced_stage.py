@@ -272,7 +272,8 @@ def _read(log: str, has_ended: bool, output: str) -> Run:
                 continue
             writes = _WRITING.search(call["rest"]) is not None
             opened.append((programs.get(call["pid"], "bash"), call["path"] or "", writes))
-        else:
+        elif not (call["name"] == "kill" and call["rest"].startswith(f"{call['pid']},")):
+            # What ends itself by a signal changes nothing.
             changes.append((programs.get(call["pid"], "bash"), f"{call['name']}({call['rest']})"))
     return Run(tuple(executed), tuple(opened), tuple(changes), has_ended, output)
 

@@ -159,13 +159,13 @@ async def test_tokens_are_summed_in_the_status_bar(tmp_path):
 async def test_shift_tab_goes_through_the_modes_that_ask_and_never_into_auto(tmp_path):
     seen = []
     async with on_stage(tmp_path) as stage:
-        for _ in range(4):
+        for _ in range(5):
             before = stage.agent.mode
             await stage.pilot.press("shift+tab")
             await stage.until(lambda before=before: stage.agent.mode is not before)
             seen.append(stage.agent.mode)
 
-    assert seen == [Mode.ACCEPT_EDITS, Mode.QUORUM, Mode.READ_ONLY, Mode.ASK]
+    assert seen == [Mode.ACCEPT_EDITS, Mode.QUORUM, Mode.SANDBOXED, Mode.READ_ONLY, Mode.ASK]
 
 
 async def test_the_command_sets_auto_and_the_header_is_loud_about_it(tmp_path):
@@ -181,7 +181,7 @@ async def test_the_command_sets_auto_and_the_header_is_loud_about_it(tmp_path):
     ("typed", "told"),
     [
         ("/hlep", "there is no command /hlep; the nearest is /help"),
-        ("/mode pink", "/mode needs one of ask, accept-edits, quorum, read-only, auto"),
+        ("/mode pink", "/mode needs one of ask, accept-edits, quorum, sandboxed, read-only, auto"),
         ("/clear all", "/clear takes nothing after it"),
     ],
 )

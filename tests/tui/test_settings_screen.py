@@ -8,7 +8,7 @@ from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_settings import OWN, PROJECT, FakeSettings, a_setting
 from tui.settings.screen import SettingsScreen
 
-MODES = ("read-only", "ask", "accept-edits", "quorum", "auto")
+MODES = ("read-only", "ask", "accept-edits", "quorum", "sandboxed", "auto")
 
 
 @pytest.fixture(autouse=True)

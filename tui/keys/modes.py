@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-CYCLED_MODES = ("ask", "accept-edits", "quorum", "read-only")
+CYCLED_MODES = ("ask", "accept-edits", "quorum", "sandboxed", "read-only")
 """The review modes that Shift+Tab goes through, in this order."""
 
 MODES = (*CYCLED_MODES, "auto")

@@ -85,7 +85,15 @@ class Session:
         """The next of the modes that keep asking; never auto. Answers as `set_mode` does."""
         mode = self.facts.mode
         place = CYCLED_MODES.index(mode) if mode in CYCLED_MODES else -1
-        return await self.set_mode(CYCLED_MODES[(place + 1) % len(CYCLED_MODES)])
+        following = (
+            CYCLED_MODES[(place + step) % len(CYCLED_MODES)] for step in range(1, len(CYCLED_MODES) + 1)
+        )
+        problem = ""
+        for name in following:
+            # One that cannot be had here is passed over.
+            if not (problem := await self.set_mode(name)):
+                break
+        return problem
 
     async def set_model(self, name: str) -> str:
         """Choose another model; why it cannot be had, empty where it can."""

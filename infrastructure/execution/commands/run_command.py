@@ -116,11 +116,13 @@ class RunCommand:
         """What can be told of the command without running it; None where nobody looks, or none could run."""
         try:
             verdict = await self._judged(self._request(arguments))
+            if verdict is None or verdict.is_read_only or self._sandbox is None:
+                return verdict
+            confinement = await self._confinement()
         except ToolError:
             return None
-        if verdict is None or verdict.is_read_only or self._sandbox is None:
-            return verdict
-        return replace(verdict, sandbox_gap=await asyncio.to_thread(self._sandbox.gap))
+        gap = await asyncio.to_thread(self._sandbox.gap)
+        return replace(verdict, sandbox_gap=gap, is_confined=confinement.is_closed)
 
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
         """The folder, programs, files, environment and sandbox of the command as they are now.

@@ -200,9 +200,13 @@ def tool_folders(environ: Mapping[str, str], home_folders: tuple[str, ...]) -> t
     return tuple(dict.fromkeys(found))
 
 
+# Only root can read these, and root's commands are held to the sandbox as well.
+_OF_ROOT = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private")
+
+
 def secret_places(home_folders: tuple[str, ...]) -> tuple[str, ...]:
-    """What of the homes nobody may read; whether it exists is not looked at."""
-    return tuple(os.path.join(home, each) for home in home_folders for each in SECRETS)
+    """What of the homes and of the machine nobody may read; whether it exists is not looked at."""
+    return (*(os.path.join(home, each) for home in home_folders for each in SECRETS), *_OF_ROOT)
 
 
 def socket_places(environ: Mapping[str, str]) -> tuple[str, ...]:

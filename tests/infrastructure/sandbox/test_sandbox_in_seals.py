@@ -79,6 +79,7 @@ async def test_where_there_is_no_sandbox_nothing_is_a_gap_in_it(household: House
         (Mode.ASK, "auto", "on"),
         (Mode.ACCEPT_EDITS, "auto", "on"),
         (Mode.QUORUM, "auto", "off"),
+        (Mode.SANDBOXED, "auto", "off"),
         (Mode.AUTO, "auto", "off"),
         (Mode.AUTO, "on", "on"),
         (Mode.ASK, "off", "off"),

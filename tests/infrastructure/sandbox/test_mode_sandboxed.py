@@ -1,0 +1,117 @@
+"""The mode `sandboxed`: where it can be had, and which commands it lets run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from application.events.event_bus import EventBus
+from domain.errors import ModeRefused
+from domain.review.mode import Mode
+from infrastructure.building_blocks import mode_refusal
+from infrastructure.building_blocks import sandbox as sandbox_of
+from infrastructure.config.schema import RunCommandTable, Settings, ToolsTable
+from infrastructure.execution.commands.run_command import RunCommand
+from infrastructure.execution.sandbox.sandbox import Sandbox
+from infrastructure.session_paths import own_paths
+from tests.infrastructure.commands.command_bench import tool_in
+from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
+from tests.support.fake_ports import FakePerson
+from tests.support.reviews import a_review
+from tests.support.shell_gates import gate_for
+
+
+class _Session:
+    """A review, and the sandbox that depends on it."""
+
+    def __init__(self, household: Household, mode: Mode = Mode.ASK, **table: object) -> None:
+        self.review = a_review(
+            person=FakePerson(),
+            events=EventBus(()),
+            mode=mode,
+            root=str(household.root),
+            refusal=mode_refusal(self),
+        )
+        settings = Settings(tools=ToolsTable(run_command=RunCommandTable(**table)))  # type: ignore[arg-type]
+        own = own_paths(settings, [household.root], household.environ, ())
+        self._sandbox = sandbox_of(settings, household.policy(), household.environ, own, self.review)
+        self.tool: RunCommand = tool_in(
+            household.root,
+            inherited=household.environ,
+            sandbox=self._sandbox,
+            judge=gate_for(household.root).judge,
+        )
+
+    def sandbox(self) -> Sandbox:
+        return self._sandbox
+
+
+async def is_confined(session: _Session) -> bool:
+    verdict = await session.tool.judge({"command": "make"})
+    assert verdict is not None
+    return verdict.is_confined
+
+
+@needs_bubblewrap
+async def test_it_can_be_had_where_the_sandbox_works(household: Household) -> None:
+    session = _Session(household)
+
+    await session.review.set_mode(Mode.SANDBOXED)
+
+    assert session.review.mode is Mode.SANDBOXED
+    assert await is_confined(session)
+
+
+async def test_without_a_sandbox_it_is_refused_with_what_helps(household: Household, tmp_path: Path) -> None:
+    household.environ["PATH"] = str(tmp_path)
+    session = _Session(household)
+
+    with pytest.raises(ModeRefused, match="the mode sandboxed needs a sandbox, and "):
+        await session.review.set_mode(Mode.SANDBOXED)
+
+    assert session.review.mode is Mode.ASK
+    assert await session.review.refusal_of(Mode.AUTO) is None
+
+
+async def test_a_session_that_would_begin_in_it_without_a_sandbox_falls_back_to_asking(
+    household: Household,
+) -> None:
+    session = _Session(household, Mode.SANDBOXED, sandbox="off")
+
+    told = await session.review.fall_back()
+
+    assert told is not None
+    assert 'tools.run_command.sandbox is "off"' in told
+    assert told.endswith("the mode is ask")
+    assert session.review.mode is Mode.ASK
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize(
+    ("mode", "network", "confined"),
+    [
+        (Mode.SANDBOXED, "auto", True),
+        (Mode.SANDBOXED, "off", True),
+        (Mode.SANDBOXED, "on", False),
+        (Mode.ASK, "auto", False),
+    ],
+)
+async def test_a_command_that_reaches_the_network_does_not_count_as_confined(
+    household: Household, mode: Mode, network: str, confined: bool
+) -> None:
+    session = _Session(household, network=network)
+    await session.review.set_mode(mode)
+
+    assert await is_confined(session) is confined
+
+
+async def test_a_command_without_a_sandbox_does_not_count_as_confined(household: Household) -> None:
+    assert not await is_confined(_Session(household, Mode.SANDBOXED, sandbox="off"))
+
+
+@needs_bubblewrap
+async def test_passwords_of_the_machine_are_not_there_even_for_root(household: Household) -> None:
+    told = await household.run("for f in /etc/shadow /etc/gshadow; do head -c 1 $f 2>/dev/null; done; echo end")
+
+    assert told.startswith("end")
