@@ -11,8 +11,6 @@ from domain.text.printable import printable
 from tui.completion.offers import FileWish, Offer, Offers, Wish, WordWish, word_offers
 from tui.keys.commands import COMMANDS, Command, is_command
 
-_TAKE_FILES = frozenset({"export", "image"})
-
 
 def offers_for(text: str, before: str) -> Offers | Wish | None:
     """What can be offered for a prompt and the line of it before the cursor; None where nothing is begun."""
@@ -73,7 +71,7 @@ def _arguments(command: Command, argument: str) -> Offers | Wish:
         words = command.takes[1]
         rows = word_offers(argument, words, insists=True)
         return Offers(argument, rows, _hint(command), insists=bool(rows) and argument not in words)
-    if command.name in _TAKE_FILES:
+    if command.takes_file:
         return FileWish(argument, argument, mention=False)
     if command.names:
         return WordWish(argument, argument, command)

@@ -9,8 +9,11 @@ from tui.widgets.layout import LAYOUTS
 
 
 class Command(NamedTuple):
-    """One command. `takes` names its argument and the words it may be; `counts`: it may take a number;
-    `names`: it may take whatever is called so; `free`: any words, called so.
+    """One command, with all there is to know of it; what it does is the method `action_NAME` of its `action`.
+
+    `takes` names its argument and the words it may be; `counts`: it may take a number; `names`: it may take
+    whatever is called so; `free`: any words, called so. `sample` is such an argument, for the help.
+    `takes_file`: it is the name of a file; `sends`: it is sent as a prompt.
     """
 
     name: str
@@ -20,6 +23,9 @@ class Command(NamedTuple):
     counts: bool = False
     names: str = ""
     free: str = ""
+    sample: str = ""
+    takes_file: bool = False
+    sends: bool = False
 
     @property
     def usage(self) -> str:
@@ -34,41 +40,59 @@ class Command(NamedTuple):
     def example(self) -> str:
         """How it may be typed."""
         named = self.takes[1][-1] if self.takes else "2" if self.counts else self.names or self.free
-        return f"/{self.name} {_EXAMPLES.get(self.name, named)}".strip()
+        return f"/{self.name} {self.sample or named}".strip()
 
-
-_EXAMPLES = {
-    "help": "/mode",
-    "model": "anthropic/claude-sonnet-5-5",
-    "image": "screenshot.png",
-    "compact": "the failing test",
-    "export": "session.md",
-    "ask": "where is the retry limit set?",
-    "theme": "nord",
-    "config": "theme",
-}
-
-_SENDING = frozenset({"ask", "steer"})
 
 COMMANDS = (
-    Command("help", "Show keys and commands, or one command", "app.show_help", names="COMMAND"),
+    Command("help", "Show keys and commands, or one command", "app.show_help", names="COMMAND", sample="/mode"),
     Command("mode", f"{', '.join(MODES[:-1])} or {MODES[-1]}", "set_mode", ("MODE", MODES)),
-    Command("model", "Choose the model", "choose_model", names="PROVIDER/MODEL"),
+    Command(
+        "model",
+        "Choose the model",
+        "choose_model",
+        names="PROVIDER/MODEL",
+        sample="anthropic/claude-sonnet-5-5",
+    ),
     Command("retry", "Continue a failed or interrupted turn", "go_on"),
-    Command("steer", "Send text, or the queued prompt, into the running turn", "steer", free="WORDS"),
+    Command(
+        "steer", "Send text, or the queued prompt, into the running turn", "steer", free="WORDS", sends=True
+    ),
     Command("new", "Start a new session", "new_session"),
     Command("resume", "Resume another session", "resume_session"),
     Command("fork", "Continue in a copy of this session", "fork_session"),
     Command("undo", "Undo the last turn; shows the changes first", "undo"),
     Command("rewind", "Undo back to a turn: conversation, files or both", "rewind"),
-    Command("image", "Attach an image from a file or the clipboard", "attach_image", free="FILE"),
-    Command("compact", "Replace the conversation with a summary", "compact", free="FOCUS"),
-    Command("export", "Write the session to a file: .md, .html or .json", "export", free="FILE"),
+    Command(
+        "image",
+        "Attach an image from a file or the clipboard",
+        "attach_image",
+        free="FILE",
+        sample="screenshot.png",
+        takes_file=True,
+    ),
+    Command(
+        "compact", "Replace the conversation with a summary", "compact", free="FOCUS", sample="the failing test"
+    ),
+    Command(
+        "export",
+        "Write the session to a file: .md, .html or .json",
+        "export",
+        free="FILE",
+        sample="session.md",
+        takes_file=True,
+    ),
     Command("cost", "Tokens and cost of this session", "show_cost"),
     Command("context", "What fills the context window", "show_context"),
     Command("permissions", "Permission rules: list, add, remove, test", "show_permissions"),
-    Command("config", "Show and change settings", "show_config", names="KEY"),
-    Command("ask", "Ask in a new tab with read-only tools", "app.ask", free="QUESTION"),
+    Command("config", "Show and change settings", "show_config", names="KEY", sample="theme"),
+    Command(
+        "ask",
+        "Ask in a new tab with read-only tools",
+        "app.ask",
+        free="QUESTION",
+        sample="where is the retry limit set?",
+        sends=True,
+    ),
     Command("tab", "Open a new session in a tab", "app.new_tab"),
     Command("close", "Close this tab; its session can be resumed", "app.close_tab"),
     Command("find", "Find text in the transcript", "find", free="TEXT"),
@@ -77,7 +101,7 @@ COMMANDS = (
     Command("fold", "Open or close all details", "app.toggle_fold"),
     Command("timeline", "Timeline of turns, answers and calls", "show_timeline"),
     Command("output", "Open the latest stored output, or the Nth latest", "open_output", counts=True),
-    Command("theme", "Choose the theme", "app.change_theme", names="NAME"),
+    Command("theme", "Choose the theme", "app.change_theme", names="NAME", sample="nord"),
     Command("layout", "Choose the layout", "app.set_layout", ("LAYOUT", LAYOUTS)),
     Command("quit", "Leave", "app.quit"),
 )
@@ -108,7 +132,7 @@ def is_command(text: str) -> bool:
 def prompt_in(text: str) -> str:
     """The prompt that a command sends, as `/steer PROMPT` does; empty where it sends none."""
     word, _, argument = text.strip()[1:].partition(" ")
-    return argument.strip() if word in _SENDING else ""
+    return argument.strip() if any(each.name == word and each.sends for each in COMMANDS) else ""
 
 
 def action_for(text: str) -> str:
