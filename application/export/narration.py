@@ -1,10 +1,15 @@
-"""Reads the records of a session once and tells what happened as an account."""
+"""Reads the records of a session once and tells what happened as an account.
+
+It is a fold of its own beside `application.view`: a document tells each record as it was kept, with those that
+were redacted or cannot be understood, each block of an answer and each step of a review. A view keeps what is
+left of them at the end, cut to what a screen holds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from application.export.account import Account, Entry, ExportRemark, Said, Thought, TurnHead
 from application.export.call_draft import ExportedCall
@@ -26,6 +31,8 @@ from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBloc
 from domain.events.event import (
     BatchPlanned,
     CallFinished,
+    CallProgressed,
+    CallQueued,
     CallStarted,
     ConversationCompacted,
     EffectsObserved,
@@ -38,17 +45,26 @@ from domain.events.event import (
     ModeChanged,
     ModelChanged,
     OutputStored,
+    PromptsQueued,
     QuorumConcluded,
+    ReasoningDelta,
     ResponseCompleted,
+    RetryScheduled,
     ReviewDecided,
     ReviewRequested,
     SandboxChecked,
     SessionFinished,
     SessionResumed,
     SessionRewound,
+    SessionStarted,
+    StateMerged,
+    TextDelta,
+    ToolCallDelta,
     TurnFinished,
     TurnStarted,
+    UsageCounted,
     UserCommandFinished,
+    UserCommandProgressed,
     UserCommandStarted,
     VoteCast,
 )
@@ -58,6 +74,31 @@ from domain.text.amounts import amount
 from domain.text.printable import printable
 
 _Draft: TypeAlias = Entry | ExportedCall
+_CallEvent: TypeAlias = (
+    CallStarted
+    | CallFinished
+    | ReviewRequested
+    | VoteCast
+    | QuorumConcluded
+    | ReviewDecided
+    | FilesKept
+    | EffectsObserved
+    | OutputStored
+    | HookRan
+)
+_SessionEvent: TypeAlias = (
+    SessionResumed
+    | SessionFinished
+    | UserCommandStarted
+    | UserCommandFinished
+    | ConversationCompacted
+    | FilesRestored
+    | SessionRewound
+    | SandboxChecked
+    | ModeChanged
+    | ModelChanged
+    | ErrorOccurred
+)
 
 
 def account_of(summary: SessionSummary, records: Sequence[LedgerRecord], mask: Callable[[str], str]) -> Account:
@@ -92,10 +133,8 @@ class _Narration:
         match record.event:
             case None:
                 self._remark(f"record {record.seq} cannot be understood")
-            case TurnStarted(prompt=prompt):
-                self._turn(prompt, record.at_ms)
             case event:
-                self._tell(event)
+                self._tell(event, record.at_ms)
 
     def _turn(self, prompt: str, at_ms: int) -> None:
         self._turns.append(len(self._drafts))
@@ -103,15 +142,12 @@ class _Narration:
         head = TurnHead(number=len(self._turns), at=moment(at_ms), prompt=self._text(prompt))
         self._drafts.append(head)
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, event: Event, at_ms: int) -> None:
         match event:
-            case MessageAdded(message=UserMessage(text)):
-                self._added(event, text)
-            case MessageAdded(message=ToolResults(results)):
-                for result in results:
-                    call = self._calls.get(result.tool_use_id)
-                    if call is not None and not call.is_closed:
-                        call.answered(result)
+            case TurnStarted(prompt=prompt):
+                self._turn(prompt, at_ms)
+            case MessageAdded():
+                self._message(event)
             case ResponseCompleted(response=response):
                 self._answer(response)
             case BatchPlanned(lanes=lanes):
@@ -120,8 +156,45 @@ class _Narration:
                         self._call(lane.context.call_id, lane.tool).arguments = lane.arguments
             case TurnFinished(report=report):
                 self._ending(report)
-            case _:
+            case (
+                CallStarted()
+                | CallFinished()
+                | ReviewRequested()
+                | VoteCast()
+                | QuorumConcluded()
+                | ReviewDecided()
+                | FilesKept()
+                | EffectsObserved()
+                | OutputStored()
+                | HookRan()
+            ):
                 self._tell_of_call(event)
+            case SessionStarted() | UsageCounted():
+                return  # the facts tell it
+            case PromptsQueued() | StateMerged():
+                return  # other events tell what came of it
+            case (
+                TextDelta()
+                | ReasoningDelta()
+                | ToolCallDelta()
+                | RetryScheduled()
+                | CallQueued()
+                | CallProgressed()
+                | UserCommandProgressed()
+            ):
+                return  # they are no part of a record
+            case _:
+                self._tell_of_session(event)
+
+    def _message(self, event: MessageAdded) -> None:
+        match event.message:
+            case UserMessage(text):
+                self._added(event, text)
+            case ToolResults(results):
+                for result in results:
+                    call = self._calls.get(result.tool_use_id)
+                    if call is not None and not call.is_closed:
+                        call.answered(result)
 
     def _added(self, event: MessageAdded, text: str) -> None:
         if event.command_id is not None:
@@ -132,7 +205,7 @@ class _Narration:
             self._remark("said to the model by the program or a hook:", text)
         self._prompt = None
 
-    def _tell_of_call(self, event: Event) -> None:
+    def _tell_of_call(self, event: _CallEvent) -> None:
         match event:
             case CallStarted():
                 self._of(event.context, event.tool).started(event)
@@ -161,9 +234,9 @@ class _Narration:
             case HookRan():
                 self._hook(event)
             case _:
-                self._tell_of_session(event)
+                assert_never(event)
 
-    def _tell_of_session(self, event: Event) -> None:
+    def _tell_of_session(self, event: _SessionEvent) -> None:
         match event:
             case SessionResumed(model=model, mode=mode, told=text):
                 self._remark(f"taken up again with {model} in the mode {mode.value}", "\n".join(text))
@@ -190,7 +263,7 @@ class _Narration:
             case ErrorOccurred(message=message):
                 self._remark(f"error: {message}")
             case _:
-                return  # what is told by the facts, or by other events
+                assert_never(event)
 
     def _answer(self, response: LlmResponse) -> None:
         self._prompt = None
