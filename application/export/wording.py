@@ -111,7 +111,11 @@ def changed(change: FileChange) -> str:
 
 def effects(seen: Effects) -> tuple[str, ...]:
     """What became of the files while a call ran."""
-    text = tuple(f"{changed(c)}{'' if c.declared else ', which it had not declared'}" for c in seen.changes)
+    text = tuple(
+        f"{changed(c)}{'' if c.declared else ', which it had not declared'}"
+        f"{', found late: perhaps before it ran' if c.late else ''}"
+        for c in seen.changes
+    )
     return text if seen.complete else (*text, "not every change of files could be seen")
 
 

@@ -58,13 +58,15 @@ class FileLook:
     """The files at one moment, by canonical path. `complete`: none was left out for want of time.
 
     Where some were, `gone` are paths that were looked for by name, and nothing was there. `version` counts the
-    looks of one watch that differ; 0 where it does not know what happened between them.
+    looks of one watch that differ; 0 where it does not know what happened between them. `late` are paths at
+    which something had happened before, nobody knows when, that was found out only now.
     """
 
     marks: Mapping[str, FileMark] = field(default_factory=dict)
     complete: bool = True
     gone: frozenset[str] = frozenset()
     version: int = 0
+    late: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +89,8 @@ class KeptFiles:
 class FileChange:
     """One file that is not as it was. `declared`: the call had said that it would write there.
 
-    `before` and `after` are its states; None where there was no file, or where nobody had looked.
+    `before` and `after` are its states; None where there was no file, or where nobody had looked. `late`: it
+    was found out later than a change is, so that it may have been made before the call.
     """
 
     path: str
@@ -95,6 +98,7 @@ class FileChange:
     declared: bool
     before: FileState | None = None
     after: FileState | None = None
+    late: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -133,11 +133,17 @@ class ReplayedTurns:
         turn = self._turns[-1]
         turn.edited |= edited
         turn.changes.extend(event.effects.changes)
+        tool = self._tools.get(event.context, "a call")
+        unseen = []
         if not event.effects.complete:
-            tool = self._tools.get(event.context, "a call")
-            turn.unseen[event.context] = (
+            unseen.append(
                 f"Not every file was looked at after {tool} had run: it may have changed more than is known."
             )
+        if late := sum(change.late for change in event.effects.changes):
+            files = "a file" if late == 1 else f"{late} files"
+            unseen.append(f"That {tool} changed {files} is not certain: it may have been done before.")
+        if unseen:
+            turn.unseen[event.context] = " ".join(unseen)
 
     def _was_edited(self, change: FileChange) -> bool:
         """Whether the file was not, before this change, as we had left it."""
@@ -152,8 +158,9 @@ class ReplayedTurns:
             del turn.manifests[context]
 
     def _note_written(self, changes: Iterable[FileChange]) -> None:
+        """What was found out late counts as edited: it may be the person's work."""
         for change in changes:
-            if change.after is None and change.kind is not ChangeKind.DELETED:
+            if change.late or (change.after is None and change.kind is not ChangeKind.DELETED):
                 self.last_written.pop(change.path, None)
             else:
                 self.last_written[change.path] = change.after

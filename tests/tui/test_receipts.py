@@ -41,6 +41,12 @@ def test_a_receipt_that_did_not_see_everything_says_so():
     assert _texts(receipt(seen, "/w", 60, TERMINAL)) == ["the workspace is too large to see every change"]
 
 
+def test_a_change_that_was_found_late_is_told_as_such():
+    late = FileChange(path="/w/a.py", kind=ChangeKind.MODIFIED, declared=False, late=True)
+    strips = receipt(Effects(changes=(late,), complete=True), "/w", 80, TERMINAL)
+    assert _texts(strips) == ["~ a.py · modified, not declared, found late: perhaps before this call"]
+
+
 def test_names_of_files_cannot_draw():
     effects = _effects(("/w/\x1b[31mred\u202e", ChangeKind.CREATED, False))
     for strips in (receipt_line(effects, "/w", 80, TERMINAL), receipt(effects, "/w", 80, TERMINAL)):

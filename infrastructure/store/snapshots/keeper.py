@@ -164,13 +164,13 @@ class WorkspaceKeeper:
             self._unchecked, self._checked_at = False, time.monotonic()
 
     async def _keep(self, paths: Sequence[str] | None, report: Callable[[int, int], None]) -> KeptFiles:
-        until = time.monotonic() + self._limits.before_secs
+        begun = time.monotonic()
         roots = self._roots if paths is None else await asyncio.to_thread(literal, paths)
         if self._is_whole(roots):
             await self._cache.recall()
         look = await self._watch.look(roots)
         survey = await asyncio.to_thread(self._survey, look, whole=self._is_whole(roots))
-        waiting = await self._read_all_but_last(survey, until, report)
+        waiting = await self._read_all_but_last(survey, begun, report)
         kept = KeptFiles(
             roots=roots,
             states=survey.states,
@@ -205,7 +205,7 @@ class WorkspaceKeeper:
             before, now = late.get(path, kept.states.get(path)), after.get(path)
             if not is_same(before, now):
                 kind = ChangeKind.DELETED if now is None else change.kind
-                changes.append(replace(change, kind=kind, before=before, after=now))
+                changes.append(replace(change, kind=kind, before=before, after=now, late=path in look.late))
         changes.sort(key=lambda change: (change.declared, change.path))
         return Effects(changes=tuple(changes), complete=kept.complete and look.complete)
 
@@ -256,13 +256,15 @@ class WorkspaceKeeper:
         return survey, paths
 
     async def _read_all_but_last(
-        self, survey: _Survey, until: float, report: Callable[[int, int], None]
+        self, survey: _Survey, begun: float, report: Callable[[int, int], None]
     ) -> list[FileContent]:
         """Read what is unread, within the limits, and store all but the last batch, which is answered.
 
-        One batch is stored while the next is read.
+        One batch is stored while the next is read. What the look has taken since `begun` counts, up to half.
         """
-        budget = Budget(self._limits, spent_bytes=survey.kept_bytes, secs=until - time.monotonic())
+        most = self._limits.before_secs
+        secs = max(most - (time.monotonic() - begun), most / 2)
+        budget = Budget(self._limits, spent_bytes=survey.kept_bytes, secs=secs)
         waiting: list[FileContent] = []
         known, done = len(survey.states), 0
         for batch in await asyncio.to_thread(budget.split, survey.unread, survey.marks):

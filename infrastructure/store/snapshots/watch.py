@@ -124,10 +124,11 @@ class WorkspaceWatch:
             tree = self._tree
             if tree is None or not self._may_watch or not self._refresh(tree):
                 tree = self._build(longest_secs)
-            if after and self._missed:
+            late = frozenset(self._missed) if after else frozenset()
+            if late:
                 self._take_missed(tree)
             version = self._version if self._tree is not None else 0
-            return FileLook(marks=tree.marks.copy(), complete=tree.complete, version=version)
+            return FileLook(marks=tree.marks.copy(), complete=tree.complete, version=version, late=late)
 
     def _build(self, longest_secs: float) -> WatchedTree:
         """Look at all files, and from now on at what changes, if that can be."""

@@ -451,7 +451,7 @@ async def test_what_events_did_not_tell_counts_as_changed_by_the_next_call(root:
     kept = await rig.keeper.keep()
     (change,) = (await rig.keeper.changes(kept, frozenset())).changes
 
-    assert (change.path, change.kind) == (str(path), ChangeKind.MODIFIED)
+    assert (change.path, change.kind, change.late) == (str(path), ChangeKind.MODIFIED, True)
     assert change.before is not None
     assert await rig.contents.get(change.before.sha256 or "") == b"before"
     path.write_text("later")
@@ -459,7 +459,29 @@ async def test_what_events_did_not_tell_counts_as_changed_by_the_next_call(root:
     kept = await rig.keeper.keep()
     path.write_text("last")
     lose_events(watch)
-    assert [c.path for c in (await rig.keeper.changes(kept, frozenset())).changes] == [str(path)]
+    (change,) = (await rig.keeper.changes(kept, frozenset())).changes
+    assert (change.path, change.late) == (str(path), False)
+
+
+async def test_an_undo_leaves_alone_what_was_found_out_late(root: Path) -> None:
+    path = old(root / "a", "before")
+    watch = WorkspaceWatch([str(root)])
+    rig = RewindRig(root, watch=watch)
+    await rig.turn(lambda: None)
+    path.write_text("by whomever")
+    lose_events(watch)
+    await kept_ahead(rig)
+
+    turn = await rig.turn(lambda: old(root / "b"))
+    plan = await rig.undo(turn)
+
+    (step,) = plan.edited
+    assert step.path == str(path)
+    assert path.read_text() == "by whomever"
+    assert os.listdir(root) == ["a"]
+    assert plan.unseen == ("That a call changed a file is not certain: it may have been done before.",)
+    await rig.undo(turn, "a")
+    assert path.read_text() == "before"
 
 
 def lose_events(watch: WorkspaceWatch) -> None:

@@ -53,7 +53,8 @@ def restored(entry: Restoration, width: int, palette: Palette) -> list[Strip]:
 
 def _worded(change: FileChange, cwd: str) -> str:
     declared = "declared" if change.declared else "not declared"
-    return f"{_named(change, cwd)} · {change.kind}, {declared}"
+    late = ", found late: perhaps before this call" if change.late else ""
+    return f"{_named(change, cwd)} · {change.kind}, {declared}{late}"
 
 
 def _named(change: FileChange, cwd: str) -> str:
