@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from textual.app import App
 from textual.widgets import Static
-from tui.keys.bindings import own_bindings
 
+from application.view.status import SessionStatus
 from domain.review.mode import Mode
 from domain.sessions.past_session import NewSession
 from tests.support.fake_agent import FakeAgent, composing
@@ -23,6 +23,7 @@ from tui.chat.controllers.settings import SettingsController
 from tui.chat.controllers.views import ViewController
 from tui.chat.controllers.writing import PromptSources
 from tui.keys.commands import COMMANDS
+from tui.keys.keymap import own_bindings
 from tui.prompt_box.prompt import Prompt
 from tui.prompt_box.recall import Recall
 from tui.session.session import Session
@@ -75,7 +76,8 @@ class Rig:
         self.settings = SettingsController(self.host, self.current)
 
     def begin(self) -> None:
-        self.current.session = Session(self.agent, cwd="/work", clock=lambda: 0.0)
+        self.current.session = Session(self.agent, SessionStatus(), cwd="/work", clock=lambda: 0.0)
+        self.current.session.begin()
 
 
 @pytest.fixture(autouse=True)
