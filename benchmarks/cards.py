@@ -142,13 +142,11 @@ def main() -> None:
         print(f"{name:24} {first:14.1f} {again:7.1f} {first_open:14.1f} {again_open:7.1f} {lines:6}")
     box: list[SessionView] = []
     built = _cost(lambda: box.append(long_session(1_000, 10)))
-    chronicle, now = box[0].chronicle, time.monotonic()
-    rows = rows_of(chronicle)
+    timings, now = box[0].timings, time.monotonic()
+    rows = rows_of(timings)
     print(f"\ntimeline of 10,000 calls, {len(rows):,} rows (the events alone took {built:.0f} ms)")
-    print(f"rows      {_cost(lambda: rows_of(chronicle)):8.1f} ms")
-    print(
-        f"totals    {_cost(lambda: sum((totals_of(turn, now) for turn in chronicle.turns), Totals())):8.1f} ms"
-    )
+    print(f"rows      {_cost(lambda: rows_of(timings)):8.1f} ms")
+    print(f"totals    {_cost(lambda: sum((totals_of(turn, now) for turn in timings.turns), Totals())):8.1f} ms")
     drawn = _cost(lambda: [draw_row(row, Columns.of(120), Axis(), TERMINAL, now) for row in rows[-40:]])
     print(f"40 rows   {drawn:8.1f} ms")
 

@@ -41,7 +41,7 @@ class SessionView:
         self.present = Present()
         self.status = SessionStatus()
         self.clock = clock
-        self.chronicle = TurnTimings()
+        self.timings = TurnTimings()
         # When what is told of the past happened, and what was told before it.
         self._moment: float | None = None
         self._moment_before: float | None = None
@@ -65,7 +65,7 @@ class SessionView:
     def successor(self) -> SessionView:
         """A view without entries that goes on with the same session."""
         view = SessionView(self.clock)
-        view.chronicle, view.present, view.status = self.chronicle, self.present, self.status
+        view.timings, view.present, view.status = self.timings, self.present, self.status
         view._batches.take_over(self._batches)
         view._user_commands.take_over(self._user_commands)
         view._cwd = self._cwd
@@ -90,7 +90,7 @@ class SessionView:
         """Take one event in; `at` is when it happened by the clock, where that is told of the past."""
         self._moment_before, self._moment = self._moment, at
         self._batches.untimed = self._in_past and at is None
-        self.chronicle.take(event, self._now())
+        self.timings.take(event, self._now())
         if not isinstance(event, _BESIDE_A_WAIT):
             self.status.wait(None)
         self._take(event)
@@ -115,7 +115,7 @@ class SessionView:
                 self._begins.append(len(self.entries))
                 self._in_turn = True
                 prompt = PromptEntry(event.prompt) if event.prompt else None
-                self.chronicle.begin(prompt, self._now(), timed=not self._batches.untimed)
+                self.timings.begin(prompt, self._now(), timed=not self._batches.untimed)
                 if prompt is not None:
                     self.entries.append(prompt)
                 else:
@@ -139,7 +139,7 @@ class SessionView:
                 self.status.wait(event)
             case ev.BatchPlanned():
                 batch = self._batches.plan(event)
-                self.chronicle.add(batch)
+                self.timings.add(batch)
                 self.present.follow(batch)
             case ev.CallQueued():
                 self.present.follow(self._batches.queue(event))
@@ -231,7 +231,7 @@ class SessionView:
             answer.reasoning = answer.reasoning or reasoning
             answer.finished = True
             self._answer = None
-            self.chronicle.say(answer)
+            self.timings.say(answer)
         if response.stop_reason.kind is not StopKind.TOOL_USE:
             self._batches.abandon_composed()
 
@@ -242,7 +242,7 @@ class SessionView:
             self._end_answer()
             self._batches.rest()
             self.present.rest()
-            self.chronicle.rest(self._now())
+            self.timings.rest(self._now())
             self._note(NoticeKind.WARNING, cut)
             self._in_turn = False
 

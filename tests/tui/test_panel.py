@@ -104,6 +104,17 @@ def test_the_plan_stays_over_batches_until_it_is_cleared(board):
     assert board.present.plan == ()
 
 
+def test_a_cleared_screen_keeps_what_is_told_beside_the_transcript(board):
+    feed(board, ev.TurnStarted(prompt="go"), plan(("look", "done")), planned(CALL))
+    cleared = board.successor()
+
+    feed(cleared, started("read_file", READ), ev.ModelChanged(model="m/2"))
+
+    assert row(cleared, 0) == row(board, 0)
+    assert [step.text for step in cleared.present.plan] == ["look"]
+    assert (cleared.status.title, board.status.model) == ("go", "m/2")
+
+
 @pytest.mark.parametrize("value", ["steps", 3, {"text": "a"}, [1, None, {"status": "done"}, {"text": 4}]])
 def test_a_plan_of_another_form_shows_no_steps(board, value):
     feed(board, ev.StateMerged(batch_id="b", changed={"plan": value}))

@@ -13,7 +13,7 @@ from domain.events.report import RunStatus
 from domain.review.questions import DecisionLabel
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import hold, say
-from tests.tui.test_chronicle import TURN
+from tests.tui.test_turn_timings import TURN
 from tests.tui.transcript_scenes import Clock, asked, completed, finished, planned, started, turn_finished
 from tui.screens.timeline import chart, drawing
 from tui.screens.timeline.axis import Axis
@@ -47,7 +47,7 @@ class Timeline(App[None]):
                 self.told.apply(step)
 
     def on_mount(self):
-        self.push_screen(TimelineScreen(self.told.chronicle, self.clock), self.chosen.append)
+        self.push_screen(TimelineScreen(self.told.timings, self.clock), self.chosen.append)
 
     @property
     def chart(self):

@@ -33,7 +33,7 @@ class ViewController:
         from tui.screens.timeline.screen import TimelineScreen
 
         told = self._transcript.told
-        self._host.app.push_screen(TimelineScreen(told.chronicle, told.clock), self._reveal)
+        self._host.app.push_screen(TimelineScreen(told.timings, told.clock), self._reveal)
 
     def _reveal(self, row: TimelineRow | None) -> None:
         """Have what a row stands for in sight."""

@@ -18,7 +18,7 @@ from tui.widgets.line_list import LineList
 
 
 class Chart(LineList):
-    """Draws what a chronicle holds; what is out of sight costs nothing but its place."""
+    """Draws the timings of turns; what is out of sight costs nothing but its place."""
 
     DEFAULT_CSS = """
     Chart {
@@ -32,9 +32,9 @@ class Chart(LineList):
         *(component_class(role) for role in Palette.roles()),
     }
 
-    def __init__(self, chronicle: TurnTimings, clock: Callable[[], float], *, id: str | None = None) -> None:
+    def __init__(self, timings: TurnTimings, clock: Callable[[], float], *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._chronicle, self._clock = chronicle, clock
+        self._timings, self._clock = timings, clock
         self._rows: list[TimelineRow] = []
         self._version = -1
         self._palette: Palette | None = None
@@ -51,15 +51,15 @@ class Chart(LineList):
     def follow(self) -> None:
         """Time went by, or something happened: the mark stays where it is."""
         marked = self.row
-        if self._version != self._chronicle.version:
+        if self._version != self._timings.version:
             self._take_in()
             if marked is not None and not (self.row is not None and self.row.is_same(marked)):
                 self._mark(next((n for n, row in enumerate(self._rows) if row.is_same(marked)), self._marked))
         self.refresh()
 
     def _take_in(self) -> None:
-        self._version = self._chronicle.version
-        self._rows = rows_of(self._chronicle)
+        self._version = self._timings.version
+        self._rows = rows_of(self._timings)
         self._count = len(self._rows)
 
     @property

@@ -34,9 +34,9 @@ class TimelineRow(NamedTuple):
         return self.turn is other.turn and self.event is other.event and self.call is other.call
 
 
-def rows_of(chronicle: TurnTimings) -> list[TimelineRow]:
+def rows_of(timings: TurnTimings) -> list[TimelineRow]:
     """All rows, in the order in which things began."""
-    return [row for turn in chronicle.turns for row in _of_turn(turn)]
+    return [row for turn in timings.turns for row in _of_turn(turn)]
 
 
 def _of_turn(turn: TurnTiming) -> Iterator[TimelineRow]:

@@ -54,7 +54,7 @@ class _Lines(Widget, can_focus=False):
 
 
 class TimelineScreen(ClosesItself, Screen[TimelineRow]):
-    """Shows a chronicle, and goes on with it while a turn is under way. Answers the row that was chosen."""
+    """Shows the timings of turns and keeps up with them while a turn runs. Answers the row that was chosen."""
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -87,10 +87,10 @@ class TimelineScreen(ClosesItself, Screen[TimelineRow]):
     }}
     """
 
-    def __init__(self, chronicle: TurnTimings, clock: Callable[[], float]) -> None:
+    def __init__(self, timings: TurnTimings, clock: Callable[[], float]) -> None:
         super().__init__()
-        self._chronicle, self._clock = chronicle, clock
-        self._chart = Chart(chronicle, clock)
+        self._timings, self._clock = timings, clock
+        self._chart = Chart(timings, clock)
         self._totals, self._about = _Lines(id="totals"), _Lines(id="about")
         self._ended: dict[int, Totals] = {}
         self._live: Timer | None = None
@@ -107,12 +107,12 @@ class TimelineScreen(ClosesItself, Screen[TimelineRow]):
     def on_mount(self) -> None:
         """Begin with the last turn. The timer sleeps where nothing goes on."""
         self.call_after_refresh(self._chart.begin)
-        self._live = self.set_interval(_LIVE_SECS, self._follow, pause=not self._chronicle.is_live)
-        self.set_class(not self._chronicle.turns, "-empty")
+        self._live = self.set_interval(_LIVE_SECS, self._follow, pause=not self._timings.is_live)
+        self.set_class(not self._timings.turns, "-empty")
 
     def _follow(self) -> None:
         """Time went by."""
-        self.set_class(not self._chronicle.turns, "-empty")
+        self.set_class(not self._timings.turns, "-empty")
         self._chart.follow()
         self._tell()
 
@@ -122,12 +122,12 @@ class TimelineScreen(ClosesItself, Screen[TimelineRow]):
         width, now, palette = self._about.content_size.width, self._clock(), self._chart.palette
         row = self._chart.row
         self._about.show(details(row, width, palette, now) if row is not None else [])
-        total = sum((self._total_of(n, now) for n in range(len(self._chronicle.turns))), Totals())
-        self._totals.show([totals_line(total, len(self._chronicle.turns), width, palette)])
+        total = sum((self._total_of(n, now) for n in range(len(self._timings.turns))), Totals())
+        self._totals.show([totals_line(total, len(self._timings.turns), width, palette)])
 
     def _total_of(self, number: int, now: float) -> Totals:
         """Those of a turn; of one that came to its end they are reckoned once."""
-        turn = self._chronicle.turns[number]
+        turn = self._timings.turns[number]
         if turn.ending != RunStatus.COMPLETED:  # its calls may be taken up again
             return totals_of(turn, now)
         if number not in self._ended:

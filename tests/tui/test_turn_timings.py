@@ -1,4 +1,4 @@
-"""The chronicle: when everything of a session happened, live and told from a record."""
+"""The timings of turns: when everything of a session happened, live and told from a record."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ TURN = (
 
 def test_a_turn_holds_its_answers_and_batches_in_order(transcript, clock):
     play(transcript, clock, *TURN)
-    (turn,) = transcript.chronicle.turns
+    (turn,) = transcript.timings.turns
     first, batch, second = turn.events
 
     assert isinstance(first, RequestTiming)
@@ -75,12 +75,12 @@ def test_a_turn_holds_its_answers_and_batches_in_order(transcript, clock):
     assert isinstance(second, RequestTiming)
     assert (second.begin, second.end) == (117.0, 121.0)
     assert turn.span(clock()) == (100.0, 121.0)
-    assert not transcript.chronicle.is_live
+    assert not transcript.timings.is_live
 
 
 def test_the_totals_tell_model_tools_and_person_apart(transcript, clock):
     play(transcript, clock, *TURN)
-    totals = totals_of(transcript.chronicle.turns[0], clock())
+    totals = totals_of(transcript.timings.turns[0], clock())
 
     assert totals.model == 6.0
     assert totals.calls == 7.0
@@ -91,8 +91,8 @@ def test_the_totals_tell_model_tools_and_person_apart(transcript, clock):
 def test_attempts_that_failed_are_pauses_of_their_request(transcript, clock):
     retry = ev.RetryScheduled(attempt=1, delay_secs=3.0, reason="overloaded")
     play(transcript, clock, ev.TurnStarted(prompt="go"), ASK, 1.0, retry, 3.0, 1.0, completed("done"))
-    (request,) = transcript.chronicle.turns[0].requests
-    totals = totals_of(transcript.chronicle.turns[0], clock())
+    (request,) = transcript.timings.turns[0].requests
+    totals = totals_of(transcript.timings.turns[0], clock())
 
     assert request.retries == [(101.0, 104.0)]
     assert (totals.paused, totals.attempts) == (3.0, 1)
@@ -102,14 +102,14 @@ def test_attempts_that_failed_are_pauses_of_their_request(transcript, clock):
 def test_what_is_under_way_lasts_until_now(transcript, clock):
     play(transcript, clock, ev.TurnStarted(prompt="go"), ASK, 5.0)
 
-    assert transcript.chronicle.is_live
-    assert transcript.chronicle.turns[0].span(clock()) == (100.0, 105.0)
-    assert totals_of(transcript.chronicle.turns[0], clock()).model == 5.0
+    assert transcript.timings.is_live
+    assert transcript.timings.turns[0].span(clock()) == (100.0, 105.0)
+    assert totals_of(transcript.timings.turns[0], clock()).model == 5.0
 
 
 def test_a_turn_that_breaks_off_ends_with_its_report(transcript, clock):
     play(transcript, clock, ev.TurnStarted(prompt="go"), ASK, 5.0, turn_finished(RunStatus.INTERRUPTED), 9.0)
-    (turn,) = transcript.chronicle.turns
+    (turn,) = transcript.timings.turns
 
     assert (turn.end, turn.ending) == (105.0, "interrupted")
     assert turn.requests[0].end == 105.0
@@ -118,16 +118,16 @@ def test_a_turn_that_breaks_off_ends_with_its_report(transcript, clock):
 def test_turns_that_were_taken_back_are_marked_and_stay(transcript, clock):
     play(transcript, clock, *TURN, *TURN, ev.SessionRewound(turn=1, conversation=True, files=False))
 
-    assert [turn.undone for turn in transcript.chronicle.turns] == [False, True]
+    assert [turn.undone for turn in transcript.timings.turns] == [False, True]
 
 
-def test_a_cleared_screen_keeps_the_chronicle(transcript, clock):
+def test_a_cleared_screen_keeps_the_timings(transcript, clock):
     play(transcript, clock, *TURN)
     cleared = transcript.successor()
     play(cleared, clock, *TURN)
 
-    assert cleared.chronicle is transcript.chronicle
-    assert [turn.number for turn in cleared.chronicle.turns] == [1, 2]
+    assert cleared.timings is transcript.timings
+    assert [turn.number for turn in cleared.timings.turns] == [1, 2]
 
 
 def test_a_record_tells_when_and_without_times_nothing_is_made_up(clock):
@@ -141,7 +141,7 @@ def test_a_record_tells_when_and_without_times_nothing_is_made_up(clock):
             else:
                 transcript.apply(step, now if timed else None)
         transcript.end_past("cut")
-        (turn,) = transcript.chronicle.turns
+        (turn,) = transcript.timings.turns
         assert turn.timed is timed
         if timed:
             assert turn.span(clock()) == (-50.0, -29.0)
@@ -149,7 +149,7 @@ def test_a_record_tells_when_and_without_times_nothing_is_made_up(clock):
 
 def test_each_row_knows_what_the_transcript_has_for_it(transcript, clock):
     play(transcript, clock, *TURN)
-    rows = rows_of(transcript.chronicle)
+    rows = rows_of(transcript.timings)
 
     assert [type(row.entry) for row in rows] == [
         PromptEntry,
@@ -166,7 +166,7 @@ def test_each_row_knows_what_the_transcript_has_for_it(transcript, clock):
 
 def test_an_answer_without_words_leads_to_its_calls(transcript, clock):
     play(transcript, clock, ev.TurnStarted(prompt=""), ASK, completed("", calls=True), planned(READ))
-    turn, request, _ = rows_of(transcript.chronicle)
+    turn, request, _ = rows_of(transcript.timings)
 
     assert isinstance(request.entry, Batch)
     assert turn.entry is request.entry
