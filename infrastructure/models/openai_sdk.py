@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, assert_never
 
 import httpx2
 
+from application.ports.models import OnStreamEvent
 from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse
+from domain.errors import ProviderError
 from domain.text.json_value import JsonValue
 from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint, PublicService
 from infrastructure.models.shared.answer_reading import AnswerReader, read_answer
+from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.model_listing import (
     ModelPage,
     all_pages,
@@ -75,21 +79,11 @@ class OpenAiClient:
         client = self._client
         if client is None:
             client = await asyncio.to_thread(self._ready_client)
-        import openai  # at hand by now
-
-        try:
+        with self._provider_errors(self._failures.refused, lambda: answer.started):
             async with self._request(client, model, body) as response:
                 return await read_answer(
                     response.iter_bytes(), response.headers.get("content-type", ""), answer, self._failures
                 )
-        except openai.APIStatusError as error:
-            raise self._failures.refused(error.response) from error
-        except openai.APIConnectionError as error:
-            raise self._failures.unreachable(_cause(error), started=answer.started) from error
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise self._failures.unreachable(error, started=answer.started) from error
-        except openai.OpenAIError as error:
-            raise self._failures.unusable(error) from error
 
     async def models(self) -> tuple[str, ...]:
         """The models the server lists. Raises ProviderError, also where it has no list."""
@@ -101,25 +95,33 @@ class OpenAiClient:
         client = self._client
         if client is None:
             client = await asyncio.to_thread(self._ready_client)
-        import openai  # at hand by now
-
-        try:
+        with self._provider_errors(lambda response: listing_refused(response, self._failures), lambda: False):
             async with client.models.with_streaming_response.list() as response:
                 page = await read_page(response.iter_bytes(), self._failures)
                 return ModelPage(page.names)  # this list has one page
-        except openai.APIStatusError as error:
-            raise listing_refused(error.response, self._failures) from error
-        except openai.APIConnectionError as error:
-            raise self._failures.unreachable(_cause(error), started=False) from error
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise self._failures.unreachable(error, started=False) from error
-        except openai.OpenAIError as error:
-            raise self._failures.unusable(error) from error
 
     async def aclose(self) -> None:
         """Close the connections."""
         if self._client is not None:
             await self._client.close()
+
+    @contextmanager
+    def _provider_errors(
+        self, refused: Callable[[httpx2.Response], ProviderError], has_started: Callable[[], bool]
+    ) -> Iterator[None]:
+        """Raise the errors of the SDK and of the connection as ProviderError."""
+        import openai  # at hand by now
+
+        try:
+            yield
+        except openai.APIStatusError as error:
+            raise refused(error.response) from error
+        except openai.APIConnectionError as error:
+            raise self._failures.unreachable(_cause(error), started=has_started()) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise self._failures.unreachable(error, started=has_started()) from error
+        except openai.OpenAIError as error:
+            raise self._failures.unusable(error) from error
 
     def _request(
         self, client: AsyncOpenAI, model: str, body: Mapping[str, JsonValue]
@@ -171,6 +173,60 @@ class OpenAiClient:
         # the resource is imported on first use; better here than on the loop of the first request
         _ = client.responses if self._api == "responses" else client.chat.completions
         return client
+
+
+class OpenAiDialect(ABC):
+    """Implements `ApiClient` over one of OpenAI's two APIs; a subclass has what differs between them.
+
+    `_plain` are the models that refused what is asked about reasoning, and are sent requests without it.
+    """
+
+    def __init__(self, endpoint: Endpoint, api: OpenAiApi, *, max_output_tokens: int | None) -> None:
+        self._endpoint = endpoint
+        self._failures = endpoint.failures()
+        self._max_tokens = max_output_tokens
+        self._client = OpenAiClient(endpoint, api)
+        self._plain: set[str] = set()
+
+    @property
+    def provider(self) -> str:
+        """The name of the provider in the settings."""
+        return self._endpoint.provider
+
+    @property
+    def image_limits(self) -> ImageLimits:
+        """What OpenAI takes in one request."""
+        return OPENAI_IMAGES
+
+    def warm_up(self) -> None:
+        """Load the SDK. Blocks; may be called from any thread. Raises ProviderError(CONFIGURATION)."""
+        self._client.warm_up()
+
+    async def exchange(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
+        """Send one request and stream its answer. Raises ProviderError."""
+        try:
+            return await self._send(request, on_event)
+        except ProviderError as error:
+            if request.model in self._plain or not self._is_about_reasoning(error):
+                raise
+        self._plain.add(request.model)
+        return await self._send(request, on_event)
+
+    async def models(self) -> tuple[str, ...]:
+        """The models the server lists. Raises ProviderError, also where it has no list."""
+        return await self._client.models()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    @abstractmethod
+    async def _send(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
+        """Send the request in this API's form."""
+
+    @abstractmethod
+    def _is_about_reasoning(self, error: ProviderError) -> bool:
+        """Whether the server refused what the request says or asks about reasoning."""
 
 
 def _cause(error: Exception) -> Exception:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypedDict, assert_never
 
@@ -97,8 +98,6 @@ class AnthropicMessages:
     async def exchange(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
         """Send one request and stream its answer. Raises ProviderError."""
         client = await self._signed_in_client()
-        import anthropic  # at hand by now
-
         body = messages_payload(
             request,
             history=self._history,
@@ -109,7 +108,7 @@ class AnthropicMessages:
         def damaged(what: str) -> ProviderError:
             return self._failures.damaged(what, started=answer.started)
 
-        try:
+        with self._provider_errors(self._failures.refused, lambda: answer.started):
             # `extra_body` replaces the fields as they are: the SDK would check and copy the whole history
             async with client.messages.with_streaming_response.create(
                 model=request.model, max_tokens=self._max_tokens, messages=[], stream=True, extra_body=body
@@ -118,14 +117,6 @@ class AnthropicMessages:
                 if is_framed(kind):
                     kind, pieces = EVENT_STREAM, unframed(pieces, damaged)
                 return await read_answer(pieces, kind, answer, self._failures)
-        except anthropic.APIStatusError as error:
-            raise self._failures.refused(error.response) from error
-        except anthropic.APIConnectionError as error:
-            raise self._failures.unreachable(_cause(error), started=answer.started) from error
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise self._failures.unreachable(error, started=answer.started) from error
-        except anthropic.AnthropicError as error:
-            raise self._failures.unusable(error) from error
 
     async def models(self) -> tuple[str, ...]:
         """The models the server lists. Raises ProviderError, also where it has no list."""
@@ -139,24 +130,34 @@ class AnthropicMessages:
 
         if not isinstance(client, anthropic.AsyncAnthropic):
             raise no_listing(self.provider)
-        try:
+        with self._provider_errors(lambda response: listing_refused(response, self._failures), lambda: False):
             async with client.models.with_streaming_response.list(
                 limit=MOST_MODELS, after_id=last_id if last_id is not None else anthropic.omit
             ) as response:
                 return await read_page(response.iter_bytes(), self._failures)
-        except anthropic.APIStatusError as error:
-            raise listing_refused(error.response, self._failures) from error
-        except anthropic.APIConnectionError as error:
-            raise self._failures.unreachable(_cause(error), started=False) from error
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise self._failures.unreachable(error, started=False) from error
-        except anthropic.AnthropicError as error:
-            raise self._failures.unusable(error) from error
 
     async def aclose(self) -> None:
         """Close the connections."""
         if self._client is not None:
             await self._client.close()
+
+    @contextmanager
+    def _provider_errors(
+        self, refused: Callable[[httpx2.Response], ProviderError], has_started: Callable[[], bool]
+    ) -> Iterator[None]:
+        """Raise the errors of the SDK and of the connection as ProviderError."""
+        import anthropic  # at hand by now
+
+        try:
+            yield
+        except anthropic.APIStatusError as error:
+            raise refused(error.response) from error
+        except anthropic.APIConnectionError as error:
+            raise self._failures.unreachable(_cause(error), started=has_started()) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise self._failures.unreachable(error, started=has_started()) from error
+        except anthropic.AnthropicError as error:
+            raise self._failures.unusable(error) from error
 
     async def _signed_in_client(self) -> _Client:
         """The client, with credentials that are still good. Raises ProviderError."""
