@@ -69,7 +69,7 @@ class Approval:
         """
         packet = await self._call.packet()
         if packet.digest in self._state.approved_ahead:
-            return await self._granted(packet, "approved ahead, with the calls before it")
+            return await self._grant(packet, "approved ahead, with the calls before it")
         votes_decide = self._state.review.votes_decide(decision)
         feed = self._state.review.feed(self._call.subject, as_advice=not votes_decide)
         if not votes_decide:
@@ -79,7 +79,7 @@ class Approval:
         await self._conclude(packet, feed)
         decision = await self._call.decide(votes)
         if decision.answer is Answer.ALLOW:
-            await self._decided(packet, DecisionLabel.ALLOWED, "; ".join(decision.reasons))
+            await self._record_decision(packet, DecisionLabel.ALLOWED, "; ".join(decision.reasons))
             return Granted(DecisionLabel.ALLOWED)
         return await self._ask(decision.reasons, feed, stale=stale, votes=votes)
 
@@ -91,17 +91,17 @@ class Approval:
         while True:
             packet = await self._call.packet()
             if packet.digest in self._state.approved_ahead:
-                return await self._granted(packet, "approved ahead, with the calls before it")
+                return await self._grant(packet, "approved ahead, with the calls before it")
             answer = await self._answer(packet, reasons, feed, stale=stale)
             match answer:
                 case Approve(digest) if digest == packet.digest:
-                    return await self._granted(packet)
+                    return await self._grant(packet)
                 case ApproveRest(digests) if packet.digest in digests:
                     self._state.approved_ahead |= frozenset(digests)
-                    return await self._granted(packet)
+                    return await self._grant(packet)
                 case ApproveAlways(digest, rule, scope) if digest == packet.digest:
                     await self._state.review.remember(rule, scope, self._call.subject)
-                    return await self._granted(packet, f"from now on by the rule {rule} ({scope})")
+                    return await self._grant(packet, f"from now on by the rule {rule} ({scope})")
                 case Approve() | ApproveRest() | ApproveAlways():
                     stale = True  # an answer to other bytes than these
                 case Edit() as edit:
@@ -206,16 +206,16 @@ class Approval:
 
     # ---------------------------------------------------------------- endings
 
-    async def _granted(self, packet: ReviewPacket, reason: str | None = None) -> Granted:
+    async def _grant(self, packet: ReviewPacket, reason: str | None = None) -> Granted:
         label = DecisionLabel.EDITED if self._edited else DecisionLabel.APPROVED
-        await self._decided(packet, label, reason)
+        await self._record_decision(packet, label, reason)
         return Granted(label)
 
     async def _withheld(self, packet: ReviewPacket, label: DecisionLabel, message: str, code: str) -> Withheld:
-        await self._decided(packet, label, message)
+        await self._record_decision(packet, label, message)
         return Withheld(label, f"{message}. It was not run. [{code}]")
 
-    async def _decided(self, packet: ReviewPacket, label: DecisionLabel, reason: str | None) -> None:
+    async def _record_decision(self, packet: ReviewPacket, label: DecisionLabel, reason: str | None) -> None:
         await self._state.events.record(
             ReviewDecided(context=self._call.context, digest=packet.digest, decision=label, reason=reason)
         )

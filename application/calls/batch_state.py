@@ -15,7 +15,7 @@ from domain.calls.access import Access
 from domain.calls.execution import Outcome, ToolExecution, ToolExecutionContext, ToolStatus
 from domain.calls.packet import ReviewPacket
 from domain.calls.planners import Plan, PlannedCall, Planner, with_same_path_order
-from domain.calls.run_state import RunState, folded
+from domain.calls.run_state import RunState, apply_modifiers
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel
 from domain.errors import ToolError
@@ -161,14 +161,14 @@ class BatchState:
             new = self._plan.get(open_indices.pop(), frozenset()) - before
             before |= new
             open_indices += new
-        return self._folded(c for c in self._calls if c.context.call_index in before)[0]
+        return self._fold(c for c in self._calls if c.context.call_index in before)[0]
 
     def state_after(self) -> tuple[RunState, Mapping[int, ToolError]]:
         """The shared state once the whole batch has ended, and by index the calls whose changes could not be
         made."""
-        return self._folded(self._calls)
+        return self._fold(self._calls)
 
-    def _folded(self, calls: Iterable[BatchCall]) -> tuple[RunState, Mapping[int, ToolError]]:
+    def _fold(self, calls: Iterable[BatchCall]) -> tuple[RunState, Mapping[int, ToolError]]:
         """Modifiers in call order, and within a call in its own; those of a call that failed are dropped.
 
         What a call queued is done as a whole or not at all.
@@ -177,7 +177,7 @@ class BatchState:
         for call in calls:
             if call.execution.outcome is Outcome.OK:
                 try:
-                    state = folded(state, call.execution.modifiers)
+                    state = apply_modifiers(state, call.execution.modifiers)
                 except ToolError as error:
                     troubles[call.context.call_index] = error
         return state, troubles

@@ -22,7 +22,7 @@ from application.calls.hooks import CallDraft
 from application.off_loop import off_loop
 from domain.calls.execution import Outcome, ToolExecutionContext, ToolStatus
 from domain.calls.hook import Skip
-from domain.calls.run_state import Modifier, folded
+from domain.calls.run_state import Modifier, apply_modifiers
 from domain.calls.summary import styles_of, text_of
 from domain.calls.tool import RiskLevel, ToolCall
 from domain.errors import LedgerError, StaleSeal, ToolError
@@ -34,7 +34,7 @@ from domain.review.questions import DecisionLabel
 from domain.sessions.state import CallEnd
 from domain.text.json_value import JsonObject
 from domain.text.output import Printed, ToolOutput
-from domain.text.styles import moved
+from domain.text.styles import shift_styles
 
 _log = logging.getLogger(__name__)
 
@@ -222,7 +222,7 @@ class CallRun(DeclaredCall):
             mode = self._state.review.mode
             decision = await self.decide()
             if decision.answer is Answer.DENY:
-                await self._settled(decision, DecisionLabel.DENIED)
+                await self._record_settlement(decision, DecisionLabel.DENIED)
                 message = f"denied: {'; '.join(decision.reasons)}. It was not run. [{_denial_code(decision)}]"
                 await self._withhold(DecisionLabel.DENIED, message)
                 return
@@ -230,7 +230,7 @@ class CallRun(DeclaredCall):
             if decision.by_mode and self._state.review.mode is not mode:
                 continue  # the seal may promise less than the decision rested on, such as no network
             if decision.answer is Answer.ALLOW:
-                await self._settled(decision, DecisionLabel.ALLOWED)
+                await self._record_settlement(decision, DecisionLabel.ALLOWED)
                 self._label = DecisionLabel.ALLOWED
             else:
                 match await approval.obtain(decision, stale=stale > 0 or await self._changed_since_asked()):
@@ -254,7 +254,7 @@ class CallRun(DeclaredCall):
         """Whether a process before this one asked about other bytes than these."""
         return self._asked_before is not None and self._asked_before != (await self.packet()).digest
 
-    async def _settled(self, decision: Decision, label: DecisionLabel) -> None:
+    async def _record_settlement(self, decision: Decision, label: DecisionLabel) -> None:
         """Put on the record what settled a risky call without a question, unless it was the mode alone."""
         if self.risk is RiskLevel.HIGH and not decision.by_mode:
             await self._state.events.record(
@@ -280,7 +280,7 @@ class CallRun(DeclaredCall):
     def _try_modifiers(self, output: str | ToolOutput) -> None:
         """Find out whether what the call queued can be done to the state. Raises ToolError where it cannot."""
         try:
-            folded(self._state.state_for(self), self.execution.modifiers)
+            apply_modifiers(self._state.state_for(self), self.execution.modifiers)
         except ToolError as error:
             raise ToolError(self._state_trouble(error, output)) from error
 
@@ -375,7 +375,7 @@ class CallRun(DeclaredCall):
             return output
         changed = await off_loop(lambda: json.dumps(self.arguments, ensure_ascii=False), self.arguments)
         note = f"[the user edited this call before it ran; its arguments were {changed}]\n"
-        return Printed(note + text_of(output), moved(styles_of(output), len(note)))
+        return Printed(note + text_of(output), shift_styles(styles_of(output), len(note)))
 
 
 def _denial_code(decision: Decision) -> str:

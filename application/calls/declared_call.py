@@ -127,7 +127,7 @@ class DeclaredCall:
         """Why the call as the model made it cannot run at all; None where it can. `known` names the tools."""
         call = self.execution.call
         if self._tool is None:
-            return f"there is no tool named {_shortened(call.tool_name)!r}; the tools are: {', '.join(known)}"
+            return f"there is no tool named {_shorten(call.tool_name)!r}; the tools are: {', '.join(known)}"
         if call.parse_error:
             return f"the arguments of {call.tool_name} could not be read: {call.parse_error}"
         if problems := await self.problems(call.arguments):
@@ -139,5 +139,5 @@ def _paths(access: Access) -> tuple[str, ...]:
     return tuple(sorted(access.reads | access.writes))
 
 
-def _shortened(name: str) -> str:
+def _shorten(name: str) -> str:
     return name if len(name) <= _NAME_CHARS else f"{name[:_NAME_CHARS]}…"

@@ -44,7 +44,7 @@ class GuardedTool:
         """What the call would touch now; None for a tool that seals nothing."""
         if (tool := self._sealing) is None:
             return None
-        return await self._awaited("seal", lambda: tool.seal(arguments, projected), Seal)
+        return await self._await_tool("seal", lambda: tool.seal(arguments, projected), Seal)
 
     def command_of(self, arguments: JsonObject) -> str | None:
         """The shell text that a call would run; None where the tool runs none."""
@@ -64,9 +64,9 @@ class GuardedTool:
         """What can be told of the command without running it; None where nothing can."""
         if (tool := self._command) is None:
             return None
-        return await self._awaited("judge", lambda: tool.judge(arguments), (ShellVerdict, type(None)))
+        return await self._await_tool("judge", lambda: tool.judge(arguments), (ShellVerdict, type(None)))
 
-    async def _awaited(
+    async def _await_tool(
         self, method: str, call: Callable[[], Awaitable[_Value]], kinds: type | tuple[type, ...]
     ) -> _Value:
         try:

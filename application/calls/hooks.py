@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TypeAlias, assert_never
 
-from application.calls.message_json import edited_messages, messages_to_json
+from application.calls.message_json import apply_message_edits, messages_to_json
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.hook import (
     Abort,
@@ -254,7 +254,7 @@ def edit(subject: HookSubject, value: JsonValue) -> None:
     """
     match subject:
         case RequestDraft(messages) if isinstance(value, list):
-            messages[:] = edited_messages(value, messages)
+            messages[:] = apply_message_edits(value, messages)
         case CallDraft() if isinstance(value, dict):
             subject.arguments = value
         case ResultDraft() if isinstance(value, str):

@@ -17,14 +17,14 @@ def messages_to_json(messages: Sequence[Message]) -> list[JsonValue]:
     return [{"index": index, **_to_json(message)} for index, message in enumerate(messages)]
 
 
-def edited_messages(given: Sequence[JsonValue], original: Sequence[Message]) -> list[Message]:
+def apply_message_edits(given: Sequence[JsonValue], original: Sequence[Message]) -> list[Message]:
     """The messages that a hook handed back.
 
     One with an `index` is the original of that index: the text of a user's message and the outputs of
     results may differ, its images and an assistant's message may not. One without is a new user's message.
     Raises HookFailure where that does not hold, or where calls and results no longer belong together.
     """
-    messages = [_edited(place, one, original) for place, one in enumerate(given)]
+    messages = [_apply_edit(place, one, original) for place, one in enumerate(given)]
     if not messages:
         raise HookFailure("messages is empty; hand back those that shall be sent")
     replayed = Conversation()
@@ -74,7 +74,7 @@ def _result_to_json(result: ToolResultMessage) -> JsonObject:
     }
 
 
-def _edited(place: int, given: JsonValue, original: Sequence[Message]) -> Message:
+def _apply_edit(place: int, given: JsonValue, original: Sequence[Message]) -> Message:
     where = f"messages[{place}]"
     if not isinstance(given, Mapping):
         raise HookFailure(f"{where} must be an object")
@@ -99,12 +99,12 @@ def _edited(place: int, given: JsonValue, original: Sequence[Message]) -> Messag
                 )
             return message
         case ToolResults(results):
-            return ToolResults(_edited_results(given.get("results"), results, f"{where}.results"))
+            return ToolResults(_apply_result_edits(given.get("results"), results, f"{where}.results"))
         case _:
             assert_never(message)
 
 
-def _edited_results(
+def _apply_result_edits(
     given: JsonValue, original: tuple[ToolResultMessage, ...], where: str
 ) -> tuple[ToolResultMessage, ...]:
     if not isinstance(given, list) or len(given) != len(original):

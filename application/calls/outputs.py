@@ -62,7 +62,7 @@ class Outputs:
     ) -> KeptOutput:
         """The same for text that no tool gave; None: as long as the settings allow."""
         limits = self._limits.declared(inline_bytes=inline_bytes, summary_bytes=summary_bytes)
-        promoted = _promoted(output, limits.inline_bytes)
+        promoted = _promote(output, limits.inline_bytes)
         if isinstance(promoted, Inline):
             return KeptOutput(text=promoted.text)
         if isinstance(promoted, Spilled):
@@ -118,7 +118,7 @@ def _summary(stored: Stored, blob_id: str, limits: OutputLimits) -> str:
     return f"{reference} {both_ends(stored.summary, limits.summary_bytes - size_of(reference) - 1)}"
 
 
-def _promoted(output: str | ToolOutput, inline_bytes: int) -> Inline | Stored | Spilled:
+def _promote(output: str | ToolOutput, inline_bytes: int) -> Inline | Stored | Spilled:
     match output:
         case str() | Printed():
             text = text_of(output)

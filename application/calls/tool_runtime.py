@@ -113,7 +113,7 @@ class ToolRuntime:
 
     async def run(self, batch: ToolBatch) -> BatchResult:
         """Execute a batch to its end. Never raises for what a tool, a hook, a person or a cancellation did."""
-        calls, state = self._placed(batch)
+        calls, state = self._place(batch)
         interrupted, aborted = False, None
         try:
             await _derive_access(calls)
@@ -136,7 +136,7 @@ class ToolRuntime:
 
     async def withhold(self, batch: ToolBatch, message: str) -> BatchResult:
         """Run none of these calls: each ends as not run, with the same events as any other. Raises nothing."""
-        calls, state = self._placed(batch)
+        calls, state = self._place(batch)
         interrupted = False
         try:
             await whole(_derive_access(calls))
@@ -147,7 +147,7 @@ class ToolRuntime:
         self._events.note(BatchPlanned(batch_id=batch.id, lanes=_lanes(calls, state)))
         return await self._ended(batch, calls, state, interrupted=interrupted, message=message)
 
-    def _placed(self, batch: ToolBatch) -> tuple[tuple[CallRun, ...], BatchState]:
+    def _place(self, batch: ToolBatch) -> tuple[tuple[CallRun, ...], BatchState]:
         state = BatchState(
             events=self._events,
             review=self._review,

@@ -7,7 +7,7 @@ from domain.errors import BlobError, ToolError
 from domain.text.output import Printed, Spilled
 
 
-def kept_whole(spill: Spill, told: Printed) -> Printed | Spilled:
+def store_whole(spill: Spill, told: Printed) -> Printed | Spilled:
     """The whole text, put into the store, behind what is told of it. Where it cannot be kept: that, and why.
 
     Blocks until it is safely on disk.
@@ -26,6 +26,6 @@ def kept_whole(spill: Spill, told: Printed) -> Printed | Spilled:
 
 
 def error_with_whole(spill: Spill, error: ToolError) -> ToolError:
-    """The same error behind the whole text, put into the store. Blocks like `kept_whole`."""
-    kept = kept_whole(spill, Printed(str(error)))
+    """The same error behind the whole text, put into the store. Blocks like `store_whole`."""
+    kept = store_whole(spill, Printed(str(error)))
     return ToolError(kept.text, output=kept if isinstance(kept, Spilled) else None)

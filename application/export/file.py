@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from application.export.formats import ExportFormat, exported
+from application.export.formats import ExportFormat, render_export
 from application.ports.storage import SessionArchive
 from domain.errors import ConfigError
 from domain.events.masking import SecretMask
@@ -52,7 +52,7 @@ async def export_to(file: str, session: ExportableSession, folder: Path) -> Path
     summary, records = await archive.find(session.session_id), await archive.read(session.session_id)
 
     def write() -> None:
-        content = exported(form, summary, records, session.mask.text)
+        content = render_export(form, summary, records, session.mask.text)
         with os.fdopen(
             os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
         ) as out:

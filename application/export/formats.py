@@ -15,7 +15,7 @@ from domain.sessions.past_session import LedgerRecord, SessionSummary
 ExportFormat: TypeAlias = Literal["md", "json", "html", "canonical"]
 
 
-def exported(
+def render_export(
     form: ExportFormat, summary: SessionSummary, records: Sequence[LedgerRecord], mask: Callable[[str], str]
 ) -> str:
     """All of a session in this form, without secrets, and with nothing in it that acts on whoever reads it."""

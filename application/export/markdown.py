@@ -27,19 +27,19 @@ def _entry(entry: Entry) -> Iterator[str]:
     match entry:
         case TurnHead():
             yield f"## Turn {entry.number} · {entry.at}{' · taken back later' if entry.taken_back else ''}"
-            yield _fenced(entry.prompt) if entry.prompt else "It goes on with the turn before."
+            yield _fence(entry.prompt) if entry.prompt else "It goes on with the turn before."
         case Said():
             yield f"### The answer of {_code(entry.model)}"
-            yield _fenced(entry.text, "markdown")
+            yield _fence(entry.text, "markdown")
         case Thought(text):
             yield "### Reasoning"
-            yield _fenced(text)
+            yield _fence(text)
         case CallCard():
             yield from _card(entry)
         case ExportRemark(line, body):
             yield f"> {_code(line)}"
             if body:
-                yield _fenced(body)
+                yield _fence(body)
 
 
 def _card(card: CallCard) -> Iterator[str]:
@@ -52,18 +52,18 @@ def _card(card: CallCard) -> Iterator[str]:
             *(f"- {_code(line)}" for line in card.history),
         )
     )
-    yield _fenced(card.arguments, "json")
+    yield _fence(card.arguments, "json")
     if card.ran_with is not None:
         yield "It ran with:"
-        yield _fenced(card.ran_with, "json")
+        yield _fence(card.ran_with, "json")
     if card.diff is not None:
-        yield _fenced(card.diff, "diff")
+        yield _fence(card.diff, "diff")
     if card.output is not None:
         yield "Output:"
-        yield _fenced(card.output)
+        yield _fence(card.output)
 
 
-def _fenced(text: str, language: str = "") -> str:
+def _fence(text: str, language: str = "") -> str:
     """A block of code whose fence is longer than any row of backticks in it."""
     fence = "`" * max(3, _longest_row(text) + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"

@@ -15,15 +15,15 @@ from application.export.account import Account, Entry, ExportRemark, Said, Thoug
 from application.export.call_draft import ExportedCall
 from application.export.facts import facts_of
 from application.export.wording import (
-    changed,
-    concluded,
-    decided,
+    describe_change,
+    describe_decision,
+    describe_review_request,
+    describe_verdict,
+    describe_vote,
     effects,
     moment,
-    requested,
     rewound,
     user_command_ending,
-    voted,
 )
 from domain.calls.execution import ToolExecutionContext
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
@@ -189,14 +189,14 @@ class _Narration:
     def _message(self, event: MessageAdded) -> None:
         match event.message:
             case UserMessage(text):
-                self._added(event, text)
+                self._narrate_added(event, text)
             case ToolResults(results):
                 for result in results:
                     call = self._calls.get(result.tool_use_id)
                     if call is not None and not call.is_closed:
                         call.answered(result)
 
-    def _added(self, event: MessageAdded, text: str) -> None:
+    def _narrate_added(self, event: MessageAdded, text: str) -> None:
         if event.command_id is not None:
             return  # the end of the command has told it
         if event.steers:
@@ -214,13 +214,13 @@ class _Narration:
             case ReviewRequested():
                 call = self._of(event.context, event.packet.call.tool_name)
                 call.reviewed(event)
-                call.history.append(requested(event))
+                call.history.append(describe_review_request(event))
             case VoteCast():
-                self._of(event.context).history.append(voted(event))
+                self._of(event.context).history.append(describe_vote(event))
             case QuorumConcluded():
-                self._of(event.context).history.append(concluded(event))
+                self._of(event.context).history.append(describe_verdict(event))
             case ReviewDecided():
-                self._of(event.context).history.append(decided(event))
+                self._of(event.context).history.append(describe_decision(event))
             case FilesKept(files=count, complete=complete):
                 text = f"{amount(count, 'file')} kept as before it"
                 self._of(event.context).history.append(text if complete else f"{text}; not every file was seen")
@@ -250,7 +250,7 @@ class _Narration:
             case ConversationCompacted():
                 self._compacted(event)
             case FilesRestored(changes=changes):
-                names = "\n".join(changed(change) for change in changes)
+                names = "\n".join(describe_change(change) for change in changes)
                 self._remark(f"{amount(len(changes), 'file')} given back as before:", names)
             case SessionRewound():
                 self._rewound(event)
@@ -304,7 +304,7 @@ class _Narration:
         what = "the outputs of tools were shortened" if event.what == "outputs" else "it gave way to a summary"
         focus = f"; to keep in view: {event.focus}" if event.focus else ""
         tokens = f"{event.tokens_before:,} tokens before, {event.tokens_after:,} after"
-        body = "\n\n".join(filter(None, map(_said, event.by))) if event.what == "summary" else ""
+        body = "\n\n".join(filter(None, map(_message_text, event.by))) if event.what == "summary" else ""
         self._remark(f"the conversation was compacted: {what} ({tokens}{focus})", body)
 
     def _rewound(self, event: SessionRewound) -> None:
@@ -326,7 +326,7 @@ class _Narration:
         return printable(self._mask(text))
 
 
-def _said(message: Message) -> str:
+def _message_text(message: Message) -> str:
     match message:
         case UserMessage(text):
             return text

@@ -36,29 +36,29 @@ def _entry(entry: Entry) -> Iterator[str]:
         case Said(text=text):
             yield text.rstrip()
         case Thought(text):
-            yield from _folded("reasoning", text)
+            yield from _fold("reasoning", text)
         case CallCard():
             yield from _card(entry)
         case ExportRemark(line, body):
             yield f"· {line}"
             if body:
-                yield from _folded("", body)
+                yield from _fold("", body)
 
 
 def _card(card: CallCard) -> Iterator[str]:
     ran = f" · {took}" if (took := seconds(card.duration_secs)) else ""
     yield f"● {card.tool} · {card.outcome}{ran} · {card.decision}"
     yield from (f"  · {line}" for line in card.history)
-    yield from _folded("arguments", card.arguments)
+    yield from _fold("arguments", card.arguments)
     if card.ran_with is not None:
-        yield from _folded("ran with", card.ran_with)
+        yield from _fold("ran with", card.ran_with)
     if card.diff is not None:
-        yield from _folded("diff", card.diff)
+        yield from _fold("diff", card.diff)
     if card.output is not None:
-        yield from _folded("output", card.output)
+        yield from _fold("output", card.output)
 
 
-def _folded(label: str, text: str) -> Iterator[str]:
+def _fold(label: str, text: str) -> Iterator[str]:
     """The first lines of a text, and how many more there are."""
     if label:
         yield f"  {label}:"

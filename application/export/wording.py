@@ -71,7 +71,7 @@ def money(cost_usd: Decimal | None, *, complete: bool) -> str:
     )
 
 
-def requested(event: ReviewRequested) -> str:
+def describe_review_request(event: ReviewRequested) -> str:
     """That a call was put to review, why, and which bytes."""
     why = "; ".join(event.reasons) or "no reason given"
     return f"put to review: {why} (packet sha256 {event.digest})"
@@ -85,26 +85,26 @@ def user_command_ending(event: UserCommandFinished) -> str:
     return "; ".join([ended, *event.remarks]) + ("; it printed:" if event.output.strip() else "")
 
 
-def voted(event: VoteCast) -> str:
+def describe_vote(event: VoteCast) -> str:
     """One vote with its reason."""
     sure = "" if event.confidence is None else f" ({event.confidence:.0%} sure)"
     objection = f"; it objects to: {event.objection}" if event.objection else ""
     return f"{event.reviewer} voted {event.verdict}{sure}: {event.reason or 'no reason given'}{objection}"
 
 
-def concluded(event: QuorumConcluded) -> str:
+def describe_verdict(event: QuorumConcluded) -> str:
     """What the votes came to."""
     votes = ", ".join(f"{vote.model} {vote.verdict}" for vote in event.votes) or "no votes"
     return f"the models, by the rule {event.rule}: {event.verdict} ({votes}; packet sha256 {event.digest})"
 
 
-def decided(event: ReviewDecided) -> str:
+def describe_decision(event: ReviewDecided) -> str:
     """How a review ended, and over which bytes."""
     reason = f": {event.reason}" if event.reason else ""
     return f"{DECISIONS[event.decision]}{reason} (packet sha256 {event.digest})"
 
 
-def changed(change: FileChange) -> str:
+def describe_change(change: FileChange) -> str:
     """What became of one file."""
     return f"{change.kind.value} {change.path}"
 
@@ -112,7 +112,7 @@ def changed(change: FileChange) -> str:
 def effects(seen: Effects) -> tuple[str, ...]:
     """What became of the files while a call ran."""
     text = tuple(
-        f"{changed(c)}{'' if c.declared else ', which it had not declared'}"
+        f"{describe_change(c)}{'' if c.declared else ', which it had not declared'}"
         f"{', found late: perhaps before it ran' if c.late else ''}"
         for c in seen.changes
     )

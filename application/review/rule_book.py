@@ -109,7 +109,7 @@ class RuleBook:
             if not isinstance(value, str) or len(value) <= _LONGEST_NOTED
         }
         noted = replace(subject, arguments=short)
-        if _described(noted) not in map(_described, self._noted):
+        if _describe(noted) not in map(_describe, self._noted):
             self._noted.append(noted)
 
     def propose(self, subject: Subject) -> tuple[str, ...]:
@@ -126,15 +126,15 @@ class RuleBook:
     def preview(self, text: str, subject: Subject) -> RulePreview:
         """What a rule that allows, as text, would do; the examples are those it would be saved with."""
         try:
-            rule = _made_rule(text, RuleScope.SESSION)
+            rule = _make_rule(text, RuleScope.SESSION)
         except BadRule as problem:
             return RulePreview(problem=f"this is no rule: {problem}")
         matching, missed, hit = self._examples(rule, subject)
-        others = [other for other in self._noted if _described(other) != _described(subject)]
-        newly = [_described(other) for other in others if self._would_newly_run(rule, other)]
+        others = [other for other in self._noted if _describe(other) != _describe(subject)]
+        newly = [_describe(other) for other in others if self._would_newly_run(rule, other)]
         return RulePreview(
             covers_this=self._would_run(rule, subject),
-            covers=(*_shortened(newly, _MOST_SHOWN_CALLS, "calls of this session"), *hit, *self._files(rule)),
+            covers=(*_shorten(newly, _MOST_SHOWN_CALLS, "calls of this session"), *hit, *self._files(rule)),
             must_match=matching,
             must_not_match=missed,
         )
@@ -146,7 +146,7 @@ class RuleBook:
         for this session all the same.
         """
         try:
-            rule = _made_rule(text, scope)
+            rule = _make_rule(text, scope)
         except BadRule as problem:
             raise ConfigError(f"this is no rule: {problem}") from problem
         if rule.id not in {made.id for made in self._made}:
@@ -161,17 +161,17 @@ class RuleBook:
         Of one that allows, `covers` are those it would let run; of another those that it would hold up.
         """
         try:
-            rule = _made_rule(text, RuleScope.SESSION, answer)
+            rule = _make_rule(text, RuleScope.SESSION, answer)
         except BadRule as problem:
             return RulePreview(problem=f"this is no rule: {problem}")
         changed = [
-            _described(noted)
+            _describe(noted)
             for noted in self._noted
             if rule in matching_rules((rule,), noted, self._paths.roots)
             and self._decision((*self.rules, rule), noted).answer
             is not self._decision(self.rules, noted).answer
         ]
-        covered = _shortened(changed, _MOST_SHOWN_CALLS, "calls of this session")
+        covered = _shorten(changed, _MOST_SHOWN_CALLS, "calls of this session")
         return RulePreview(covers_this=True, covers=(*covered, *self._files(rule)))
 
     async def establish(self, text: str, answer: Answer, scope: RuleScope) -> Rule:
@@ -180,7 +180,7 @@ class RuleBook:
         Raises ConfigError as `add` does.
         """
         try:
-            rule = _made_rule(text, scope, answer)
+            rule = _make_rule(text, scope, answer)
         except BadRule as problem:
             raise ConfigError(f"this is no rule: {problem}") from problem
         self._made = (*(made for made in self._made if made.id != rule.id), rule)
@@ -255,10 +255,10 @@ class RuleBook:
         roots, listing = self._paths.roots, self._list_files()
         found = [path for path in listing.paths if matches_path(rule.pattern, path, roots, strict=True)]
         kind = "files" if listing.complete else f"files among the first {len(listing.paths):,}"
-        return _shortened([_from_root(path, roots) for path in found], _MOST_SHOWN_FILES, kind)
+        return _shorten([_from_root(path, roots) for path in found], _MOST_SHOWN_FILES, kind)
 
 
-def _made_rule(text: str, scope: RuleScope, answer: Answer = Answer.ALLOW) -> Rule:
+def _make_rule(text: str, scope: RuleScope, answer: Answer = Answer.ALLOW) -> Rule:
     """The rule that a text in a dialog stands for. Raises BadRule."""
     if not text.strip().isprintable():
         raise BadRule("it has characters that cannot be seen, so that nobody can tell what it says")
@@ -267,7 +267,7 @@ def _made_rule(text: str, scope: RuleScope, answer: Answer = Answer.ALLOW) -> Ru
 
 def _read(text: str) -> Rule | None:
     try:
-        return _made_rule(text, RuleScope.SESSION)
+        return _make_rule(text, RuleScope.SESSION)
     except BadRule:
         return None  # a call whose words a rule cannot express
 
@@ -278,7 +278,7 @@ def _is_about_paths(rule: Rule) -> bool:
     return rule.tool != COMMAND_TOOL and not ARGUMENT.fullmatch(rule.pattern or "")
 
 
-def _described(subject: Subject) -> str:
+def _describe(subject: Subject) -> str:
     """A call in one line, for the person."""
     if subject.command is not None:
         return subject.command.strip()
@@ -289,7 +289,7 @@ def _described(subject: Subject) -> str:
     return " ".join((subject.tool, *given))
 
 
-def _shortened(texts: Sequence[str], most: int, kind: str) -> tuple[str, ...]:
+def _shorten(texts: Sequence[str], most: int, kind: str) -> tuple[str, ...]:
     if len(texts) <= most:
         return tuple(texts)
     return (*texts[:most], f"… and {len(texts) - most:,} more {kind}")

@@ -105,7 +105,7 @@ class Rewind:
             if changes:
                 await to_its_end(self._events.record(FilesRestored(changes=tuple(changes))))
         if failed:
-            raise RestoreError(_told(len(changes), failed), given_back=[change.path for change in changes])
+            raise RestoreError(_report(len(changes), failed), given_back=[change.path for change in changes])
         return Restored(changes=tuple(changes), left=left)
 
     async def rewind_to(
@@ -138,7 +138,7 @@ class Rewind:
                 if conversation:
                     self._run.return_to(past)
                 elif given_back:
-                    await self._run.queue_note(_given_back_note(given_back))
+                    await self._run.queue_note(_restoration_note(given_back))
 
     async def _now(self, paths: Collection[str]) -> KeptFiles:
         return await self._keeper.keep(sorted(paths)) if paths else KeptFiles(roots=())
@@ -177,19 +177,19 @@ def _left_because(step: RestoreStep, overwrite: frozenset[str]) -> str | None:
     return None
 
 
-def _told(done: int, failed: dict[str, str]) -> str:
-    named = "; ".join(f"{_spelled(path)}: {why}" for path, why in list(failed.items())[:_MOST_NAMED])
+def _report(done: int, failed: dict[str, str]) -> str:
+    named = "; ".join(f"{_escape_path(path)}: {why}" for path, why in list(failed.items())[:_MOST_NAMED])
     more = f"; and {len(failed) - _MOST_NAMED} more" if len(failed) > _MOST_NAMED else ""
     files = "1 file was" if done == 1 else f"{done} files were"
     return f"{files} given back, {len(failed)} could not be and stayed as they are: {named}{more}"
 
 
-def _spelled(path: str) -> str:
+def _escape_path(path: str) -> str:
     """The path with an escape for every byte that is no text."""
     return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _given_back_note(paths: Sequence[str]) -> str:
+def _restoration_note(paths: Sequence[str]) -> str:
     """That these files were given back, as the model is to read it: every byte of a name as text."""
     named = ", ".join(sorted(paths)[:_MOST_NAMED_TO_MODEL])
     more = f" and {len(paths) - _MOST_NAMED_TO_MODEL} more" if len(paths) > _MOST_NAMED_TO_MODEL else ""

@@ -68,11 +68,11 @@ class Attachments:
             await self._contents.put([content])
         except LedgerError as error:
             raise ImageError(f"{image.name} cannot be attached: {error}") from error
-        image = self._named_apart(replace(image, name=self._hide(image.name)))
+        image = self._disambiguate(replace(image, name=self._hide(image.name)))
         self._by_label[image.label] = image
         return image
 
-    def _named_apart(self, image: Image) -> Image:
+    def _disambiguate(self, image: Image) -> Image:
         """The image under a name that no other of the session has."""
         named, number = image, 1
         taken = {known.name: known.sha256 for known in self._by_label.values()}

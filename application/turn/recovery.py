@@ -78,7 +78,7 @@ def recovery_of(open_calls: Sequence[OpenCall], *, turn_index: int, task: str) -
         )
         if each.end is not None:
             ends[context.call_id] = each.end
-        elif not each.started and each.pending is not None and not _lost_something(each):
+        elif not each.started and each.pending is not None and not _has_lost_something(each):
             reviews[context.call_id] = each.pending.digest
             call = replace(call, arguments=each.pending.call.arguments)
         else:
@@ -91,7 +91,7 @@ def recovery_of(open_calls: Sequence[OpenCall], *, turn_index: int, task: str) -
     )
 
 
-def _lost_something(call: OpenCall) -> bool:
+def _has_lost_something(call: OpenCall) -> bool:
     """Whether the packet on record is another than the one that was asked about."""
     return call.pending is not None and call.pending.digest != call.pending_digest
 

@@ -45,27 +45,27 @@ def serializable(calls: Sequence[PlannedCall]) -> Plan:
     for place, call in enumerate(calls):
         looks = call.access.is_concurrency_safe and call.risk is RiskLevel.LOW
         earlier = changing if looks else calls[:place]
-        plan[call.index] = frozenset(other.index for other in earlier if _ordered(other, call))
+        plan[call.index] = frozenset(other.index for other in earlier if _must_wait(other, call))
         if not looks:
             changing.append(call)
     return plan
 
 
 def partition(calls: Sequence[PlannedCall]) -> Plan:
-    """The batches of `partitioned`, one after the other: a call follows all calls of all earlier batches.
+    """The batches of `partition_calls`, one after the other: a call follows all calls of all earlier batches.
 
     All of them, not only those of the batch just before: a plan may be made anew while its calls run, and what
     followed from two edges then need not follow from one.
     """
     plan: dict[int, frozenset[int]] = {}
     before: frozenset[int] = frozenset()
-    for batch in partitioned(calls):
+    for batch in partition_calls(calls):
         plan |= dict.fromkeys((call.index for call in batch.blocks), before)
         before |= {call.index for call in batch.blocks}
     return plan
 
 
-def partitioned(calls: Sequence[PlannedCall]) -> tuple[ToolExecutionBatch, ...]:
+def partition_calls(calls: Sequence[PlannedCall]) -> tuple[ToolExecutionBatch, ...]:
     """Contiguous runs of calls that change nothing, and every other call by itself, in the given order.
 
     What a call reads and writes decides, not its tool's name and not its risk: a call that cannot be placed
@@ -126,7 +126,7 @@ def with_same_path_order(calls: Sequence[PlannedCall], plan: Plan) -> Plan:
     return joined
 
 
-def _ordered(earlier: PlannedCall, later: PlannedCall) -> bool:
+def _must_wait(earlier: PlannedCall, later: PlannedCall) -> bool:
     both_high = earlier.risk is RiskLevel.HIGH and later.risk is RiskLevel.HIGH
     return both_high or conflict(earlier.access, later.access)
 

@@ -39,7 +39,7 @@ class RunState:
 Modifier: TypeAlias = Callable[[RunState], RunState]
 
 
-def folded(state: RunState, modifiers: Iterable[Modifier]) -> RunState:
+def apply_modifiers(state: RunState, modifiers: Iterable[Modifier]) -> RunState:
     """Return the state after these modifiers, one after the other; `state` itself never changes.
 
     Raises ToolError where one of them raises, returns something else than a state, or puts into it what is

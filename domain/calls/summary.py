@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from typing import assert_never
 
-from domain.text.json_text import described, extent_of, key_text, kind_of, opening, pretty, size_of
+from domain.text.json_text import describe_value, extent_of, key_text, kind_of, opening, pretty, size_of
 from domain.text.json_value import JsonObject, JsonValue
 from domain.text.output import (
     Content,
@@ -70,7 +70,7 @@ def summary_of(content: Content, blob_id: str, limits: OutputLimits) -> str:
     while sections:
         section = sections.pop()
         kept_back = min(sum(_least(other) for other in sections), room // 2)
-        lines = _fitted(section, max(room - kept_back, min(room, _least(section))))
+        lines = _fit(section, max(room - kept_back, min(room, _least(section))))
         room -= _cost(lines)
         shown = [*lines, *shown]
     return "\n".join([header, *shown])
@@ -142,7 +142,7 @@ def schema_lines(first: JsonValue) -> list[str]:
 
 def key_lines(value: JsonObject) -> list[str]:
     """What an object is made of: each key with the type and extent of its value."""
-    return [f"{key_text(key)}: {described(item)}" for key, item in value.items()]
+    return [f"{key_text(key)}: {describe_value(item)}" for key, item in value.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ def _well_formed(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _fitted(section: _Section, room: int) -> list[str]:
+def _fit(section: _Section, room: int) -> list[str]:
     """The rule and its lines within `room` bytes, newlines included; nothing where not even one line fits."""
     room -= size_of(section.rule) + 1
     lines = list(section.lines[::-1] if section.keeps_last else section.lines)

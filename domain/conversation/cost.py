@@ -48,7 +48,7 @@ class PriceTable:
         name without it. Nothing else is taken for the same: a wrong price is worse than none.
         """
         found = self.prices.get(model)
-        return found if found is not None else self.prices.get(undated(model))
+        return found if found is not None else self.prices.get(without_date(model))
 
     def cost(self, model: str, usage: Usage) -> Decimal | None:
         """What one request to "provider/model" cost in USD, or None where its price is not known."""
@@ -77,7 +77,7 @@ class Spending:
         return None if self.has_unpriced else self.priced_usd
 
 
-def undated(model: str) -> str:
+def without_date(model: str) -> str:
     """The name of a model without the date that it ends in, if it does."""
     return _DATE_AT_THE_END.sub("", model)
 

@@ -26,8 +26,8 @@ def record_of(messages: Sequence[Message], most_bytes: int) -> str:
     for cap in _CAPS:
         lines = [line for message in messages for line in _lines(message, cap)]
         if sum(size_of(line) + 1 for line in lines) <= room:
-            return _marked(lines)
-    return _marked(_what_fits(messages, room))
+            return _mark_lines(lines)
+    return _mark_lines(_what_fits(messages, room))
 
 
 def _what_fits(messages: Sequence[Message], room: int) -> list[str]:
@@ -45,7 +45,7 @@ def _what_fits(messages: Sequence[Message], room: int) -> list[str]:
     return [*first, *left_out, *reversed(kept)]
 
 
-def _marked(lines: Sequence[str]) -> str:
+def _mark_lines(lines: Sequence[str]) -> str:
     text = "\n".join(lines).encode("utf-8", "replace").decode()
     mark = sha256(text.encode()).hexdigest()[:16]
     return f"<<<record {mark}\n{text}\n{mark} record>>>"

@@ -20,11 +20,11 @@ from domain.text.decoding import (
     bool_of,
     check_version,
     decimal_of,
-    expected,
     float_of,
     int_of,
     object_of,
     str_of,
+    type_mismatch,
 )
 from domain.text.json_value import JsonObject, JsonValue
 
@@ -68,7 +68,7 @@ def decoder_of(hint: object) -> Decoder:
 def _list_decoder(item: Decoder) -> Decoder:
     def decode(value: JsonValue) -> object:
         if not isinstance(value, list | tuple):
-            raise Unfit(expected("an array", value))
+            raise Unfit(type_mismatch("an array", value))
         decoded: list[object] = []
         try:
             for one in value:
@@ -118,7 +118,7 @@ def _union_decoder(members: tuple[object, ...]) -> Decoder:
 
 
 def _first_fitting(decoders: list[Decoder], value: JsonValue) -> object:
-    problem = Unfit(expected("an object", value))
+    problem = Unfit(type_mismatch("an object", value))
     for decode in decoders:
         try:
             return decode(value)

@@ -194,7 +194,7 @@ class SecretMask:
 
     def _in_fields(self, value: Any, hide: Callable[[str], str]) -> object:
         changed: dict[str, object] = {}
-        for name in _FIELDS.get(type(value)) or _looked_into(type(value)):
+        for name in _FIELDS.get(type(value)) or _identity_fields(type(value)):
             old = getattr(value, name)
             new = self.diff(old) if name == "diff" and old else self._hidden_value(old, hide)
             if new is not old:
@@ -204,7 +204,7 @@ class SecretMask:
         return replace(value, **changed) if changed else value
 
 
-def _looked_into(kind: type[Any]) -> tuple[str, ...]:
+def _identity_fields(kind: type[Any]) -> tuple[str, ...]:
     """The fields that belong to a value's identity and are no ids."""
     _FIELDS[kind] = found = tuple(f.name for f in fields(kind) if f.compare and f.name not in _LEFT)
     return found

@@ -18,16 +18,16 @@ def matches_path(pattern: str, path: str, roots: Sequence[str], *, strict: bool)
     if not path.startswith("/"):
         return False
     if pattern.startswith("/"):
-        return bool(_compiled(pattern.strip("/"), strict).fullmatch(path.strip("/")))
+        return bool(_compile(pattern.strip("/"), strict).fullmatch(path.strip("/")))
     inner = pattern.strip("/").removeprefix("./")
     below = [path[len(root.rstrip("/")) + 1 :] for root in roots if path.startswith(root.rstrip("/") + "/")]
-    if any(_compiled(inner, strict).fullmatch(name) for name in below):
+    if any(_compile(inner, strict).fullmatch(name) for name in below):
         return True
-    return not strict and "/" not in inner and bool(_compiled(f"**/{inner}", strict).fullmatch(path.strip("/")))
+    return not strict and "/" not in inner and bool(_compile(f"**/{inner}", strict).fullmatch(path.strip("/")))
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str, strict: bool) -> re.Pattern[str]:
+def _compile(pattern: str, strict: bool) -> re.Pattern[str]:
     if not strict:
         pattern = pattern.removesuffix("/**")
     first, *others = _between_folders(pattern.split("/"))

@@ -154,7 +154,7 @@ def _spellings(name: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _compared(path: str) -> str:
+def _normal_path(path: str) -> str:
     """A path as the laxest file system reads it."""
     return "/".join(_spellings(name)[-1] for name in path.split("/"))
 
@@ -199,8 +199,8 @@ class PathPolicy:
     def _is_own(self, path: str) -> bool:
         if not self.own:
             return False
-        compared = _compared(path)
-        return any(compared == own or compared.startswith(own + "/") for own in map(_compared, self.own))
+        compared = _normal_path(path)
+        return any(compared == own or compared.startswith(own + "/") for own in map(_normal_path, self.own))
 
     def _names(self, path: str) -> tuple[str, ...]:
         for root in self.roots:
@@ -224,7 +224,7 @@ def _matches_folder(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
 
 def _ends_at(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
     """Whether one of the patterns ends at the last of the names."""
-    single, last, runs = _compiled(patterns)
+    single, last, runs = _compile(patterns)
     if single.match(names[-1]):
         return True
     return last.match(names[-1]) and any(
@@ -235,7 +235,7 @@ def _ends_at(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
 
 
 @lru_cache(maxsize=32)
-def _compiled(
+def _compile(
     patterns: tuple[str, ...],
 ) -> tuple[NamePatterns, NamePatterns, tuple[tuple[NamePatterns, ...], ...]]:
     """Those of one name together, the last names of the others together, and these others: every file is asked

@@ -38,7 +38,9 @@ def failing(
 ) -> str | None:
     """What the first example that does not hold shows, in words; None where all of them hold."""
     for example in must_match:
-        if not (covers(rule, example, read_command, root) or _covered_once(rule, example, read_command)):
+        if not (
+            covers(rule, example, read_command, root) or _is_from_wider_version(rule, example, read_command)
+        ):
             return f"it no longer covers {example!r}"
     for example in must_not_match:
         if covers(rule, example, read_command, root):
@@ -46,7 +48,7 @@ def failing(
     return None
 
 
-def _covered_once(rule: Rule, example: str, read_command: ReadCommand) -> bool:
+def _is_from_wider_version(rule: Rule, example: str, read_command: ReadCommand) -> bool:
     """Whether an example is from a version in which a `*` covered more: the rule holds, for fewer calls."""
     if rule.pattern is None or not fnmatchcase(COMMAND_TOOL, rule.tool):
         return False
@@ -71,7 +73,7 @@ def subject_of(rule: Rule, example: str, read_command: ReadCommand, root: str) -
         access = Access.of(writes=[path]) if rule.tool in WRITERS else Access.of(reads=[path])
         return Subject(tool=tool, risk=RiskLevel.HIGH, access=access)
     if fnmatchcase(COMMAND_TOOL, rule.tool):
-        shell = judged_by_words(read_command(example))
+        shell = judge_by_words(read_command(example))
         return Subject(tool=COMMAND_TOOL, risk=RiskLevel.HIGH, access=EXCLUSIVE, command=example, shell=shell)
     if found := ARGUMENT.fullmatch(rule.pattern):
         return Subject(tool=tool, risk=RiskLevel.HIGH, access=EXCLUSIVE, arguments={found["name"]: example})
@@ -79,7 +81,7 @@ def subject_of(rule: Rule, example: str, read_command: ReadCommand, root: str) -
     return Subject(tool=tool, risk=RiskLevel.HIGH, access=Access.of(reads=[path]))
 
 
-def judged_by_words(line: CommandLine) -> ShellVerdict:
+def judge_by_words(line: CommandLine) -> ShellVerdict:
     """What the words of a command alone tell about it: no proof, for nothing they name is looked at."""
     parts = tuple(JudgedCommand(part, line.inexact or _objection(part)) for part in line.commands)
     objection = line.inexact or next((part.objection for part in parts if part.objection), None)

@@ -96,16 +96,16 @@ class KnownSecrets:
 
     def spans(self, text: str, *, in_review: bool = False) -> list[SecretSpan]:
         """Where known values stand, the longest first; `in_review`: but for those that are legible there."""
-        blocks = [*_wrapped_blocks(text)] if "\n" in text else []
+        blocks = [*_find_wrapped_blocks(text)] if "\n" in text else []
         if not blocks and len(self._by_head) <= _MANY and len(text) < _SHORT and not self.touches(text):
             return []
         left = self._legible if in_review else frozenset()
-        spans = self._found(text, left)
+        spans = self._find_values(text, left)
         for block in blocks:
-            spans += _unwrapped(block, lambda joined: self._found(joined, left))
+            spans += _unwrap(block, lambda joined: self._find_values(joined, left))
         return spans
 
-    def _found(self, text: str, left: frozenset[str]) -> list[SecretSpan]:
+    def _find_values(self, text: str, left: frozenset[str]) -> list[SecretSpan]:
         if len(self._by_head) > _MANY:
             found = [form for head in self._heads_in(text) for form in self._by_head[head]]
             forms = [(form, self._names[form]) for form in sorted(found, key=len, reverse=True)]
@@ -185,7 +185,7 @@ def _in_hexadecimal(data: bytes) -> Iterator[str]:
     yield from (data.hex(), data.hex().upper())
 
 
-def _wrapped_blocks(text: str) -> Iterator[re.Match[str]]:
+def _find_wrapped_blocks(text: str) -> Iterator[re.Match[str]]:
     """The lines that programs may have wrapped, with the rest behind them; looked for piece by piece."""
     place = 0
     while place < len(text):
@@ -199,7 +199,7 @@ def _wrapped_blocks(text: str) -> Iterator[re.Match[str]]:
             place = block.end()
 
 
-def _unwrapped(block: re.Match[str], find: Callable[[str], list[SecretSpan]]) -> Iterator[SecretSpan]:
+def _unwrap(block: re.Match[str], find: Callable[[str], list[SecretSpan]]) -> Iterator[SecretSpan]:
     """Where in a text known values stand that go over the line breaks of this block of it."""
     lines = block[0].splitlines(keepends=True)
     contents = [line.rstrip("\r\n") for line in lines]

@@ -153,7 +153,7 @@ def pattern_spans(text: str) -> list[SecretSpan]:
                 if anchor in text:
                     found += _spans_of(shape, anchor, text)
     if "=" in text or ":" in text:
-        found += _assigned(text)
+        found += _find_assigned(text)
     return found
 
 
@@ -218,7 +218,7 @@ def _spans_of(shape: Shape, anchor: str, text: str) -> Iterator[SecretSpan]:
         place = text.find(anchor, seen)
 
 
-def _assigned(text: str) -> Iterator[SecretSpan]:
+def _find_assigned(text: str) -> Iterator[SecretSpan]:
     seen = 0
     for place in sorted(telling_places(text)):
         if place < seen or (beginning := _ASSIGNED.match(text, place)) is None:

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from domain.errors import LedgerError
 from domain.sessions.chain_hash import NO_LINK
-from domain.sessions.ledger_chain import ChainedRecord, find_format, flaw, relinked, verify
+from domain.sessions.ledger_chain import ChainedRecord, find_format, flaw, relink_record, verify
 from domain.sessions.redaction_log import RedactionEntry, fitting, relink
 
 
@@ -28,7 +28,7 @@ def fork_records(
     if not copied:
         what = "no records" if before is None else f"no records before {before}"
         raise LedgerError(f"session {session_id[:70]!a} has {what}, so there is nothing to fork")
-    linked = _linked(copied, session_id, new_id)
+    linked = _relink_chain(copied, session_id, new_id)
     links = {record.link: copy.link for record, copy in zip(copied, linked, strict=True)}
     entries = relink(new_id, fitting(session_id, redactions), links)
     checked = verify(new_id, linked, entries)
@@ -37,7 +37,7 @@ def fork_records(
     return linked, entries
 
 
-def _linked(chain: list[ChainedRecord], old: str, new: str) -> list[ChainedRecord]:
+def _relink_chain(chain: list[ChainedRecord], old: str, new: str) -> list[ChainedRecord]:
     linked: list[ChainedRecord] = []
     was, is_now = NO_LINK, NO_LINK
     for seq, record in enumerate(chain):
@@ -48,7 +48,7 @@ def _linked(chain: list[ChainedRecord], old: str, new: str) -> list[ChainedRecor
         link_format = find_format(record, old, was)
         assert link_format is not None
         was = record.link
-        linked.append(relinked(record, new, is_now, link_format))
+        linked.append(relink_record(record, new, is_now, link_format))
         is_now = linked[-1].link
     return linked
 

@@ -77,10 +77,10 @@ def next_record(
     record = ChainedRecord(
         seq=seq, at_ms=at_ms, type=event_type, payload=payload, salt=salt, digest=digest, link=b""
     )
-    return relinked(record, session_id, before)
+    return relink_record(record, session_id, before)
 
 
-def relinked(
+def relink_record(
     record: ChainedRecord,
     session_id: str,
     before: bytes,
@@ -98,7 +98,7 @@ def find_format(record: ChainedRecord, session_id: str, before: bytes) -> LinkFo
     return None
 
 
-def redacted(record: ChainedRecord, payload: bytes) -> ChainedRecord:
+def redact_record(record: ChainedRecord, payload: bytes) -> ChainedRecord:
     """The record with this payload in the place of its own."""
     salt = secrets.token_bytes(_SALT_BYTES)
     return replace(record, payload=payload, salt=salt, redaction=_digest(salt, payload))
@@ -158,7 +158,7 @@ def verify(
         if broken_at is None:
             reason = flaw(record, session_id, before, count)
             if not reason and not _is_recorded(record, entries[count]):
-                reason = _unrecorded(record, session_id, before)
+                reason = _explain_unrecorded(record, session_id, before)
                 unrecorded += [] if reason else [count]
             broken_at = count if reason else None
             if record.redacted and not reason:
@@ -198,7 +198,7 @@ def _is_recorded(record: ChainedRecord, entries: Sequence[RedactionEntry]) -> bo
     return is_recorded(entries, record_link=record.link, digest=record.digest, redaction=record.redaction)
 
 
-def _unrecorded(record: ChainedRecord, session_id: str, before: bytes) -> str:
+def _explain_unrecorded(record: ChainedRecord, session_id: str, before: bytes) -> str:
     """Why a payload that the recorded redactions do not lead to is a flaw; empty where versions made such."""
     if not record.redacted:
         return f"record {record.seq} has a redaction on record, and nothing was taken out of it"
@@ -221,19 +221,19 @@ def _link(link_format: LinkFormat, record: ChainedRecord, session_id: str, befor
         case LinkFormat.DIGEST_ONLY:
             return hash_fields(purpose, *place)
         case LinkFormat.EVENT_OUTCOME:
-            return hash_fields(purpose, *place, _fixed_in_event(record.payload))
+            return hash_fields(purpose, *place, _fixed_fields_of_event(record.payload))
         case LinkFormat.ALL_OUTCOMES:
-            return hash_fields(purpose, *place, _fixed_in(record.payload))
+            return hash_fields(purpose, *place, _fixed_fields(record.payload))
 
 
-def _fixed_in_event(payload: bytes) -> str:
+def _fixed_fields_of_event(payload: bytes) -> str:
     """The outcome and decision of an event itself, as JSON."""
     value = _parse(payload, _FIXED_IN_SECOND)
     fixed = {name: value[name] for name in _FIXED_IN_SECOND if name in value}
     return json.dumps(fixed, sort_keys=True)
 
 
-def _fixed_in(payload: bytes) -> str:
+def _fixed_fields(payload: bytes) -> str:
     """All that no redaction may change in an event, in the order in which it is found, as JSON."""
     fixed: list[tuple[str, object]] = []
     left: list[object] = [_parse(payload, FIXED)]

@@ -10,7 +10,7 @@ from typing import Any
 from domain.errors import LedgerError, UnreadableEvent
 from domain.events.reading import event_from_json
 from domain.sessions.chain_hash import NO_LINK
-from domain.sessions.ledger_chain import FIXED, FREE, ChainedRecord, payload_of, redacted, redaction_of
+from domain.sessions.ledger_chain import FIXED, FREE, ChainedRecord, payload_of, redact_record, redaction_of
 from domain.sessions.redaction_log import RedactionEntry
 from domain.sessions.session_facts import storable
 
@@ -41,7 +41,7 @@ def redact_records(
         payload = _without(record.payload, text)
         if payload == record.payload:
             continue
-        changed = redacted(record, payload)
+        changed = redact_record(record, payload)
         entry = redaction_of(record, changed, seq=len(earlier) + len(entries), at_ms=at_ms)
         entries.append(entry.linked(session_id, previous))
         previous = entries[-1].link

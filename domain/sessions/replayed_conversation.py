@@ -74,7 +74,7 @@ class ReplayedConversation:
         """Append an answer, as far as it may be part of a conversation."""
         self._close_calls()
         try:
-            self._conversation.add_response(_unaltered(response))
+            self._conversation.add_response(_drop_masked_blocks(response))
         except ConversationError as error:
             self.mended.append(f"an answer on record was left out: {error}")
             return
@@ -137,7 +137,7 @@ class ReplayedConversation:
             self._give(results)
 
 
-def _unaltered(response: LlmResponse) -> LlmResponse:
+def _drop_masked_blocks(response: LlmResponse) -> LlmResponse:
     """The answer without the blocks of its provider in which something was hidden before they were kept.
 
     They may be signed, and would be refused.

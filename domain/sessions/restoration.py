@@ -106,10 +106,10 @@ def plan_for_turns(
         # All that was done here is undone already: what still differs was not done by a call.
         if path in last_written and is_same(last_written[path], wanted[path]):
             del wanted[path]
-    return _planned(turn, wanted, now, {p: s for p, s in last_written.items() if p not in edited}, unseen)
+    return _plan_steps(turn, wanted, now, {p: s for p, s in last_written.items() if p not in edited}, unseen)
 
 
-def _planned(
+def _plan_steps(
     turn: int,
     wanted: Mapping[str, FileState | None],
     now: KeptFiles,

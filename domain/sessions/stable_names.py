@@ -79,18 +79,18 @@ class StableNames:
 
     def renamed(self, value: _T) -> _T:
         """The value without times, all ids in it named; those in texts as far as they were met before."""
-        return cast("_T", self._renamed(value))
+        return cast("_T", self._rename(value))
 
-    def _renamed(self, value: object) -> object:
+    def _rename(self, value: object) -> object:
         match value:
             case Enum():
                 return value
             case str():
                 return self._text(value)
             case Mapping():
-                return {self._renamed(key): self._renamed(item) for key, item in value.items()}
+                return {self._rename(key): self._rename(item) for key, item in value.items()}
             case tuple() | list():
-                return tuple(self._renamed(item) for item in value)
+                return tuple(self._rename(item) for item in value)
             case _ if is_dataclass(value) and not isinstance(value, type):
                 shown = (field.name for field in fields(value) if field.compare)
                 return replace(value, **{name: self._field(value, name) for name in shown})
@@ -111,8 +111,8 @@ class StableNames:
         if place == (QuorumConcluded, "target"):
             call_id = value.get("call_id")
             named = {"call_id": self._name("call", call_id)} if isinstance(call_id, str) else {}
-            return {**cast("dict[str, object]", self._renamed(value)), **named}
-        return self._renamed(value)
+            return {**cast("dict[str, object]", self._rename(value)), **named}
+        return self._rename(value)
 
     def _name(self, kind: str, id_: str) -> str:
         if id_ not in self._names:

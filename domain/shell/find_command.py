@@ -36,7 +36,7 @@ class FindUse:
 
 def find_use(spec: CommandSpec, words: Sequence[str]) -> FindUse:
     """What the words after `find` mean. Raises NotReadOnly where they are not known only to read."""
-    search, commands = _taken_apart(spec, words)
+    search, commands = _split_exec(spec, words)
     use = use_of(spec, "find", search)
     if not commands:
         return FindUse((), use.paths)
@@ -49,7 +49,7 @@ def find_use(spec: CommandSpec, words: Sequence[str]) -> FindUse:
     return FindUse(tuple(command[0] for command in commands), (*use.paths, *found, *read))
 
 
-def _taken_apart(spec: CommandSpec, words: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+def _split_exec(spec: CommandSpec, words: Sequence[str]) -> tuple[list[str], list[list[str]]]:
     """The words without `-exec … ;` and `-exec … {} +`, and the commands that stand there."""
     valued = options_with_value(spec)
     search: list[str] = []

@@ -37,7 +37,7 @@ def at(name: str, decode: Callable[[JsonValue], _T], value: JsonValue) -> _T:
 def int_of(value: JsonValue) -> int:
     """A whole number. Raises Unfit."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise Unfit(expected("a whole number", value))
+        raise Unfit(type_mismatch("a whole number", value))
     return value
 
 
@@ -51,21 +51,21 @@ def check_version(value: JsonObject, key: str, *, newest: int) -> None:
 def str_of(value: JsonValue) -> str:
     """A string. Raises Unfit."""
     if not isinstance(value, str):
-        raise Unfit(expected("a string", value))
+        raise Unfit(type_mismatch("a string", value))
     return value
 
 
 def bool_of(value: JsonValue) -> bool:
     """A boolean. Raises Unfit."""
     if not isinstance(value, bool):
-        raise Unfit(expected("a boolean", value))
+        raise Unfit(type_mismatch("a boolean", value))
     return value
 
 
 def float_of(value: JsonValue) -> float:
     """A number. Raises Unfit."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Unfit(expected("a number", value))
+        raise Unfit(type_mismatch("a number", value))
     try:
         return float(value)
     except OverflowError:
@@ -83,10 +83,10 @@ def decimal_of(value: JsonValue) -> Decimal:
 def object_of(value: JsonValue) -> JsonObject:
     """An object. Raises Unfit."""
     if not isinstance(value, Mapping):
-        raise Unfit(expected("an object", value))
+        raise Unfit(type_mismatch("an object", value))
     return value
 
 
-def expected(what: str, found: JsonValue) -> str:
+def type_mismatch(what: str, found: JsonValue) -> str:
     """The words for a value of another kind than its place asks for."""
     return f"expected {what}, found {kind_of(found)}"

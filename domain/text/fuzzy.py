@@ -32,7 +32,7 @@ def fit(query: str, text: str) -> Fit | None:
     wanted, held = _lower(query), _lower(text)
     name = held.rstrip("/").rfind("/") + 1
     ways = [way for way in _ways(wanted, held, name) if way]
-    return max((_rated(query, text, way, name) for way in ways), default=None)
+    return max((_rate(query, text, way, name) for way in ways), default=None)
 
 
 def _lower(text: str) -> str:
@@ -51,10 +51,10 @@ def _ways(wanted: str, held: str, name: int) -> list[tuple[int, ...]]:
         at = held.find(wanted, at + 1)
     if pieces:
         return pieces
-    return [_scattered(wanted, held, name) or _scattered(wanted, held, 0)]
+    return [_match_scattered(wanted, held, name) or _match_scattered(wanted, held, 0)]
 
 
-def _scattered(wanted: str, held: str, start: int) -> tuple[int, ...]:
+def _match_scattered(wanted: str, held: str, start: int) -> tuple[int, ...]:
     """The letters as late as they can be, and then each as soon after the one before as it can be."""
     at = len(held)
     for letter in reversed(wanted):
@@ -68,7 +68,7 @@ def _scattered(wanted: str, held: str, start: int) -> tuple[int, ...]:
     return tuple(hits)
 
 
-def _rated(query: str, text: str, hits: tuple[int, ...], name: int) -> Fit:
+def _rate(query: str, text: str, hits: tuple[int, ...], name: int) -> Fit:
     score = -(len(text) // _LETTERS_A_POINT)
     before = -2
     for letter, at in zip(query, hits, strict=True):

@@ -61,7 +61,7 @@ def extent_of(value: JsonValue) -> str | None:
             return None
 
 
-def described(value: JsonValue) -> str:
+def describe_value(value: JsonValue) -> str:
     """Kind and extent in one phrase, such as `array (12 entries)`."""
     extent = extent_of(value)
     return kind_of(value) if extent is None else f"{kind_of(value)} ({extent})"

@@ -34,13 +34,15 @@ def is_large(*values: object) -> bool:
                 if size < LARGE_CHARS:
                     left += value
             case _ if is_dataclass(value) and not isinstance(value, type):
-                left += [getattr(value, name) for name in _FIELDS.get(type(value)) or _looked_into(type(value))]
+                left += [
+                    getattr(value, name) for name in _FIELDS.get(type(value)) or _identity_fields(type(value))
+                ]
             case _:
                 continue
     return size >= LARGE_CHARS
 
 
-def _looked_into(kind: type[Any]) -> tuple[str, ...]:
+def _identity_fields(kind: type[Any]) -> tuple[str, ...]:
     """The fields that belong to a value's identity."""
     _FIELDS[kind] = found = tuple(field.name for field in fields(kind) if field.compare)
     return found

@@ -21,10 +21,10 @@ def as_mention(path: str) -> str:
     plain = path.isprintable() and not any(c.isspace() or c in '"\\' for c in path)
     if plain and path and path[-1] not in _ENDS_A_SENTENCE:
         return f"@{path}"
-    return '@"' + "".join(map(_escaped, path)) + '"'
+    return '@"' + "".join(map(_escape, path)) + '"'
 
 
-def mentioned(text: str) -> Iterator[str]:
+def find_mentions(text: str) -> Iterator[str]:
     """The paths that a text names, in order. Whether there are such files is not asked."""
     for found in _MENTION.finditer(text):
         quoted, bare = found["quoted"], found["bare"]
@@ -33,7 +33,7 @@ def mentioned(text: str) -> Iterator[str]:
             yield path
 
 
-def quoted_mention(text: str, at: int) -> tuple[str, int] | None:
+def parse_quoted_mention(text: str, at: int) -> tuple[str, int] | None:
     """The path of the mention in quotes that stands at this place, and where it ends; None where none does."""
     found = _MENTION.match(text, at)
     if found is None or found["quoted"] is None:
@@ -41,7 +41,7 @@ def quoted_mention(text: str, at: int) -> tuple[str, int] | None:
     return _meant(found["quoted"]), found.end()
 
 
-def begun_mention(before: str) -> tuple[int, str] | None:
+def unfinished_mention(before: str) -> tuple[int, str] | None:
     """Where the mention begins that this text ends in, and what of its path is there; None where none is."""
     found = _BEGUN.search(before)
     if found is None:
@@ -50,7 +50,7 @@ def begun_mention(before: str) -> tuple[int, str] | None:
     return found.start(), _meant(quoted) if quoted is not None else found["bare"]
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     if character in '"\\':
         return f"\\{character}"
     if character.isprintable():
@@ -64,10 +64,10 @@ def _escaped(character: str) -> str:
 
 
 def _meant(quoted: str) -> str:
-    return _ESCAPE.sub(_unescaped, quoted)
+    return _ESCAPE.sub(_unescape, quoted)
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _unescape(found: re.Match[str]) -> str:
     byte, short, long, plain = found.groups()
     if byte:
         code = int(byte, 16)

@@ -50,7 +50,7 @@ def printable(text: str, *, newlines: bool = True, strip_ansi: bool = False) -> 
     if not newlines:
         text = text.replace("\n", "⏎")
     text = text.expandtabs(_TAB_STOP)
-    return text if _is_plain(text, newlines) else _escaped(text)
+    return text if _is_plain(text, newlines) else _escape(text)
 
 
 def _is_plain(text: str, newlines: bool) -> bool:
@@ -59,7 +59,7 @@ def _is_plain(text: str, newlines: bool) -> bool:
     return False
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     table = {ord(char): _stand_in(char) for char in set(text) if _is_bad(char)}
     if table:
         text = text.translate(table)

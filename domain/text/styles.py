@@ -27,7 +27,7 @@ class StyleChange:
 Styles: TypeAlias = tuple[StyleChange, ...]
 
 
-def moved(styles: Styles, by: int) -> Styles:
+def shift_styles(styles: Styles, by: int) -> Styles:
     """The same for a text that has `by` more characters in front."""
     return tuple(StyleChange(each.at + by, each.sgr) for each in styles)
 

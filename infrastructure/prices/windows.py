@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from domain.conversation.cost import undated
+from domain.conversation.cost import without_date
 from infrastructure.config.context_table import ModelWindowTable
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.prices.published import published_prices
@@ -25,7 +25,7 @@ def context_windows(
     """
 
     def window(model: str) -> int | None:
-        for name in (model, undated(model)):
+        for name in (model, without_date(model)):
             if name in own:
                 return own[name].window
         provider, _, own_name = model.partition("/")
@@ -34,7 +34,7 @@ def context_windows(
             return None if table is None else 0
         vendor = _VENDORS.get(table.type)
         published = published_prices()
-        known = [published.get(f"{vendor}/{name}") for name in (own_name, undated(own_name))]
+        known = [published.get(f"{vendor}/{name}") for name in (own_name, without_date(own_name))]
         return next((each.window for each in known if each is not None), None)
 
     return window

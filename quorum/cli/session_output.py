@@ -26,10 +26,10 @@ async def show(wish: SessionsOptions, store: SessionStore) -> int:
 
 async def export(wish: SessionsOptions, store: SessionStore) -> int:
     """Write all of it to the file asked for, or to stdout; always 0."""
-    from application.export.formats import exported
+    from application.export.formats import render_export
 
     session = await store.named(wish.session)
-    text = exported(wish.format, session, await store.archive.read(session.id), _mask(store))
+    text = render_export(wish.format, session, await store.archive.read(session.id), _mask(store))
     if wish.file is None:
         sys.stdout.write(text)
         return 0

@@ -12,7 +12,7 @@ from domain.errors import ConfigError
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Rule, Subject, matching_rules
 from domain.review.questions import RuleScope
-from domain.review.rule_examples import judged_by_words
+from domain.review.rule_examples import judge_by_words
 from domain.review.saved_rule import SavedRule
 from infrastructure.execution.shell.parsing import parse
 
@@ -55,7 +55,7 @@ def _command(text: str) -> Subject:
         access=EXCLUSIVE,
         arguments={"command": text},
         command=text,
-        shell=judged_by_words(parse(text)),
+        shell=judge_by_words(parse(text)),
     )
 
 

@@ -13,9 +13,9 @@ from domain.sessions.ledger_chain import (
     LinkFormat,
     next_record,
     payload_of,
-    redacted,
+    redact_record,
     redaction_of,
-    relinked,
+    relink_record,
     verify,
 )
 from domain.sessions.redaction_log import RedactionEntry
@@ -96,7 +96,7 @@ def test_any_flipped_bit_of_any_record_is_named(place, column, byte, bit):
 @given(place=st.integers(0, 4), column=st.sampled_from((*COLUMNS, "redaction")), byte=st.integers(0, 200))
 def test_any_flipped_bit_of_a_redacted_record_is_named(place, column, byte):
     records = chain(5)
-    hidden = redacted(records[place], REDACTED)
+    hidden = redact_record(records[place], REDACTED)
     entries = log((records[place], hidden))
     records[place] = replace(hidden, **{column: flipped(getattr(hidden, column), byte, byte % 8)})
 
@@ -105,7 +105,7 @@ def test_any_flipped_bit_of_a_redacted_record_is_named(place, column, byte):
 
 def test_a_redacted_record_breaks_nothing_and_is_told():
     records = chain(4)
-    whole, records[2] = records[2], redacted(records[2], REDACTED)
+    whole, records[2] = records[2], redact_record(records[2], REDACTED)
 
     checked = verify(SESSION, records, log((whole, records[2])))
 
@@ -116,7 +116,7 @@ def test_a_redacted_record_breaks_nothing_and_is_told():
 def test_a_redaction_keeps_no_salt_by_which_the_old_text_could_be_guessed():
     (record,) = chain(1)
 
-    hidden = redacted(record, b'{"type":"turn_started"}')
+    hidden = redact_record(record, b'{"type":"turn_started"}')
 
     assert hidden.salt != record.salt
     assert hidden.digest == record.digest
@@ -133,7 +133,7 @@ def test_a_mark_of_redaction_on_a_record_that_was_not_redacted_is_named(redactio
 
 def test_a_redacted_record_that_is_passed_off_as_whole_is_named():
     records = chain(3)
-    records[1] = replace(redacted(records[1], records[0].payload), redaction=None)
+    records[1] = replace(redact_record(records[1], records[0].payload), redaction=None)
 
     assert verify(SESSION, records).broken_at == 1
 
@@ -205,7 +205,7 @@ def test_a_cut_tail_cannot_be_seen_but_by_another_head():
 def test_a_chain_linked_for_another_session_holds_there_and_only_there():
     before, copied = NO_LINK, []
     for record in chain(3):
-        copied.append(relinked(record, "0190-other", before))
+        copied.append(relink_record(record, "0190-other", before))
         before = copied[-1].link
 
     assert verify("0190-other", copied).holds
@@ -214,8 +214,8 @@ def test_a_chain_linked_for_another_session_holds_there_and_only_there():
 
 def test_fields_that_run_together_are_kept_apart():
     one = next_record("ab", NO_LINK, seq=1, at_ms=11, event_type="c", payload=b"{}")
-    moved = relinked(replace(one, seq=11, at_ms=1), "ab", NO_LINK)
-    renamed = relinked(replace(one, seq=11), "a", NO_LINK), relinked(one, "a1", NO_LINK)
+    moved = relink_record(replace(one, seq=11, at_ms=1), "ab", NO_LINK)
+    renamed = relink_record(replace(one, seq=11), "a", NO_LINK), relink_record(one, "a1", NO_LINK)
 
     assert moved.link != one.link
     assert renamed[0].link != renamed[1].link
@@ -247,9 +247,9 @@ def _finished(decision: str, seq: int = 0, before: bytes = NO_LINK, outcome: str
 
 def test_a_redaction_that_changes_a_decision_or_an_outcome_does_not_fit():
     record = _finished("needs_approval")
-    allowed = redacted(record, record.payload.replace(b"needs_approval", b"approved"))
-    done = redacted(record, record.payload.replace(b"rejected", b"completed"))
-    taken_out = redacted(record, payload_of({"type": "call_finished", "v": 1, "output": "[redacted]"}))
+    allowed = redact_record(record, record.payload.replace(b"needs_approval", b"approved"))
+    done = redact_record(record, record.payload.replace(b"rejected", b"completed"))
+    taken_out = redact_record(record, payload_of({"type": "call_finished", "v": 1, "output": "[redacted]"}))
 
     for forged in (allowed, done, taken_out):
         checked = verify(SESSION, [forged])
@@ -259,7 +259,7 @@ def test_a_redaction_that_changes_a_decision_or_an_outcome_does_not_fit():
 
 def test_a_redaction_of_other_fields_beside_a_decision_fits():
     record = _finished("needs_approval")
-    hidden = redacted(record, record.payload.replace(b"a secret", b"[redacted]"))
+    hidden = redact_record(record, record.payload.replace(b"a secret", b"[redacted]"))
     checked = verify(SESSION, [hidden], log((record, hidden)))
 
     assert (checked.holds, checked.redacted) == (True, (0,))
@@ -278,7 +278,7 @@ OLD_LINK = bytes.fromhex("475462730bf718a7a20210abc4c86f0962e94eec8f2546c437c784
 
 def test_a_payload_that_was_replaced_without_a_record_of_a_redaction_is_named():
     records = chain(4)
-    records[2] = redacted(records[2], REDACTED)
+    records[2] = redact_record(records[2], REDACTED)
 
     checked = verify(SESSION, records)
 
@@ -288,17 +288,17 @@ def test_a_payload_that_was_replaced_without_a_record_of_a_redaction_is_named():
 
 def test_a_payload_that_was_replaced_after_its_redaction_is_named():
     records = chain(2)
-    hidden = redacted(records[1], REDACTED)
+    hidden = redact_record(records[1], REDACTED)
     entries = log((records[1], hidden))
-    records[1] = redacted(hidden, payload_of({"type": "turn_started", "v": 1, "prompt": "another"}))
+    records[1] = redact_record(hidden, payload_of({"type": "turn_started", "v": 1, "prompt": "another"}))
 
     assert verify(SESSION, records, entries).broken_at == 1
 
 
 def test_a_record_redacted_twice_fits_and_each_redaction_is_needed():
     records = chain(2)
-    once = redacted(records[1], REDACTED)
-    twice = redacted(once, payload_of({"type": "turn_started", "v": 1, "prompt": ""}))
+    once = redact_record(records[1], REDACTED)
+    twice = redact_record(once, payload_of({"type": "turn_started", "v": 1, "prompt": ""}))
     entries = log((records[1], once), (once, twice))
     records[1] = twice
 
@@ -310,7 +310,7 @@ def test_a_record_redacted_twice_fits_and_each_redaction_is_needed():
 def test_a_redaction_does_not_hide_that_the_payload_had_been_replaced_before():
     records = chain(2)
     forged = replace(records[1], payload=records[1].payload.replace(b"prompt 1", b"forged"))
-    records[1] = redacted(forged, REDACTED)
+    records[1] = redact_record(forged, REDACTED)
 
     assert verify(SESSION, records, log((forged, records[1]))).broken_at == 1
 
@@ -319,7 +319,7 @@ def test_a_redaction_does_not_hide_that_the_payload_had_been_replaced_before():
 @pytest.mark.parametrize("byte", [0, 7, 31])
 def test_any_flipped_bit_of_a_redaction_is_named(column, byte):
     records = chain(3)
-    hidden = [redacted(record, REDACTED) for record in records]
+    hidden = [redact_record(record, REDACTED) for record in records]
     entries = log(*zip(records, hidden, strict=True))
     changed = flipped(getattr(entries[1], column), byte, 3)
 
@@ -330,7 +330,7 @@ def test_any_flipped_bit_of_a_redaction_is_named(column, byte):
 
 def test_a_redaction_of_a_record_that_is_not_redacted_or_not_there_is_named():
     records = chain(3)
-    entries = log((records[2], redacted(records[2], REDACTED)))
+    entries = log((records[2], redact_record(records[2], REDACTED)))
 
     assert verify(SESSION, records, entries).broken_at == 2
     assert verify(SESSION, records[:2], entries).broken_at == 2
@@ -338,10 +338,10 @@ def test_a_redaction_of_a_record_that_is_not_redacted_or_not_there_is_named():
 
 def test_a_redaction_of_an_earlier_version_without_a_record_of_it_is_told_and_breaks_nothing():
     first, second = chain(2)
-    first = relinked(first, SESSION, NO_LINK, LinkFormat.DIGEST_ONLY)
-    second = relinked(second, SESSION, first.link)
-    once = redacted(first, REDACTED)
-    again = redacted(once, payload_of({"type": "turn_started", "v": 1, "prompt": ""}))
+    first = relink_record(first, SESSION, NO_LINK, LinkFormat.DIGEST_ONLY)
+    second = relink_record(second, SESSION, first.link)
+    once = redact_record(first, REDACTED)
+    again = redact_record(once, payload_of({"type": "turn_started", "v": 1, "prompt": ""}))
 
     checked = verify(SESSION, [once, second])
     assert (checked.holds, checked.redacted, checked.unrecorded) == (True, (0,), (0,))
@@ -350,8 +350,8 @@ def test_a_redaction_of_an_earlier_version_without_a_record_of_it_is_told_and_br
 
 
 def test_links_of_the_second_format_hold_the_outcome_of_the_event_itself():
-    record = relinked(_finished("needs_approval"), SESSION, NO_LINK, LinkFormat.EVENT_OUTCOME)
-    forged = redacted(record, record.payload.replace(b"needs_approval", b"approved"))
+    record = relink_record(_finished("needs_approval"), SESSION, NO_LINK, LinkFormat.EVENT_OUTCOME)
+    forged = redact_record(record, record.payload.replace(b"needs_approval", b"approved"))
 
     assert verify(SESSION, [record]).holds
     assert verify(SESSION, [forged], log((record, forged))).broken_at == 0
@@ -379,8 +379,8 @@ def test_a_redaction_that_changes_a_nested_outcome_does_not_fit(was, forged):
     payload = payload_of(NESTED)
     record = next_record(SESSION, NO_LINK, seq=0, at_ms=1, event_type="turn_finished", payload=payload)
     assert was in payload
-    changed = redacted(record, payload.replace(was, forged))
-    texts = redacted(record, payload.replace(b"a secret", b"[redacted]"))
+    changed = redact_record(record, payload.replace(was, forged))
+    texts = redact_record(record, payload.replace(b"a secret", b"[redacted]"))
 
     assert verify(SESSION, [changed], log((record, changed))).broken_at == 0
     assert verify(SESSION, [texts], log((record, texts))).holds

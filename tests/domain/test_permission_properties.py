@@ -9,7 +9,7 @@ from domain.review.decision import decide
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Rule, Subject, matching_rules
-from domain.review.rule_examples import judged_by_words
+from domain.review.rule_examples import judge_by_words
 from domain.shell.command_line import CommandLine, Redirect, SimpleCommand
 
 _ROOTS = ("/w",)
@@ -81,7 +81,7 @@ def _subject(line: CommandLine) -> Subject:
         access=EXCLUSIVE,
         arguments={"command": text},
         command=text,
-        shell=judged_by_words(line),
+        shell=judge_by_words(line),
     )
 
 

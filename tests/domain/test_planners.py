@@ -16,7 +16,7 @@ from domain.calls.planners import (
     ToolExecutionBatch,
     all_parallel,
     partition,
-    partitioned,
+    partition_calls,
     risk_split,
     with_same_path_order,
 )
@@ -98,7 +98,7 @@ def test_a_batch_becomes_lanes_in_the_given_order() -> None:
 def test_safety_is_judged_by_the_call_and_not_by_its_risk() -> None:
     reviewed_read, free_write = (READ, HIGH), (WRITE, LOW)
 
-    batches = partitioned(calls_of(reviewed_read, free_write))
+    batches = partition_calls(calls_of(reviewed_read, free_write))
 
     assert [batch.is_concurrency_safe for batch in batches] == [True, False]
 
@@ -107,15 +107,15 @@ def test_safety_is_judged_by_the_call_and_not_by_its_risk() -> None:
 def test_a_call_that_cannot_be_placed_runs_alone() -> None:
     calls = calls_of((READ, LOW), (EXCLUSIVE, LOW), (READ, LOW))
 
-    assert [len(batch.blocks) for batch in partitioned(calls)] == [1, 1, 1]
-    assert not partitioned(calls)[1].is_concurrency_safe
+    assert [len(batch.blocks) for batch in partition_calls(calls)] == [1, 1, 1]
+    assert not partition_calls(calls)[1].is_concurrency_safe
 
 
 @pytest.mark.requirement("B04")
 def test_a_batch_record_says_whether_it_is_safe_and_lists_its_calls() -> None:
     one, two, three, four, five = calls_of((READ, LOW), (OTHER, LOW), (WRITE, HIGH), (WRITE, HIGH), (READ, LOW))
 
-    assert partitioned([one, two, three, four, five]) == (
+    assert partition_calls([one, two, three, four, five]) == (
         ToolExecutionBatch(is_concurrency_safe=True, blocks=(one, two)),
         ToolExecutionBatch(is_concurrency_safe=False, blocks=(three,)),
         ToolExecutionBatch(is_concurrency_safe=False, blocks=(four,)),
@@ -126,7 +126,7 @@ def test_a_batch_record_says_whether_it_is_safe_and_lists_its_calls() -> None:
 @given(calls=BATCHES)
 @pytest.mark.requirement("B04")
 def test_the_blocks_of_all_batches_together_are_the_calls_in_their_order(calls: list[PlannedCall]) -> None:
-    batches = partitioned(calls)
+    batches = partition_calls(calls)
 
     assert [call for batch in batches for call in batch.blocks] == calls
     for batch in batches:
@@ -140,7 +140,7 @@ def test_the_blocks_of_all_batches_together_are_the_calls_in_their_order(calls: 
 def test_calls_of_one_batch_do_not_wait_for_each_other_and_those_of_two_do(calls: list[PlannedCall]) -> None:
     plan = partition(calls)
 
-    place = {call.index: n for n, batch in enumerate(partitioned(calls)) for call in batch.blocks}
+    place = {call.index: n for n, batch in enumerate(partition_calls(calls)) for call in batch.blocks}
     for one in place:
         for other in place:
             assert (other in plan[one]) == (place[other] < place[one])

@@ -7,7 +7,7 @@ import pytest
 from domain.calls.access import EXCLUSIVE
 from domain.calls.tool import RiskLevel
 from domain.review.permissions import Answer, Rule, Subject, matching_rules
-from domain.review.rule_examples import covers, failing, judged_by_words
+from domain.review.rule_examples import covers, failing, judge_by_words
 from domain.review.rule_proposals import candidates
 from domain.shell.command_line import CommandLine, SimpleCommand
 from domain.shell.star_tables import PROGRAMS
@@ -204,7 +204,7 @@ def test_no_rule_that_is_proposed_covers_a_word_that_runs_a_program_or_reads_a_f
         risk=RiskLevel.HIGH,
         access=EXCLUSIVE,
         command=command,
-        shell=judged_by_words(_line(command)),
+        shell=judge_by_words(_line(command)),
     )
     proposed = [Rule.parse(text, Answer.ALLOW, "here") for text in candidates(subject, ("/w",)) if "*" in text]
     assert [rule.pattern for rule in proposed] == [f"{command} *"]
@@ -216,7 +216,7 @@ def test_no_rule_that_is_proposed_covers_a_word_that_runs_a_program_or_reads_a_f
 
 def test_no_rule_is_proposed_for_a_program_that_writes_to_its_second_operand() -> None:
     for command in ("uniq x", "uniq x y", "xxd x y"):
-        shell = judged_by_words(_line(command))
+        shell = judge_by_words(_line(command))
         subject = Subject(
             tool="run_command", risk=RiskLevel.HIGH, access=EXCLUSIVE, command=command, shell=shell
         )
@@ -227,7 +227,7 @@ def test_a_saved_rule_whose_example_is_no_longer_covered_is_kept_and_the_call_as
     rule, example = _rule("git fetch *"), "git fetch --upload-pack=x"
 
     assert failing(rule, [example], [], _line, "/w") is None
-    shell = judged_by_words(_line(example))
+    shell = judge_by_words(_line(example))
     call = Subject(tool="run_command", risk=RiskLevel.HIGH, access=EXCLUSIVE, command=example, shell=shell)
     assert matching_rules([rule], call, ("/w",)) == ()
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from application.export.formats import exported
+from application.export.formats import render_export
 from application.export.markdown import markdown
 from application.export.narration import account_of
 from application.export.page import page
@@ -135,7 +135,7 @@ def test_plain_text_and_json_hold_nothing_that_acts_on_a_terminal(text: str, nam
 
 
 def test_json_holds_every_record_with_its_event() -> None:
-    data = json.loads(exported("json", a_summary(), records_of([*a_turn("hello", "hi"), None]), same))
+    data = json.loads(render_export("json", a_summary(), records_of([*a_turn("hello", "hi"), None]), same))
 
     assert (data["type"], data["v"], data["session"]["id"]) == ("quorum_session", 1, a_summary().id)
     assert [record["seq"] for record in data["records"]] == [0, 1, 2, 3, 4]
@@ -152,7 +152,9 @@ def test_json_holds_every_record_with_its_event() -> None:
 def test_no_form_holds_what_the_mask_hides(form: str) -> None:
     records = an_eventful_session("S3CRET")
 
-    shown = exported(form, a_summary(title="S3CRET"), records, lambda text: text.replace("S3CRET", "[hidden]"))  # type: ignore[arg-type]
+    shown = render_export(
+        form, a_summary(title="S3CRET"), records, lambda text: text.replace("S3CRET", "[hidden]")
+    )  # type: ignore[arg-type]
 
     assert "S3CRET" not in shown
     assert "[hidden]" in shown

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from domain.calls.found_file import FoundFile
 from domain.text.fuzzy import fit
-from domain.text.mention import as_mention, begun_mention
+from domain.text.mention import as_mention, unfinished_mention
 from domain.text.printable import printable
 from tui.completion.offers import FileWish, Offer, Offers, Wish, WordWish, word_offers
 from tui.keys.commands import COMMANDS, Command, is_command
@@ -16,7 +16,7 @@ def offers_for(text: str, before: str) -> Offers | Wish | None:
     """What can be offered for a prompt and the line of it before the cursor; None where nothing is begun."""
     if text.startswith("!"):
         return None
-    if (begun := begun_mention(before)) is not None:
+    if (begun := unfinished_mention(before)) is not None:
         start, query = begun
         return FileWish(before[start:], query)
     if before != text or not before.startswith("/") or not is_command(text):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from domain.text.mention import mentioned
+from domain.text.mention import find_mentions
 
 # A first guess from the name; what a file holds is told by its bytes, when it is attached.
 _NAMED = re.compile(r"\.(png|jpe?g|gif|webp)\Z", re.IGNORECASE)
@@ -43,7 +43,7 @@ def mentioned_images(text: str, cwd: Path) -> tuple[str, ...]:
 
     What is no file is left out: it may be a wish that one be made.
     """
-    paths = dict.fromkeys(path for path in mentioned(text) if looks_like_image(path))
+    paths = dict.fromkeys(path for path in find_mentions(text) if looks_like_image(path))
     return tuple(path for path in paths if _is_file(path, cwd))
 
 

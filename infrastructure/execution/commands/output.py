@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from domain.text.output import Printed
-from domain.text.styles import StyleChange, Styles, in_force, moved
+from domain.text.styles import StyleChange, Styles, in_force, shift_styles
 
 _MOST_CHANGES = 2000  # at each end: what changes more often is hardly read, and must fit into the record
 _MOST_IN_FORCE = 16
@@ -247,19 +247,19 @@ class CommandOutput:
         printed = Printed(head, self._track.first(len(head)))
         if between:
             printed = _cut_to(printed)
-            last = moved(self._track.last(len(tail)), len(head + between))
+            last = shift_styles(self._track.last(len(tail)), len(head + between))
             printed = Printed(head + between + tail, (*printed.styles, *last))
         return _cut_to(printed)
 
     def last_lines(self, count: int, limit: int) -> Printed:
         """The last lines as they look now, at most `limit` characters of them."""
         settled, line = self._kept.end(4 * limit), self._terminal.line
-        styles = (*self._track.last(len(settled)), *moved(line.styles, len(settled)))
+        styles = (*self._track.last(len(settled)), *shift_styles(line.styles, len(settled)))
         whole = _cut_to(Printed(settled + line.text, styles))
         shown = "\n".join(whole.text[-limit:].split("\n")[-count:])
         start = len(whole.text) - len(shown)
         carried = in_force([each for each in whole.styles if each.at < start])
-        within = moved(tuple(each for each in whole.styles if each.at >= start), -start)
+        within = shift_styles(tuple(each for each in whole.styles if each.at >= start), -start)
         return Printed(shown, (*(StyleChange(0, each.sgr) for each in carried), *within))
 
     def _add(self, piece: Printed) -> None:
@@ -286,7 +286,7 @@ class StyleTrack:
 
     def append(self, text: str, styles: Styles) -> None:
         """More text, styled so."""
-        for change in moved(styles, self._length):
+        for change in shift_styles(styles, self._length):
             if change.at <= self._reach and len(self._head) <= _MOST_CHANGES:
                 # after the last that is kept nothing is styled, rather than all like that one
                 self._head.append(change if len(self._head) < _MOST_CHANGES else StyleChange(change.at, ""))
@@ -307,7 +307,7 @@ class StyleTrack:
         carried = [*self._before_tail, *(each for each in self._tail if each.at < start)]
         return (
             *(StyleChange(0, each.sgr) for each in in_force(carried)[-_MOST_IN_FORCE:]),
-            *moved(tuple(each for each in self._tail if each.at >= start), -start),
+            *shift_styles(tuple(each for each in self._tail if each.at >= start), -start),
         )
 
     def _let_go(self) -> None:

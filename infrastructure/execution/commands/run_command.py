@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from application.calls.whole_outputs import error_with_whole, kept_whole
+from application.calls.whole_outputs import error_with_whole, store_whole
 from application.ports.storage import Spill
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
@@ -185,7 +185,7 @@ class RunCommand:
             live.close()
         if spill is None or not output.overflows:
             return shown
-        return await asyncio.to_thread(kept_whole, spill, shown)
+        return await asyncio.to_thread(store_whole, spill, shown)
 
     async def _confinement(self) -> Confinement:
         if self._sandbox is None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePath
 
-from application.calls.whole_outputs import kept_whole
+from application.calls.whole_outputs import store_whole
 from application.cancellation import absorb_cancellation
 from application.ports.storage import Spill
 from domain.calls.user_command import CommandRun
@@ -94,7 +94,7 @@ async def _whole(output: CommandOutput, spill: Spill | None) -> ToolOutput:
     printed = output.close()
     if spill is None or not output.overflows:
         return printed
-    return await asyncio.to_thread(kept_whole, spill, printed)
+    return await asyncio.to_thread(store_whole, spill, printed)
 
 
 def _with_warning(printed: Printed, warning: Sequence[str]) -> Printed:

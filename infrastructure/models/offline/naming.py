@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from domain.text.mention import quoted_mention
+from domain.text.mention import parse_quoted_mention
 from infrastructure.models.offline.requests import MAX_REQUESTS, Misread
 from infrastructure.models.offline.scanning import Item, Scanner
 from infrastructure.models.offline.vocabulary import NAMELESS, begins_request, looks_like_path
@@ -67,7 +67,7 @@ def _mention(scanner: Scanner) -> Item | None:
     """The name behind an @, as prompts name files."""
     if not scanner.text.startswith("@", scanner.pos):
         return None
-    if (quoted := quoted_mention(scanner.text, scanner.pos)) is not None:
+    if (quoted := parse_quoted_mention(scanner.text, scanner.pos)) is not None:
         path, scanner.pos = quoted
         return Item(path, quoted=True)
     scanner.pos += 1

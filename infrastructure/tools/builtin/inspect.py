@@ -11,7 +11,7 @@ from domain.calls.execution import ToolExecutionContext
 from domain.calls.summary import header_of
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import BlobError, ToolError
-from domain.text.json_text import described, opening, size_of
+from domain.text.json_text import describe_value, opening, size_of
 from domain.text.json_value import JsonObject, JsonValue
 from domain.text.output import Content, Structured, Text
 from infrastructure.blocking import in_thread
@@ -112,7 +112,7 @@ def _shown(content: Content, blob_id: str, selector: Selector) -> str:
         case Structured(value):
             if selector.path is not None:
                 value = at_path(value, selector.path)
-                header = f"key:{shortened(selector.path)} {described(value)}"
+                header = f"key:{shortened(selector.path)} {describe_value(value)}"
             prefix = "" if selector.path is None else f"key:{selector.path} "
             if selector.page is not None:
                 return _part(value, selector.page, prefix, prefix.strip() or "the output")

@@ -7,7 +7,7 @@ from itertools import islice
 
 from domain.calls.summary import key_lines, line_count, schema_lines
 from domain.errors import ToolError
-from domain.text.json_text import described, key_text, opening, size_of
+from domain.text.json_text import describe_value, key_text, opening, size_of
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.tools.builtin.inspect_selector import shortened, with_article
 
@@ -136,7 +136,7 @@ def offer(value: JsonValue, prefix: str) -> str:
         case Sequence() if value:
             return f"an array of {len(value)} entries: use {prefix}slice:0..{len(value)} or {path}0"
         case _:
-            return with_article(described(value))
+            return with_article(describe_value(value))
 
 
 def text_offer(whole: str, prefix: str = "") -> str:

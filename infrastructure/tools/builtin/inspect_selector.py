@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from domain.errors import ToolError
-from domain.text.json_text import described, key_text
+from domain.text.json_text import describe_value, key_text
 from domain.text.json_value import JsonValue
 
 _SHOWN_CHARS = 200
@@ -98,7 +98,7 @@ def at_path(value: JsonValue, path: str) -> JsonValue:
             case Sequence() if not isinstance(value, str):
                 value, place = _of_array(value, names[place], above), place + 1
             case _:
-                raise ToolError(f"{above} is {with_article(described(value))}, in which there are no keys")
+                raise ToolError(f"{above} is {with_article(describe_value(value))}, in which there are no keys")
     return value
 
 

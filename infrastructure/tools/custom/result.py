@@ -6,7 +6,7 @@ import codecs
 from collections.abc import Callable
 from typing import NoReturn
 
-from application.calls.whole_outputs import error_with_whole, kept_whole
+from application.calls.whole_outputs import error_with_whole, store_whole
 from application.ports.storage import Spill
 from domain.calls.summary import is_long
 from domain.errors import ToolError
@@ -74,7 +74,7 @@ class CustomOutput:
         if problem is None:
             if self._output_spill is None or not self.output.overflows:
                 return output
-            return kept_whole(self._output_spill, Printed(output))
+            return store_whole(self._output_spill, Printed(output))
         if errors.strip():
             error = _error(problem, "standard error", errors, ending)
             return self._raise(error, errors, self.errors, self._error_spill)

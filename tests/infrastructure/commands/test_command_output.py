@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.text.output import Printed
-from domain.text.styles import moved
+from domain.text.styles import shift_styles
 from infrastructure.execution.commands.output import CommandOutput, HeadAndTail, TerminalText
 
 
@@ -19,7 +19,7 @@ def printed_as(*pieces: bytes) -> Printed:
     terminal = TerminalText()
     text, styles = "", ()
     for settled in [*map(terminal.feed, pieces), terminal.feed(b"", final=True)]:
-        styles += moved(settled.styles, len(text))
+        styles += shift_styles(settled.styles, len(text))
         text += settled.text
     return Printed(text, styles)
 

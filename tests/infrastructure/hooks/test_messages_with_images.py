@@ -1,4 +1,4 @@
-from application.calls.message_json import edited_messages, messages_to_json
+from application.calls.message_json import apply_message_edits, messages_to_json
 from domain.conversation.history import UserMessage
 from tests.support.pictures import an_image, png
 
@@ -13,4 +13,4 @@ def test_a_hook_is_told_the_names_of_images_and_not_what_they_hold():
 
 
 def test_a_message_whose_text_a_hook_changes_keeps_its_images():
-    assert edited_messages([{"index": 0, "text": "look"}], [SHOWN]) == [UserMessage("look", SHOWN.images)]
+    assert apply_message_edits([{"index": 0, "text": "look"}], [SHOWN]) == [UserMessage("look", SHOWN.images)]
