@@ -35,6 +35,8 @@ _MOST_FOLDERS = 8
 
 # A word that is a path or a plain name of a revision, and a file as it is in a revision.
 _PLAIN = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./-]*")
+# May be the hash of any object, contents of a file among them, which no path limits.
+_HASH = re.compile(r"(?:.*-g)?[0-9A-Fa-f]{4,64}")
 _FILE_OF_REVISION = re.compile(r"[A-Za-z0-9_./~^-]+:[^:*?\[\\]+")
 
 READ_ONLY_ENVIRONMENT: Mapping[str, str] = {
@@ -272,13 +274,23 @@ def _limits(git: GitUse, folder: str, repository: Repository) -> tuple[str, ...]
     """
     if git.follows or any(map(is_git_folder_name, folder.split(os.sep))):
         return None
-    if git.limits:
-        words = git.limits
-    elif git.given and all(map(_FILE_OF_REVISION.fullmatch, git.given)):
+    if git.given and not git.limits and all(map(_FILE_OF_REVISION.fullmatch, git.given)):
+        if any(_may_name_contents(word.partition(":")[0]) for word in git.given):
+            return None
         return tuple(_of_revision(word, folder, repository) for word in git.given)
-    else:
-        words = tuple(word for word in git.given if _PLAIN.fullmatch(word) and _exists(word, folder))
+    words = git.limits or tuple(word for word in git.given if _PLAIN.fullmatch(word) and _exists(word, folder))
+    revisions = git.given[: len(git.given) - len(git.limits)] if git.limits else git.given
+    if any(_may_name_contents(word) for word in revisions if git.limits or word not in words):
+        return None
     return tuple(os.path.normpath(os.path.join(folder, word)) for word in words) or None
+
+
+def _may_name_contents(word: str) -> bool:
+    """Whether git may take a word for the contents of some file, and not for a commit."""
+    return ":" in word or any(
+        _HASH.fullmatch(re.split(r"[~^@]", end.lstrip("^"), maxsplit=1)[0])
+        for end in re.split(r"\.{2,3}", word)
+    )
 
 
 def _of_revision(word: str, folder: str, repository: Repository) -> str:

@@ -258,6 +258,40 @@ async def test_contents_are_asked_about_where_paths_do_not_keep_out_what_is_sens
     assert not verdict.is_read_only
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git show {blob} -- a.txt",
+        "git show {blob} a.txt",
+        "git show {short} -- a.txt",
+        "git show x-g{short} -- a.txt",
+        "git diff {blob} a.txt",
+        "git diff {blob} {other} -- a.txt",
+        "git diff HEAD..{blob} -- a.txt",
+        "git show ^{blob} -- a.txt",
+        "git show {blob}^0 -- a.txt",
+        "git grep TOKEN {blob} -- a.txt",
+        "git grep TOKEN HEAD:sub -- a.txt",
+        "git show HEAD:a.txt {blob}",
+        "git show HEAD:sub -- a.txt",
+        # A folder by its hash hides the names above what is sensitive in it.
+        "git show {folder}:hosts.yml",
+    ],
+)
+async def test_paths_do_not_limit_contents_that_are_named_by_their_hash(command: str, repository: Path) -> None:
+    (repository / "sub" / ".env").write_text("TOKEN=1")
+    (repository / ".config" / "gh").mkdir(parents=True)
+    (repository / ".config" / "gh" / "hosts.yml").write_text("TOKEN=1")
+    git(repository, "add", "-f", "sub/.env", ".config")
+    folder = git(repository, "rev-parse", git(repository, "write-tree").strip() + ":.config/gh").strip()
+    blob = git(repository, "rev-parse", ":sub/.env").strip()
+    other = git(repository, "rev-parse", "HEAD:a.txt").strip()
+
+    verdict = await judge(command.format(blob=blob, short=blob[:7], other=other, folder=folder), repository)
+
+    assert not verdict.is_read_only
+
+
 async def test_a_whole_history_is_not_shown_unasked(repository: Path) -> None:
     whole = await judge("git log --all -p", repository)
     one = await judge("git log -1 -p", repository)
