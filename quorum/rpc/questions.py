@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, TypeAlias
 
 from domain.review.questions import Approve, Reject
@@ -25,7 +24,7 @@ def open_question(app: QuorumApp) -> dict[str, object] | None:
         return {
             "kind": "review",
             "digest": request.packet.digest,
-            "packet": json.loads(request.packet.canonical()),
+            "packet": request.packet.to_json(),
             "reasons": list(request.reasons),
             "stale": request.stale,
             "following": [packet.digest for packet in request.following],

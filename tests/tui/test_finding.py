@@ -1,4 +1,5 @@
 import pytest
+from rich.style import Style
 from textual.widgets import Input
 
 from domain.calls.tool import RiskLevel
@@ -6,6 +7,7 @@ from domain.events import event as ev
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import hold, say
 from tests.tui.transcript_scenes import completed, finished, planned, started
+from tui.finding.finder import Finder
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())
 
@@ -41,6 +43,22 @@ def show(stage, *events):
     for event in events:
         stage.app.chat.transcript.apply(event)
     stage.app.chat.transcript.flush()
+
+
+async def test_what_is_found_before_the_first_frame_is_gone_to_once_the_transcript_has_a_width(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        view = stage.app.chat.transcript
+        view.forget()  # what is shown next has no width until there is a frame
+        view.apply(ev.TurnStarted(prompt="Needle one"))
+        view.apply(completed("a needle"))
+        finder = Finder(view, Style(), Style())
+        finder.look_for("needle")
+        assert not finder.work()
+        assert finder.told == "2 so far…"
+
+        view.flush()
+        assert finder.work()
+        assert finder.told == "1 of 2"
 
 
 async def test_ctrl_f_finds_while_it_is_typed_and_esc_gives_the_draft_back(tmp_path):

@@ -71,6 +71,9 @@ class Finder:
         before = self._search.total
         self._complete = self._search.work(_PIECE_SECS)
         if self._seen is None and (hit := self._search.nearest()) is not None:
+            if self._page is None or not self._page.has_width:
+                self._complete = False  # nothing can be drawn before the first frame: a later look goes there
+                return False
             self._go_to(hit)
         elif before != self._search.total:
             self._view.show_patched(self._patches)

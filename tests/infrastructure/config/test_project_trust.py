@@ -435,6 +435,16 @@ def test_an_added_list_names_both_its_sources(machine: Machine):
     assert machine.load().origins["review.protected"] == f"default + {machine.project_file}"
 
 
+def test_an_untrusted_rule_that_could_never_be_met_ends_nothing(machine: Machine):
+    machine.user('[models]\nreview = ["anthropic/a", "openai/b"]\n[quorum]\nrule = "atleast:2"\n')
+    machine.project('[models]\nreview = ["evil/a"]\n[quorum]\nrule = "atleast:9"\n')
+
+    loaded = machine.load()
+
+    assert (loaded.settings.quorum.rule, len(loaded.settings.models.review)) == ("atleast:2", 2)
+    assert any("models.review, quorum.rule" in warning for warning in loaded.warnings)
+
+
 def test_flags_and_variables_are_the_persons_own_and_no_project_rule_binds_them(machine: Machine):
     machine.project('review.mode = "read-only"\nagent.max_tool_turns = 1')
     machine.environ["QUORUM_AGENT__MAX_TOOL_TURNS"] = "20"
