@@ -21,7 +21,12 @@ from domain.secrets.patterns import (
 )
 from domain.secrets.unfinished import unfinished_from
 from domain.text.json_value import JsonObject, JsonValue
-from domain.text.terminal_sequences import SeenText, holds_sequences, unfinished_sequence_from
+from domain.text.terminal_sequences import (
+    SeenText,
+    holds_sequences,
+    may_begin_sequence,
+    unfinished_sequence_from,
+)
 
 _T = TypeVar("_T")
 _FIELDS: dict[type, tuple[str, ...]] = {}  # of each class that was met, what is looked into
@@ -124,7 +129,7 @@ class SecretMask:
         """The spans of a text that still grows, and where, at its end, something begins that more text could
         make a secret; its length where nothing does. Before it, up to three characters of a known value may
         stand."""
-        if not holds_sequences(text):
+        if not (holds_sequences(text) or may_begin_sequence(text)):
             return self._look(text)
         begun = unfinished_sequence_from(text)  # it may stand inside of a secret
         seen = SeenText(text[:begun])

@@ -1,5 +1,7 @@
 """Secrets that terminal sequences take apart, and that would be whole where the sequences are taken out."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,10 +10,14 @@ from domain.events.masking import SecretMask
 from domain.events.stream_masking import MaskedText
 from domain.text.printable import printable
 from domain.text.terminal_sequences import SeenText
+from tests.support.examples import examples
 
 KEY = "ghp" + "_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 KNOWN = "correct-horse-battery-staple"
-SEQUENCES = ["\x1b[0m", "\x9b1;31m", "\x1b]8;;https://x.org\x1b\\", "\x1b(B", "\x1bM", "z\x08"]
+RAW = ["\x1b[0m", "\x9b1;31m", "\x1b]8;;https://x.org\x1b\\", "\x1b]0;a title\x07", "\x1b(B", "\x1bM"]
+IN_JSON = [json.dumps(sequence)[1:-1] for sequence in RAW]
+IN_JSON_TWICE = [json.dumps(sequence)[1:-1] for sequence in IN_JSON]
+SEQUENCES = [*RAW, "z\x08", *IN_JSON, *IN_JSON_TWICE, "\\u001B[1m", "\\u009B1m"]
 
 
 def _mask() -> SecretMask:
@@ -59,6 +65,36 @@ def test_a_secret_that_arrives_in_pieces_with_sequences_in_it_is_never_shown(seq
 
 def test_sequences_around_other_words_stay() -> None:
     text = "\x1b[1mbold\x1b[0m and \x1b[31mred"
+
+    assert _mask().text(text) is text
+
+
+@examples(200)
+@given(
+    parts=st.lists(st.tuples(st.integers(1, len(KEY)), st.sampled_from(RAW)), min_size=1, max_size=6),
+    secret=st.sampled_from([KEY, KNOWN]),
+    is_ascii=st.booleans(),
+    size=st.integers(1, 60),
+)
+def test_a_secret_that_sequences_take_apart_is_hidden_in_json_which_stays_json(
+    parts: list[tuple[int, str]], secret: str, is_ascii: bool, size: int
+) -> None:
+    text = secret
+    for at, sequence in sorted(parts, reverse=True):
+        text = text[:at] + sequence + text[at:]
+    written = json.dumps({"a": f"it is {text} here", "b": "\n\t\\é"}, ensure_ascii=is_ascii)
+    stream = MaskedText(_mask())
+
+    shown = _mask().text(written)
+    streamed = "".join(stream.push(written[at : at + size]) for at in range(0, len(written), size))
+
+    assert secret not in _seen(json.loads(shown)["a"])
+    assert json.loads(shown)["b"] == "\n\t\\é"
+    assert secret not in _seen(streamed + stream.flush())
+
+
+def test_escapes_around_other_words_stay() -> None:
+    text = json.dumps({"a": "\x1b[1mbold\x1b[0m", "b": "C:\\\\u001 \\\\b"})
 
     assert _mask().text(text) is text
 
