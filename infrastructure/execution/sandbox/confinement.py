@@ -11,6 +11,14 @@ from typing import TypeAlias
 
 _SIGNALLED = {128 + each.value: each.name for each in signal.Signals}
 _READ_ONLY = "Read-only file system"
+# What the system and usual programs say where there is no network.
+_UNREACHABLE = (
+    "Network is unreachable",
+    "Temporary failure in name resolution",
+    "Name or service not known",
+    "Could not resolve host",
+    "Couldn't resolve host",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,12 +26,14 @@ class Launch:
     """A command line as it is really run.
 
     `is_confined` tells whether that is inside a sandbox; `is_complete` whether the whole workspace could be
-    looked through for protected and sensitive files; `absent` are protected paths that did not exist before.
+    looked through for protected and sensitive files; `has_network` whether it reaches the network; `absent` are
+    protected paths that did not exist before.
     """
 
     argv: tuple[str, ...]
     is_confined: bool = False
     is_complete: bool = True
+    has_network: bool = True
     absent: tuple[str, ...] = ()
 
     def background(self, ended: int) -> int:
@@ -41,6 +51,11 @@ class Launch:
             said.append(
                 "in the sandbox commands write in the workspace only, and there not to protected paths such as "
                 ".git; the person can open more with tools.run_command.sandbox_writable (docs/sandbox.md)"
+            )
+        if not self.has_network and exit_code != 0 and any(text in output for text in _UNREACHABLE):
+            said.append(
+                "it may have failed because the sandbox has no network; unless tools.run_command.network is off, "
+                "a command that the person approves in the mode ask has it (docs/sandbox.md)"
             )
         made = [path for path in self.absent if os.path.lexists(path)]
         if made:

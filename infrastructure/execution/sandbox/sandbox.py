@@ -165,7 +165,13 @@ class Sandbox:
             "--",
             *argv,
         )
-        return Launch(argv=words, is_confined=True, is_complete=view.guarded.complete, absent=view.absent())
+        return Launch(
+            argv=words,
+            is_confined=True,
+            is_complete=view.guarded.complete,
+            has_network=network,
+            absent=view.absent(),
+        )
 
     def _surroundings(self) -> Surroundings:
         root = Path(self._policy.roots[0])

@@ -115,3 +115,24 @@ async def test_passwords_of_the_machine_are_not_there_even_for_root(household: H
     told = await household.run("for f in /etc/shadow /etc/gshadow; do head -c 1 $f 2>/dev/null; done; echo end")
 
     assert told.startswith("end")
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize(
+    ("command", "network", "is_told"),
+    [
+        ("echo 'connect: Network is unreachable'; false", False, True),
+        ("echo 'Could not resolve host: example.org'; exit 6", False, True),
+        ("echo 'Network is unreachable'", False, False),
+        ("false", False, False),
+        ("echo 'Network is unreachable'; false", True, False),
+    ],
+)
+async def test_a_command_that_failed_as_if_for_want_of_network_is_told_so(
+    household: Household, command: str, network: bool, is_told: bool
+) -> None:
+    household.network = network
+
+    told = await household.run(command)
+
+    assert ("may have failed because the sandbox has no network" in told) is is_told
