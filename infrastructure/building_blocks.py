@@ -319,5 +319,5 @@ def visible_record(
 ) -> SessionRecord:
     """The record as people may see it: without the secrets that are known by now, with what there is to say."""
     shown, hidden = without_late_secrets(record.records, mask, record.session_id)
-    told = (*record.told, *((hidden,) if hidden else ()), *chain.from_iterable(notices))
-    return replace(record, records=shown, told=told)
+    told = (*record.notices, *((hidden,) if hidden else ()), *chain.from_iterable(notices))
+    return replace(record, records=shown, notices=told)

@@ -69,8 +69,8 @@ def open_record(
 ) -> SessionRecord:
     """The record of the session that is chosen, or, with `fork`, of a copy of it. Blocks.
 
-    Where the record of a new session cannot be kept, there is one for this process alone, which `told` says.
-    Raises LedgerError where an earlier session cannot be taken up, ConfigError for an unfit url.
+    If the record of a new session cannot be stored, it lasts as long as this process, and a notice says so.
+    Raises LedgerError if an earlier session cannot be resumed, ConfigError for an invalid url.
     """
     form = choice.form if isinstance(choice, NewSession) else SessionKind.AGENT
     try:
@@ -90,9 +90,9 @@ def open_record(
 def _unrecorded_because(
     trouble: LedgerError, table: StorageTable, environ: Mapping[str, str], form: SessionKind
 ) -> SessionRecord:
-    told = f"This session is not recorded, and ends with this process: {trouble}"
+    notice = f"This session is not recorded, and ends with this process: {trouble}"
     try:
-        return unrecorded(table, environ, told, form=form)
+        return unrecorded(table, environ, notice, form=form)
     except (LedgerError, OSError) as error:
         why = error.strerror if isinstance(error, OSError) else None
         raise LedgerError(
@@ -102,9 +102,9 @@ def _unrecorded_because(
 
 
 def unrecorded(
-    table: StorageTable, environ: Mapping[str, str], *told: str, form: SessionKind = SessionKind.AGENT
+    table: StorageTable, environ: Mapping[str, str], *notices: str, form: SessionKind = SessionKind.AGENT
 ) -> SessionRecord:
-    """A record in a folder of its own, which is gone when it is released. `told` says why.
+    """A record in a folder of its own, which is gone when it is released. `notices` say why.
 
     Large outputs are kept where the table says. Raises LedgerError and OSError where there is no room for it.
     """
@@ -119,13 +119,13 @@ def unrecorded(
     except BaseException:
         folder.cleanup()
         raise
-    return _record(storage, opened, told, form=form, folder=folder)
+    return _record(storage, opened, notices, form=form, folder=folder)
 
 
 def _record(
     storage: Storage,
     opened: OpenedSession,
-    told: tuple[str, ...] = (),
+    notices: tuple[str, ...] = (),
     *,
     form: SessionKind,
     folder: TemporaryDirectory[str] | None = None,
@@ -149,7 +149,7 @@ def _record(
         storage=storage,
         release=release,
         records=opened.records,
-        told=(*told, *storage.notices, *opened.notices),
+        notices=(*notices, *storage.notices, *opened.notices),
         in_use=str(opened.in_use or ""),
         outlives=folder is None,
         begun_as=form,

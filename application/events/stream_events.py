@@ -8,9 +8,9 @@ from domain.conversation import stream
 from domain.events import event as events
 
 
-def event_of(told: stream.StreamEvent) -> events.Event | None:
+def event_of(event: stream.StreamEvent) -> events.Event | None:
     """The event to show for it; None where the run itself announces the same fact when it is recorded."""
-    match told:
+    match event:
         case stream.Delta(text):
             return events.TextDelta(text=text)
         case stream.StreamedReasoning(text):
@@ -19,13 +19,13 @@ def event_of(told: stream.StreamEvent) -> events.Event | None:
             return events.ToolCallDelta(index=index, id=id_, name=name, arguments_delta=delta)
         case stream.StreamRetry():
             return events.RetryScheduled(
-                attempt=told.attempt,
-                delay_secs=told.delay_secs,
-                reason=told.reason,
-                attempts=told.attempts,
-                kind=told.kind,
+                attempt=event.attempt,
+                delay_secs=event.delay_secs,
+                reason=event.reason,
+                attempts=event.attempts,
+                kind=event.kind,
             )
         case stream.Completed() | stream.CompletedResponse() | stream.Error():
             return None
         case _:
-            assert_never(told)
+            assert_never(event)

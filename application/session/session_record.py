@@ -15,10 +15,10 @@ from domain.sessions.past_session import LedgerRecord
 class SessionRecord:
     """The record of one session among all others.
 
-    `ledger` is None where another process writes it: `in_use` then says so, with the remedy, and the session
-    can only be read. `records` is what had happened before, `told` are sentences for the person. `release` lets
-    go of it all, of `storage` too; it raises LedgerError where something could not be written. `outlives` tells
-    whether it can be taken up again by another process; `begun_as` is the form of a session that has no records
+    `ledger` is None if another process writes it: `in_use` then says so, with the remedy, and the session
+    is read-only. `records` is what happened before, `notices` are sentences for the user. `release` closes
+    everything, `storage` too; it raises LedgerError if something could not be written. `outlives` tells
+    whether another process can resume it; `begun_as` is the form of a session that has no records
     yet.
     """
 
@@ -27,7 +27,7 @@ class SessionRecord:
     storage: Storage
     release: Callable[[], Awaitable[None]]
     records: tuple[LedgerRecord, ...] = ()
-    told: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
     in_use: str = ""
     outlives: bool = True
     begun_as: SessionKind = SessionKind.AGENT

@@ -86,23 +86,23 @@ class SwitchableSession:
         """
         offered = tuple(tools)
 
-        async def give(session: LlmSession, heard: OnStreamEvent) -> LlmResponse:
+        async def give(session: LlmSession, on_event: OnStreamEvent) -> LlmResponse:
             if self._knows(session, offered):
-                return await session.send_tool_results(results, tool_choice=tool_choice, on_event=heard)
+                return await session.send_tool_results(results, tool_choice=tool_choice, on_event=on_event)
             self.conversation.add_results(results)
-            return await self._saying(None, offered, tool_choice)(session, heard)
+            return await self._saying(None, offered, tool_choice)(session, on_event)
 
         return await self._send(give, offered, tool_choice, on_event)
 
     def _saying(
         self, content: str | UserMessage | None, tools: tuple[JsonObject, ...], tool_choice: ToolChoice
     ) -> _Request:
-        async def say(session: LlmSession, heard: OnStreamEvent) -> LlmResponse:
+        async def say(session: LlmSession, on_event: OnStreamEvent) -> LlmResponse:
             said = content
             if said is None and not self._knows(session, tools) and self._ends_with_an_answer():
                 said = GO_ON  # what another model began can only be continued when it is asked for
             self._told = session, tools
-            return await session.send_with_tools(said, tools, tool_choice=tool_choice, on_event=heard)
+            return await session.send_with_tools(said, tools, tool_choice=tool_choice, on_event=on_event)
 
         return say
 

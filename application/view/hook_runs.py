@@ -14,7 +14,7 @@ _KINDS = {
 }
 
 
-def told(event: HookRan) -> Remark:
+def hook_remark(event: HookRan) -> Remark:
     """The remark about a hook's run; quiet where the hook changed nothing."""
     return Remark(
         _KINDS.get(event.answer, NoticeKind.INFO),

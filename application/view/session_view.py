@@ -14,7 +14,7 @@ from typing import assert_never
 from application.view.batches import Batches
 from application.view.endings import PROCESS_ENDED, compacted, ending, resumed, rewound
 from application.view.entries import AnswerEntry, Batch, Entry, Notice, NoticeKind, PromptEntry, Restoration
-from application.view.hook_runs import told
+from application.view.hook_runs import hook_remark
 from application.view.present import Present
 from application.view.status import SessionStatus
 from application.view.turn_timings import TurnTimings
@@ -264,7 +264,7 @@ class SessionView:
 
     def _remark(self, event: ev.HookRan) -> None:
         """A hook's answer belongs to its call; elsewhere only one that made a difference is told."""
-        remark = told(event)
+        remark = hook_remark(event)
         self.present.run_hook(event, remark)
         if event.context is not None:
             self._batches.remark(event.context, remark)

@@ -74,9 +74,11 @@ def decide(
 
 def _strictest(voices: Sequence[_Voice]) -> Decision:
     answer = max((voice.answer for voice in voices), key=_STRICTNESS.__getitem__)
-    heard = [voice for voice in voices if voice.answer is answer]
+    matching = [voice for voice in voices if voice.answer is answer]
     return Decision(
-        answer=answer, reasons=tuple(voice.reason for voice in heard), spoke=tuple(voice.id for voice in heard)
+        answer=answer,
+        reasons=tuple(voice.reason for voice in matching),
+        spoke=tuple(voice.id for voice in matching),
     )
 
 

@@ -14,7 +14,7 @@ class SandboxOn:
     version: str
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """One sentence for the person."""
         return (
             f"{self.version} ({self.program}): commands write in the workspace only, protected paths excepted, "
@@ -34,7 +34,7 @@ class SandboxOff:
     required: bool = False
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """One sentence for the person."""
         return f"{self.why}; {'no command runs' if self.required else 'commands run with your rights'}"
 

@@ -84,5 +84,5 @@ async def sandbox_found(table: RunCommandTable, environ: Mapping[str, str]) -> F
     sandbox = Sandbox(choice=table.sandbox, policy=PathPolicy(roots=(os.getcwd(),)), environ=environ)
     state = await sandbox.state()
     if not isinstance(state, SandboxOff):
-        return ok("sandbox", state.told)
-    return (fail if state.required else warn)("sandbox", state.told, state.remedy)
+        return ok("sandbox", state.description)
+    return (fail if state.required else warn)("sandbox", state.description, state.remedy)

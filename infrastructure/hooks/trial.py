@@ -42,8 +42,8 @@ async def try_hook(registration: HookRegistration, call: Mapping[str, JsonValue]
         needed = " or ".join(dict.fromkeys(f'"{description_of(point).tried_with}"' for point in points))
         asked_at = ", ".join(points)
         raise ConfigError(f"the hook {registration.name} runs at {asked_at}: the call needs {needed} for that")
-    told = "\n".join([await trial.told(registration, point) for point in points])
-    return "\n".join(printable(line) for line in told.split("\n"))
+    report = "\n".join([await trial.report(registration, point) for point in points])
+    return "\n".join(printable(line) for line in report.split("\n"))
 
 
 def read_call(file: Path) -> Mapping[str, JsonValue]:
@@ -75,11 +75,11 @@ class _Answers:
     """Keeps what the chain records of the hook."""
 
     def __init__(self) -> None:
-        self.heard: list[HookRan] = []
+        self.runs: list[HookRan] = []
 
     def notify(self, event: Event) -> None:
         if isinstance(event, HookRan):
-            self.heard.append(event)
+            self.runs.append(event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class _Trial:
     def has(self, point: HookPoint) -> bool:
         return description_of(point).tried_with in self.given
 
-    async def told(self, registration: HookRegistration, point: HookPoint) -> str:
+    async def report(self, registration: HookRegistration, point: HookPoint) -> str:
         """What the hook answers at one point, in words."""
         answers = _Answers()
         chain = HookChain([registration], EventBus([answers]))
@@ -128,12 +128,12 @@ class _Trial:
         except (HookAborted, RequestSkipped) as ending:
             follows = [f"follows: {ending}"]
         took = time.perf_counter() - started
-        if not answers.heard:
+        if not answers.runs:
             return f"{point}: not asked; its tools, risk or paths do not fit this call"
-        heard = answers.heard[0]
-        lines = [f"{point}: {heard.answer} ({took * 1000:.0f} ms)"]
-        if heard.reason:
-            lines.append(f"{'error' if heard.answer == 'error' else 'reason'}: {heard.reason}")
+        run = answers.runs[0]
+        lines = [f"{point}: {run.answer} ({took * 1000:.0f} ms)"]
+        if run.reason:
+            lines.append(f"{'error' if run.answer == 'error' else 'reason'}: {run.reason}")
         return "\n  ".join([*lines, *follows])
 
     async def _asked(self, chain: HookChain, point: HookPoint) -> list[str]:

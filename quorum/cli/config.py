@@ -63,7 +63,7 @@ def _write(options: Options, root: Path) -> None:
     if not named:
         raise UsageError("there is no such file here; see: quorum config path")
     text = options.value if options.action == "set" else None
-    print(printable(service.write(options.setting, text, named[0]).told))
+    print(printable(service.write(options.setting, text, named[0]).message))
 
 
 def _trust(options: Options, root: Path) -> None:

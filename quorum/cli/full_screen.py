@@ -209,7 +209,7 @@ class _Sessions:
         check = asyncio.create_task(_tell_sandbox(container, agent))
         self._checks.add(check)
         check.add_done_callback(self._checks.discard)
-        told = container.visible_record().told
+        told = container.visible_record().notices
         _tell((*told, *loaded.warnings, *notices, *container.saved_rules().warnings), observer)
         return agent
 
@@ -311,7 +311,7 @@ async def _tell_sandbox(container: Container, agent: AgentSession) -> None:
     if agent.record.in_use:
         return
     with suppress(LedgerError):  # the next turn will not get far without a record either, and says so
-        await container.events().record(SandboxChecked(on=isinstance(state, SandboxOn), told=state.told))
+        await container.events().record(SandboxChecked(on=isinstance(state, SandboxOn), told=state.description))
 
 
 def _tell(warnings: Sequence[str], observer: Observer) -> None:

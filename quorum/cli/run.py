@@ -98,7 +98,7 @@ async def _composed(
             record=record,
             mask_outputs=(mask_complaints,),
         )
-        complain((*container.visible_record().told, *container.saved_rules().warnings))
+        complain((*container.visible_record().notices, *container.saved_rules().warnings))
         return container.agent(), printer
     except BaseException:
         await record.release()

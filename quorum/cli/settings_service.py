@@ -89,15 +89,15 @@ def _written(loaded: LoadedSettings, path: KeyPath, value: object, target: Targe
         told = f"{name} is not set in {shown(Path(target.path))} any more"
         if now is not None:
             told += f"; it is {shown_value(key_at(path), now)} ({place})"
-        return Written(told=told, value=now, counts=True)
+        return Written(message=told, value=now, counts=True)
     if now == wanted:
-        return Written(told=f"{name} = {shown_value(key_at(path), value)} ({place})", value=now, counts=True)
+        return Written(message=f"{name} = {shown_value(key_at(path), value)} ({place})", value=now, counts=True)
     why = f"{place} counts more"
     if target.name == PROJECT and loaded.standing is not Standing.TRUSTED:
         why = "it counts once you trust that file as it is now, which the next session asks about"
     elif target.name == PROJECT and place.startswith(target.path):
         why = f"together with what else counts it is {literal(now)}"
-    return Written(told=f"{name} is written to {shown(Path(target.path))}; {why}", value=now, counts=False)
+    return Written(message=f"{name} is written to {shown(Path(target.path))}; {why}", value=now, counts=False)
 
 
 def _setting(account: SettingAccount) -> Setting:

@@ -89,7 +89,7 @@ def test_unknown_tools_of_an_untrusted_project_file_are_ignored_with_a_notice(tm
     container.covered.override(providers.Object(loaded.covered))
 
     assert set(container.tools()) == {"read_file"}
-    notices = container.visible_record().told
+    notices = container.visible_record().notices
     assert len(notices) == 3
     assert 'tools.enabled names "read_fil", and there is no such tool; did you mean read_file?' in notices[0]
     assert notices[1].startswith('tools.enabled names "web_fetch", which is off')

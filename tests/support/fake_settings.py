@@ -55,7 +55,9 @@ class FakeSettings:
             else each
             for each in self.held
         ]
-        return Written(told=f"{key} = {text} ({target.path}:2)", value=self.values.get(key, text), counts=True)
+        return Written(
+            message=f"{key} = {text} ({target.path}:2)", value=self.values.get(key, text), counts=True
+        )
 
     async def keys(self) -> Mapping[str, str | Sequence[str]]:
         """The keys wished for."""

@@ -64,7 +64,7 @@ async def _live() -> None:
     loaded = load_settings(cwd=root, environ=os.environ, overrides={"review.mode": "auto"})
     choice = LatestSession() if "--continue" in sys.argv else NewSession()
     record = await asyncio.to_thread(open_session, loaded, root, choice)
-    say({"told": record.told})
+    say({"told": record.notices})
     agent = build_session(
         loaded, root, approver=NonInteractiveApprover(), observer=_Printed(), record=record
     ).agent()

@@ -19,7 +19,7 @@ def _own_state(tmp_path, monkeypatch):
 
 async def told(stage, text):
     """Wait until the line that finds says this."""
-    await stage.until(lambda: text == str(stage.app.screen.query_one("#find-told").content))
+    await stage.until(lambda: text == str(stage.app.screen.query_one("#find-status").content))
 
 
 def shows_no_bar(stage):

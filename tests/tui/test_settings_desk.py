@@ -130,7 +130,7 @@ async def test_what_counts_more_is_told(machine: Machine, monkeypatch: pytest.Mo
 
     assert not written.counts
     assert written.value == "dracula"
-    assert "environment QUORUM_TUI__THEME counts more" in written.told
+    assert "environment QUORUM_TUI__THEME counts more" in written.message
 
 
 async def test_the_projects_file_has_to_be_trusted_for_what_it_may_not_do_by_itself(machine: Machine) -> None:
@@ -141,7 +141,7 @@ async def test_the_projects_file_has_to_be_trusted_for_what_it_may_not_do_by_its
 
     assert free.counts
     assert not never.counts
-    assert "it counts once you trust that file as it is now" in never.told
+    assert "it counts once you trust that file as it is now" in never.message
     with pytest.raises(ConfigError, match=r"no project's file may set tui\.keys\.redraw"):
         await service(machine).change("tui.keys.redraw", "f5", project)
 
@@ -174,7 +174,7 @@ async def test_what_is_taken_out_is_told_with_what_counts_instead(machine: Machi
     written = await service(machine).change("tui.theme", None, own(machine))
 
     assert written.value == "quorum"
-    assert 'it is "quorum" (default)' in written.told
+    assert 'it is "quorum" (default)' in written.message
 
 
 def test_a_file_that_is_named_is_the_one_that_is_written(machine: Machine, tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ async def test_what_the_app_goes_by_holds_at_once(tmp_path, key, typed, value, h
         await changed(stage, service, "enter")
         await stage.until(lambda: holds(stage))
 
-        assert "next session" not in screen.query_one("#told").visual.plain
+        assert "next session" not in screen.query_one("#notice").visual.plain
 
 
 async def test_a_theme_that_there_is_not_is_refused_before_anything_is_written(tmp_path):

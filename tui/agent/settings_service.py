@@ -49,7 +49,7 @@ class Target:
 class Written:
     """What came of a change: a sentence, the value that counts now, and whether that is the one written."""
 
-    told: str
+    message: str
     value: object
     counts: bool
 

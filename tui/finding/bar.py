@@ -38,9 +38,9 @@ class FindBar(HorizontalGroup):
     FindBar {
         height: 1;
         background: $surface;
-        #find-sign, #find-told { width: auto; padding: 0 1; }
+        #find-sign, #find-status { width: auto; padding: 0 1; }
         #find-sign { color: $text-primary; text-style: bold; }
-        #find-told { color: $text-muted; }
+        #find-status { color: $text-muted; }
         #find-text {
             width: 1fr;
             height: 1;
@@ -62,7 +62,7 @@ class FindBar(HorizontalGroup):
         super().__init__(id="find")
         self._view = view
         self._input = LineInput(text, id="find-text", placeholder="find in the transcript")
-        self._told = Static(id="find-told", markup=False)
+        self._status = Static(id="find-status", markup=False)
         self._finder = Finder(
             view,
             view.get_component_rich_style("transcript--hit", partial=True),
@@ -74,7 +74,7 @@ class FindBar(HorizontalGroup):
         """What is typed, and what came of it."""
         yield Static("find", id="find-sign", markup=False)
         yield self._input
-        yield self._told
+        yield self._status
 
     def on_mount(self) -> None:
         """Typing goes here from now on; what was looked for last is there to be typed over."""
@@ -110,9 +110,9 @@ class FindBar(HorizontalGroup):
         self._timer = self.set_timer(_AT_REST_SECS if complete else _AT_WORK_SECS, self._work)
 
     def _tell(self) -> None:
-        told = self._finder.told
-        if told != str(self._told.content):
-            self._told.update(told)
+        status = self._finder.status
+        if status != str(self._status.content):
+            self._status.update(status)
 
     def action_go_on(self, backwards: bool) -> None:
         """To the next place, or the one before."""

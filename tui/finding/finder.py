@@ -80,7 +80,7 @@ class Finder:
         return self._complete
 
     @property
-    def told(self) -> str:
+    def status(self) -> str:
         """What has been found, in words."""
         if self._search is None:
             return ""

@@ -1,4 +1,4 @@
-"""The lines of the settings screen: settings below the tables they stand in, and what is told of one."""
+"""The lines of the settings screen: settings below the tables they stand in, and the description of one."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def drawn(row: Row, width: int) -> Content:
     return line + Content(" " * room) + source.stylize(_QUIET) if room > 0 else line
 
 
-def told(setting: Setting) -> Content:
+def describe_setting(setting: Setting) -> Content:
     """What there is to say of one: its meaning, where the value comes from, what fits, when a change counts."""
     facts = _facts(setting)
     return Content("\n").join(Content.assemble((left, _QUIET), printable(right)) for left, right in facts)

@@ -19,7 +19,7 @@ from domain.text.printable import printable
 from tui.agent.settings_service import Setting, SettingsService
 from tui.keys.hints import with_keys
 from tui.settings.effects import holds_at_once, take_effect
-from tui.settings.rows import Row, best_place, drawn, rows_of, told
+from tui.settings.rows import Row, best_place, describe_setting, drawn, rows_of
 from tui.settings.value_entry import ValueEntry
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import ChoiceList, DialogFrame, QueryInput
@@ -53,7 +53,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
         #settings { height: 94%; }
         #about { height: auto; max-height: 8; margin-top: 1; }
         ValueEntry { display: none; }
-        #told { height: auto; max-height: 4; text-style: bold; color: $text-warning; }
+        #notice { height: auto; max-height: 4; text-style: bold; color: $text-warning; }
         &.-editing ValueEntry { display: block; }
     }
     """
@@ -75,7 +75,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
             yield ChoiceList()
             yield Static(id="about", markup=False)
             yield ValueEntry()
-            yield Static(id="told", markup=False)
+            yield Static(id="notice", markup=False)
 
     def on_mount(self) -> None:
         """Read them while the person may already type."""
@@ -126,7 +126,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
         about = self.query_one("#about", Static)
         if (setting := self._marked) is not None:
             name = Content(f"{printable(setting.key, newlines=False)}\n").stylize("bold")
-            about.update(name + told(setting))
+            about.update(name + describe_setting(setting))
             self.call_after_refresh(self._choices.scroll_to_highlight)  # what is told may need more lines
         else:
             about.update(Content("no setting matches" if self._settings else "reading the settings…"))
@@ -244,8 +244,8 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
                 problem = await take_effect(
                     setting.key, written.value, app=self.app, session=self._session, keys=keys
                 )
-            self._tell(f"{written.told}{when}{f'; {problem}' if problem else ''}")
+            self._tell(f"{written.message}{when}{f'; {problem}' if problem else ''}")
             await self._read(setting)
 
     def _tell(self, text: str) -> None:
-        self.query_one("#told", Static).update(Content(printable(text)))
+        self.query_one("#notice", Static).update(Content(printable(text)))

@@ -215,7 +215,7 @@ class RunCommand:
             inherited=self._inherited,
             environment=environment,
             projected=projected,
-            sandbox=confinement.told,
+            sandbox=confinement.description,
         )
 
     def _request(self, arguments: JsonObject) -> _Request:

@@ -73,11 +73,11 @@ Line: TypeAlias = Callable[[Sequence[str], Path, Mapping[str, str]], Launch]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confinement:
-    """What a command will be held to. `told` is part of what a review approves; None where nothing was asked
-    of a sandbox. `network` says whether the command reaches the network.
+    """The limits of a command. `description` is part of what a review approves; None if no sandbox was asked
+    for. `network` says whether the command reaches the network.
     """
 
-    told: str | None = None
+    description: str | None = None
     network: bool = True
     line: Line | None = None
 

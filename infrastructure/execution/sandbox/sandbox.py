@@ -87,7 +87,8 @@ class Sandbox:
         match self.look():
             case SandboxOn() as state:
                 return Confinement(
-                    told=f"in a sandbox: writes in the workspace only; network {'on' if network else 'off'}",
+                    description="in a sandbox: writes in the workspace only; "
+                    f"network {'on' if network else 'off'}",
                     network=network,
                     line=partial(self._line, state, network),
                 )
@@ -98,7 +99,7 @@ class Sandbox:
                 )
             case SandboxOff() as state:
                 open_network = "" if network else "; the network, which should be off, is on"
-                return Confinement(told=f"no sandbox: {state.why}{open_network}")
+                return Confinement(description=f"no sandbox: {state.why}{open_network}")
             case never:
                 assert_never(never)
 

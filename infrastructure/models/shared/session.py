@@ -114,27 +114,27 @@ class ConversationSession:
             tools=tools,
             tool_choice=tool_choice,
         )
-        heard = _Listener(on_event)
+        listener = _Listener(on_event)
         try:
-            return await self._until_answered(request, heard)
+            return await self._until_answered(request, listener)
         except ProviderError as error:
-            self._keep(heard.text, "stream cut")
+            self._keep(listener.text, "stream cut")
             on_event(Error(error))
             raise
         except asyncio.CancelledError:
-            self._keep(heard.text, "interrupted")
+            self._keep(listener.text, "interrupted")
             raise
 
-    async def _until_answered(self, request: ApiRequest, heard: _Listener) -> LlmResponse:
+    async def _until_answered(self, request: ApiRequest, listener: _Listener) -> LlmResponse:
         attempt = 0
         while True:
             sent = await self._with_images(self._free.fitted(request))
             try:
-                response = await self._wire.exchange(sent, heard)
+                response = await self._wire.exchange(sent, listener)
             except ProviderError as error:
-                if self._free.learn(sent, error) or self._goes_on_without_images(sent, error, heard):
+                if self._free.learn(sent, error) or self._goes_on_without_images(sent, error, listener):
                     continue
-                if not error.retryable or error.partial or heard.anything:
+                if not error.retryable or error.partial or listener.anything:
                     raise
                 if (hopeless := too_long_to_wait(error)) is not None:
                     raise hopeless from error
@@ -142,7 +142,7 @@ class ConversationSession:
                     raise
                 attempt += 1
                 delay = error.retry_after if error.retry_after is not None else self._backoff(attempt)
-                heard.pass_on(
+                listener.pass_on(
                     StreamRetry(
                         attempt=attempt,
                         delay_secs=delay,
@@ -160,12 +160,12 @@ class ConversationSession:
     async def _with_images(self, request: ApiRequest) -> ApiRequest:
         return request if self._images is None else await self._images.fitted(request, self.model)
 
-    def _goes_on_without_images(self, sent: ApiRequest, error: ProviderError, heard: _Listener) -> bool:
+    def _goes_on_without_images(self, sent: ApiRequest, error: ProviderError, listener: _Listener) -> bool:
         """Whether a request refused for images of earlier is to be sent without them. Raises ProviderError,
         with the remedy, where it may be for those of the last message."""
         why = self._images.refuse(sent, error, self.model) if self._images is not None else ""
         if why:
-            heard.pass_on(StreamRetry(attempt=1, attempts=1, delay_secs=0.0, reason=why, kind=error.kind))
+            listener.pass_on(StreamRetry(attempt=1, attempts=1, delay_secs=0.0, reason=why, kind=error.kind))
         return bool(why)
 
     def _keep(self, text: str, why: str) -> None:

@@ -34,7 +34,7 @@ def mend(path: Path) -> str:
             saved = "What could be read of it was saved before"
         else:
             made = _empty(mended)
-            saved = salvage(path, made).told() if _has_content(path) else "It was empty"
+            saved = salvage(path, made).summary() if _has_content(path) else "It was empty"
         aside = _aside(path)
         # The log goes first: without it the rest would be read as something else.
         for end in ("-wal", "-shm", ""):

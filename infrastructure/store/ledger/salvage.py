@@ -44,7 +44,7 @@ class Salvaged:
     cut: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """It in one sentence."""
         if not self.whole and not self.cut and not self.lost:
             return "No session could be read in it"

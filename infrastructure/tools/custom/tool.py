@@ -169,7 +169,7 @@ class CustomTool:
             inherited=self._inherited,
             secret_names=self._secret_names,
             projected=projected,
-            sandbox=confinement.told,
+            sandbox=confinement.description,
         )
 
     def _access(self, arguments: JsonObject) -> Access:

@@ -32,7 +32,7 @@ def test_what_works_is_named_with_its_version() -> None:
     assert isinstance(state, SandboxOn)
     assert state.program.endswith("/bwrap")
     assert state.version.startswith("bubblewrap ")
-    assert state.program in state.told
+    assert state.program in state.description
 
 
 @on_linux
@@ -40,7 +40,9 @@ def test_a_machine_without_it_is_told_so_with_the_remedy(tmp_path: Path) -> None
     state = look_for_sandbox(str(tmp_path))
 
     assert isinstance(state, SandboxOff)
-    assert state.told == "bubblewrap is not installed (bwrap is not on PATH); commands run with your rights"
+    assert (
+        state.description == "bubblewrap is not installed (bwrap is not on PATH); commands run with your rights"
+    )
     assert "apt install bubblewrap" in state.remedy
 
 

@@ -43,7 +43,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
             max-width: 96%;
             max-height: 30;
         }
-        #told {
+        #notice {
             height: auto;
             max-height: 4;
             color: $text-muted;
@@ -66,7 +66,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
             box.border_subtitle = Content("enter chooses · esc leaves")
             yield QueryInput(placeholder=_HINT)
             yield ChoiceList()
-            yield Static(id="told", markup=False)
+            yield Static(id="notice", markup=False)
 
     def on_mount(self) -> None:
         """Ask all providers at once."""
@@ -163,7 +163,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
             self.dismiss()
 
     def _tell(self, text: str) -> None:
-        self.query_one("#told", Static).update(Content(printable(text, newlines=False)))
+        self.query_one("#notice", Static).update(Content(printable(text, newlines=False)))
 
 
 def _own_name(model: str, hits: tuple[int, ...]) -> Content:

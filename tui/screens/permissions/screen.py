@@ -66,7 +66,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         #call { background: $panel; padding: 0 1; border: none; height: 1; }
         #account { height: auto; max-height: 12; }
         #marked { height: auto; max-height: 2; color: $text-muted; margin-top: 1; }
-        #told { height: auto; max-height: 4; text-style: bold; color: $text-warning; }
+        #notice { height: auto; max-height: 4; text-style: bold; color: $text-warning; }
         &.-adding #marked, &.-trying #marked { display: none; }
         &.-adding RuleEntry { display: block; }
         &.-trying #trial { display: block; }
@@ -90,7 +90,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
                 yield TypedLine(placeholder=_HINT, select_on_focus=False, id="call")
                 yield Static(id="account", markup=False)
             yield Static(id="marked", markup=False)
-            yield Static(id="told", markup=False)
+            yield Static(id="notice", markup=False)
 
     def on_mount(self) -> None:
         """Read them."""
@@ -253,4 +253,4 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         account.update(Content("\n").join([head, *(Content(printable(line)) for line in lines[1:])]))
 
     def _tell(self, text: str) -> None:
-        self.query_one("#told", Static).update(Content(printable(text)))
+        self.query_one("#notice", Static).update(Content(printable(text)))

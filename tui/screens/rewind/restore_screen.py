@@ -78,7 +78,7 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
             max-height: 4;
             color: $text-warning;
         }
-        #told {
+        #notice {
             height: auto;
             max-height: 3;
             text-style: bold;
@@ -104,7 +104,7 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
             yield LineList(id="files")
             yield DiffSheet()
             yield Static(id="unseen", markup=False)
-            yield Static(id="told", markup=False)
+            yield Static(id="notice", markup=False)
 
     def _what(self) -> Content:
         said = printable(self._turn.prompt, newlines=False) or "(continues the previous turn)"
@@ -241,4 +241,4 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
             self.dismiss(True)
 
     def _tell(self, text: str) -> None:
-        self.query_one("#told", Static).update(Content(printable(text)))
+        self.query_one("#notice", Static).update(Content(printable(text)))
