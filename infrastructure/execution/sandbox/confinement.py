@@ -54,8 +54,8 @@ class Launch:
             )
         if not self.has_network and exit_code != 0 and any(text in output for text in _UNREACHABLE):
             said.append(
-                "it may have failed because the sandbox has no network; unless tools.run_command.network is off, "
-                "a command that the person approves in the mode ask has it (docs/sandbox.md)"
+                "it may have failed because the sandbox has no network; unless tools.run_command.network is "
+                "off, a command that the person approves in the mode ask has it (docs/sandbox.md)"
             )
         made = [path for path in self.absent if os.path.lexists(path)]
         if made:
