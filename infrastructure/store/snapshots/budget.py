@@ -11,8 +11,8 @@ from infrastructure.store.snapshots.reading import LARGEST_BYTES
 
 _BATCH_BYTES = 4 * 1024 * 1024
 BATCH_FILES = 1_000
-# Files up to this size take about as long to open as to read: they go by folders, not by size.
-_SMALL_BYTES = 64 * 1024
+# Files up to this size take as long to open as to read.
+_SMALL_BYTES = 256
 _NO_ROOM = "too much is kept already"
 NO_TIME = "there was no time to read it"
 
@@ -48,16 +48,18 @@ class Budget:
     ) -> list[ReadBatch]:
         """The paths in batches, in the order in which to read them.
 
-        Neighbours follow each other, because opening a folder takes longer than reading a small file. Where
-        there is no room for all, small files are first, so that what is left out is what weighs most.
+        Small files are first, so that there is time for as many as can be. Of those of about one size
+        neighbours follow each other, because opening a folder takes longer than reading a file. Where there is
+        no room for all, what is left out is what weighs most.
         """
         sizes = {path: marks[path].size for path in paths}
         weights = {path: size if size <= self._largest else 0 for path, size in sizes.items()}
-        alike = _SMALL_BYTES if sum(weights.values()) <= self._room else 0
+        fit = sum(weights.values()) <= self._room
+        order = {path: max(size, _SMALL_BYTES).bit_length() if fit else size for path, size in sizes.items()}
         batches: list[ReadBatch] = []
         batch: list[str] = []
         weight, room = 0, self._room
-        for path in sorted(paths, key=lambda path: (max(sizes[path], alike), path)):
+        for path in sorted(paths, key=lambda path: (order[path], path)):
             if batch and (weight + weights[path] > min(_BATCH_BYTES, room) or len(batch) == batch_files):
                 batches.append(ReadBatch(batch, weight))
                 room -= weight if weight <= room else 0

@@ -260,7 +260,7 @@ class WorkspaceKeeper:
     ) -> list[FileContent]:
         """Read what is unread, within the limits, and store all but the last batch, which is answered.
 
-        One batch is stored while the next is read. What the look has taken since `begun` counts, up to half.
+        What the look has taken since `begun` counts, up to half.
         """
         most = self._limits.before_secs
         secs = max(most - (time.monotonic() - begun), most / 2)
@@ -275,11 +275,9 @@ class WorkspaceKeeper:
             if done:
                 report(known + done, len(survey.marks))
             done += len(batch.paths)
-            storing = asyncio.ensure_future(self._cache.store(waiting))
-            try:
-                waiting = await in_thread(partial(self._read, batch.paths))
-            finally:
-                await storing
+            # One after the other: two threads that hand the interpreter to and fro take longer than one.
+            await self._cache.store(waiting)
+            waiting = await in_thread(partial(self._read, batch.paths))
             survey.take(waiting)
         return waiting
 
