@@ -7,8 +7,7 @@ from domain.calls.tool import RiskLevel
 from domain.events import event as ev
 from tests.support.app_stage import on_stage
 from tests.tui.transcript_scenes import completed, context, finished, planned, started
-from tui.copying.clipboard import Way, hand_to, program_of, way_of
-from tui.copying.copier import pasteable
+from tui.copying.copier import Way, hand_to, pasteable, program_of, way_of
 from tui.screens.pager.opening import KeptLines
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())

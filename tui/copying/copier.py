@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import sys
+from collections.abc import Mapping
+from enum import Enum
 from pathlib import Path
 
 from textual.app import App
 
 from domain.text.amounts import amount, size
 from domain.text.printable import SEQUENCE, printable
-from tui.copying.clipboard import Way, hand_to, program_of, way_of
+from tui.terminal.programs import found_program
+
+_PATIENCE_SECS = 3.0
+_SURE_BYTES = 74_000
+"""What every terminal that knows the sequence takes; some ignore a longer one."""
+MOST_BYTES = 1_000_000
+"""Nothing longer is put into the sequence."""
+
+_TERMS = ("xterm-kitty", "xterm-ghostty", "foot", "alacritty", "wezterm", "contour", "rio")
+_VARIABLES = ("KITTY_WINDOW_ID", "WEZTERM_PANE", "GHOSTTY_RESOURCES_DIR", "WT_SESSION", "ALACRITTY_WINDOW_ID")
 
 
 def pasteable(text: str) -> str:
@@ -54,3 +67,71 @@ async def copy(app: App[None], text: str, what: str, *, workspace: Path) -> str:
             return (
                 f"not copied: {extent}, {size(count)}: too much for a terminal, and no clipboard program works"
             )
+
+
+class Way(Enum):
+    """What is known of a text that was handed to the terminal."""
+
+    SURE = "taken"
+    MAYBE = "not known"
+    TOO_LONG = "too long to be known"
+    REFUSED = "not sent"
+
+
+def way_of(size: int, environment: Mapping[str, str]) -> Way:
+    """What becomes of so many bytes that are handed to the terminal of this environment."""
+    if size > MOST_BYTES or environment.get("TERM") == "linux":
+        return Way.REFUSED
+    if size > _SURE_BYTES:
+        return Way.TOO_LONG
+    nested = any(name in environment for name in ("TMUX", "STY", "ZELLIJ"))
+    known = environment.get("TERM", "").startswith(_TERMS) or any(name in environment for name in _VARIABLES)
+    return Way.SURE if known and not nested else Way.MAYBE
+
+
+def program_of(environment: Mapping[str, str], workspace: Path) -> list[str] | None:
+    """The command that takes a clipboard's new content; None where there is none that would reach the person.
+
+    One in the workspace is none.
+
+    Over SSH the programs of this machine would fill a clipboard that nobody sees, except tmux's, which hands
+    on to the terminal it is shown in.
+    """
+    if environment.get("TMUX"):
+        return _there(environment, workspace, ["tmux", "load-buffer", "-w", "-"])
+    if environment.get("SSH_CONNECTION") or environment.get("SSH_TTY"):
+        return None
+    if sys.platform == "darwin":
+        return _there(environment, workspace, ["pbcopy"])
+    if environment.get("WAYLAND_DISPLAY") and (command := _there(environment, workspace, ["wl-copy"])):
+        return command
+    if environment.get("DISPLAY"):
+        return _there(environment, workspace, ["xclip", "-selection", "clipboard"]) or _there(
+            environment, workspace, ["xsel", "--input", "--clipboard"]
+        )
+    return None
+
+
+def _there(environment: Mapping[str, str], workspace: Path, command: list[str]) -> list[str] | None:
+    found = found_program(command[0], environment, workspace)
+    return [found, *command[1:]] if found else None
+
+
+async def hand_to(command: list[str], text: str) -> bool:
+    """Give the text to a program; whether it took it within three seconds."""
+    quiet = asyncio.subprocess.DEVNULL
+    try:
+        # Such programs stay behind to serve the clipboard, and must not hold on to anything of ours.
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=asyncio.subprocess.PIPE, stdout=quiet, stderr=quiet, start_new_session=True
+        )
+    except OSError:
+        return False
+    try:
+        async with asyncio.timeout(_PATIENCE_SECS):
+            await process.communicate(text.encode("utf-8", "replace"))
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return False
+    return process.returncode == 0

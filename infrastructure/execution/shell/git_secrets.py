@@ -7,7 +7,6 @@ import re
 
 from domain.review.path_policy import is_git_folder_name
 from infrastructure.execution.shell.git_index import read_regular
-from infrastructure.execution.shell.person_settings import person_settings
 from infrastructure.execution.shell.repository import Repository, UnsafeRepository, require_harmless_settings
 
 _LARGEST = 1 << 20
@@ -82,3 +81,18 @@ def settings_that_sign_in(repository: Repository) -> str | None:
 
 def _is_repository_name(name: str) -> bool:
     return is_git_folder_name(name) or name.casefold().endswith(".git")
+
+
+def person_folders() -> tuple[str, ...]:
+    """The folders of the person's settings that may count; git takes one, ripgrep another."""
+    folders = (os.environ.get("XDG_CONFIG_HOME", ""), os.path.join(os.path.expanduser("~"), ".config"))
+    return tuple(os.path.join(folder, "git") for folder in dict.fromkeys(folders) if folder)
+
+
+def person_settings() -> tuple[str, ...]:
+    """The files of git's settings for the person and the machine; some of them may not exist."""
+    return (
+        "/etc/gitconfig",
+        os.path.join(os.path.expanduser("~"), ".gitconfig"),
+        *(os.path.join(folder, "config") for folder in person_folders()),
+    )

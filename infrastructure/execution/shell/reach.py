@@ -10,8 +10,13 @@ from collections.abc import Iterator
 from domain.review.path_policy import PathPolicy
 from domain.shell.command_spec import PathUse, Reading
 from infrastructure.execution.shell.git_index import read_regular
-from infrastructure.execution.shell.git_secrets import is_git_settings, may_be_git_settings, may_hold_secret
-from infrastructure.execution.shell.person_settings import person_folders, person_settings
+from infrastructure.execution.shell.git_secrets import (
+    is_git_settings,
+    may_be_git_settings,
+    may_hold_secret,
+    person_folders,
+    person_settings,
+)
 from infrastructure.files.sensitivity import Sensitivity
 from infrastructure.files.workspace import Location, shown
 

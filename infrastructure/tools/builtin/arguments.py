@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from domain.calls.tool import ToolParameter
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
+
+FILE_PARAMETER = ToolParameter(
+    name="path", type="path", description="The file, absolute or from the working directory.", required=True
+)
+"""Which file a call is about."""
 
 
 def text(arguments: JsonObject, name: str, default: str | None = None) -> str:

@@ -13,7 +13,7 @@ from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, in_thread
 from infrastructure.files.encoding import Encoding, detect
 from infrastructure.files.workspace import Location, Workspace
-from infrastructure.tools.builtin.arguments import flag, text
+from infrastructure.tools.builtin.arguments import FILE_PARAMETER, flag, text
 from infrastructure.tools.builtin.drafting import (
     Draft,
     carry_out,
@@ -40,12 +40,7 @@ class EditFile:
                 "If the file changed since you last saw it, the edit is refused: read it again first."
             ),
             parameters=(
-                ToolParameter(
-                    name="path",
-                    type="path",
-                    description="The file, absolute or from the working directory.",
-                    required=True,
-                ),
+                FILE_PARAMETER,
                 ToolParameter(
                     name="old_text",
                     type="string",

@@ -14,7 +14,7 @@ from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, in_thread
 from infrastructure.files.encoding import SAMPLE_BYTES, UTF_8, Encoding, detect, kind_of
 from infrastructure.files.workspace import Location, Workspace
-from infrastructure.tools.builtin.arguments import text, whole
+from infrastructure.tools.builtin.arguments import FILE_PARAMETER, text, whole
 from infrastructure.tools.builtin.reading import reading_access
 from infrastructure.tools.builtin.seen import SeenFiles
 
@@ -38,12 +38,7 @@ class ReadFile:
                 "detected; of a binary file only size and kind are told."
             ),
             parameters=(
-                ToolParameter(
-                    name="path",
-                    type="path",
-                    description="The file, absolute or from the working directory.",
-                    required=True,
-                ),
+                FILE_PARAMETER,
                 ToolParameter(
                     name="offset",
                     type="integer",

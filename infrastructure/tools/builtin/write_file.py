@@ -13,7 +13,7 @@ from domain.errors import ToolError
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, in_thread
 from infrastructure.files.workspace import Location, Workspace
-from infrastructure.tools.builtin.arguments import flag, text
+from infrastructure.tools.builtin.arguments import FILE_PARAMETER, flag, text
 from infrastructure.tools.builtin.drafting import (
     Draft,
     carry_out,
@@ -39,12 +39,7 @@ class WriteFile:
                 "nobody ever sees a half-written one."
             ),
             parameters=(
-                ToolParameter(
-                    name="path",
-                    type="path",
-                    description="The file, absolute or from the working directory.",
-                    required=True,
-                ),
+                FILE_PARAMETER,
                 ToolParameter(
                     name="content", type="string", description="The complete new content.", required=True
                 ),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from domain.errors import ToolError
 from infrastructure.tools.web.address_guard import AddressGuard, is_own_address, literal_address
 from infrastructure.tools.web.address_rules import refusal
-from infrastructure.tools.web.addressing import host_of, port_of, web_address
+from infrastructure.tools.web.retrieval import host_of, port_of, web_address
 from tests.infrastructure.tools.web.web_server import Names
 
 PUBLIC = "8.8.8.8"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ToolError
-from infrastructure.tools.web.page_text import PageText, page_text
+from infrastructure.tools.web.fetching import PageText, page_text
 
 
 async def text_of(html: str, most: int = 10_000) -> PageText:
