@@ -13,7 +13,7 @@ BEGIN, END = "<!-- keys: begin -->", "<!-- keys: end -->"
 
 
 def render(page: str) -> str:
-    """The page with the tables of all rooms between the two marks."""
+    """The page with the tables of all contexts between the two marks."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     tables = "\n".join(_tables())

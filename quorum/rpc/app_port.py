@@ -75,7 +75,7 @@ class AppPort:
         return [pane(tab, self._app.tabs) for tab in self._app.tabs.all]
 
     def keymaps(self) -> list[dict[str, object]]:
-        """Every key, where it acts, and what it does. Loads all rooms of the app."""
+        """Every key, where it acts, and what it does. Imports every screen of the app."""
         from tui.keys.keymap import key_actions, present_keys
 
         return [

@@ -43,11 +43,11 @@ def test_every_key_that_does_something_has_a_name_to_change_it_by() -> None:
     assert nameless == [], "give it an id"
 
 
-def test_every_class_with_keys_belongs_to_a_room_of_the_help() -> None:
+def test_every_class_with_keys_belongs_to_a_context_of_the_help() -> None:
     known = {base for context in KEY_CONTEXTS for node in nodes_of(context) for base in node.__mro__}
     homeless = [node.__qualname__ for node in _classes() if node not in known]
 
-    assert homeless == [], "give it a room in tui/keys/keymap.py"
+    assert homeless == [], "give it a context in tui/keys/keymap.py"
 
 
 def test_a_name_stands_for_one_thing() -> None:

@@ -63,7 +63,7 @@ def test_a_key_is_shown_as_it_may_be_written():
         ({"review_approve": "space"}, "space is pressed too easily for something that lets calls run"),
         ({"trust_accept": "tab"}, "tab is pressed too easily for something that lets calls run"),
         ({"review_approve": "enter"}, "enter always does what it does"),
-        ({"review_widen": "w"}, "review_widen shares its key with something else of that room and keeps it"),
+        ({"review_widen": "w"}, "review_widen shares its key with another action there and cannot be changed"),
         ({"help": "q"}, "q writes a character there"),
     ],
 )
@@ -83,7 +83,7 @@ def test_what_cannot_be_a_key_is_told_with_the_reason(wishes, sentence):
         {"sessions_down": ["ctrl+n"]},
     ],
 )
-def test_what_is_nobody_elses_key_in_that_room_can_be_had(wishes):
+def test_what_is_nobody_elses_key_in_that_context_can_be_had(wishes):
     assert complaints(**wishes) == []
 
 

@@ -60,7 +60,7 @@ KEY_CONTEXTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyAction:
-    """Something that keys do: its name, what it is, its usual keys, and the room they work in."""
+    """An action of keys: its name, its description, its default keys, and the context they work in."""
 
     name: str
     does: str
@@ -77,7 +77,7 @@ class KeyAction:
 
 @cache
 def key_actions() -> tuple[KeyAction, ...]:
-    """Everything that keys do, room by room. Loads all rooms."""
+    """All key actions, grouped by context. Imports every screen."""
     found: dict[tuple[str, KeyContext], KeyAction] = {}
     for context in KEY_CONTEXTS:
         for binding in (each for node in nodes_of(context) for each in own_bindings(node)):
@@ -102,7 +102,7 @@ def _is_elsewhere(name: str, context: KeyContext, found: Mapping[tuple[str, KeyC
 
 
 def nodes_of(context: KeyContext) -> list[type[DOMNode]]:
-    """The classes whose keys work in a room."""
+    """The classes whose keys work in a context."""
     places = (each.partition(":") for each in context.classes)
     return [getattr(import_module(module), name) for module, _, name in places]
 
@@ -122,7 +122,7 @@ def present_keys(key_action: KeyAction, keymap: Mapping[str, str]) -> tuple[str,
 
 
 def is_remappable(name: str) -> bool:
-    """Whether it takes other keys: not where it shares its usual one with something else of its room."""
+    """Whether its keys can be changed: not if it shares its default key with another action of its context."""
     return name not in _bound_in_pairs()
 
 
@@ -155,7 +155,7 @@ def _unknown(name: str, known: Sequence[str]) -> str:
 def _unfit(same: Sequence[KeyAction], wish: str | Sequence[str]) -> Iterator[str]:
     name = same[0].name
     if not is_remappable(name):
-        yield f"{name} shares its key with something else of that room and keeps it"
+        yield f"{name} shares its key with another action there and cannot be changed"
     if not wish:
         yield f"{name} needs a key at least"
     for text in [wish] if isinstance(wish, str) else wish:
@@ -171,7 +171,7 @@ def _unfit(same: Sequence[KeyAction], wish: str | Sequence[str]) -> Iterator[str
 
 
 def _clashes(wishes: Wishes) -> Iterator[tuple[str, str]]:
-    """The keys that would do two things in one room, at least one of them wanted so."""
+    """The keys with two actions in one context, at least one of them set by the user."""
     everything = [
         (
             key_action,
@@ -211,7 +211,7 @@ def _bound_in_pairs() -> frozenset[str]:
 
 
 def by_context(keymap: Mapping[str, str]) -> Iterator[tuple[str, list[tuple[KeyAction, tuple[str, ...]]]]]:
-    """The title of each room with everything that keys do there, and the keys it has."""
+    """The title of each context with its key actions and their keys."""
     for context in KEY_CONTEXTS:
         yield (
             context.title,
