@@ -1,4 +1,8 @@
-"""Setting or taking out one key in the text of a TOML file, with everything else left as it stands."""
+"""Setting or taking out one key in the text of a TOML file, with everything else left as it stands.
+
+tomlkit is no substitute: it drops the comments within a list and beside a key that goes, puts a new key behind
+the comments on the next table, and takes five times as long on the reference file.
+"""
 
 from __future__ import annotations
 
