@@ -21,6 +21,7 @@ from infrastructure.execution.process_privacy import close_process_to_inspection
 from infrastructure.secrets.key_ring import KeyRing
 from infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from infrastructure.storage import blob_store, open_record
+from infrastructure.trust.decisions import TrustDecisions, trust_decisions
 
 
 def open_session(
@@ -43,6 +44,7 @@ def build_session(
     record: SessionRecord,
     mask: SecretMask | None = None,
     sockets: Sequence[Path] = (),
+    trust: TrustDecisions | None = None,
     mask_outputs: Sequence[Callable[[Callable[[str], str]], None]] = (),
     warm_up: Callable[[], None] | None = None,
 ) -> Container:
@@ -50,7 +52,8 @@ def build_session(
 
     Sessions side by side share a mask: what one of them learns to be a secret no other shows. `sockets` are
     those we listen at ourselves. Each of `mask_outputs` is handed the function that hides secrets, for a way
-    on which the front end prints. `warm_up` imports in the background what the front end needs later.
+    on which the front end prints. `trust` is what the person decided in this run. `warm_up` imports in the
+    background what the front end needs later.
     """
     close_process_to_inspection()
     mask = mask or SecretMask()
@@ -70,6 +73,7 @@ def build_session(
         record=record,
         mask=mask,
         sockets=sockets,
+        trust=trust or trust_decisions(os.environ),
         stored_key=keys.key,
     )
     container.visible_record()  # a missing key is told now, not at the first prompt

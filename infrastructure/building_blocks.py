@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime
-from application.ports.models import LlmSession
+from application.instructions.system_prompt import SystemPrompt
 from application.ports.storage import BlobStore, Spill, Storage
 from application.ports.tools import Tool
 from application.review.review import Review
@@ -21,7 +21,6 @@ from application.session.late_secrets import without_late_secrets
 from application.session.session_record import SessionRecord
 from domain.calls.tool import ToolSpec
 from domain.conversation.compaction import ContextBudget
-from domain.errors import ProviderError
 from domain.events.event import Event
 from domain.events.masking import SecretMask
 from domain.review.ballot import QuorumRule
@@ -254,14 +253,14 @@ def context_budget(settings: Settings) -> ContextBudget:
     )
 
 
-def text_bytes(text: str) -> int:
-    """How many bytes a text has."""
-    return len(text.encode())
+def json_bytes(schemas: Sequence[JsonObject]) -> int:
+    """How many bytes the schemas of the tools take in every request."""
+    return len(json.dumps(schemas, ensure_ascii=False).encode())
 
 
-def fixed_bytes(system: str, schemas: Sequence[JsonObject]) -> int:
-    """How many bytes of every request are the same: instructions and tools."""
-    return text_bytes(system) + len(json.dumps(schemas, ensure_ascii=False).encode())
+def sizes_of(system_prompt: SystemPrompt) -> Callable[[], Sequence[tuple[str, int]]]:
+    """The parts of the system prompt, the name and the bytes of each, as they are whenever that is asked."""
+    return lambda: system_prompt.sizes
 
 
 def state_values(runtime: ToolRuntime) -> Callable[[], Mapping[str, JsonValue]]:
@@ -291,27 +290,6 @@ def session_secrets(
     secrets = SessionSecrets(mask, settings=settings, environ=environ, policy=policy)
     secrets.gather()
     return secrets
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """The first way to a model; `notices` say which other one was wanted and why it cannot be had."""
-
-    session: LlmSession
-    notices: tuple[str, ...] = ()
-
-
-def open_first(open_session: Callable[[str], LlmSession], models: Sequence[str]) -> Opening:
-    """Open a session with the first of these models that can be had. Raises ProviderError where none can."""
-    notices: list[str] = []
-    for model, following in pairwise(models):
-        try:
-            return Opening(open_session(model), tuple(notices))
-        except ProviderError as error:
-            notices.append(
-                f"The session's model, {model}, cannot be had, so {following} goes on with it: {error}"
-            )
-    return Opening(open_session(models[-1]), tuple(notices))
 
 
 def visible_record(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 from dependency_injector import containers, providers
@@ -16,6 +14,8 @@ from application.context.context_gauge import ContextGauge
 from application.context.context_manager import ContextManager
 from application.context.summariser import Summariser
 from application.events.event_bus import EventBus
+from application.instructions.project_instructions import ProjectInstructions
+from application.instructions.system_prompt import SystemPrompt
 from application.ports.people import Approver, Observer
 from application.review.masking_approver import MaskingApprover
 from application.review.review import Review
@@ -27,7 +27,6 @@ from application.session.session_models import SessionModels
 from application.session.session_record import SessionRecord
 from application.turn.attachments import Attachments
 from application.turn.dialogue import Dialogue
-from application.turn.instructions import system_instructions
 from application.turn.run_agent import AgentLimits, RunAgent
 from application.turn.steering import PendingMessages
 from application.turn.switchable_session import SwitchableSession
@@ -38,6 +37,7 @@ from domain.events.masking import SecretMask
 from infrastructure import building_blocks as build
 from infrastructure.config.model_choice import StoredKey, no_stored_key
 from infrastructure.config.schema import Settings
+from infrastructure.execution.commands.environment import command_environment
 from infrastructure.execution.commands.orphans import OrphanFinder
 from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.execution.commands.user_shell import UserShell
@@ -45,6 +45,10 @@ from infrastructure.file_index.finder import WorkspaceFiles
 from infrastructure.files.workspace import Workspace
 from infrastructure.hooks.registrations import hook_registrations
 from infrastructure.images.files import ImageFiles
+from infrastructure.instructions.environment import MachineEnvironment
+from infrastructure.instructions.finder import TrustedInstructions, instructed_folders
+from infrastructure.instructions.trust import instruction_files
+from infrastructure.models.opening import open_first, session_opener
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.permissions import in_force
 from infrastructure.permissions.session_rules import SessionRuleService
@@ -68,6 +72,7 @@ from infrastructure.tools.custom.tool import custom_tools
 from infrastructure.tools.json_schema import JsonSchema
 from infrastructure.tools.registration import ToolSource
 from infrastructure.tools.web.selection import web_tools
+from infrastructure.trust.decisions import TrustDecisions, trust_decisions
 
 
 class Container(containers.DeclarativeContainer):
@@ -88,6 +93,7 @@ class Container(containers.DeclarativeContainer):
     mask: providers.Dependency[SecretMask] = providers.Dependency(instance_of=SecretMask)
     stored_key: providers.Provider[StoredKey] = providers.Object(no_stored_key)
     sockets: providers.Provider[Sequence[Path]] = providers.Object(())
+    trust: providers.Provider[TrustDecisions] = providers.Singleton(trust_decisions, environ)
 
     # What the record of the session says of it
     ledger = record.provided.ledger
@@ -257,20 +263,15 @@ class Container(containers.DeclarativeContainer):
 
     # The conversation
     conversation = providers.Singleton(Conversation, state.messages)
-    system = providers.Callable(
-        system_instructions,
-        cwd=providers.Callable(str, root),
-        system=platform.system(),
-        form=kind,
-    )
-    open_session = providers.Factory(
-        partial,
+    system_prompt = providers.Singleton(SystemPrompt, kind)
+    open_session = providers.Singleton(
+        session_opener,
         gateway.provided.session,
         conversation=conversation,
-        system=system,
+        system_prompt=system_prompt,
         shape=hooks.provided.on_message_send,
     )
-    opening = providers.Singleton(build.open_first, open_session, models)
+    opening = providers.Singleton(open_first, open_session, models)
     visible_record = providers.Singleton(
         build.visible_record, record, mask, secrets, opening.provided.notices, tool_choice.provided.notices
     )
@@ -290,8 +291,8 @@ class Container(containers.DeclarativeContainer):
             context_windows, settings.provided.providers, settings.provided.context_budget.models
         ),
         budget=budget,
-        fixed_bytes=providers.Callable(build.fixed_bytes, system, schemas),
-        instruction_bytes=providers.Callable(build.text_bytes, system),
+        tool_bytes=providers.Callable(build.json_bytes, schemas),
+        instructions=providers.Callable(build.sizes_of, system_prompt),
     )
     context_manager = providers.Singleton(
         ContextManager,
@@ -316,6 +317,32 @@ class Container(containers.DeclarativeContainer):
         responses=state.responses,
         secrets=secrets,
         pending_messages=pending_messages,
+    )
+
+    instructions = providers.Singleton(
+        ProjectInstructions,
+        system_prompt,
+        finder=providers.Singleton(
+            TrustedInstructions,
+            providers.Callable(instruction_files, root, environ, settings),
+            seen=seen,
+            decisions=trust,
+            approver=approver,
+            before=providers.Callable(instructed_folders, past),
+        ),
+        environment=providers.Singleton(
+            MachineEnvironment,
+            workspace.provided.cwd,
+            variables=providers.Callable(command_environment, environ, secret_names),
+            judge=gate.provided.judge,
+            sandbox=sandbox.provided.state,
+            command_timeout_secs=settings.provided.tools.run_command.timeout_secs,
+            max_tool_turns=settings.provided.agent.max_tool_turns,
+        ),
+        events=events,
+        pending_messages=pending_messages,
+        apply=session.provided.reopen,
+        max_bytes=settings.provided.agent.instructions_max_bytes,
     )
 
     images = providers.Singleton(ImageFiles, workspace.provided.cwd, paths, environ)
@@ -373,6 +400,7 @@ class Container(containers.DeclarativeContainer):
             max_turn_end_retries=settings.provided.agent.max_turn_end_retries,
         ),
         attachments=attachments,
+        instructions=instructions,
     )
     rewind = providers.Singleton(
         Rewind,

@@ -34,8 +34,8 @@ class ContextGauge:
     """Estimates what the next request takes of its model's window.
 
     `window` answers the tokens of a model's window: None where that is not known, 0 for a model that has none.
-    `fixed_bytes` are those of the instructions and tools in every request, `instruction_bytes` those of the
-    instructions alone.
+    `tool_bytes` are those of the tools in every request; `instructions` answers the parts of the system prompt,
+    the name and the bytes of each.
     """
 
     def __init__(
@@ -44,14 +44,15 @@ class ContextGauge:
         *,
         window: Callable[[str], int | None],
         budget: ContextBudget,
-        fixed_bytes: int = 0,
-        instruction_bytes: int = 0,
+        tool_bytes: int = 0,
+        instructions: Callable[[], Sequence[tuple[str, int]]] = tuple,
     ) -> None:
         self._conversation = conversation
         self._known_window = window
         self._budget = budget
-        self._meter = ContextMeter(fixed_bytes)
-        self._tool_bytes = fixed_bytes - instruction_bytes
+        self._meter = ContextMeter()
+        self._tool_bytes = tool_bytes
+        self._instructions = instructions
         self._measured: Message | None = None
         self._refused: dict[str, int] = {}
 
@@ -89,12 +90,14 @@ class ContextGauge:
         use = self.use(model)  # it sets the estimate right
         rate, window = self._meter.per_byte, self.window(model)
         pieces = tuple(pieces_of(self._conversation.messages))
-        tools = round(rate * self._tool_bytes)
-        instructions = self._meter.fixed_tokens - tools
-        fixed = (
-            ContextShare(kind=ContextKind.INSTRUCTIONS, tokens=instructions),
-            ContextShare(kind=ContextKind.TOOLS, tokens=tools),
+        files = tuple(
+            ContextShare(kind=ContextKind.INSTRUCTIONS, name=name, tokens=round(rate * size))
+            for name, size in self._instructions()
+            if name
         )
+        tools = ContextShare(kind=ContextKind.TOOLS, tokens=round(rate * self._tool_bytes))
+        own = self._meter.fixed_tokens - sum(share.tokens for share in (*files, tools))
+        fixed = (ContextShare(kind=ContextKind.INSTRUCTIONS, tokens=own), *files, tools)
         return ContextAccount(
             tokens=use.tokens,
             window=use.window or 0,
@@ -119,10 +122,12 @@ class ContextGauge:
         return SummaryRoom(tail=round(0.35 * room), prompts=round(0.1 * room), summary=round(0.15 * room))
 
     def _set_right(self) -> None:
-        """Correct the estimate by the newest answer that told what it took.
+        """Take what goes with every request as it is now, and correct the estimate by the newest answer that
+        told what it took.
 
         Of a conversation that was compacted and then taken up again, it is not known whether that still holds.
         """
+        self._meter.fixed_bytes = self._tool_bytes + sum(size for _, size in self._instructions())
         newest = self._newest_answer()
         if newest is None or newest is self._measured:
             return

@@ -43,6 +43,7 @@ from domain.events.event import (
     FilesKept,
     FilesRestored,
     HookRan,
+    InstructionsLoaded,
     MessageAdded,
     ModeChanged,
     ModelChanged,
@@ -97,6 +98,7 @@ _SessionEvent: TypeAlias = (
     | FilesRestored
     | SessionRewound
     | SandboxChecked
+    | InstructionsLoaded
     | ModeChanged
     | ModelChanged
     | ErrorOccurred
@@ -256,14 +258,23 @@ class _Narration:
                 self._remark(f"{amount(len(changes), 'file')} given back as before:", names)
             case SessionRewound():
                 self._rewound(event)
+            case ErrorOccurred(message=message):
+                self._remark(f"error: {message}")
+            case _:
+                self._tell_of_surroundings(event)
+
+    def _tell_of_surroundings(
+        self, event: SandboxChecked | InstructionsLoaded | ModeChanged | ModelChanged
+    ) -> None:
+        match event:
             case SandboxChecked(told=text):
                 self._remark(text)
+            case InstructionsLoaded():
+                self._remark(event.told, "\n".join(event.notices))
             case ModeChanged(mode=mode):
                 self._remark(f"the mode is {mode.value} from here on")
             case ModelChanged(model=model):
                 self._remark(f"the model is {model} from here on")
-            case ErrorOccurred(message=message):
-                self._remark(f"error: {message}")
             case _:
                 assert_never(event)
 

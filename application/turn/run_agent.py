@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Protocol
 
 from application.calls.hook_chain import HookChain
 from application.calls.placed_calls import batch_of
@@ -54,6 +55,18 @@ class AgentLimits:
     max_turn_end_retries: int = 3
 
 
+class InstructionKeeper(Protocol):
+    """Keeps what a project tells the agent in force."""
+
+    async def refresh(self) -> None:
+        """Put in force what holds now, before a prompt is said."""
+        ...
+
+    async def look_below(self) -> None:
+        """Look for what belongs to the files that the model has seen since."""
+        ...
+
+
 class RunAgent:
     """The turns of one session. `execute`, `retry` and `resume_pending` are called one at a time.
 
@@ -72,7 +85,9 @@ class RunAgent:
         hooks: HookChain,
         limits: AgentLimits,
         attachments: Attachments,
+        instructions: InstructionKeeper | None = None,
     ) -> None:
+        self._instructions = instructions
         self.session_id = session_id
         self._dialogue = dialogue
         self._conversation = dialogue.conversation
@@ -235,6 +250,8 @@ class RunAgent:
         tally = RunTally(self.session_id)
         try:
             await whole(self._begin(prompt, said))
+            if self._instructions is not None:
+                await self._instructions.refresh()
             with self._runtime.keeping_ahead():
                 await self._converse(await begin(tally), tally, tool_turns)
         except ProviderError as error:
@@ -326,6 +343,8 @@ class RunAgent:
         elif tally.rejected_alike >= self._limits.max_identical_rejections:
             tally.give_up("the same call was rejected three times")
         else:
+            if self._instructions is not None:
+                await self._instructions.look_below()
             return await self._give(result.results, tally)
         await self._dialogue.add(ToolResults(result.results))
         return None

@@ -1,6 +1,7 @@
 """What the model is to read with the next request that can carry it.
 
-That is what the person says while a turn runs, and what became of commands that they ran themselves.
+That is what the person says while a turn runs, what became of commands that they ran themselves, and what
+quorum itself has to add.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ from domain.conversation.history import UserMessage
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PendingMessage:
-    """One thing to be read. `command_id`: it tells of that command; without one, the person says it."""
+    """One thing to be read. `command_id`: it tells of that command; a notice is from quorum; else the person
+    says it."""
 
     said: UserMessage
     command_id: str | None = None
+    is_notice: bool = False
 
     @property
     def steers(self) -> bool:
         """Whether the person says it into the running turn."""
-        return self.command_id is None
+        return self.command_id is None and not self.is_notice
 
 
 class PendingMessages:

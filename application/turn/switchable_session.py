@@ -53,6 +53,13 @@ class SwitchableSession:
         """A session with this model, to switch to. Raises ProviderError(CONFIGURATION)."""
         return await asyncio.to_thread(self._open_session, model)  # it may have to import a provider's modules
 
+    async def reopen(self) -> None:
+        """Open a session with the same model anew, for what goes with every request has changed.
+
+        Not while a request is under way. Raises ProviderError(CONFIGURATION).
+        """
+        self.switch(await self.open(self.model))
+
     def switch(self, session: LlmSession) -> None:
         """Send through this session from now on; a request that waits to be repeated goes out on it at once."""
         self._session = session

@@ -128,6 +128,11 @@ class SessionView:
                 self._user_commands.progress(event)
             case ev.UserCommandFinished():
                 self._user_commands.finish(event)
+            case ev.InstructionsLoaded():
+                if event.files:
+                    self._note(NoticeKind.INFO, event.told)
+                for notice in event.notices:
+                    self._note(NoticeKind.WARNING, notice)
             case ev.ModeChanged():
                 self.status.choose(mode=event.mode.value)
                 self._note(NoticeKind.INFO, f"mode: {event.mode.value}")

@@ -31,7 +31,7 @@ class ContextMeter:
     """
 
     def __init__(self, fixed_bytes: int = 0) -> None:
-        self._fixed = fixed_bytes
+        self.fixed_bytes = fixed_bytes
         self._on_top = 0.0
         self._seen: list[Message] = []
         self._totals = [0]  # of the first so many of them
@@ -40,18 +40,18 @@ class ContextMeter:
     @property
     def fixed_tokens(self) -> int:
         """The tokens of a request without any message."""
-        return round(self._on_top + self.per_byte * self._fixed)
+        return round(self._on_top + self.per_byte * self.fixed_bytes)
 
     def tokens(self, messages: Sequence[Message]) -> int:
         """The tokens of a request with these messages."""
-        return round(self._on_top + self.per_byte * (self._fixed + self._bytes(messages)))
+        return round(self._on_top + self.per_byte * (self.fixed_bytes + self._bytes(messages)))
 
     def measure(self, messages: Sequence[Message], tokens: int) -> None:
         """Take note that a request and its answer, all in `messages`, took so many tokens.
 
         A count that cannot be true, as some servers give it, changes nothing.
         """
-        counted = self._fixed + self._bytes(messages)
+        counted = self.fixed_bytes + self._bytes(messages)
         if tokens < _LEAST * counted:
             return
         self.per_byte = min(tokens / max(counted, 1), _MOST)

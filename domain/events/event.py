@@ -25,6 +25,8 @@ from domain.events.reviews import ReviewDecided, ReviewRequested, VoteCast
 from domain.events.session import (
     ErrorOccurred,
     FilesRestored,
+    InstructionsLoaded,
+    LoadedInstruction,
     ModeChanged,
     ModelChanged,
     SandboxChecked,
@@ -63,6 +65,8 @@ __all__ = [
     "FilesKept",
     "FilesRestored",
     "HookRan",
+    "InstructionsLoaded",
+    "LoadedInstruction",
     "MessageAdded",
     "ModeChanged",
     "ModelChanged",
@@ -109,6 +113,7 @@ Event: TypeAlias = (
     | SessionRewound
     | PromptsQueued
     | SandboxChecked
+    | InstructionsLoaded
     | ModeChanged
     | ModelChanged
     | TextDelta

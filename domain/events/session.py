@@ -9,6 +9,7 @@ from domain.calls.effects import FileChange
 from domain.conversation.session_kind import SessionKind
 from domain.events.report import RunReport
 from domain.review.mode import Mode
+from domain.text.amounts import size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,35 @@ class SandboxChecked:
     durable: ClassVar = True
     on: bool
     told: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedInstruction:
+    """An instruction file in force. `sha256` is over it and all that it imports; `left_out` is how many bytes
+    of them the limit cut off."""
+
+    file: str
+    sha256: str
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstructionsLoaded:
+    """From now on these instruction files hold, the outermost first. `notices` are sentences for the person,
+    about those that do not hold because they are not trusted."""
+
+    type: ClassVar = "instructions_loaded"
+    durable: ClassVar = True
+    files: tuple[LoadedInstruction, ...]
+    notices: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """What holds, in a sentence for the person."""
+        names = (
+            f"{each.file} (cut by {size(each.left_out)})" if each.left_out else each.file for each in self.files
+        )
+        return f"instructions: {', '.join(names)}" if self.files else "no instruction file holds"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from domain.events.event import (
     FilesKept,
     FilesRestored,
     HookRan,
+    InstructionsLoaded,
     MessageAdded,
     ModeChanged,
     ModelChanged,
@@ -68,6 +69,7 @@ _ORDER: tuple[type, ...] = (
     EffectsObserved,
     CallFinished,
     HookRan,
+    InstructionsLoaded,
     OutputStored,
 )
 _NO_CALL = -1
@@ -162,6 +164,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | ModeChanged()
             | ModelChanged()
             | SandboxChecked()
+            | InstructionsLoaded()
             | UserCommandStarted()
             | UserCommandFinished()
             | PromptsQueued()

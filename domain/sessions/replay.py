@@ -20,6 +20,7 @@ from domain.events.event import (
     FilesKept,
     FilesRestored,
     HookRan,
+    InstructionsLoaded,
     MessageAdded,
     ModeChanged,
     ModelChanged,
@@ -149,7 +150,14 @@ class Replay:
                 self._spending = self._spending.plus(event.usage, event.cost_usd)
             case TurnFinished():
                 self._finished = True
-            case SandboxChecked() | VoteCast() | QuorumConcluded() | ErrorOccurred() | SessionFinished():
+            case (
+                SandboxChecked()
+                | InstructionsLoaded()
+                | VoteCast()
+                | QuorumConcluded()
+                | ErrorOccurred()
+                | SessionFinished()
+            ):
                 return  # what they tell is in no state that a session goes on from
             case (
                 TextDelta()

@@ -1,7 +1,8 @@
-"""Whether the person trusts the settings that a folder brings along."""
+"""Whether the person trusts what a folder brings along."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -15,16 +16,35 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrustQuestion:
-    """Whether to trust a project's file as it was read.
+class TrustItem:
+    """One file of a project, as it was read, or one folder that counts as a whole.
 
-    `folder` and `file` are canonical paths; `digest` is the SHA-256 of the very bytes that were read, in
-    hexadecimal. `wants` says, one setting each as `key = value`, what would count only then, with nothing in
-    it that is secret; `changed`: the person trusted another content of this file before.
+    `file` is its canonical path; `digest` is the SHA-256, in hexadecimal, of the very bytes that were read.
+    `wants` says, a line each, what would count only if it is trusted, with nothing in it that is secret;
+    `changed`: the person trusted another content of it before.
     """
 
-    folder: str
     file: str
     digest: str
     wants: tuple[str, ...]
-    changed: bool
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustQuestion:
+    """Whether to trust what the folder (a canonical path) brings along, all or nothing. It has an item."""
+
+    folder: str
+    items: tuple[TrustItem, ...]
+
+    @property
+    def digest(self) -> str:
+        """What the answer is bound to: the item's digest, or of several one over all of them."""
+        if len(self.items) == 1:
+            return self.items[0].digest
+        named = "".join(f"{item.digest} {item.file}\0" for item in self.items)
+        return hashlib.sha256(named.encode("utf-8", "surrogateescape")).hexdigest()
+
+    def joined(self, items: tuple[TrustItem, ...]) -> TrustQuestion:
+        """The same question about these as well."""
+        return TrustQuestion(folder=self.folder, items=(*self.items, *items))

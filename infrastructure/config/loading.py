@@ -13,7 +13,7 @@ from typing import TypeAlias
 import msgspec
 
 from domain.errors import ConfigError
-from domain.sessions.trust import Standing, TrustQuestion
+from domain.sessions.trust import Standing, TrustItem, TrustQuestion
 from infrastructure.config.keys import Table, schema_tree
 from infrastructure.config.paths import ConfigLocations, is_present, locate, standing_place
 from infrastructure.config.project_trust import WHY, Restrained, let_in, passwords, restrict
@@ -222,13 +222,8 @@ class _Stack:
 def _question(place: Path, digest: str, standing: Standing, outcome: Restrained) -> TrustQuestion | None:
     if not outcome.wants:
         return None
-    return TrustQuestion(
-        folder=str(place.parent),
-        file=str(place),
-        digest=digest,
-        wants=outcome.wants,
-        changed=standing is Standing.CHANGED,
-    )
+    item = TrustItem(file=str(place), digest=digest, wants=outcome.wants, changed=standing is Standing.CHANGED)
+    return TrustQuestion(folder=str(place.parent), items=(item,))
 
 
 def _own_files(locations: ConfigLocations, instead: TomlFile | None) -> tuple[Path, ...]:

@@ -42,7 +42,7 @@ def locate(*, cwd: Path, environ: Mapping[str, str], config_file: Path | None) -
     else:
         named_by = "--config"
     user = user_file(environ)
-    search = tuple(folder / FILE_NAME for folder in _up_to_repository(cwd.resolve()))
+    search = tuple(folder / FILE_NAME for folder in folders_up_to_repository(cwd.resolve()))
     project = next((file for file in search if os.path.lexists(file)), None)
     return ConfigLocations(
         named=config_file.absolute() if config_file is not None else None,
@@ -103,8 +103,8 @@ def _expanded(path: str, environ: Mapping[str, str]) -> Path:
     return home / path[2:] if path.startswith("~/") and home is not None else Path(path)
 
 
-def _up_to_repository(folder: Path) -> tuple[Path, ...]:
-    """The folder and its parents up to the repository root.
+def folders_up_to_repository(folder: Path) -> tuple[Path, ...]:
+    """The resolved folder and its parents up to the repository root, the folder first.
 
     Outside a repository it is the folder alone: what strangers put into `/tmp` is no project's.
     """

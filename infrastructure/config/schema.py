@@ -53,6 +53,15 @@ class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             project=ProjectRule.LOWER,
         ),
     ] = 10
+    instructions_max_bytes: Annotated[
+        int,
+        Meta(ge=0, le=1_000_000),
+        About(
+            description="How many bytes of instruction files (AGENTS.md, CLAUDE.md and what they import) every "
+            "request carries. The files nearest to the working directory get room first; 0 leaves all out.",
+            project=ProjectRule.LOWER,
+        ),
+    ] = 32_768
     max_turn_end_retries: Annotated[
         int,
         Meta(ge=0, le=100),

@@ -56,7 +56,7 @@ class TrustedFiles:
 
     def with_answer(self, question: TrustQuestion) -> TrustedFiles:
         """The same once the person has said yes to this question."""
-        return replace(self, digests={**self.digests, question.file: question.digest})
+        return replace(self, digests={**self.digests, **_digests_of(question)})
 
 
 class TrustFile:
@@ -100,7 +100,7 @@ class TrustFile:
         return tuple(forgotten)
 
     def _text_with(self, question: TrustQuestion) -> str:
-        return _as_toml(self._digests() | {question.file: question.digest})
+        return _as_toml(self._digests() | _digests_of(question))
 
     def _digests(self) -> dict[str, str]:
         if not is_present(self._path):
@@ -116,6 +116,10 @@ def trust_file(environ: Mapping[str, str]) -> TrustFile | None:
     """The file of what is trusted; None where there is no home folder."""
     state = state_folder(environ)
     return TrustFile(state / FILE_NAME) if state is not None else None
+
+
+def _digests_of(question: TrustQuestion) -> dict[str, str]:
+    return {item.file: item.digest for item in question.items}
 
 
 def _as_toml(digests: Mapping[str, str]) -> str:

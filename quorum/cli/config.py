@@ -7,16 +7,20 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from domain.errors import ConfigError
 from domain.sessions.trust import Standing
 from domain.text.printable import printable
 from infrastructure.config.loading import LoadedSettings
-from infrastructure.config.paths import ConfigLocations, locate, standing_place, user_file
+from infrastructure.config.paths import FILE_NAME, ConfigLocations, locate, standing_place, user_file
 from infrastructure.config.reference import write_reference
 from infrastructure.config.report import check, config_path, show
+from infrastructure.instructions.files import NAMES as INSTRUCTION_FILES
+from infrastructure.instructions.trust import instruction_files, wanted_by
+from infrastructure.trust.decisions import trust_decisions
 from infrastructure.trust.trust_file import trust_file
 from quorum.cli.errors import UsageError
 from quorum.cli.key_checks import check_keys
-from quorum.cli.settings import load, load_trusting, remember
+from quorum.cli.settings import load, load_trusting, trust_question
 from quorum.cli.settings_service import PROJECT, FileSettingsService
 from quorum.options import Options
 from tui.keys.keymap import by_context, keymap_of
@@ -68,24 +72,29 @@ def _write(options: Options, root: Path) -> None:
 
 def _trust(options: Options, root: Path) -> None:
     """Show what the project's file wants, and trust it as it is now."""
-    file = _shown_project_file(_locations(options, root))
+    locations = _locations(options, root)
+    if locations.named is not None:
+        raise UsageError(f"{locations.named_by} replaces the project's file; leave it out to trust that")
+    decisions = trust_decisions(os.environ)
     loaded = load(options, root)
-    if loaded.standing is Standing.TRUSTED:
-        print(f"{file} is trusted already")
+    question = trust_question(loaded, root, decisions)
+    if question is None:
+        print(_nothing_to_trust(loaded, root))
         return
-    if (question := loaded.question) is None:
-        print(f"{file} wants nothing for which it would have to be trusted")
-        return
-    print("\n".join((f"{file} wants:", *(f"  {printable(want)}" for want in question.wants))))
-    if load_trusting(options, root, question).standing is not Standing.TRUSTED:
-        raise UsageError(f"{file} was changed meanwhile; nothing is trusted, look at it again")
-    asyncio.run(remember(question))
+    for item in question.items:
+        print("\n".join((f"{printable(item.file)} wants:", *(f"  {printable(want)}" for want in item.wants))))
+    answered = decisions.with_answer(question)
+    if trust_question(load_trusting(options, root, answered.trusted()), root, answered) is not None:
+        raise UsageError("something was changed meanwhile; nothing is trusted, look at it again")
+    if (problem := asyncio.run(decisions.accept(question))) is not None:
+        raise ConfigError(problem)
     print("trusted as it is now; after any change it is asked about again (quorum config untrust ends it)")
 
 
 def _untrust(options: Options, root: Path) -> None:
     """Trust none of the files any more that would be read in this folder."""
-    places = [standing_place(file) for file in _locations(options, root).project_search]
+    folders = [file.parent for file in _locations(options, root).project_search]
+    places = [standing_place(folder / name) for folder in folders for name in (FILE_NAME, *INSTRUCTION_FILES)]
     file = trust_file(os.environ)
     forgotten = asyncio.run(file.forget(places)) if file is not None else ()
     for place in forgotten:
@@ -94,12 +103,15 @@ def _untrust(options: Options, root: Path) -> None:
         print("no project's file was trusted here")
 
 
-def _shown_project_file(locations: ConfigLocations) -> str:
-    if locations.named is not None:
-        raise UsageError(f"{locations.named_by} replaces the project's file; leave it out to trust that")
-    if locations.project is None:
+def _nothing_to_trust(loaded: LoadedSettings, root: Path) -> str:
+    if wanted_by(instruction_files(root, os.environ, loaded.settings).at_start()):
+        return "all that this project brings along is trusted as it is now"
+    if loaded.locations.project is None:
         raise UsageError("there is no project's file here, and so nothing to trust; see: quorum config path")
-    return printable(str(locations.project))
+    file = printable(str(loaded.locations.project))
+    if loaded.standing is Standing.TRUSTED:
+        return f"{file} is trusted already"
+    return f"{file} wants nothing for which it would have to be trusted"
 
 
 def _locations(options: Options, root: Path) -> ConfigLocations:

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from application.session.session_record import SessionRecord
     from domain.events.masking import SecretMask
     from domain.sessions.past_session import SessionChoice
-    from domain.sessions.trust import TrustQuestion
     from infrastructure.config.loading import LoadedSettings
     from infrastructure.container import Container
+    from infrastructure.trust.decisions import TrustDecisions
     from quorum.cli.listening import Listening
     from quorum.options import Options
     from tui.agent.settings_service import SettingsService
@@ -176,7 +176,7 @@ class _Sessions:
         self.rebind: Callable[[Mapping[str, str | Sequence[str]]], None] = lambda _wishes: None
         self._options, self._root, self._listening = options, root, listening
         self._checks: set[asyncio.Task[None]] = set()
-        self._trusted: dict[TrustQuestion, bool] = {}
+        self._trust: TrustDecisions | None = None
         self._listed: Storage | None = None
         self._is_first = True
         self._mask: SecretMask | None = None
@@ -185,16 +185,12 @@ class _Sessions:
     async def compose(self, person: Approver, observer: Observer, choice: SessionChoice) -> AgentSession:
         """A session with its agent, announced; what the project wants to be trusted with is asked before."""
         await asyncio.to_thread(import_module, "quorum.cli.settings")
+        from infrastructure.trust.decisions import trust_decisions
         from quorum.cli.key_checks import check_keys
         from quorum.cli.settings import load_with_trust
 
-        async def ask(question: TrustQuestion) -> bool:
-            """Once for the same content: who said "not now" is not asked again at each new session."""
-            if question not in self._trusted:
-                self._trusted[question] = await person.trust(question)
-            return self._trusted[question]
-
-        loaded = await load_with_trust(self._options, self._root, ask)
+        self._trust = self._trust or trust_decisions(os.environ)
+        loaded = await load_with_trust(self._options, self._root, self._trust, person.trust)
         await asyncio.to_thread(check_keys, loaded)
         record = await asyncio.to_thread(self._opened, loaded, choice)
         try:
@@ -271,6 +267,7 @@ class _Sessions:
             record=record,
             mask=self._mask,
             sockets=own,
+            trust=self._trust,
             mask_outputs=(mask_complaints,),
             warm_up=TranscriptView.warm_up,
         )

@@ -23,6 +23,7 @@ from domain.events.event import (
     ErrorOccurred,
     Event,
     HookRan,
+    InstructionsLoaded,
     RetryScheduled,
     SessionFinished,
     SessionResumed,
@@ -113,6 +114,11 @@ class HeadlessPrinter:
             case SessionResumed(told=told) if not self._quiet:
                 for sentence in told:
                     _tell(f"quorum: {printable(sentence)}")
+            case InstructionsLoaded(notices=notices):
+                for notice in notices:
+                    _tell(f"quorum: {printable(notice)}")
+                if self._verbose and event.files:
+                    _tell(f"quorum: {printable(event.told)}")
             case SessionStarted(model=model, mode=mode) if self._verbose:
                 _tell(f"quorum: {printable(model)}, mode {mode.value}")
             case _:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
 
-from domain.errors import ConfigError
-from domain.sessions.trust import Standing, TrustQuestion
-from domain.text.printable import printable
+from domain.sessions.trust import TrustQuestion
 from infrastructure.config.loading import LoadedSettings, load_settings
 from infrastructure.config.model_choice import model_overrides
 from infrastructure.config.toml_file import TomlFile
+from infrastructure.instructions.trust import instruction_files, wanted_by
+from infrastructure.trust.decisions import AskTrust, TrustDecisions
 from infrastructure.trust.trust_file import TrustedFiles, trust_file
 from quorum.options import Options
-
-AskTrust: TypeAlias = Callable[[TrustQuestion], Awaitable[bool]]
 
 
 def load(options: Options, root: Path, instead: TomlFile | None = None) -> LoadedSettings:
@@ -29,34 +25,39 @@ def load(options: Options, root: Path, instead: TomlFile | None = None) -> Loade
     return _load(options, root, _trusted(), instead)
 
 
-async def load_with_trust(options: Options, root: Path, ask: AskTrust) -> LoadedSettings:
-    """The same once the person was asked about the project's file, if there is something to ask.
+async def load_with_trust(
+    options: Options, root: Path, decisions: TrustDecisions, ask: AskTrust
+) -> LoadedSettings:
+    """The same once the person was asked about what the project brings along, if there is something to ask.
 
-    The file is read again after the answer, which is about what was read before: if it contains something else
-    by then, that is asked about anew. Only what can be loaded is remembered as trusted. Raises ConfigError.
+    All is read again after the answer, which is about what was read before: if it contains something else by
+    then, that is asked about anew. Only settings that can be loaded are remembered as trusted. Raises
+    ConfigError.
     """
-    loaded = await asyncio.to_thread(load, options, root)
-    while (question := loaded.question) is not None and await ask(question):
-        loaded = await asyncio.to_thread(load_trusting, options, root, question)
-        if loaded.standing is Standing.TRUSTED:
-            try:
-                await remember(question)
-            except ConfigError as error:
-                problem = f"{printable(question.file)} is trusted in this session only: {error}"
-                loaded = replace(loaded, warnings=(*loaded.warnings, problem))
-    return loaded
+    loaded = await asyncio.to_thread(load_trusting, options, root, decisions.trusted())
+    unkept: list[str] = []
+    while (question := await asyncio.to_thread(trust_question, loaded, root, decisions)) is not None:
+        if not await decisions.ask(question, ask):
+            break
+        loaded = await asyncio.to_thread(
+            load_trusting, options, root, decisions.trusted().with_answer(question)
+        )
+        if (problem := await decisions.accept(question)) is not None:
+            unkept.append(problem)
+    return replace(loaded, warnings=(*loaded.warnings, *unkept))
 
 
-def load_trusting(options: Options, root: Path, question: TrustQuestion) -> LoadedSettings:
-    """The settings as they are if the answer to this question is yes. Raises ConfigError."""
-    return _load(options, root, _trusted().with_answer(question))
+def trust_question(loaded: LoadedSettings, root: Path, decisions: TrustDecisions) -> TrustQuestion | None:
+    """What of all that the project brings along is to be asked about: settings and instructions. Blocks."""
+    items = decisions.items(wanted_by(instruction_files(root, os.environ, loaded.settings).at_start()))
+    if loaded.question is None:
+        return TrustQuestion(folder=str(Path(os.path.realpath(root))), items=items) if items else None
+    return loaded.question.joined(items)
 
 
-async def remember(question: TrustQuestion) -> None:
-    """Keep a yes beyond the session. Raises ConfigError."""
-    if (file := trust_file(os.environ)) is None:
-        raise ConfigError("there is no home folder to remember it in; set HOME or XDG_STATE_HOME")
-    await file.trust(question)
+def load_trusting(options: Options, root: Path, trusted: TrustedFiles) -> LoadedSettings:
+    """The settings as they are where this is trusted. Raises ConfigError."""
+    return _load(options, root, trusted)
 
 
 def _trusted() -> TrustedFiles:

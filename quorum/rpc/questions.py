@@ -34,9 +34,10 @@ def open_question(app: QuorumApp) -> dict[str, object] | None:
         return {
             "kind": "trust",
             "digest": question.digest,
-            "file": question.file,
-            "wants": list(question.wants),
-            "changed": question.changed,
+            "file": question.items[0].file,
+            "wants": [want for item in question.items for want in item.wants],
+            "changed": any(item.changed for item in question.items),
+            "files": [item.file for item in question.items],
         }
     return None
 

@@ -111,8 +111,8 @@ def test_who_only_asks_has_tools_that_look_and_is_told_so(tmp_path: Path) -> Non
     tools = {"read_file", "list_directory", "glob_search", "grep_search", "update_plan", "inspect"}
     assert set(asked.tools()) == tools
     assert {tool["name"] for tool in asked.schemas()} == tools
-    assert "change nothing" in asked.system()
-    assert "change nothing" not in a_container(tmp_path).system()
+    assert "change nothing" in asked.system_prompt().text
+    assert "change nothing" not in a_container(tmp_path).system_prompt().text
 
 
 def test_who_only_asks_is_given_no_more_by_the_settings(tmp_path: Path) -> None:

@@ -32,7 +32,9 @@ class FakeGateway:
     ) -> FakeSession:
         if model not in self.scripts:
             raise ProviderError(f"no model {model}", kind=ProviderErrorKind.CONFIGURATION)
-        session = FakeSession(self.scripts[model], conversation=conversation, model=model, shape=shape)
+        session = FakeSession(
+            self.scripts[model], conversation=conversation, model=model, shape=shape, system=system
+        )
         self.sessions.append(session)
         return session
 

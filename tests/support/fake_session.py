@@ -49,6 +49,7 @@ class Sent:
     messages: tuple[Message, ...]
     tools: tuple[JsonObject, ...]
     tool_choice: ToolChoice
+    system: str = ""
 
 
 @dataclass(slots=True)
@@ -62,6 +63,7 @@ class FakeSession:
     waiting: asyncio.Event = field(default_factory=asyncio.Event)
     tools: tuple[JsonObject, ...] = ()
     shape: MessageShaper | None = None
+    system: str = ""
 
     async def send(self, content: str) -> LlmResponse:
         """Say something; nothing is told while the answer arrives."""
@@ -112,7 +114,7 @@ class FakeSession:
         messages = self.conversation.messages
         if self.shape is not None:
             messages = await self.shape(messages)
-        self.sent.append(Sent(messages=messages, tools=tools, tool_choice=tool_choice))
+        self.sent.append(Sent(messages=messages, tools=tools, tool_choice=tool_choice, system=self.system))
         entry = self.script.pop(0)
         step = entry if isinstance(entry, Step) else Step(answer=entry)
         for piece in step.first:

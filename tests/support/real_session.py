@@ -30,6 +30,7 @@ from infrastructure.storage import open_record
 from tests.support.builders import calls_response
 from tests.support.fake_gateway import FakeGateway
 from tests.support.fake_ports import FakePerson
+from tests.support.fake_session import Sent
 from tests.support.headless_run import configure, environment
 
 MODEL = "fake/model"
@@ -110,7 +111,7 @@ class SessionStage:
         agent = container.agent()
         await agent.open()
         try:
-            yield RealSession(container, agent, gateway.scripts[MODEL])  # type: ignore[arg-type]
+            yield RealSession(container, agent, gateway)
         finally:
             await agent.aclose()
 
@@ -125,10 +126,16 @@ class SessionStage:
 class RealSession:
     """A session that is open. Its model says what each turn is told."""
 
-    def __init__(self, container: Container, agent: AgentSession, script: list[LlmResponse]) -> None:
+    def __init__(self, container: Container, agent: AgentSession, gateway: FakeGateway) -> None:
         self.container = container
         self.agent = agent
-        self.script = script
+        self.script = gateway.scripts[MODEL]
+        self._gateway = gateway
+
+    @property
+    def requests(self) -> list[Sent]:
+        """All that was sent to the model, oldest first."""
+        return [sent for session in self._gateway.sessions for sent in session.sent]
 
     @property
     def state(self) -> SessionState:

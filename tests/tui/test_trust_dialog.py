@@ -11,19 +11,21 @@ from pathlib import Path
 import pytest
 
 from application.ports.people import Approver, Observer
-from domain.sessions.trust import TrustQuestion
+from domain.sessions.trust import TrustItem, TrustQuestion
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_agent import FakeAgent
 from tui.screens.trust.dialog import TrustDialog
 
-QUESTION = TrustQuestion(
-    folder="/home/me/app",
+ITEM = TrustItem(
     file="/home/me/app/quorum.toml",
     digest="7f3a" + "0" * 57 + "c21",
     wants=('models.decision = "local/llama"', 'hooks[0].command = ["./check", "--all"]'),
     changed=False,
 )
-LONG = replace(QUESTION, wants=tuple(f"tools.custom.t{n}.timeout_secs = 9" for n in range(60)))
+QUESTION = TrustQuestion(folder="/home/me/app", items=(ITEM,))
+LONG = replace(
+    QUESTION, items=(replace(ITEM, wants=tuple(f"tools.custom.t{n}.timeout_secs = 9" for n in range(60))),)
+)
 
 
 class Asking:
@@ -85,13 +87,13 @@ async def test_folder_file_and_all_that_is_wanted_are_shown(tmp_path):
     async with asked(tmp_path) as (stage, _):
         text = stage.text()
 
-    for part in ("Trust this folder?", QUESTION.folder, QUESTION.file, *QUESTION.wants, "sha256 7f3a…c21"):
+    for part in ("Trust this folder?", QUESTION.folder, ITEM.file, *ITEM.wants, "sha256 7f3a…c21"):
         assert part in text
     assert "has changed" not in text
 
 
 async def test_that_the_file_has_changed_is_shown(tmp_path):
-    async with asked(tmp_path, replace(QUESTION, changed=True)) as (stage, _):
+    async with asked(tmp_path, replace(QUESTION, items=(replace(ITEM, changed=True),))) as (stage, _):
         await stage.shows("has changed since you trusted it")
 
 
@@ -144,12 +146,8 @@ async def test_the_choices_stay_in_sight_when_the_screen_shrinks(tmp_path):
 
 
 async def test_nothing_in_a_folder_or_file_acts_on_the_terminal_or_hides(tmp_path):
-    hostile = replace(
-        QUESTION,
-        folder="/home/me/\x1b]52;c;aGk=\x07\nfile    /safe",
-        file="/home/me/[bold]\u202egpj",
-        wants=("hooks[0].command = [/red]\u200b\r",),
-    )
+    item = replace(ITEM, file="/home/me/[bold]\u202egpj", wants=("hooks[0].command = [/red]\u200b\r",))
+    hostile = replace(QUESTION, folder="/home/me/\x1b]52;c;aGk=\x07\nfile    /safe", items=(item,))
     async with asked(tmp_path, hostile) as (stage, _):
         text = stage.text()
 
@@ -173,3 +171,12 @@ async def test_the_app_can_be_left_while_it_asks(tmp_path):
         await stage.until(lambda: not stage.app.is_running)
 
     assert asking.answers == []
+
+
+async def test_of_several_files_each_is_named_with_what_it_wants(tmp_path):
+    instructions = TrustItem(file="/home/me/app/AGENTS.md", digest="9" * 64, wants=("Use tabs.",), changed=True)
+    async with asked(tmp_path, replace(QUESTION, items=(ITEM, instructions))) as (stage, _):
+        lines = [line.strip(" │") for line in stage.text().splitlines()]
+
+    assert lines.index("/home/me/app/AGENTS.md") < lines.index("This file has changed since you trusted it.")
+    assert lines.index("This file has changed since you trusted it.") < lines.index("Use tabs.")

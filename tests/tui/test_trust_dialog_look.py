@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from application.ports.people import Approver, Observer
-from domain.sessions.trust import TrustQuestion
+from domain.sessions.trust import TrustItem, TrustQuestion
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import FakeAgent
 from tui.app.app import QuorumApp
@@ -13,21 +13,25 @@ from tui.screens.trust.dialog import TrustDialog
 
 QUESTION = TrustQuestion(
     folder="/home/me/src/app",
-    file="/home/me/src/app/quorum.toml",
-    digest="7f3a" + "0" * 57 + "c21",
-    wants=(
-        'models.decision = "local/qwen3:32b"',
-        'providers.local.type = "openai-chat"',
-        'providers.local.base_url = "http://localhost:11434/v1"',
-        'review.mode = "accept-edits"',
-        'permissions.allow = ["run_command(read-only)", "run_command(make *)", "write_file(src/**)"]',
-        'hooks[0].event = ["before_tool_call", "on_turn_end"]',
-        'hooks[0].command = ["./tools/check.sh", "\\u202e--quiet"]',
-        "hooks[0].timeout_secs = 5.0",
-        'tools.custom.release.command = ["make", "release"]',
-        'tools.custom.release.risk = "low"',
+    items=(
+        TrustItem(
+            file="/home/me/src/app/quorum.toml",
+            digest="7f3a" + "0" * 57 + "c21",
+            wants=(
+                'models.decision = "local/qwen3:32b"',
+                'providers.local.type = "openai-chat"',
+                'providers.local.base_url = "http://localhost:11434/v1"',
+                'review.mode = "accept-edits"',
+                'permissions.allow = ["run_command(read-only)", "run_command(make *)", "write_file(src/**)"]',
+                'hooks[0].event = ["before_tool_call", "on_turn_end"]',
+                'hooks[0].command = ["./tools/check.sh", "\\u202e--quiet"]',
+                "hooks[0].timeout_secs = 5.0",
+                'tools.custom.release.command = ["make", "release"]',
+                'tools.custom.release.risk = "low"',
+            ),
+            changed=True,
+        ),
     ),
-    changed=True,
 )
 
 

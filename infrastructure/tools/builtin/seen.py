@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 
 
 class SeenFiles:
@@ -10,10 +11,17 @@ class SeenFiles:
 
     def __init__(self) -> None:
         self._hashes: dict[str, str] = {}
+        self._folders: set[str] = set()
 
     def note(self, path: str, sha256: str) -> None:
         """The model now knows the file at this canonical path with this content."""
         self._hashes[path] = sha256
+        self._folders.add(os.path.dirname(path))
+
+    @property
+    def folders(self) -> frozenset[str]:
+        """The folders of all these files."""
+        return frozenset(self._folders)
 
     def last(self, path: str) -> str | None:
         """The content the model last saw, or None if it never saw the file."""

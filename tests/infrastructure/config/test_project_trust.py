@@ -40,6 +40,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "context_budget.window_tokens": (128_000, 1_000, 128_000),
     "context_budget.models.*.window": (32_768, 1_000, 32_768),
     "agent.max_tool_turns": (10, 11, 10),
+    "agent.instructions_max_bytes": (32_768, 40_000, 32_768),
     "agent.max_turn_end_retries": (3, 4, 3),
     "review.mode": ("ask", "auto", "ask"),
     "permissions.allow": (["own"], ["evil"], ["own"]),
@@ -112,6 +113,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
 }
 _TIGHTER: dict[str, tuple[object, object, object]] = {
     "agent.max_tool_turns": (10, 9, 9),
+    "agent.instructions_max_bytes": (32_768, 0, 0),
     "agent.max_turn_end_retries": (3, 0, 0),
     "review.mode": ("accept-edits", "read-only", "read-only"),
     "tools.enabled": ([], ["read_file"], ["read_file"]),
@@ -259,7 +261,9 @@ def test_what_an_untrusted_project_file_would_gain_by_trust_is_asked_about_key_b
         return
     assert question is not None
     key = pattern.removesuffix(".*").rpartition(".")[2]
-    (want,) = (want for want in question.wants if want.startswith(_name(pattern)) and f"{key} = " in want)
+    (want,) = (
+        want for want in question.items[0].wants if want.startswith(_name(pattern)) and f"{key} = " in want
+    )
     assert wanted in want.partition(" = ")[2]
 
 
@@ -328,7 +332,7 @@ def test_a_file_that_changed_since_it_was_trusted_is_told_as_such(machine: Machi
 
     assert "has changed since you trusted it" in loaded.warnings[0]
     assert loaded.question is not None
-    assert loaded.question.changed
+    assert loaded.question.items[0].changed
 
 
 def test_the_question_is_about_the_bytes_that_were_parsed_and_the_folder_they_were_found_in(
@@ -342,8 +346,8 @@ def test_the_question_is_about_the_bytes_that_were_parsed_and_the_folder_they_we
 
     assert question is not None
     assert question.folder == str(machine.repository)
-    assert question.file == str(machine.project_file)
-    assert question.digest == hashlib.sha256(content).hexdigest()
+    assert question.items[0].file == str(machine.project_file)
+    assert question.items[0].digest == hashlib.sha256(content).hexdigest()
 
 
 def test_a_link_to_a_file_that_is_trusted_elsewhere_is_judged_where_it_stands(machine: Machine, tmp_path: Path):
@@ -354,7 +358,7 @@ def test_a_link_to_a_file_that_is_trusted_elsewhere_is_judged_where_it_stands(ma
     question = machine.load().question
 
     assert question is not None
-    assert question.file == str(machine.project_file)
+    assert question.items[0].file == str(machine.project_file)
 
 
 def test_nothing_is_asked_where_a_file_is_named_in_place_of_the_projects(machine: Machine):
@@ -378,13 +382,13 @@ def test_a_question_shows_no_secret_and_says_how_much_of_a_long_value_it_leaves_
     question = machine.load().question
 
     assert question is not None
-    assert not any("hunter2" in want for want in question.wants)
-    assert question.wants[:2] == (
+    assert not any("hunter2" in want for want in question.items[0].wants)
+    assert question.items[0].wants[:2] == (
         'providers.local.type = "openai-chat"',
         'providers.local.base_url = "http://…@h"',
     )
-    assert question.wants[2] == 'hooks[0].event = "on_turn_end"'
-    assert question.wants[3].endswith("… and 1,016 more characters")
+    assert question.items[0].wants[2] == 'hooks[0].event = "on_turn_end"'
+    assert question.items[0].wants[3].endswith("… and 1,016 more characters")
 
 
 def test_a_trusted_project_file_holds_no_password_in_an_address(machine: Machine):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ConfigError
-from domain.sessions.trust import Standing, TrustQuestion
+from domain.sessions.trust import Standing, TrustItem, TrustQuestion
 from infrastructure.trust.trust_file import TrustFile, trust_file
 
 _ONE, _OTHER = "1" * 64, "2" * 64
@@ -19,9 +19,8 @@ _PLACE = Path("/w/quorum.toml")
 
 
 def _question(digest: str = _ONE, file: str = str(_PLACE)) -> TrustQuestion:
-    return TrustQuestion(
-        folder=os.path.dirname(file), file=file, digest=digest, wants=("x = 1",), changed=False
-    )
+    item = TrustItem(file=file, digest=digest, wants=("x = 1",))
+    return TrustQuestion(folder=os.path.dirname(file), items=(item,))
 
 
 def _trust(file: TrustFile, question: TrustQuestion) -> None:

@@ -30,15 +30,16 @@ _WIDEST = 110
 _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
 _BESIDE_ROWS = 6  # border, what is out of sight, the gap and the choices, and a line of the chat
 _EXPLANATION = (
-    "Its settings may start programs with your rights, let calls run",
-    "without asking, and choose who can read your work. Until you trust it,",
-    "only stricter settings apply. Trust covers the file as it is now, not",
-    "the programs it names. It asks for:",
+    "Settings may start programs with your rights, let calls run without",
+    "asking, and choose who can read your work. Instructions are put to the",
+    "model as if they were yours. Until you trust them, only stricter",
+    "settings apply. Trust covers the files as they are now, not the",
+    "programs they name. They ask for:",
 )
 
 
 class TrustDialog(Guarded, ClosesItself, ModalScreen[bool]):
-    """Asks whether to trust a project's file. Every key but Esc and Ctrl+C is dead at first (KeyboardGuard).
+    """Asks whether to trust files of a project. Every key but Esc and Ctrl+C is dead at first (KeyboardGuard).
 
     `clock` is the one that stamps keys.
     """
@@ -195,12 +196,16 @@ class TrustDialog(Guarded, ClosesItself, ModalScreen[bool]):
 def _lines(question: TrustQuestion) -> Iterator[Line]:
     """Everything the answer may depend on, each line of it safe to draw."""
     yield Line("folder  ", shown(with_tilde(question.folder)), LineKind.STRONG)
-    yield Line("file    ", shown(with_tilde(question.file)))
+    for number, item in enumerate(question.items):
+        yield Line("file    " if not number else "        ", shown(with_tilde(item.file)))
     yield Line("", "")
-    if question.changed:
-        yield Line("", "This file has changed since you trusted it.", LineKind.WARNING)
     for sentence in _EXPLANATION:
         yield Line("", sentence)
-    yield Line("", "")
-    for want in question.wants:
-        yield Line("  ", shown(want))
+    for item in question.items:
+        yield Line("", "")
+        if len(question.items) > 1:
+            yield Line("", shown(with_tilde(item.file)), LineKind.STRONG)
+        if item.changed:
+            yield Line("", "This file has changed since you trusted it.", LineKind.WARNING)
+        for want in item.wants:
+            yield Line("  ", shown(want))

@@ -1,0 +1,96 @@
+"""Keeps instruction files in force: found, trusted, on record, and put to the model."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from application.events.event_bus import EventBus
+from application.instructions.system_prompt import SystemPrompt, instruction_text
+from application.ports.instructions import EnvironmentPort, InstructionFinder
+from application.turn.steering import PendingMessage, PendingMessages
+from domain.conversation.history import UserMessage
+from domain.events.event import InstructionsLoaded, LoadedInstruction
+from domain.instructions.instruction import InstructionFile, fit
+
+_FOUND_BELOW = """\
+[quorum: an instruction file lies beside a file that you have just seen. The person trusts it; it holds for the
+files of its folder and below.]
+
+{text}"""
+
+
+class ProjectInstructions:
+    """Reads the files anew before each prompt, and looks below the working directory for those that lie beside
+    a file which the model has seen.
+
+    `apply` has requests carry the new text of the `prompt`; it is called between requests only. `max_bytes`
+    bounds all texts together, in bytes of UTF-8.
+    """
+
+    def __init__(
+        self,
+        prompt: SystemPrompt,
+        *,
+        finder: InstructionFinder,
+        environment: EnvironmentPort,
+        events: EventBus,
+        pending_messages: PendingMessages,
+        apply: Callable[[], Awaitable[None]],
+        max_bytes: int,
+    ) -> None:
+        self._prompt = prompt
+        self._finder = finder
+        self._environment = environment
+        self._events = events
+        self._pending_messages = pending_messages
+        self._apply = apply
+        self._max_bytes = max_bytes
+        self._is_described = False
+        self._in_prompt: tuple[InstructionFile, ...] = ()
+        self._recorded: tuple[InstructionFile, ...] = ()
+        self._notices: tuple[str, ...] = ()
+
+    async def refresh(self) -> None:
+        """Put in force what the files say now, before a prompt is said; asks the person where it must."""
+        files, notices = await self._finder.trusted(await self._finder.find())
+        if not self._is_described:
+            self._prompt.describe(await self._environment.describe())
+        elif _contents(files) == _contents(self._in_prompt):
+            return
+        await self._record(files, notices)
+        self._is_described, self._in_prompt = True, files
+        self._prompt.instruct(fit(files, self._max_bytes))
+        await self._apply()
+
+    async def look_below(self) -> None:
+        """Have the model read, with the next request, what lies beside the files that it has seen since.
+
+        From the next prompt on it is part of the system prompt, so that it outlives a summary.
+        """
+        if not self._finder.has_new_folders:
+            return
+        files, notices = await self._finder.trusted(await self._finder.find())
+        known = {file.file for file in self._recorded}
+        found = tuple(file for file in fit(files, self._max_bytes) if file.file not in known)
+        await self._record((*self._recorded, *(file for file in files if file.file not in known)), notices)
+        for file in found:
+            text = _FOUND_BELOW.format(text=instruction_text(file))
+            self._pending_messages.add(PendingMessage(UserMessage(text), is_notice=True))
+
+    async def _record(self, files: tuple[InstructionFile, ...], notices: tuple[str, ...]) -> None:
+        """Put on record what holds from now on, where that is not there yet."""
+        if _contents(files) == _contents(self._recorded) and notices == self._notices:
+            return
+        unsaid = tuple(notice for notice in notices if notice not in self._notices)
+        self._recorded, self._notices = files, notices
+        loaded = tuple(
+            LoadedInstruction(
+                file=file.file, sha256=file.digest, left_out=sum(part.left_out for part in cut.parts)
+            )
+            for file, cut in zip(files, fit(files, self._max_bytes), strict=True)
+        )
+        await self._events.record(InstructionsLoaded(files=loaded, notices=unsaid))
+
+
+def _contents(files: Sequence[InstructionFile]) -> list[tuple[str, str]]:
+    return [(file.file, file.digest) for file in files]

@@ -1,0 +1,38 @@
+"""Ports to what a project and the machine tell the agent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from domain.instructions.environment import Environment
+from domain.instructions.instruction import InstructionFile
+
+
+class InstructionFinder(Protocol):
+    """Finds instruction files, and knows which of them the person trusts."""
+
+    @property
+    def has_new_folders(self) -> bool:
+        """Whether the model has seen a file in a folder in which nothing was looked for yet."""
+        ...
+
+    async def find(self) -> tuple[InstructionFile, ...]:
+        """Those that hold now, the outermost first: the person's own, those from the project's root to the
+        working directory, and those in the folders between that and files that the model has seen."""
+        ...
+
+    async def trusted(
+        self, files: Sequence[InstructionFile]
+    ) -> tuple[tuple[InstructionFile, ...], tuple[str, ...]]:
+        """Those of them that the person trusts, once they were asked about the others; and sentences for the
+        person about those that they do not, and about what could not be remembered."""
+        ...
+
+
+class EnvironmentPort(Protocol):
+    """Knows the machine."""
+
+    async def describe(self) -> Environment:
+        """The surroundings as they are now."""
+        ...

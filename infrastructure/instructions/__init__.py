@@ -1,0 +1,1 @@
+"""Instruction files on this machine."""

@@ -1,0 +1,127 @@
+"""Finds and reads instruction files: the person's own, and a project's from its root to where work is done."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
+from infrastructure.config.paths import folders_up_to_repository, user_file
+from infrastructure.files.held_files import refuse_held
+
+NAMES = ("AGENTS.md", "CLAUDE.md")
+"""The names of an instruction file, the first that a folder has counts."""
+
+_DEEPEST_IMPORT = 5
+_MOST_IMPORTS = 50  # of one instruction file
+_LARGEST = 1_000_000  # bytes that are read of one file
+_CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1[`~]*[ \t]*$|(`+)(?!`).+?(?<!`)\2(?!`)", re.MULTILINE | re.DOTALL)
+_IMPORT = re.compile(r"(?<![\w@/.-])@(~?[\w./][\w./+-]*)")
+
+
+class InstructionFiles:
+    """The instruction files that hold in a working directory. All methods block, and raise nothing.
+
+    A file that cannot be read, is no regular file, or lies outside of the project that links to it, does not
+    count. `is_sensitive` answers whether a path may not be read unasked: no such file is ever imported.
+    """
+
+    def __init__(self, cwd: Path, environ: Mapping[str, str], is_sensitive: Callable[[str], bool]) -> None:
+        self._cwd = Path(os.path.realpath(cwd))
+        self._chain = folders_up_to_repository(self._cwd)[::-1]
+        self._is_sensitive = is_sensitive
+        settings = user_file(environ)
+        self._user_folder = settings.parent if settings is not None else None
+
+    @property
+    def project(self) -> Path:
+        """The root of the project: of the repository, or the working directory where there is none."""
+        return self._chain[0]
+
+    def at_start(self) -> tuple[InstructionFile, ...]:
+        """The person's own, then those from the project's root down to the working directory."""
+        user = self._read(self._user_folder, InstructionScope.USER) if self._user_folder is not None else None
+        found = [self._read(folder, InstructionScope.PROJECT) for folder in self._chain]
+        return tuple(file for file in (user, *found) if file is not None)
+
+    def below(self, folders: Collection[str]) -> tuple[InstructionFile, ...]:
+        """Those between the working directory and these folders of it, the outermost first."""
+        found = [self._read(folder, InstructionScope.PROJECT) for folder in self._folders_to(folders)]
+        return tuple(file for file in found if file is not None)
+
+    def _folders_to(self, targets: Iterable[str]) -> list[Path]:
+        folders: set[Path] = set()
+        for target in targets:
+            folder = Path(target)
+            while folder != self._cwd and folder.is_relative_to(self._cwd):
+                folders.add(folder)
+                folder = folder.parent
+        return sorted(folders, key=lambda each: (len(each.parts), str(each)))
+
+    def _read(self, folder: Path, scope: InstructionScope) -> InstructionFile | None:
+        inside = self.project if scope is InstructionScope.PROJECT else None
+        for name in NAMES:
+            path = folder / name
+            text = _text_of(path, inside)
+            if text is not None and text.strip():
+                first = Instruction(file=str(path), label=self._label(path, scope), text=text)
+                imported = self._imports(first, scope, depth=1, seen={os.path.realpath(path)})
+                return InstructionFile(folder=str(folder), scope=scope, parts=(first, *imported))
+        return None
+
+    def _imports(
+        self, importer: Instruction, scope: InstructionScope, *, depth: int, seen: set[str]
+    ) -> Iterator[Instruction]:
+        """The files that a text names with @, each followed by those that it names itself."""
+        if depth > _DEEPEST_IMPORT:
+            return
+        inside = self.project if scope is InstructionScope.PROJECT else None
+        for name in _IMPORT.findall(_CODE.sub("", importer.text)):
+            path = _resolved(name.rstrip("."), Path(importer.file).parent)
+            canonical = os.path.realpath(path)
+            if canonical in seen or len(seen) > _MOST_IMPORTS or self._is_sensitive(canonical):
+                continue
+            text = _text_of(path, inside)
+            if text is None:
+                continue
+            seen.add(canonical)
+            part = Instruction(
+                file=str(path), label=self._label(path, scope), text=text, imported_by=importer.label
+            )
+            yield part
+            yield from self._imports(part, scope, depth=depth + 1, seen=seen)
+
+    def _label(self, path: Path, scope: InstructionScope) -> str:
+        base = self.project if scope is InstructionScope.PROJECT else Path.home()
+        plain = os.path.normpath(path)
+        if not Path(plain).is_relative_to(base):
+            return plain
+        relative = os.path.relpath(plain, base)
+        return relative if scope is InstructionScope.PROJECT else f"~/{relative}"
+
+
+def _resolved(name: str, folder: Path) -> Path:
+    return Path(os.path.normpath(folder / os.path.expanduser(name)))
+
+
+def _text_of(path: Path, inside: Path | None) -> str | None:
+    """The beginning of a regular file as text; None where there is none, or it lies elsewhere than `inside`."""
+    canonical = Path(os.path.realpath(path))
+    if inside is not None and not canonical.is_relative_to(inside):
+        return None
+    try:
+        refuse_held(canonical)
+        descriptor = os.open(canonical, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        try:
+            return file.read(_LARGEST).decode("utf-8-sig", "replace").replace("\r\n", "\n")
+        except OSError:
+            return None

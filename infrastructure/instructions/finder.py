@@ -1,0 +1,93 @@
+"""Finds the instruction files that hold in a session, and asks the person about those that are not trusted."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from application.ports.people import Approver
+from domain.events.event import InstructionsLoaded
+from domain.instructions.instruction import InstructionFile, InstructionScope
+from domain.sessions.past_session import LedgerRecord
+from domain.sessions.trust import TrustQuestion
+from domain.text.printable import printable
+from infrastructure.config.paths import standing_place
+from infrastructure.instructions.files import InstructionFiles
+from infrastructure.instructions.trust import wanted_by
+from infrastructure.tools.builtin.seen import SeenFiles
+from infrastructure.trust.decisions import TrustDecisions
+
+
+class TrustedInstructions:
+    """Implements `InstructionFinder`. `before` are the folders of the files that were in force when the session
+    was last open."""
+
+    def __init__(
+        self,
+        files: InstructionFiles,
+        *,
+        seen: SeenFiles,
+        decisions: TrustDecisions,
+        approver: Approver,
+        before: Collection[str] = (),
+    ) -> None:
+        self._files = files
+        self._seen = seen
+        self._decisions = decisions
+        self._approver = approver
+        self._before = frozenset(before)
+        self._looked: frozenset[str] = frozenset()
+
+    @property
+    def has_new_folders(self) -> bool:
+        """Whether the model has seen a file in a folder in which nothing was looked for yet."""
+        return not self._seen.folders <= self._looked
+
+    async def find(self) -> tuple[InstructionFile, ...]:
+        """The person's own, the project's down to the working directory, and those beside files seen."""
+        self._looked = self._seen.folders
+        return await asyncio.to_thread(self._find)
+
+    def _find(self) -> tuple[InstructionFile, ...]:
+        return (*self._files.at_start(), *self._files.below(self._looked | self._before))
+
+    async def trusted(
+        self, files: Sequence[InstructionFile]
+    ) -> tuple[tuple[InstructionFile, ...], tuple[str, ...]]:
+        """Those that the person trusts, and sentences about the others."""
+        items = await asyncio.to_thread(self._decisions.items, wanted_by(files))
+        notices: list[str] = []
+        if items:
+            question = TrustQuestion(folder=str(self._files.project), items=items)
+            if await self._decisions.ask(question, self._approver.trust):
+                problem = await self._decisions.accept(question)
+                notices += [] if problem is None else [problem]
+                items = ()
+        refused = {item.file: item.changed for item in items}
+        notices += [
+            f"{printable(file)} {'has changed since you trusted it' if changed else 'is not trusted'}, so its "
+            f"instructions are not used; to look at it and trust it: quorum -C {_quoted(file)} config trust"
+            for file, changed in refused.items()
+        ]
+        kept = tuple(
+            file for file in files if file.scope is InstructionScope.USER or _place(file) not in refused
+        )
+        return kept, tuple(notices)
+
+
+def instructed_folders(past: Sequence[LedgerRecord]) -> tuple[str, ...]:
+    """The folders of the instruction files that were in force when the session was last open."""
+    loaded = (record.event for record in reversed(past) if isinstance(record.event, InstructionsLoaded))
+    last = next(loaded, None)
+    return tuple(os.path.dirname(file.file) for file in last.files) if last is not None else ()
+
+
+def _quoted(file: str) -> str:
+    return shlex.quote(printable(os.path.dirname(file), newlines=False))
+
+
+def _place(file: InstructionFile) -> str:
+    return str(standing_place(Path(file.file)))

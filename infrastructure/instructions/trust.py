@@ -1,0 +1,43 @@
+"""Instruction files as something to trust: what the person is shown of them before they count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from domain.instructions.instruction import InstructionFile, InstructionScope
+from domain.review.path_policy import PathPolicy
+from domain.text.amounts import amount, size
+from infrastructure.config.paths import standing_place
+from infrastructure.config.schema import Settings
+from infrastructure.instructions.files import InstructionFiles
+
+_LONGEST = 40_000  # characters of one file that are shown
+
+
+def instruction_files(root: Path, environ: Mapping[str, str], settings: Settings) -> InstructionFiles:
+    """Those that hold in a folder."""
+    policy = PathPolicy(roots=(str(root),), sensitive=settings.review.sensitive)
+    return InstructionFiles(root, environ, policy.is_sensitive)
+
+
+def wanted_by(files: Iterable[InstructionFile]) -> dict[Path, tuple[str, tuple[str, ...]]]:
+    """For each file of a project its place, its digest, and its text as lines that the person can read.
+
+    The person's own files need no trust.
+    """
+    return {
+        standing_place(Path(file.file)): (file.digest, tuple(_lines(file)))
+        for file in files
+        if file.scope is InstructionScope.PROJECT
+    }
+
+
+def _lines(file: InstructionFile) -> Iterable[str]:
+    for part in file.parts:
+        lines = part.text.splitlines()
+        kind = "instructions to the model" if part.imported_by is None else f"{part.label}, which it imports"
+        yield f"{kind}: {amount(len(lines), 'line')}, {size(len(part.text.encode('utf-8', 'replace')))}"
+        yield from part.text[:_LONGEST].splitlines()
+        if (rest := len(part.text) - _LONGEST) > 0:
+            yield f"… and {rest:,} more characters"

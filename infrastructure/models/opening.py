@@ -1,0 +1,45 @@
+"""Opens the sessions in which a conversation is sent to models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from application.instructions.system_prompt import SystemPrompt
+from application.ports.models import LlmSession, MessageShaper
+from application.turn.switchable_session import OpenSession
+from domain.conversation.history import Conversation
+from domain.errors import ProviderError
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The first way to a model; `notices` say which other one was wanted and why it cannot be had."""
+
+    session: LlmSession
+    notices: tuple[str, ...] = ()
+
+
+def session_opener(
+    open_session: Callable[..., LlmSession],
+    *,
+    conversation: Conversation,
+    system_prompt: SystemPrompt,
+    shape: MessageShaper,
+) -> OpenSession:
+    """Opens sessions with models for this conversation, each with the system prompt as it is then."""
+    return lambda model: open_session(model, conversation=conversation, system=system_prompt.text, shape=shape)
+
+
+def open_first(open_session: Callable[[str], LlmSession], models: Sequence[str]) -> Opening:
+    """Open a session with the first of these models that can be had. Raises ProviderError where none can."""
+    notices: list[str] = []
+    for model, following in pairwise(models):
+        try:
+            return Opening(open_session(model), tuple(notices))
+        except ProviderError as error:
+            notices.append(
+                f"The session's model, {model}, cannot be had, so {following} goes on with it: {error}"
+            )
+    return Opening(open_session(models[-1]), tuple(notices))

@@ -1,0 +1,76 @@
+"""What the person trusts, from earlier runs and in this one; nobody is asked twice about the same content."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from domain.errors import ConfigError
+from domain.sessions.trust import Standing, TrustItem, TrustQuestion
+from domain.text.printable import printable
+from infrastructure.trust.trust_file import TrustedFiles, TrustFile, trust_file
+
+AskTrust: TypeAlias = Callable[[TrustQuestion], Awaitable[bool]]
+
+
+class TrustDecisions:
+    """The decisions of one run, shared by its sessions. `file` remembers them beyond it, where there is one."""
+
+    def __init__(self, file: TrustFile | None) -> None:
+        self._file = file
+        self._accepted: dict[str, str] = {}
+        self._refused: set[tuple[str, str]] = set()
+
+    def trusted(self) -> TrustedFiles:
+        """All that is trusted now. Blocks."""
+        loaded = self._file.load() if self._file is not None else TrustedFiles()
+        return TrustedFiles({**loaded.digests, **self._accepted}, loaded.warning)
+
+    def items(self, wanted: Mapping[Path, tuple[str, tuple[str, ...]]]) -> tuple[TrustItem, ...]:
+        """Of these contents, by place a digest and what it wants, those that are not trusted. Blocks."""
+        trusted = self.trusted()
+        standings = {place: trusted.standing(place, digest) for place, (digest, _) in wanted.items()}
+        return tuple(
+            TrustItem(file=str(place), digest=digest, wants=wants, changed=standings[place] is Standing.CHANGED)
+            for place, (digest, wants) in wanted.items()
+            if standings[place] is not Standing.TRUSTED
+        )
+
+    async def ask(self, question: TrustQuestion, ask: AskTrust) -> bool:
+        """The person's answer, which holds for this run; who said "not now" is not asked about it again."""
+        contents = set(_contents(question).items())
+        if contents <= self._refused:
+            return False
+        if not await ask(question):
+            self._refused |= contents
+            return False
+        return True
+
+    def with_answer(self, question: TrustQuestion) -> TrustDecisions:
+        """The same as if the answer to this question were yes; nothing is remembered."""
+        answered = TrustDecisions(self._file)
+        answered._accepted = {**self._accepted, **_contents(question)}
+        return answered
+
+    async def accept(self, question: TrustQuestion) -> str | None:
+        """Trust all of it from now on; a sentence where that could not be remembered beyond this run."""
+        self._accepted |= _contents(question)
+        try:
+            if self._file is None:
+                raise ConfigError("there is no home folder to remember it in; set HOME or XDG_STATE_HOME")
+            await self._file.trust(question)
+        except ConfigError as error:
+            files = ", ".join(printable(item.file) for item in question.items)
+            verb = "is" if len(question.items) == 1 else "are"
+            return f"{files} {verb} trusted in this session only: {error}"
+        return None
+
+
+def _contents(question: TrustQuestion) -> dict[str, str]:
+    return {item.file: item.digest for item in question.items}
+
+
+def trust_decisions(environ: Mapping[str, str]) -> TrustDecisions:
+    """Those of a run that begins."""
+    return TrustDecisions(trust_file(environ))
