@@ -39,9 +39,10 @@ async def load_with_trust(
     while (question := await asyncio.to_thread(trust_question, loaded, root, decisions)) is not None:
         if not await decisions.ask(question, ask):
             break
-        loaded = await asyncio.to_thread(
-            load_trusting, options, root, decisions.trusted().with_answer(question)
-        )
+        answered = decisions.with_answer(question)
+        loaded = await asyncio.to_thread(load_trusting, options, root, answered.trusted())
+        if await asyncio.to_thread(trust_question, loaded, root, answered) is not None:
+            continue  # it says something else by now
         if (problem := await decisions.accept(question)) is not None:
             unkept.append(problem)
     return replace(loaded, warnings=(*loaded.warnings, *unkept))
