@@ -301,6 +301,7 @@ async def _answer(votes: str, mode: Mode, rule: str | None, *, there: bool) -> t
 _TOWARDS_RUNNING = {"denied": 0, "needs_approval": 1, "rejected": 1, "allowed": 2}
 
 
+@pytest.mark.long(after=3)
 @pytest.mark.parametrize("rule", [None, "allow", "ask", "deny"])
 @pytest.mark.parametrize("mode", Mode)
 async def test_for_every_outcome_of_three_reviewers_an_error_moves_no_decision_towards_running(

@@ -208,6 +208,7 @@ async def test_a_call_without_arguments_has_an_empty_object(rig: Rig) -> None:
     assert (call.arguments, call.parse_error) == ({}, None)
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize("ending", ["drop", "reset", "error", "failed", "garbage"])
 async def test_an_answer_that_breaks_off_keeps_its_text_and_loses_its_calls(rig: Rig, ending: Any) -> None:
     rig.script(Say(pieces=("I will ", "read"), calls=(READ,), ending=ending), Say(pieces=("back",)))
@@ -269,6 +270,7 @@ NO_ANSWER: list[tuple[Reply | None, ProviderErrorKind, bool]] = [
 ]
 
 
+@pytest.mark.long(after=5)
 @pytest.mark.parametrize(("failure", "kind", "retryable"), NO_ANSWER)
 async def test_a_request_that_gets_no_answer_is_one_error_and_can_be_sent_again(
     fragile: FragileRig, failure: Reply | None, kind: ProviderErrorKind, retryable: bool
@@ -289,6 +291,7 @@ async def test_a_request_that_gets_no_answer_is_one_error_and_can_be_sent_again(
     assert again.text_content() == "back"
 
 
+@pytest.mark.long(after=3)
 @pytest.mark.parametrize(
     ("ending", "kind"),
     [

@@ -36,6 +36,7 @@ def values(count: int) -> list[str]:
 
 
 # Were a look at a text to take the square of its length, each of these would take hours.
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize("word", ENDLESS)
 def test_a_million_characters_of_anything_take_a_moment(word: str) -> None:
     mask = learnt(NamedSecret("KEY", KEY))
@@ -46,6 +47,7 @@ def test_a_million_characters_of_anything_take_a_moment(word: str) -> None:
     mask.look(text[:-2])
 
 
+@pytest.mark.long(after=3)
 @pytest.mark.parametrize("word", ENDLESS)
 def test_so_they_do_in_small_pieces(word: str) -> None:
     mask = MaskedText(learnt(NamedSecret("KEY", KEY)))

@@ -182,6 +182,7 @@ def write_one_path(one: PlannedCall, other: PlannedCall) -> bool:
     return conflict(Access(writes=one.access.writes), Access(writes=other.access.writes))
 
 
+@pytest.mark.long(after=1)
 @every_planner
 @given(calls=BATCHES)
 @pytest.mark.requirement("A12")

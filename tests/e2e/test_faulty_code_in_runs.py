@@ -83,6 +83,7 @@ def plugins(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 async def test_faulty_tools_are_errors_of_their_calls(home: Path, project: Path, plugins: Path) -> None:
     async with SseServer("openai-chat") as server:
         configure_for(home, server)
@@ -137,6 +138,7 @@ async def test_calls_at_the_turn_limit_have_events(home: Path, project: Path) ->
     assert [record["outcome"] for record in ended.events[-1]["calls"]] == ["ok", "not_run", "not_run"]
 
 
+@pytest.mark.long
 async def test_a_hook_that_fails_after_a_call_is_told_on_stderr(home: Path, project: Path) -> None:
     async with SseServer("openai-chat") as server:
         configure_for(home, server)

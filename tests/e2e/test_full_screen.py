@@ -81,6 +81,7 @@ def test_an_approved_edit_is_on_disk_and_a_rejected_one_is_not(project: Path) ->
     assert (project / "b.py").read_text(encoding="utf-8") == "second = 2\n"
 
 
+@pytest.mark.long
 def test_keys_typed_while_the_dialog_pops_up_approve_nothing(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline")
@@ -156,6 +157,7 @@ def test_a_prompt_of_several_lines_is_one_prompt_and_history_brings_it_back(proj
         quit_app(terminal)
 
 
+@pytest.mark.long
 def test_a_hostile_file_does_not_reach_the_terminal(project: Path) -> None:
     hostile = "\x1b]52;c;aGk=\x07[/red] [bold]x\u202eevil"
     (project / "hostile.txt").write_text(hostile, encoding="utf-8")

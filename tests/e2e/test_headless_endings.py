@@ -62,6 +62,7 @@ async def test_answered_with_parallel_calls(dialect: Dialect, home: Path, projec
     assert "alpha" in json.dumps(server.bodies[1])
 
 
+@pytest.mark.long
 async def test_text_carries_only_the_answer_on_stdout(home: Path, project: Path) -> None:
     ended = await run("read a.txt", cwd=project, env=environment(home))
 
@@ -71,6 +72,7 @@ async def test_text_carries_only_the_answer_on_stdout(home: Path, project: Path)
     assert "read_file ok" not in ended.out
 
 
+@pytest.mark.long
 async def test_the_prompt_can_come_from_stdin(home: Path, project: Path) -> None:
     ended = await run("-", "--output", "json", cwd=project, env=environment(home), stdin="read a.txt\n")
 

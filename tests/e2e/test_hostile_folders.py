@@ -388,6 +388,7 @@ def command(trap: Trap, tmp_path: Path, *words: str) -> subprocess.CompletedProc
     )
 
 
+@pytest.mark.long
 def test_a_hostile_folder_is_asked_about_and_what_is_not_trusted_is_refused_by_name(
     trap: Trap, tmp_path: Path
 ) -> None:

@@ -114,6 +114,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_it_opens_takes_keys_and_sizes_and_ends(project: Path) -> None:
     with in_a_browser(project) as browser:
         browser.wait_for("offline")

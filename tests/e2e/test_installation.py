@@ -84,6 +84,7 @@ def ask(installation: Installation, project: Path, home: Path, prompt: str, **va
     return done.stdout
 
 
+@pytest.mark.long
 def test_the_wheel_holds_one_package_with_every_file_that_the_program_reads(wheel: Path):
     with ZipFile(wheel) as archive:
         held = set(archive.namelist())
@@ -181,6 +182,7 @@ def test_what_an_extra_would_do_is_answered_with_the_command_that_installs_it(
     assert key not in kept.stderr + listed.stdout + listed.stderr
 
 
+@pytest.mark.long
 def test_the_public_interface_is_imported_outside_of_the_program(installed: Installation):
     seen = [installed.python, "-I", "-c", "from quorum.api import Continue; print(Continue())"]
     assert subprocess.check_output(seen, text=True) == "Continue()\n"

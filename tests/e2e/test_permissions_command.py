@@ -71,6 +71,7 @@ def test_the_exit_code_of_a_check_is_the_decision(
     assert ended.out.startswith(f"decision: {decision}\n")
 
 
+@pytest.mark.long
 def test_a_check_names_the_rules_that_spoke_and_where_they_stand(home: Path, project: Path) -> None:
     configure(home, '[permissions]\nallow = ["write_file(src/**)"]\ndeny = ["write_file(*.lock)"]')
 
@@ -87,6 +88,7 @@ def test_a_check_names_the_rules_that_spoke_and_where_they_stand(home: Path, pro
     ]
 
 
+@pytest.mark.long
 def test_a_check_runs_nothing_and_needs_no_model(home: Path, project: Path) -> None:
     configure(home, 'permissions.allow = ["run_command"]\nmodels.decision = "openai/some-model"')
 
@@ -96,6 +98,7 @@ def test_a_check_runs_nothing_and_needs_no_model(home: Path, project: Path) -> N
     assert list(project.iterdir()) == [project / "src"]
 
 
+@pytest.mark.long
 def test_a_command_is_looked_at_as_in_a_run(home: Path, project: Path) -> None:
     proved = _permissions("check", "run_command", '{"command": "ls src"}', home=home, project=project)
     other = _permissions("check", "run_command", '{"command": "ls > x"}', home=home, project=project)

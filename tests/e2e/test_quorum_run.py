@@ -157,6 +157,7 @@ async def test_the_tokens_of_the_reviewers_are_counted(tmp_path: Path, project: 
     assert ended.events[-1]["usage"]["output"] == sum(line["usage"]["output"] for line in counted)
 
 
+@pytest.mark.long
 async def test_what_the_quorum_may_not_decide_is_not_even_put_to_it(tmp_path: Path, project: Path) -> None:
     rules = '[permissions]\ndeny = ["run_command(curl *)"]\nask = ["write_file(drafts/**)"]\n'
     script = calling(

@@ -183,6 +183,7 @@ async def test_a_file_that_gets_its_secret_during_the_session_is_known_from_then
     assert leaks(ended, tmp_path) == []
 
 
+@pytest.mark.long
 async def test_commands_see_no_key(tmp_path: Path, project: Path) -> None:
     script = [calling(call("c1", "run_command", command="env | sort > seen.txt")), Say(pieces=["done"])]
 

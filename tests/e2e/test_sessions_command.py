@@ -108,6 +108,7 @@ def test_only_sessions_of_the_folder_are_listed_unless_all_are_wanted(
     assert [session["id"] for session in other.listed("--all")] == [here]
 
 
+@pytest.mark.long
 def test_continue_goes_on_with_the_latest_session_and_remembers(quorum: Quorum) -> None:
     first = quorum.run("read a.txt")
 
@@ -320,6 +321,7 @@ def test_a_text_taken_out_is_gone_and_verify_names_where(quorum: Quorum) -> None
     assert "something was taken out on purpose of: " in checked.out
 
 
+@pytest.mark.long
 def test_prune_says_what_goes_and_refuses_without_anybody_to_ask(quorum: Quorum) -> None:
     old, new = quorum.run("read a.txt"), quorum.run("list")
 

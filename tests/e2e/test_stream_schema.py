@@ -65,6 +65,7 @@ def problems(line: Mapping[str, Any]) -> list[str]:
 # ------------------------------------------------------------------ any event at all
 
 
+@pytest.mark.long(after=7)
 @pytest.mark.parametrize("kind", get_args(Event), ids=lambda kind: kind.__name__)
 @given(data=st.data())
 @examples(15)

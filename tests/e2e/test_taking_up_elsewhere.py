@@ -103,6 +103,7 @@ async def test_a_session_goes_on_with_any_provider_after_any_other(house: House)
                 assert len(made) == 2 * (number + 1)
 
 
+@pytest.mark.long
 async def test_a_model_that_cannot_be_had_any_more_is_told_and_the_usual_one_goes_on(house: House) -> None:
     await house.go("openai", 0, "-m", "openai/scripted")
     house.settle(("anthropic",))
@@ -115,6 +116,7 @@ async def test_a_model_that_cannot_be_had_any_more_is_told_and_the_usual_one_goe
     read_messages(house.models["anthropic"].bodies[-1])
 
 
+@pytest.mark.long
 async def test_calls_of_tools_that_are_gone_stay_what_they_were(house: House) -> None:
     tool = '[tools.custom.shout]\ndescription = "Shouts"\ncommand = ["sleep", "600"]\nrisk = "low"\n'
     house.settle(("anthropic",), tool)

@@ -184,6 +184,7 @@ TOOLS = (
 )
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("name", TOOLS)
 def test_each_built_in_tool_can_be_replaced_by_name(name: str, tmp_path: Path) -> None:
     container = a_container(tmp_path)
@@ -198,6 +199,7 @@ def test_each_built_in_tool_can_be_replaced_by_name(name: str, tmp_path: Path) -
     assert uses(container.agent(), replacement)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     "name", ["gateway", "store", "files", "images", "orphan_finder", "keeper", "own_shell", "ledger"]
 )

@@ -147,6 +147,7 @@ async def test_the_first_run_says_in_two_lines_what_is_missing_and_what_works(tm
         await stage.until(lambda: "No model yet" not in stage.text())
 
 
+@pytest.mark.long
 async def test_tokens_are_summed_in_the_status_bar(tmp_path):
     used = Usage(input=1000, output=50, cache_read=11_000)
     async with on_stage(tmp_path, say("a", usage=used), say("b", usage=used)) as stage:
@@ -213,6 +214,7 @@ async def test_clear_empties_the_screen_and_quit_leaves(tmp_path):
         await stage.until(lambda: stage.app.return_code == 0)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("key", ["f1", "question_mark"])
 async def test_help_lists_commands_and_the_real_keys_of_prompt_and_review(tmp_path, key):
     async with on_stage(tmp_path, size=(80, 240)) as stage:
@@ -286,6 +288,7 @@ async def test_markup_and_control_characters_of_a_tool_do_nothing_to_the_screen(
     assert not {"\x1b", "\x07", "\u202e"} & set(shown)
 
 
+@pytest.mark.long
 async def test_everything_fits_80_by_24_and_survives_a_storm_of_resizes(tmp_path):
     async with on_stage(tmp_path, say("word " * 300), size=(80, 24)) as stage:
         await stage.send("hello")
@@ -321,6 +324,7 @@ async def test_page_keys_scroll_the_transcript_while_the_prompt_keeps_the_focus(
         assert stage.prompt.text == "x"
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("typed", ["hello again", "!true"])
 async def test_what_is_sent_is_in_sight_wherever_one_read_before(tmp_path, typed):
     long = "\n\n".join(f"paragraph {n}" for n in range(100))

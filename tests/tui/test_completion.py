@@ -187,6 +187,7 @@ async def test_a_folder_is_completed_with_its_slash_and_what_is_in_it_comes_next
         await stage.until(lambda: rows(stage) == ["src/app.py"])
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("path", "mention"),
     [

@@ -44,6 +44,7 @@ async def test_at_no_width_is_the_line_wider_than_the_screen_or_without_the_mode
         assert (" AUTO" if mode == "auto" else f" {mode}") in line, width
 
 
+@pytest.mark.long
 async def test_what_matters_least_is_left_out_first(tmp_path):
     project = a_project(tmp_path, "topic/one")
     gone = []

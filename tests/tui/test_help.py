@@ -73,6 +73,7 @@ async def test_it_scrolls_while_something_is_typed(tmp_path):
         await stage.shows("/help [COMMAND]")
 
 
+@pytest.mark.long
 async def test_long_lines_go_on_below_their_column(tmp_path):
     async with on_stage(tmp_path, size=(50, 24)) as stage:
         await opened(stage, "f1")
@@ -83,6 +84,7 @@ async def test_long_lines_go_on_below_their_column(tmp_path):
         assert line.index("to a" if "to a" in line else ".") > 20
 
 
+@pytest.mark.long
 async def test_keys_that_differ_in_a_number_are_one_line_with_the_range_in_its_place(tmp_path):
     async with on_stage(tmp_path) as stage:
         await opened(stage, "f1")

@@ -98,6 +98,7 @@ def test_what_cannot_be_leaves_its_key_as_usual():
     assert keymap_of({"redraw": "escape", "toggle_panel": "f5"}) == {"toggle_panel": "f5"}
 
 
+@pytest.mark.long
 async def test_another_key_does_it_and_the_usual_one_no_longer(tmp_path):
     async with on_stage(tmp_path) as stage:
         stage.app.rebind({"help": "f5"})

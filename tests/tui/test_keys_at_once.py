@@ -31,6 +31,7 @@ async def palette_on(stage):
     return stage.app.screen
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("key", ["escape", "enter"])
 async def test_a_key_that_closes_the_palette_closes_nothing_else_when_it_comes_thrice(tmp_path, key):
     async with on_stage(tmp_path) as stage:
@@ -85,6 +86,7 @@ async def always_offered(agent):
     await agent.ask(request, a_review_context(preview=lambda _rule: RulePreview(covers_this=True)))
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("scene", "keys", "shown", "answer"),
     [
@@ -116,6 +118,7 @@ async def test_a_key_that_came_before_what_another_opened_was_seen_lets_nothing_
         assert isinstance(stage.agent.answers[0], answer)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("key", ["y", "enter"])
 async def test_a_letter_among_others_that_came_together_answers_nothing(tmp_path, key):
     async with on_stage(tmp_path, review(a_request(MAKE))) as stage:

@@ -58,6 +58,7 @@ def places(stage: Stage) -> tuple[tuple[int, int], tuple[int, int]]:
     return (panel.x - transcript.x, panel.y - transcript.y), (panel.width, panel.height)
 
 
+@pytest.mark.long
 async def test_each_layout_puts_the_panel_where_it_says(tmp_path):
     async with on_stage(tmp_path, size=(170, 40)) as stage:
         chat = stage.app.chat
@@ -97,6 +98,7 @@ async def test_that_nothing_is_asked_is_loud_in_a_layout_without_a_header_too(tm
         await stage.until(lambda: stage.text().splitlines()[-1].startswith(" AUTO "))
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("size", [(40, 10), (20, 5), (12, 3), (3, 2), (1, 1)])
 async def test_the_smallest_windows_take_a_prompt(tmp_path, size):
     async with on_stage(tmp_path, say("all is well"), size=size, ready=False) as stage:
@@ -120,6 +122,7 @@ async def storm(stage: Stage, seed: int) -> None:
     await stage.pilot.resize_terminal(120, 40)
 
 
+@pytest.mark.long
 async def test_after_a_storm_of_sizes_while_an_answer_streams_everything_is_there_and_in_its_place(tmp_path):
     gate = asyncio.Event()
 
@@ -167,6 +170,7 @@ async def test_a_question_that_cannot_be_read_cannot_be_approved_until_it_has_be
         await stage.unasked()
 
 
+@pytest.mark.long
 async def test_after_a_storm_of_sizes_a_question_can_still_be_read_and_answered(tmp_path):
     async with on_stage(tmp_path, review(a_request(a_command("make all"))), size=(120, 40)) as stage:
         await stage.send("go")

@@ -75,6 +75,7 @@ async def test_the_marked_part_is_unfolded_and_folded(tmp_path, key):
         assert marked(stage).startswith("▸ 1 run_command")
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("keys", "copied"),
     [

@@ -84,6 +84,7 @@ async def test_it_shows_name_place_and_size_and_closes_with_q_or_escape(tmp_path
             assert stage.app.screen is stage.app.chat
 
 
+@pytest.mark.long
 async def test_of_a_long_output_only_the_lines_looked_at_are_read(tmp_path):
     source = Counting(numbered(1_000_000))
     async with on_stage(tmp_path, size=(80, 24)) as stage:

@@ -230,6 +230,7 @@ async def test_the_palette_offers_the_panel(tmp_path):
         assert "Show or hide the side panel" in titles
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     ("event", "text"),
     [

@@ -29,6 +29,7 @@ async def opened(stage: Stage, *rules: HeldRule) -> PermissionsScreen:
     return stage.app.screen
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("size", [(60, 24), (80, 24), (200, 50)])
 async def test_rules_stand_in_the_order_in_which_they_count_with_their_places(tmp_path, size):
     async with on_stage(tmp_path, size=size) as stage:

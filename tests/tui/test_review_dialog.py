@@ -120,6 +120,7 @@ async def test_questions_asked_at_once_come_one_at_a_time_in_their_order(tmp_pat
 # -- the keyboard guard -------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 async def test_keys_at_thirty_a_second_never_answer_and_rest_makes_the_dialog_listen(tmp_path):
     clock = Clock()
     clock.now = 100.0
@@ -152,6 +153,7 @@ async def test_every_key_is_dead_just_after_the_dialog_appeared(tmp_path, key):
         assert dialog.focused is focused
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("key", ["escape", "ctrl+c"])
 async def test_escape_and_ctrl_c_act_from_the_first_moment(tmp_path, key):
     clock = Clock()
@@ -165,6 +167,7 @@ async def test_escape_and_ctrl_c_act_from_the_first_moment(tmp_path, key):
         assert stage.agent.reports[0].status.value == "interrupted"
 
 
+@pytest.mark.long
 async def test_a_stale_approval_is_asked_again_with_the_keys_dead_again(tmp_path):
     clock = Clock()
     clock.now = 100.0
@@ -290,6 +293,7 @@ async def test_the_careful_choice_of_the_list_goes_back(tmp_path):
         assert stage.agent.answers == []
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("size", [(60, 20), (40, 16)])
 async def test_in_a_narrow_window_the_answer_that_approves_is_in_sight(tmp_path, size):
     request = a_request(MAKE, a_command("make two"), a_command("make three"))
@@ -316,6 +320,7 @@ async def test_without_following_calls_there_is_no_rest_to_approve(tmp_path):
 # -- editing ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 async def test_arguments_are_edited_as_json_and_what_is_wrong_is_named(tmp_path):
     packet = a_packet("write_file", {"path": "x"}, Seal(cwd="/w", diff=DIFF))
     async with on_stage(tmp_path, review(a_request(packet))) as stage:
@@ -336,6 +341,7 @@ async def test_arguments_are_edited_as_json_and_what_is_wrong_is_named(tmp_path)
         assert stage.agent.answers == [Edit({"path": "y"})]
 
 
+@pytest.mark.long
 async def test_letters_typed_into_a_reason_or_an_edit_are_no_answers(tmp_path):
     async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
         await stage.send("go")
@@ -394,6 +400,7 @@ async def test_the_mode_and_the_palette_are_out_of_reach_of_a_dialog(tmp_path):
         assert stage.agent.mode is Mode.ASK
 
 
+@pytest.mark.long
 async def test_the_dialog_follows_a_storm_of_resizes(tmp_path):
     long = a_command("\n".join(f"echo {n}" for n in range(100)))
     async with on_stage(tmp_path, review(a_request(long)), size=(80, 24)) as stage:

@@ -84,6 +84,7 @@ async def test_a_series_of_small_edits_and_commands_costs_one_key_each(tmp_path,
         assert stage.agent.answers == [Approve(packet.digest) for packet in packets]
 
 
+@pytest.mark.long
 async def test_the_first_y_tells_how_much_was_not_seen_and_the_second_approves(tmp_path):
     async with on_stage(tmp_path, asking(LONG), size=(80, 24)) as stage:
         await stage.send("go")
@@ -97,6 +98,7 @@ async def test_the_first_y_tells_how_much_was_not_seen_and_the_second_approves(t
         assert stage.agent.answers == [Approve(LONG.digest)]
 
 
+@pytest.mark.long
 async def test_a_y_just_after_being_told_is_dropped(tmp_path):
     clock = Clock()
     clock.now = 100.0
@@ -125,6 +127,7 @@ async def test_what_was_read_to_its_end_is_approved_by_one_key(tmp_path):
         assert stage.agent.answers == [Approve(LONG.digest)]
 
 
+@pytest.mark.long
 async def test_a_jump_to_the_end_is_no_reading(tmp_path):
     async with on_stage(tmp_path, asking(LONG), size=(80, 24)) as stage:
         await stage.send("go")
@@ -137,6 +140,7 @@ async def test_a_jump_to_the_end_is_no_reading(tmp_path):
         assert stage.agent.answers == []
 
 
+@pytest.mark.long
 async def test_other_sizes_of_the_window_make_what_is_folded_anew_unseen(tmp_path):
     long = a_command("; ".join(f"echo {n}" for n in range(300)))
     async with on_stage(tmp_path, asking(long), size=(200, 50)) as stage:
@@ -166,6 +170,7 @@ async def test_approving_a_list_that_was_not_seen_takes_a_second_key(tmp_path):
         assert isinstance(stage.agent.answers[0], ApproveRest)
 
 
+@pytest.mark.long
 async def test_saving_a_rule_approves_no_call_that_was_not_seen_without_a_second_key(tmp_path):
     async def scene(agent: FakeAgent) -> None:
         review_context = a_review_context(preview=lambda _rule: RulePreview(covers_this=True))

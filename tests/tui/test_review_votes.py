@@ -143,6 +143,7 @@ def asking(feed, packet=MAKE, **how):
     return scene
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_votes_appear_as_they_arrive_and_nothing_moves(tmp_path, size):
     feed, long = voted(), a_command("\n".join(f"echo {n}" for n in range(60)))
@@ -183,6 +184,7 @@ async def test_a_vote_that_arrives_leaves_the_keys_alive(tmp_path):
         await stage.until(lambda: stage.agent.answers)
 
 
+@pytest.mark.long
 async def test_at_thirty_keys_a_second_votes_that_arrive_open_no_gap(tmp_path):
     clock, feed = Clock(), voted()
     clock.now = 100.0

@@ -93,6 +93,7 @@ async def test_the_diff_is_that_of_the_marked_file(tmp_path):
         assert "asyncio.sleep" not in stage.text()
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("key", "conversation", "plan", "prompt"),
     [("c", True, None, TURNS[1].prompt), ("f", False, PLAN, ""), ("b", True, PLAN, TURNS[1].prompt)],

@@ -113,6 +113,7 @@ def test_sessions_in_which_nothing_was_said_are_left_out():
     assert (register.here, register.everywhere) == (2, 3)
 
 
+@pytest.mark.long
 async def test_enter_opens_the_marked_one_and_esc_none():
     assert (await show(FakeArchive(SESSIONS), "down", "enter", waits_for="flaky"))[1] == ["s-2"]
     assert (await show(FakeArchive(SESSIONS), "escape", "escape", waits_for="flaky"))[1] == [None]

@@ -42,6 +42,7 @@ async def changed(stage: Stage, service: FakeSettings, *keys: str) -> None:
     await stage.pilot.pause()
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("size", [(40, 20), (80, 24), (200, 50)])
 async def test_settings_stand_below_their_tables_with_value_meaning_and_source(tmp_path, size):
     async with on_stage(tmp_path, size=size, ready=size[0] > 60) as stage:
@@ -179,6 +180,7 @@ async def test_what_the_app_goes_by_holds_at_once(tmp_path, key, typed, value, h
         assert "next session" not in screen.query_one("#notice").visual.plain
 
 
+@pytest.mark.long
 async def test_a_theme_that_there_is_not_is_refused_before_anything_is_written(tmp_path):
     service = a_review_context()
     async with on_stage(tmp_path) as stage:

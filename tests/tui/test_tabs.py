@@ -46,6 +46,7 @@ async def test_there_is_no_line_of_tabs_while_there_is_one(tmp_path):
         await stage.shows(" 1 new  2 new ")
 
 
+@pytest.mark.long
 async def test_of_a_closed_tab_nothing_stays_in_memory(tmp_path):
     async with on_stage(tmp_path, prepare=numbered) as stage:
         await second_tab(stage)
@@ -328,6 +329,7 @@ async def test_leaving_ends_what_runs_in_every_tab_and_says_how_to_go_on_with_ea
     assert all(agent.closed for agent in stage.agents)
 
 
+@pytest.mark.long
 async def test_titles_give_way_where_there_is_little_room_and_the_tab_in_front_stays_in_sight(tmp_path):
     async with on_stage(tmp_path, say("x"), size=(40, 12)) as stage:
         for number in range(6):

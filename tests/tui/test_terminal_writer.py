@@ -79,6 +79,7 @@ def test_who_waits_for_a_stalled_terminal_goes_on_when_it_goes_away(pty):
     assert not wrote.is_alive()
 
 
+@pytest.mark.long
 def test_nobody_waits_for_a_stalled_terminal_any_more_once_there_is_a_hurry(pty):
     wrote = threading.Thread(target=lambda: [pty.writer.write(SCREEN) for _ in range(100)], daemon=True)
     wrote.start()

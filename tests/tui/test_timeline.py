@@ -119,6 +119,7 @@ async def test_details_of_the_marked_row_are_told_below():
         assert "21.0 s · completed · 2 answers · 3 calls" in app.told_below()
 
 
+@pytest.mark.long
 async def test_keys_go_through_rows_and_turns():
     app = Timeline(*TURN * 12)
     async with app.run_test(size=(120, 24)) as pilot:

@@ -97,6 +97,7 @@ async def test_a_selection_stays_on_its_text_when_what_is_above_is_unfolded():
         assert selected(app) == "answer"
 
 
+@pytest.mark.long
 async def test_dragging_beyond_the_edge_scrolls_and_selects_on():
     app = TranscriptApp()
     async with app.run_test(size=(60, 12)) as pilot:

@@ -281,6 +281,7 @@ async def test_a_batch_shows_what_runs_and_what_waits_for_whom():
     assert more.endswith("running            770 ms")
 
 
+@pytest.mark.long
 async def test_calls_that_ran_together_have_lanes_that_overlap():
     app = TranscriptApp()
     async with app.run_test(size=(120, 40)):

@@ -62,6 +62,7 @@ def _own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("keys", "answer"),
     [
@@ -125,6 +126,7 @@ async def test_escape_works_from_the_first_moment(tmp_path):
         assert asking.answers == [False]
 
 
+@pytest.mark.long
 async def test_what_does_not_fit_scrolls_and_its_lines_are_counted(tmp_path):
     async with asked(tmp_path, LONG) as (stage, asking):
         await stage.shows("more lines")

@@ -156,6 +156,7 @@ def test_only_what_begins_with_the_mark_is_a_command(typed, meant):
     assert parse_user_command(typed) == meant
 
 
+@pytest.mark.long
 async def test_a_command_runs_at_once_in_a_card_of_its_own_and_is_remembered(tmp_path):
     async with on_stage(tmp_path) as stage:
         await stage.pilot.press("!")

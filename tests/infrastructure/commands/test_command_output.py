@@ -98,6 +98,7 @@ def test_the_unfinished_line_can_be_looked_at() -> None:
     assert terminal.line == Printed(" 20%")
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     "piece",
     [

@@ -57,6 +57,7 @@ def test_a_style_that_goes_on_over_what_is_left_out_goes_on_behind_it() -> None:
     assert tail.endswith("red line\n\x1b[1mbold\x1b[0m end")
 
 
+@pytest.mark.long
 def test_of_a_flood_of_styles_those_of_both_ends_are_kept() -> None:
     output = CommandOutput(32_768)
     for _ in range(20):

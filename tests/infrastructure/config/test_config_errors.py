@@ -220,6 +220,7 @@ KEEPS_BUSY = {
 }
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(("text", "sentence"), KEEPS_BUSY.values(), ids=KEEPS_BUSY)
 def test_a_strange_file_cannot_keep_the_start_waiting(text: str, sentence: str, machine: Machine):
     machine.standing = Standing.TRUSTED

@@ -238,6 +238,7 @@ def _name(pattern: str) -> str:
     return table or pattern
 
 
+@pytest.mark.long(after=20)
 @pytest.mark.parametrize("pattern", _PATTERNS)
 def test_an_untrusted_project_file_gets_no_further_than_the_rule_of_each_key(machine: Machine, pattern: str):
     value, warnings = _tried(machine, pattern)

@@ -340,6 +340,7 @@ async def test_a_word_that_is_part_of_every_record_takes_no_record_apart(databas
     assert records[1].event == TurnStarted(prompt="[redacted]")
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     "word", ["image/png", "image", "error", "agent", "approved", "text", "steers", "note", "form", "modified"]
 )
@@ -570,6 +571,7 @@ async def test_any_flipped_byte_of_a_content_is_noticed(database):
                 assert "is damaged" in str(error)  # noqa: PT017 - either is right
 
 
+@pytest.mark.long
 async def test_a_session_of_ten_thousand_events_is_listed_read_and_checked(database):
     session = begun(database)
     events = [prompt(f"{number} " + "x" * 500) for number in range(9_999)]

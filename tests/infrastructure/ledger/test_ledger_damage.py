@@ -57,6 +57,7 @@ def put_back(path: Path, place: int, column: str, value: bytes | int | None) -> 
         )
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("column", COLUMNS)
 async def test_any_flipped_byte_of_any_record_is_named(database, column):
     session_id = await session_of(database, [prompt(number) for number in range(4)])
@@ -188,6 +189,7 @@ async def test_a_file_that_is_no_database_is_put_aside_whole_and_a_new_one_made(
     await usable(database)
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.6, 0.9, 0.999])
 async def test_of_a_file_that_was_cut_what_can_be_read_is_saved(environ, opened, share):
     path, sessions, _content = await full_database(environ)
@@ -208,6 +210,7 @@ async def test_of_a_file_that_was_cut_what_can_be_read_is_saved(environ, opened,
     await usable(database)
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize("seed", range(12))
 async def test_of_a_file_with_noise_in_the_middle_everything_around_it_is_saved(environ, opened, seed):
     path, sessions, content = await full_database(environ)
@@ -287,6 +290,7 @@ async def test_damage_that_is_found_while_a_session_is_read_is_mended_on_the_spo
     await usable(database)
 
 
+@pytest.mark.long
 async def test_a_database_that_others_have_open_is_not_mended_under_them(environ, opened):
     path, _sessions, _content = await full_database(environ, 1)
     process = start(OPEN, environ)

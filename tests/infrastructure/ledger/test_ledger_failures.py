@@ -91,6 +91,7 @@ except LedgerError as error:
 """
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("acknowledgements", [1, 7, 60, 200, 333])
 async def test_a_process_that_is_killed_while_it_appends_loses_nothing_it_was_told_is_there(
     environ, opened, acknowledgements

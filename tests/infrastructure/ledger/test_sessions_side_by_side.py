@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from domain.events.event import TurnStarted
 from tests.infrastructure.ledger.ledger_bench import begun, end, gone_on, prompt, start, started
 
@@ -66,6 +68,7 @@ async def test_what_a_session_writes_after_another_was_opened_beside_it_outlives
     await first.ledger.aclose()
 
 
+@pytest.mark.long
 async def test_sessions_side_by_side_killed_under_load_lose_and_mix_nothing_and_both_go_on(environ, opened):
     process = start(SIDE_BY_SIDE, environ)
     lines = [process.stdout.readline().split() for _ in range(200)]

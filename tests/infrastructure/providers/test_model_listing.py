@@ -127,6 +127,7 @@ async def test_an_error_in_place_of_a_list_is_told(server: SseServer) -> None:
     assert (await _refusal(server)).kind is ProviderErrorKind.OVERLOADED
 
 
+@pytest.mark.long(after=1)
 async def test_a_server_that_is_not_there_is_told(server: SseServer) -> None:
     error = await _refusal(server, address="http://127.0.0.1:1/v1")
 

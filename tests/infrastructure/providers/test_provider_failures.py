@@ -103,6 +103,7 @@ async def test_an_answer_that_was_only_announced_is_asked_for_again(rig: ServerR
     assert rig.requests() == 2
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_signs_of_life_hold_off_the_timeout(dialect: Any) -> None:
     async with server_rig(dialect, timeout_secs=2.0, max_retries=0) as rig:

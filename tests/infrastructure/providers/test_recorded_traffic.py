@@ -114,6 +114,7 @@ def _check_error(outcome: LlmResponse | ProviderError, turn: dict[str, Any]) -> 
     assert (reported.get("message") or "")[:100] in str(outcome)
 
 
+@pytest.mark.long(after=7)
 @pytest.mark.parametrize("conversation", _conversations())
 @pytest.mark.parametrize("split", ["whole", "event", "line", "utf8", "random:1", "random:2"])
 async def test_a_recorded_conversation_is_read_as_it_was_meant(
@@ -179,6 +180,7 @@ CUT = [
 ]
 
 
+@pytest.mark.long(after=12)
 @pytest.mark.parametrize("name", CUT)
 @pytest.mark.parametrize("kind", ["truncate", "eof", "reset", "sse_error", "bad_json"])
 @pytest.mark.parametrize("fraction", [0.3, 0.6, 0.9])

@@ -116,6 +116,7 @@ async def test_cancellation_passes_once_all_is_dead(household: Household) -> Non
     assert not daemon.is_alive()
 
 
+@pytest.mark.long
 async def test_nothing_outlives_quorum_when_it_is_killed(household: Household) -> None:
     daemon, sleep = Daemon(household.root), a_sleep()
     quorum = another_quorum(household, f"{daemon.command}; (trap '' TERM; sleep {sleep})")

@@ -225,6 +225,7 @@ ENDLESS = {
 
 
 # Were the time for a file the square of its length, each of these would keep the start waiting for minutes.
+@pytest.mark.long(after=3)
 @pytest.mark.parametrize("name", [".env", ".netrc", ".pgpass", "credentials.json"])
 @pytest.mark.parametrize("word", ENDLESS.values(), ids=ENDLESS)
 def test_a_file_that_was_made_to_keep_us_busy_takes_a_moment(name: str, word: str) -> None:

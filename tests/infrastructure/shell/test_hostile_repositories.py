@@ -80,6 +80,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file() and not p.is_symlink()}
 
 
+@pytest.mark.long(after=4)
 @pytest.mark.parametrize("command", LOOKING)
 async def test_looking_at_a_plain_repository_is_read_only_and_changes_nothing(
     command: str, repository: Path
@@ -94,6 +95,7 @@ async def test_looking_at_a_plain_repository_is_read_only_and_changes_nothing(
     assert contents(repository) == before
 
 
+@pytest.mark.long(after=6)
 @pytest.mark.parametrize(("setting", "value"), HOSTILE_SETTINGS.items())
 async def test_a_setting_that_may_run_something_is_asked_about(
     setting: str, value: str, repository: Path

@@ -75,6 +75,7 @@ async def test_state_that_git_would_read_elsewhere_is_asked_about(
     assert link in verdict.reason
 
 
+@pytest.mark.long(after=7)
 @pytest.mark.parametrize("command", LOOKING)
 @pytest.mark.parametrize(
     "link",

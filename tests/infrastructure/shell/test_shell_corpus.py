@@ -456,6 +456,7 @@ def workspace(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.long(after=72)
 @pytest.mark.parametrize(
     "command", [c for commands in ATTACKS.values() for c in commands], ids=lambda c: repr(c)[:60]
 )

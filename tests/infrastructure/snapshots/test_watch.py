@@ -235,6 +235,7 @@ async def test_without_events_every_look_is_at_all_files(
     assert watch.touched(before, after) is None
 
 
+@pytest.mark.long
 async def test_a_queue_of_events_is_closed_with_its_watch(tmp_path: Path) -> None:
     async def look_once() -> None:
         await WorkspaceWatch([str(tmp_path)]).look()

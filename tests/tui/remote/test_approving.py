@@ -41,6 +41,7 @@ LOOSENING: tuple[tuple[str, dict[str, object]], ...] = (
 )
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("token", [None, TOKEN], ids=["no token was made", "no token is shown"])
 @pytest.mark.parametrize(("method", "params"), LOOSENING, ids=str)
 async def test_without_the_token_nothing_loosens_a_review(
@@ -56,6 +57,7 @@ async def test_without_the_token_nothing_loosens_a_review(
         assert stage.agent.commands == []
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(("method", "params"), [each for each in LOOSENING if each[0] != "keys.feed"], ids=str)
 async def test_with_the_token_it_does(tmp_path: Path, method: str, params: dict[str, object]) -> None:
     async with on_remote_stage(tmp_path, token=TOKEN) as stage:
@@ -106,6 +108,7 @@ async def test_what_a_program_typed_and_the_person_took_away_is_forgotten(tmp_pa
         await stage.until(lambda: stage.agent.commands)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("name", ["steer", "ask"])
 @pytest.mark.parametrize("text", ["!touch made", "!!touch made", " !touch made", "/mode auto"])
 async def test_a_command_that_sends_a_prompt_takes_no_command_for_one(
@@ -212,6 +215,7 @@ KEYS_OF_A_REVIEW: Sequence[Sequence[str]] = (
 )
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("token", [None, TOKEN], ids=["no token was made", "no token is shown"])
 async def test_without_the_token_an_approval_is_refused_and_the_question_stays(
     tmp_path: Path, token: str | None

@@ -67,6 +67,7 @@ async def test_a_method_that_there_is_not_is_named(tmp_path: Path) -> None:
     assert "'script.run'" in str(error)
 
 
+@pytest.mark.long(after=4)
 @pytest.mark.parametrize(
     ("method", "params", "told"),
     [
@@ -374,6 +375,7 @@ async def test_settings_are_listed_and_told_with_what_counts_now(tmp_path: Path)
     assert "present" not in turns
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("key", "value"),
     [

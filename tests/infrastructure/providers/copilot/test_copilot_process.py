@@ -156,6 +156,7 @@ async def test_the_models_of_an_own_server_are_not_listed(tmp_path: Path) -> Non
     assert rig.log("launched") == []
 
 
+@pytest.mark.long
 def test_a_backend_loads_no_sdk_before_it_is_used(tmp_path: Path) -> None:
     script = (
         "import sys\n"

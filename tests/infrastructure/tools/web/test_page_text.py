@@ -52,6 +52,7 @@ async def test_front_matter_of_the_page_itself_is_kept():
     assert "key: value" in page.text
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("tag", ["div", "b", "blockquote", "table><tr><td", "ul><li", "span"])
 async def test_what_is_nested_without_end_is_left_out_and_said(tag: str):
     page = await text_of("<p>first</p>" + f"<{tag}>" * 100_000 + "last")
@@ -67,6 +68,7 @@ async def test_no_damage_is_too_bad_to_be_read(html: str):
     assert (await text_of(html)).characters >= 0
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process can be limited on Linux only")
 async def test_a_page_that_blows_up_ends_its_own_process_only():
     blown_up = "<blockquote>" * 500 + "<br>a" * 100_000
