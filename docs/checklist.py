@@ -83,7 +83,7 @@ REQUIREMENTS: Mapping[str, Mapping[str, str]] = {
         "E04": "string and path become string, number number, integer integer, boolean boolean",
         "E05": "the neutral schema says input_schema, a request to Copilot parameters and never inputSchema",
         "E06": "an answer ends the loop, calls are run and their results sent, and it goes on",
-        "E07": "max_tool_turns bounds a prompt, is 10 by default, and counts a response with its results once",
+        "E07": "max_tool_turns bounds a prompt, is 100 by default, and counts a response with its results once",
         "E08": "low risk runs at once, high risk one by one after review, all results go back in one request",
         "E09": "a response is content, stop reason and model; it gives its text and its calls",
         "E10": "content is text or a tool use; a reason to stop that is not known is kept and ends the turn",

@@ -30,6 +30,18 @@ class InstructionFinder(Protocol):
         ...
 
 
+class InstructionKeeper(Protocol):
+    """Keeps what a project tells the agent in force."""
+
+    async def refresh(self) -> None:
+        """Put in force what holds now, before a prompt is said."""
+        ...
+
+    async def look_below(self) -> None:
+        """Look for what belongs to the files that the model has seen since."""
+        ...
+
+
 class EnvironmentPort(Protocol):
     """Knows the machine."""
 

@@ -7,13 +7,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Protocol
 
 from application.calls.hook_chain import HookChain
 from application.calls.placed_calls import batch_of
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
 from application.cancellation import absorb_cancellation, to_its_end, whole
 from application.events.event_bus import EventBus
+from application.ports.instructions import InstructionKeeper
 from application.ports.models import ToolChoice
 from application.review.review import Review
 from application.turn.attachments import Attachments
@@ -25,16 +25,18 @@ from application.turn.switchable_session import GO_ON
 from domain.calls.hook import ContinueWithMessages
 from domain.calls.run_state import RunState
 from domain.calls.tool import ToolCall, ToolResultMessage
-from domain.conversation.history import AssistantMessage, ToolResults, UserMessage
-from domain.conversation.response import LlmResponse, StopKind, ToolUseBlock
+from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from domain.conversation.response import LlmResponse, StopKind
 from domain.errors import ConversationError, HookAborted, LedgerError, ProviderError, RequestSkipped
 from domain.events.event import ErrorOccurred, PromptsQueued, TurnFinished, TurnStarted
 from domain.events.report import MAX_TOOL_TURNS, RunReport
 from domain.sessions.state import PastTurn
+from domain.text.amounts import amount
 
 _CONTINUE = "Your answer was cut off by the output limit. Go on exactly where you stopped."
 _LIMIT = "not run: the limit of {limit} tool turns is reached. Say where things stand and what is left to do."
 _INTERRUPTED = "interrupted before it ran"
+_MORE_TURNS = "Go on with the task. You have {rounds} of tool calls."
 # A prompt such as "yes, do that" means something only with those before it.
 _PROMPTS_TOLD = 3
 
@@ -43,28 +45,15 @@ _PROMPTS_TOLD = 3
 class AgentLimits:
     """Bounds of one run.
 
-    `max_tool_turns` counts responses whose calls were executed, however many calls each had;
-    `max_continuations` bounds how often a cut-off text is continued and a paused answer resumed;
-    after `max_identical_rejections` rejections of the same call the turn ends; hooks at the turn's end
-    may make it go on `max_turn_end_retries` times.
+    `max_tool_turns` counts responses whose calls were executed, however many each had; `max_continuations` how
+    often a cut-off text is continued and a paused answer resumed; `max_identical_rejections` rejections of the
+    same call end the turn; hooks at its end may make it go on `max_turn_end_retries` times.
     """
 
-    max_tool_turns: int = 10
+    max_tool_turns: int = 100
     max_continuations: int = 3
     max_identical_rejections: int = 3
     max_turn_end_retries: int = 3
-
-
-class InstructionKeeper(Protocol):
-    """Keeps what a project tells the agent in force."""
-
-    async def refresh(self) -> None:
-        """Put in force what holds now, before a prompt is said."""
-        ...
-
-    async def look_below(self) -> None:
-        """Look for what belongs to the files that the model has seen since."""
-        ...
 
 
 class RunAgent:
@@ -155,7 +144,8 @@ class RunAgent:
     # ---------------------------------------------------------------- what was left open
 
     async def retry(self) -> RunReport:
-        """Take up a turn that failed or was interrupted where the conversation stands. Ends as `execute` does.
+        """Take up a turn that failed, was interrupted or reached a limit, where the conversation stands. Ends
+        as `execute` does, and has as many tool turns again.
 
         Raises ConversationError where there is nothing to go on from.
         """
@@ -168,8 +158,15 @@ class RunAgent:
         messages = self._conversation.messages
         if not messages:
             raise ConversationError("there is nothing to go on from: nothing was said yet")
-        content = GO_ON if isinstance(messages[-1], AssistantMessage) else None
-        return await self._turn("", lambda tally: self._say(content, tally))
+        return await self._turn("", lambda tally: self._say(self._going_on(messages[-1]), tally))
+
+    def _going_on(self, last: Message) -> str | None:
+        """What has the model go on after this message: nothing where it has yet to answer."""
+        if not isinstance(last, AssistantMessage):
+            return None
+        if last.response.stop_reason.kind is StopKind.END_TURN:  # it said where things stood at the limit
+            return _MORE_TURNS.format(rounds=amount(self._limits.max_tool_turns, "more round"))
+        return GO_ON
 
     @property
     def _undelivered_prompts(self) -> tuple[str, ...]:
@@ -302,9 +299,7 @@ class RunAgent:
                 case StopKind.PAUSE if continuations < self._limits.max_continuations:
                     continuations += 1
                     response = await self._say(None, tally)
-                case StopKind.MAX_TOKENS if continuations < self._limits.max_continuations and not _holds_calls(
-                    response
-                ):
+                case StopKind.MAX_TOKENS if self._may_continue(response, continuations):
                     continuations += 1
                     response = await self._say(_CONTINUE, tally, continues=True)
                 case StopKind.MAX_TOKENS | StopKind.PAUSE:
@@ -317,6 +312,9 @@ class RunAgent:
                     more = await self._more_from_hooks(retries)
                     retries += 1
                     response = await self._say(more, tally) if more is not None else None
+
+    def _may_continue(self, response: LlmResponse, continuations: int) -> bool:
+        return continuations < self._limits.max_continuations and not response.holds_calls
 
     async def _say(
         self, content: str | UserMessage | None, tally: RunTally, *, continues: bool = False
@@ -402,7 +400,3 @@ def _prompts(turns: Sequence[PastTurn]) -> deque[str]:
     """The last prompts that still hold."""
     held = ("\n\n".join([t.prompt, *t.steered]) for t in turns if t.prompt and not t.undone)
     return deque(held, maxlen=_PROMPTS_TOLD)
-
-
-def _holds_calls(response: LlmResponse) -> bool:
-    return any(isinstance(block, ToolUseBlock) for block in response.content)

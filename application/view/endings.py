@@ -8,6 +8,7 @@ from domain.events.report import MAX_TOOL_TURNS, RunReport, RunStatus
 from domain.text.amounts import amount, tokens
 
 PROCESS_ENDED = "interrupted: the process ended here"
+_KNOWN_STOPS = frozenset({*StopKind, MAX_TOOL_TURNS})
 RECORD_ENDS = "the record ends here; the process that writes it may be at work on this turn"
 
 
@@ -15,7 +16,7 @@ def ending(report: RunReport, last_error: str) -> str | None:
     """The words a turn's ending is told in; None where nothing is left to say after `last_error`."""
     match report.status:
         case RunStatus.COMPLETED:
-            return None
+            return unknown_stop(report)
         case RunStatus.INTERRUPTED:
             return "interrupted"
         case RunStatus.LIMIT if report.stop_reason == StopKind.MAX_TOKENS.value:
@@ -32,6 +33,13 @@ def ending(report: RunReport, last_error: str) -> str | None:
             return None
         case RunStatus.FAILED:
             return report.error or "failed"
+
+
+def unknown_stop(report: RunReport) -> str | None:
+    """A sentence where the model stopped for a reason that nobody here knows; None where it is known."""
+    if report.stop_reason is None or report.stop_reason in _KNOWN_STOPS:
+        return None
+    return f"the model stopped for a reason that quorum does not know: {report.stop_reason}"
 
 
 def resumed(event: SessionResumed) -> str:

@@ -135,6 +135,11 @@ class LlmResponse:
             if isinstance(block, ToolUseBlock)
         )
 
+    @property
+    def holds_calls(self) -> bool:
+        """Whether it asks for a call, be it one that was cut off."""
+        return any(isinstance(block, ToolUseBlock) for block in self.content)
+
     def has_tool_calls(self) -> bool:
         """Whether there is anything to execute."""
         return bool(self.tool_calls())

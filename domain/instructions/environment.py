@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from domain.text.amounts import amount
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepositoryState:
@@ -45,7 +47,7 @@ class Environment:
             f"Date: {self.date}",
             f"Commands: {self._commands}",
             f"Limits: a command ends after {self.command_timeout_secs} seconds unless its call sets another "
-            f"limit; a prompt may take {self.max_tool_turns} rounds of tool calls",
+            f"limit; a prompt may take {amount(self.max_tool_turns, 'round')} of tool calls",
         )
 
     @property

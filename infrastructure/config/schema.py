@@ -52,7 +52,7 @@ class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             "summary.",
             project=ProjectRule.LOWER,
         ),
-    ] = 10
+    ] = 100
     instructions_max_bytes: Annotated[
         int,
         Meta(ge=0, le=1_000_000),

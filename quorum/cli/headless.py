@@ -16,6 +16,7 @@ from typing import assert_never
 
 from application.ports.people import ReviewContext
 from application.session.agent_session import AgentSession
+from application.view.endings import unknown_stop
 from domain.errors import ConfigError
 from domain.events.event import (
     CallFinished,
@@ -270,7 +271,7 @@ def _ending(report: RunReport) -> str:
         case RunStatus.FAILED:
             return "" if report.provider_failed else f"failed: {printable(report.error or '')}"
         case RunStatus.COMPLETED:
-            return ""
+            return printable(unknown_stop(report) or "")
 
 
 def _spent(report: RunReport) -> str:

@@ -292,6 +292,24 @@ async def test_at_the_turn_limit_open_calls_are_not_run_and_the_model_is_asked_o
     assert bench.session.sent[-1].tools
 
 
+async def test_taken_up_again_after_the_limit_a_turn_has_as_many_tool_turns_again() -> None:
+    bench = Bench(
+        reads("a"),
+        reads("b"),
+        LlmResponse.from_text("half way"),
+        reads("c"),
+        LlmResponse.from_text("all of it"),
+        limits=AgentLimits(max_tool_turns=1),
+    )
+    await bench.agent.execute("go")
+
+    report = await bench.agent.retry()
+
+    assert (report.status, report.text) == (RunStatus.COMPLETED, "all of it")
+    asked = UserMessage("Go on with the task. You have 1 more round of tool calls.")
+    assert bench.session.sent[3].messages[-1] == asked
+
+
 async def test_calls_made_at_the_limit_all_the_same_are_not_run_either() -> None:
     bench = Bench(reads("a"), reads("b"), reads("c"), limits=AgentLimits(max_tool_turns=1))
 

@@ -242,7 +242,6 @@ async def test_a_hook_after_a_call_that_did_not_come_to_its_answer_is_asked_agai
     assert results == ["what the hook made of it"]
 
 
-@pytest.mark.long
 async def test_a_call_whose_hook_before_it_was_killed_never_began(home: Path, project: Path) -> None:
     hook = project / "hook.sh"
     hook.write_text(f"#!/bin/sh\ntouch {project}/asked\nsleep 600\n")

@@ -86,6 +86,7 @@ def test_keys_typed_while_the_dialog_pops_up_approve_nothing(project: Path) -> N
     with app(project) as terminal:
         terminal.wait_for("offline")
         terminal.submit("replace first with primo in a.py")
+        terminal.wait_for("esc interrupts")  # what comes in one reading with Enter would be a paste
         until = time.monotonic() + 2
         while time.monotonic() < until:  # 30 keys a second, before, while and after the dialog appears
             terminal.type("y")

@@ -90,7 +90,6 @@ async def test_what_is_no_image_ends_the_run_before_anything_is_sent(tmp_path: P
         assert server.bodies == []
 
 
-@pytest.mark.long
 async def test_offline_says_that_it_cannot_see_and_does_the_rest(tmp_path: Path, project: Path) -> None:
     (project / "a.py").write_text("x = 1\n")
     offline = ("-m", "offline/offline", "--output", "stream-json")

@@ -84,7 +84,6 @@ def ask(installation: Installation, project: Path, home: Path, prompt: str, **va
     return done.stdout
 
 
-@pytest.mark.long
 def test_the_wheel_holds_one_package_with_every_file_that_the_program_reads(wheel: Path):
     with ZipFile(wheel) as archive:
         held = set(archive.namelist())

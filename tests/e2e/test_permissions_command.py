@@ -98,7 +98,6 @@ def test_a_check_runs_nothing_and_needs_no_model(home: Path, project: Path) -> N
     assert list(project.iterdir()) == [project / "src"]
 
 
-@pytest.mark.long
 def test_a_command_is_looked_at_as_in_a_run(home: Path, project: Path) -> None:
     proved = _permissions("check", "run_command", '{"command": "ls src"}', home=home, project=project)
     other = _permissions("check", "run_command", '{"command": "ls > x"}', home=home, project=project)

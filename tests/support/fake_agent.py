@@ -37,7 +37,7 @@ from domain.events.event import (
     UserCommandStarted,
 )
 from domain.events.masking import SecretMask
-from domain.events.report import RunReport, RunStatus
+from domain.events.report import MAX_TOOL_TURNS, RunReport, RunStatus
 from domain.review.mode import Mode
 from domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from domain.sessions.past_session import NewSession, SessionChoice
@@ -415,6 +415,22 @@ def break_off(text: str, sentence: str = "the stream broke off") -> Scene:
             turns=1,
             error=sentence,
             provider_failed=True,
+        )
+
+    return scene
+
+
+def reach_limit(text: str) -> Scene:
+    """A scene that ends at the limit of tool turns, with a last word of the model's."""
+
+    async def scene(agent: FakeAgent) -> RunReport:
+        agent.tell(ResponseCompleted(turn_index=0, response=LlmResponse.from_text(text)))
+        return RunReport(
+            session_id=agent.session_id,
+            status=RunStatus.LIMIT,
+            stop_reason=MAX_TOOL_TURNS,
+            text=text,
+            turns=1,
         )
 
     return scene

@@ -54,11 +54,11 @@ async def test_what_is_found_before_the_first_frame_is_gone_to_once_the_transcri
         finder = Finder(view, Style(), Style())
         finder.look_for("needle")
         assert not finder.work()
-        assert finder.told == "2 so far…"
+        assert finder.status == "2 so far…"
 
         view.flush()
         assert finder.work()
-        assert finder.told == "1 of 2"
+        assert finder.status == "1 of 2"
 
 
 async def test_ctrl_f_finds_while_it_is_typed_and_esc_gives_the_draft_back(tmp_path):

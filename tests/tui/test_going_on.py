@@ -14,7 +14,7 @@ from domain.events.event import Event, ModeChanged, RetryScheduled, TextDelta, U
 from domain.review.mode import Mode
 from domain.text.amounts import tokens
 from tests.support.app_stage import Clock, on_stage
-from tests.support.fake_agent import FakeAgent, break_off, hold, say, wait_for_retry
+from tests.support.fake_agent import FakeAgent, break_off, hold, reach_limit, say, wait_for_retry
 from tui.screens.accounts.spending import cost_of, dollars, in_short
 from tui.session.facts import SessionFacts
 
@@ -116,6 +116,18 @@ async def test_a_dropped_stream_keeps_what_arrived_and_retry_goes_on(tmp_path):
         assert "half an" in shown
         assert "going on" in shown
         assert "/retry goes on" not in shown.splitlines()[-1]
+
+
+async def test_at_the_limit_one_key_gives_as_many_turns_again(tmp_path):
+    async with on_stage(tmp_path, reach_limit("half way"), say("all of it")) as stage:
+        await stage.send("go")
+        await stage.shows("enter goes on")
+        await stage.pilot.press("enter")
+        await stage.shows("all of it")
+        await stage.pilot.press("enter")
+
+        assert stage.agent.prompts == ["go", ""]
+        assert "enter goes on" not in stage.text()
 
 
 async def test_a_request_that_failed_outright_can_be_sent_again(tmp_path):

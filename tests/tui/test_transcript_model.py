@@ -248,6 +248,12 @@ def test_a_second_retry_speaks_in_the_place_of_the_first(transcript):
             "stopped: a call needed approval and nobody was there",
         ),
         (RunStatus.REFUSED, "refusal", NoticeKind.ERROR, "the model refused"),
+        (
+            RunStatus.COMPLETED,
+            "guardrail_7",
+            NoticeKind.WARNING,
+            "the model stopped for a reason that quorum does not know: guardrail_7",
+        ),
         (RunStatus.FAILED, None, NoticeKind.ERROR, "failed"),
     ],
 )

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from tui.agent.port import Agent
 
 _WORKING = "working"
-_TAKEN_UP_AGAIN = frozenset({"failed", "interrupted"})
+_LIMIT = "limit"
+_TAKEN_UP_AGAIN = frozenset({"failed", "interrupted", _LIMIT})
 
 
 class QueuedTask(NamedTuple):
@@ -104,6 +105,11 @@ class Turns:
     def can_retry(self) -> bool:
         """Whether the last turn stopped before its end, so that it can be taken up again."""
         return not self.running and self._ending in _TAKEN_UP_AGAIN
+
+    @property
+    def is_at_limit(self) -> bool:
+        """Whether the last turn stopped at a limit, and nothing runs since."""
+        return not self.running and self._ending == _LIMIT
 
     def retry(self) -> str:
         """Take up the last turn where it stopped; else answer why that cannot be."""

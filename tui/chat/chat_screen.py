@@ -354,9 +354,9 @@ class ChatScreen(Screen[None]):
             self.sending.submit(text)
 
     @on(Prompt.SentNothing)
-    def _steer(self, message: Prompt.SentNothing) -> None:
+    def _send_nothing(self, message: Prompt.SentNothing) -> None:
         message.stop()
-        self.sending.steer_with_waiting()
+        self.sending.send_nothing()
 
     @on(Prompt.ImageDropped)
     def _take_image(self, message: Prompt.ImageDropped) -> None:

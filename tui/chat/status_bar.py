@@ -42,6 +42,7 @@ class Status(NamedTuple):
     waiting: int = 0
     retry: str = ""
     can_retry: bool = False
+    at_limit: bool = False
     used: str = ""
     context: tuple[int, int] = (0, 0)
     mode: str = ""
@@ -165,6 +166,7 @@ def _hints(status: Status) -> list[str]:
         enter = "enter again: into this turn" if status.waiting else "enter queues"
         return ["esc interrupts", *waiting, *below, enter, "{toggle_fold=ctrl+o} details"]
     again = ["/retry goes on"] if status.can_retry else []
+    again = ["enter goes on"] if status.at_limit else again
     keys = [
         "enter sends",
         "{prompt_new_line=ctrl+j} new line",

@@ -53,7 +53,7 @@ COMMANDS = (
         names="PROVIDER/MODEL",
         sample="anthropic/claude-sonnet-5-5",
     ),
-    Command("retry", "Continue a failed or interrupted turn", "go_on"),
+    Command("retry", "Continue a turn that failed, was interrupted or reached a limit", "go_on"),
     Command(
         "steer", "Send text, or the queued prompt, into the running turn", "steer", free="WORDS", sends=True
     ),

@@ -122,7 +122,7 @@ def test_what_is_taken_out_has_its_default_again(machine: Machine):
 
     loaded = own_file(machine).unset(TURNS)
 
-    assert loaded.settings.agent.max_tool_turns == 10
+    assert loaded.settings.agent.max_tool_turns == 100
     assert machine.user_file.read_text() == "[agent]\n# mine\n"
 
 

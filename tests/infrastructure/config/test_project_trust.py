@@ -39,7 +39,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "context_budget.max_total_bytes": (60_000, 1_000, 60_000),
     "context_budget.window_tokens": (128_000, 1_000, 128_000),
     "context_budget.models.*.window": (32_768, 1_000, 32_768),
-    "agent.max_tool_turns": (10, 11, 10),
+    "agent.max_tool_turns": (100, 101, 100),
     "agent.instructions_max_bytes": (32_768, 40_000, 32_768),
     "agent.max_turn_end_retries": (3, 4, 3),
     "review.mode": ("ask", "auto", "ask"),
@@ -112,7 +112,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "hooks.*.enabled": (True, False, True),
 }
 _TIGHTER: dict[str, tuple[object, object, object]] = {
-    "agent.max_tool_turns": (10, 9, 9),
+    "agent.max_tool_turns": (100, 9, 9),
     "agent.instructions_max_bytes": (32_768, 0, 0),
     "agent.max_turn_end_retries": (3, 0, 0),
     "review.mode": ("accept-edits", "read-only", "read-only"),

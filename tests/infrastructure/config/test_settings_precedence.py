@@ -29,7 +29,7 @@ def test_each_source_wins_over_the_one_before(machine: Machine):
     seen.append(machine.load())
     seen.append(machine.load(overrides={turns: 60}))
 
-    assert [loaded.settings.agent.max_tool_turns for loaded in seen] == [10, 9, 8, 70, 60]
+    assert [loaded.settings.agent.max_tool_turns for loaded in seen] == [100, 9, 8, 70, 60]
     assert [loaded.origins[turns] for loaded in seen] == [
         "default",
         str(machine.user_file),
@@ -48,7 +48,7 @@ def test_a_named_file_replaces_the_others_and_may_do_what_a_project_file_may_not
     loaded = machine.load(config_file=named)
 
     assert loaded.settings.review.mode is Mode.AUTO
-    assert loaded.settings.agent.max_tool_turns == 10
+    assert loaded.settings.agent.max_tool_turns == 100
     assert loaded.settings.tui.theme == "quorum"
     assert loaded.files == (named,)
 
@@ -92,7 +92,7 @@ def test_the_project_file_nearest_to_the_working_directory_is_read(machine: Mach
 def test_a_file_above_the_repository_is_not_the_projects(machine: Machine):
     (machine.repository.parent / "quorum.toml").write_text("agent.max_tool_turns = 1")
 
-    assert machine.load().settings.agent.max_tool_turns == 10
+    assert machine.load().settings.agent.max_tool_turns == 100
 
 
 def test_outside_a_repository_only_the_working_directory_itself_is_looked_at(machine: Machine):
@@ -101,7 +101,7 @@ def test_outside_a_repository_only_the_working_directory_itself_is_looked_at(mac
     inner.mkdir()
     machine.project("agent.max_tool_turns = 5")
 
-    assert machine.load(cwd=inner).settings.agent.max_tool_turns == 10
+    assert machine.load(cwd=inner).settings.agent.max_tool_turns == 100
     assert machine.load().settings.agent.max_tool_turns == 5
 
 

@@ -27,7 +27,7 @@ def test_a_key_that_stands_commented_out_at_its_default_is_set_on_the_line_below
     added = set(edited.splitlines()) - set(reference.splitlines())
     lines = edited.splitlines()
     assert added == {"max_tool_turns = 5"}
-    assert lines[lines.index("max_tool_turns = 5") - 1] == "# max_tool_turns = 10"
+    assert lines[lines.index("max_tool_turns = 5") - 1] == "# max_tool_turns = 100"
 
 
 def test_what_is_set_in_the_reference_can_be_taken_out_again_without_a_trace():

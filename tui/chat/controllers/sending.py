@@ -82,13 +82,15 @@ class SendController:
         elif text:
             self.remember(as_prompt(text))
 
-    def steer_with_waiting(self) -> None:
-        """Say the prompt that waits last into the running turn, where there are both."""
+    def send_nothing(self) -> None:
+        """Enter with nothing typed: say the prompt that waits last into the running turn, or go on."""
         if self._turns.running and self._turns.prompts:
             self._host.say(self._turns.steer())
+        elif self._turns.is_at_limit:
+            self.action_go_on()
 
     def action_go_on(self) -> None:
-        """Take up a turn that failed or was interrupted where it stopped."""
+        """Take up a turn that failed, was interrupted or reached a limit, where it stopped."""
         if (session := self._current.begun("go on")) is not None:
             self._host.say(session.refusal or self._turns.retry())
 

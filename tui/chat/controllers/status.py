@@ -110,6 +110,7 @@ class StatusController:
             waiting=turns.waiting,
             retry=facts.retry if facts else "",
             can_retry=turns.can_retry,
+            at_limit=turns.is_at_limit,
             used=facts.used if facts else "",
             context=session.context if session is not None else (0, 0),
             mode=session.mode_label if session is not None else "",
