@@ -304,3 +304,8 @@ def test_the_commands_are_in_the_palette_and_a_name_goes_through_whole():
     assert {"/model", "/retry", "/cost"} <= set(titles)
     assert action_for("/model a/b'c (d)") == 'choose_model("a/b\'c (d)")'
     assert action_for("/model") == "choose_model"
+
+
+@pytest.mark.parametrize("typed", ["/quit", "/exit", "/q"])
+def test_leaving_goes_by_the_names_that_people_try(typed):
+    assert action_for(typed) == "app.quit"

@@ -13,7 +13,8 @@ class Command(NamedTuple):
 
     `takes` names its argument and the words it may be; `counts`: it may take a number; `names`: it may take
     whatever is called so; `free`: any words, called so. `sample` is such an argument, for the help.
-    `takes_file`: it is the name of a file; `sends`: it is sent as a prompt.
+    `takes_file`: it is the name of a file; `sends`: it is sent as a prompt. `aliases` are other names, which no
+    list shows.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Command(NamedTuple):
     sample: str = ""
     takes_file: bool = False
     sends: bool = False
+    aliases: tuple[str, ...] = ()
 
     @property
     def usage(self) -> str:
@@ -103,7 +105,7 @@ COMMANDS = (
     Command("output", "Open the latest stored output, or the Nth latest", "open_output", counts=True),
     Command("theme", "Choose the theme", "app.change_theme", names="NAME", sample="nord"),
     Command("layout", "Choose the layout", "app.set_layout", ("LAYOUT", LAYOUTS)),
-    Command("quit", "Leave", "app.quit"),
+    Command("quit", "Leave; also /exit and /q", "app.quit", aliases=("exit", "q")),
 )
 
 
@@ -139,7 +141,7 @@ def action_for(text: str) -> str:
     """The action that a typed command stands for. Raises NotACommand."""
     word, _, argument = text.strip()[1:].partition(" ")
     argument = argument.strip()
-    command = next((c for c in COMMANDS if c.name == word), None)
+    command = next((c for c in COMMANDS if word in (c.name, *c.aliases)), None)
     if command is None:
         raise NotACommand(f"there is no command /{word}; {_nearest(word, [c.name for c in COMMANDS], '/')}")
     if command.counts and argument:
