@@ -17,12 +17,14 @@ from domain.errors import ToolError
 from domain.review.mode import Mode
 from domain.review.permissions import Answer, Subject
 from domain.review.questions import DecisionLabel, Reject, ReviewAnswer, ReviewRequest
+from domain.sessions.trust import TrustQuestion
 from infrastructure.container import Container
 from quorum.cli.headless import NonInteractiveApprover
 from tests.support.headless_run import configure, environment, run
 from tests.support.real_app import real_app, real_container
 from tests.support.sse_server import Say, ScriptedCall, SseServer
 
+MODES = tuple(mode for mode in Mode if mode is not Mode.SANDBOXED)  # which needs a sandbox
 DIALOGS = 12
 RULES = """
 [permissions]
@@ -189,15 +191,19 @@ class RejectsEverything:
             return Reject()
         return await self._at_the_screen.review(request, review_context)
 
+    async def trust(self, question: TrustQuestion) -> bool:
+        """Nothing of the project is trusted."""
+        return False
+
 
 async def decided_in_the_app(folder: Path) -> dict[Mode, list[str]]:
     project = a_project(folder)
     async with SseServer("openai-chat") as server:
         home = a_home(folder, server)
-        server.script = [reply for mode in Mode for reply in script_for(mode)]
+        server.script = [reply for mode in MODES for reply in script_for(mode)]
         found = {}
         async with real_app(project, home, size=(80, 24), person_for=RejectsEverything) as app:
-            for turn, mode in enumerate(Mode, start=1):
+            for turn, mode in enumerate(MODES, start=1):
                 await app.send(f"/mode {mode}")
                 await app.send("go")
                 found[mode] = [record.decision.value for record in (await app.finish("n", turns=turn)).calls]
@@ -221,19 +227,19 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_two_hundred_calls_are_decided_alike_by_the_function_by_run_and_in_the_app(
     state: None, tmp_path: Path
 ) -> None:
-    headless = asyncio.gather(*(decided_headless(tmp_path / f"run-{mode}", mode) for mode in Mode))
+    headless = asyncio.gather(*(decided_headless(tmp_path / f"run-{mode}", mode) for mode in MODES))
     function: dict[Mode, list[str]] = {}
-    for mode in Mode:
+    for mode in MODES:
         project = a_project(tmp_path / f"function-{mode}")
         async with SseServer("openai-chat") as server:
             home = a_home(tmp_path / f"function-{mode}", server)
             container = real_container(project, home, person=NonInteractiveApprover(), mode=mode)
             function[mode] = await decided(container, calls_for(mode))
     in_app = await decided_in_the_app(tmp_path / "app")
-    by_run = dict(zip(Mode, await headless, strict=True))
+    by_run = dict(zip(MODES, await headless, strict=True))
 
     assert sum(map(len, function.values())) == 200
-    assert [line for mode in Mode for line in told(mode, function[mode], by_run[mode], in_app[mode])] == []
+    assert [line for mode in MODES for line in told(mode, function[mode], by_run[mode], in_app[mode])] == []
     assert Counter(label for labels in function.values() for label in labels).keys() == {
         *("allowed", "rejected", "denied", "none")
     }

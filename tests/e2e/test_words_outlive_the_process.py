@@ -138,7 +138,7 @@ async def by_prompt(bench: Bench) -> None:
 
 
 async def by_going_on(bench: Bench) -> None:
-    if bench.conversation.messages or bench.front.turns:
+    if bench.conversation.messages or bench.front.rewind.turns:
         await bench.agent.retry()
 
 
