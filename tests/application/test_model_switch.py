@@ -220,6 +220,7 @@ async def two_servers(first: list[Reply], other: list[Reply], **bench: FakeTool)
             await wire.aclose()
 
 
+@pytest.mark.long
 async def test_a_waiting_request_goes_out_at_once_on_the_model_chosen_meanwhile() -> None:
     async with two_servers([LATER], [CHATTY]) as waiting:
         turn = asyncio.create_task(waiting.agent.execute("go"))

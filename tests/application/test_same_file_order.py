@@ -69,6 +69,7 @@ class Change(FakeTool):
         return Seal(cwd="/ws")
 
 
+@pytest.mark.long(after=12)
 @pytest.mark.parametrize("planner", sorted(PLANNERS))
 @pytest.mark.parametrize("risk", RiskLevel)
 @pytest.mark.parametrize("fate", FATES)

@@ -190,6 +190,7 @@ async def test_an_unknown_reason_to_stop_is_kept_as_it_was_said(rig: Rig) -> Non
     assert str(response.stop_reason) == "solar_flare"
 
 
+@pytest.mark.long(after=4)
 @pytest.mark.parametrize("rig", TOLD_OF_BROKEN_CALLS, indirect=True)
 @pytest.mark.parametrize("arguments", ['{"path": }', '["a"]', '{"path": NaN}', "{}]"])
 async def test_arguments_that_are_no_object_become_a_call_with_a_parse_error(rig: Rig, arguments: str) -> None:

@@ -253,6 +253,7 @@ async def test_a_signal_while_a_command_runs_interrupts_the_run_and_ends_the_com
     assert [c["outcome"] for c in report["calls"]] == ["cancelled"]
 
 
+@pytest.mark.long
 async def test_stream_json_ends_with_the_report_and_gives_every_call_its_context(
     home: Path, project: Path
 ) -> None:

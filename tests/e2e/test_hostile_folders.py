@@ -334,6 +334,7 @@ def test_a_pipe_in_place_of_a_file_does_not_keep_the_app_from_opening(
         terminal.wait_for("a changed line")
 
 
+@pytest.mark.long
 async def test_the_settings_of_a_folder_let_nothing_run_that_would_be_asked_about(
     trap: Trap, tmp_path: Path
 ) -> None:
@@ -455,6 +456,7 @@ def test_what_cannot_be_remembered_is_trusted_for_the_session_and_said_so(trap: 
     assert state.read_text() == "damaged"
 
 
+@pytest.mark.long
 def test_a_run_without_a_screen_goes_on_untrusted_and_says_so(trap: Trap, tmp_path: Path) -> None:
     marked(trap)
     configure(tmp_path / "home", '[models]\ndecision = "offline/of-the-person"\n')
@@ -494,6 +496,7 @@ def test_a_folder_is_trusted_and_no_longer_trusted_from_the_command_line(trap: T
     assert command(trap, tmp_path, "config", "untrust").stdout == "no project's file was trusted here\n"
 
 
+@pytest.mark.long
 def test_what_would_not_load_is_not_trusted(trap: Trap, tmp_path: Path) -> None:
     (trap.folder / "quorum.toml").write_text('[providers.evil]\nbase_url = "http://localhost:1"\n')
 

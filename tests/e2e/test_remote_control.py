@@ -151,6 +151,7 @@ async def test_misbehaving_clients_leave_it_at_work(project: Path, home: Path) -
             one.close()
 
 
+@pytest.mark.long
 async def test_with_the_token_a_review_is_approved_from_afar(project: Path, home: Path) -> None:
     async with listening(project, home, home / "q", approving=True) as quorum, await quorum.client() as client:
         await quorum.until(client, ready=True)

@@ -228,6 +228,7 @@ async def test_a_resumed_turn_that_reaches_its_limit(
     check(server, placed(prompt, ways), 2, calls_allowed=1)
 
 
+@pytest.mark.long(after=1)
 async def test_a_turn_taken_up_after_a_failure_by_the_same_and_by_another_process(
     make_ways: Callable[..., Ways], server: SseServer, prompt: dict[str, Any]
 ) -> None:

@@ -155,6 +155,7 @@ async def test_what_a_provider_answers_in_its_anger_is_masked(tmp_path: Path, pr
     assert leaks(ended, tmp_path) == []
 
 
+@pytest.mark.long
 async def test_a_prompt_with_a_secret_leaves_it_nowhere(tmp_path: Path, project: Path) -> None:
     async with SseServer("openai-chat") as server:
         server.script.append(Say(pieces=["fine"]))

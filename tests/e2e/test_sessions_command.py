@@ -268,6 +268,7 @@ def test_equal_runs_have_equal_canonical_exports(quorum: Quorum) -> None:
     assert one == other
 
 
+@pytest.mark.long
 def test_verify_holds_and_tells_what_it_cannot_see(quorum: Quorum) -> None:
     session = quorum.run("read a.txt")
 

@@ -145,6 +145,7 @@ EDITS = [
 ]
 
 
+@pytest.mark.long
 async def test_approving_the_rest_approves_each_edit_of_one_file_by_its_digest(project: Path) -> None:
     async with SseServer("openai-chat") as server:
         configure(project.parent / "home", settings(server, ()))

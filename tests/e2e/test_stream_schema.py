@@ -132,6 +132,7 @@ def fitting_lines(ended: Ended) -> list[dict[str, Any]]:
     return lines
 
 
+@pytest.mark.long
 async def test_every_line_of_a_run_with_hooks_progress_and_stored_output_fits(
     home: Path, project: Path
 ) -> None:

@@ -133,6 +133,7 @@ def test_closed_while_a_question_is_open(project: Path) -> None:
     assert (project / "a.py").read_text(encoding="utf-8") == "first = 1\n"
 
 
+@pytest.mark.long
 def test_closed_while_a_command_runs_its_processes_end_too(project: Path) -> None:
     with app(project, "--mode", "auto") as terminal:
         terminal.wait_for("offline")

@@ -223,6 +223,7 @@ def test_what_is_dropped_on_a_terminal_that_is_not_looked_at_arrives(project: Pa
         quit_app(terminal)
 
 
+@pytest.mark.long
 def test_with_no_color_not_one_sequence_for_a_colour_is_sent(project: Path) -> None:
     with app(project, NO_COLOR="1") as terminal:
         terminal.wait_for("offline")

@@ -180,6 +180,7 @@ async def test_a_cloud_that_could_be_asked_is_told(machine: Machine):
     )
 
 
+@pytest.mark.long
 def test_no_sdk_is_loaded_by_looking(machine: Machine):
     machine.user(
         '[models]\ndecision = "b/m"\nask = "v/m"\nmoderator = "copilot/m"\nreview = ["openai/m"]\n'
@@ -333,6 +334,7 @@ async def test_the_locale_that_counts_must_be_utf8(machine: Machine, variables: 
     assert (await _findings(machine))["locale"].state == state
 
 
+@pytest.mark.long
 def test_a_terminal_is_measured_where_there_is_one():
     program = (
         "import asyncio, os\n"

@@ -126,6 +126,7 @@ async def test_a_smaller_bound_of_the_settings_holds(providers: Providers):
     assert server.bodies[0]["max_tokens"] == 20
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     ("reply", "told", "remedy"),
     [
@@ -208,6 +209,7 @@ async def test_all_are_asked_at_the_same_time(providers: Providers):
     assert [finding.state for finding in found] == [OK, OK]
 
 
+@pytest.mark.long
 async def test_a_provider_that_never_ends_is_given_up_and_delays_no_other(providers: Providers):
     hanging = await providers.add("hanging", "openai-chat", Say(pieces=["o"], ending="stall"))
     await providers.add("p", "openai-chat", LISTING)

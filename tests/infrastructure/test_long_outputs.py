@@ -59,6 +59,7 @@ def blob_of(output: str) -> str:
     return found[1]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("kind", STORES)
 async def test_what_any_tool_prints_is_stored_whole_in_whichever_store_is_put_in(
     kind: str, tmp_path: Path

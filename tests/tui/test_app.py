@@ -178,6 +178,7 @@ async def test_the_command_sets_auto_and_the_header_is_loud_about_it(tmp_path):
         assert stage.agent.prompts == []
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
@@ -241,6 +242,7 @@ async def test_a_question_mark_within_a_prompt_is_just_typed(tmp_path):
         assert stage.prompt.text == "a?"
 
 
+@pytest.mark.long
 async def test_the_palette_offers_every_command_and_key_and_runs_what_is_chosen(tmp_path):
     async with on_stage(tmp_path) as stage:
         offered = [command.title for command in stage.app.get_system_commands(stage.app.screen)]

@@ -22,6 +22,7 @@ async def running_tool(agent: FakeAgent) -> None:
     await asyncio.Event().wait()
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("key", ["escape", "ctrl+c"])
 @pytest.mark.parametrize("scene", [hold("streaming"), running_tool], ids=["streaming", "tool"])
 async def test_a_turn_is_interrupted_and_the_next_prompt_works(tmp_path, scene, key):
@@ -58,6 +59,7 @@ async def test_an_interruption_is_shown_while_the_agent_still_puts_its_things_aw
         await stage.shows("enter sends")
 
 
+@pytest.mark.long
 async def test_the_status_bar_says_that_it_works_and_how_to_stop_it(tmp_path):
     async with on_stage(tmp_path, hold()) as stage:
         await stage.send("first")
@@ -175,6 +177,7 @@ async def test_events_from_another_thread_are_shown_in_order(tmp_path):
         await stage.shows(" ".join(str(number) for number in range(20, 30)))
 
 
+@pytest.mark.long
 async def test_typing_goes_on_while_an_answer_streams(tmp_path):
     enough = asyncio.Event()
 
@@ -192,6 +195,7 @@ async def test_typing_goes_on_while_an_answer_streams(tmp_path):
         await stage.until(lambda: stage.agent.reports)
 
 
+@pytest.mark.long
 async def test_two_ctrl_c_far_apart_interrupt_and_clear_but_do_not_quit(tmp_path):
     clock = Clock()
     async with on_stage(tmp_path, hold(), clock=clock) as stage:

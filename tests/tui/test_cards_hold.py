@@ -103,6 +103,7 @@ def _is_safe(char: str) -> bool:
     return unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") or char == "\u200d"
 
 
+@pytest.mark.long
 @examples(400)
 @given(calls=st.lists(_CALLS, min_size=1, max_size=3), width=_WIDTHS)
 def test_no_output_gets_out_of_its_card(calls, width):

@@ -52,6 +52,7 @@ async def test_a_slash_shows_commands_with_what_they_do_and_letters_narrow_them(
         assert rows(stage)[0] == "/export [FILE]"
 
 
+@pytest.mark.long
 async def test_enter_runs_the_command_that_is_chosen(tmp_path):
     async with on_stage(tmp_path) as stage:
         await typed(stage, "/hel")

@@ -25,6 +25,7 @@ def _own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("size", [(80, 30), (200, 50)])
 async def test_the_parts_of_the_window_are_told_and_what_could_be_freed(tmp_path, size):
     async with on_stage(

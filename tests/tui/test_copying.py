@@ -127,6 +127,7 @@ async def test_ctrl_c_copies_what_the_mouse_selected_and_says_how_much(tmp_path)
         assert stage.app.clipboard == "one"
 
 
+@pytest.mark.long
 async def test_a_clipboard_program_gets_the_text_and_makes_it_sure(tmp_path, monkeypatch):
     program(tmp_path / "bin", "xclip", f'echo "$@" > {tmp_path}/arguments; cat > {tmp_path}/clipboard')
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")

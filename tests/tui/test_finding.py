@@ -61,6 +61,7 @@ async def test_what_is_found_before_the_first_frame_is_gone_to_once_the_transcri
         assert finder.status == "1 of 2"
 
 
+@pytest.mark.long
 async def test_ctrl_f_finds_while_it_is_typed_and_esc_gives_the_draft_back(tmp_path):
     async with on_stage(tmp_path) as stage:
         show(stage, ev.TurnStarted(prompt="Needle one"), completed("a needle, and a **need**le again"))
@@ -117,6 +118,7 @@ async def test_the_command_finds_its_text(tmp_path):
         assert marked(stage) == ([], ["the needle"])
 
 
+@pytest.mark.long
 async def test_what_was_found_last_is_found_again(tmp_path):
     async with on_stage(tmp_path) as stage:
         show(stage, completed("needle needle"))
@@ -191,6 +193,7 @@ async def test_text_that_streams_in_is_counted_and_the_place_stays(tmp_path):
         await told(stage, "3 of 34")
 
 
+@pytest.mark.long
 async def test_clearing_the_screen_while_finding_leaves_nothing_to_find(tmp_path):
     async with on_stage(tmp_path) as stage:
         show(stage, completed("needle"))

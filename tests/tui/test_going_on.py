@@ -36,6 +36,7 @@ def facts(*happened: Event) -> SessionFacts:
 # -- waiting
 
 
+@pytest.mark.long
 async def test_a_wait_is_counted_down_and_says_what_can_be_done(tmp_path):
     clock = Clock()
     async with on_stage(tmp_path, wait_for_retry(secs=12.0), size=(80, 24), clock=clock) as stage:

@@ -15,6 +15,7 @@ async def opened(stage: Stage, *keys: str) -> None:
     await stage.until(lambda: isinstance(stage.app.screen, HelpScreen) and stage.app.screen.is_mounted)
 
 
+@pytest.mark.long
 async def test_the_help_is_searched_by_typing(tmp_path):
     async with on_stage(tmp_path) as stage:
         await opened(stage, "question_mark")
@@ -33,6 +34,7 @@ async def test_what_nothing_is_called_is_said(tmp_path):
         await stage.shows("nothing is called 'zzz'")
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("key", ["escape", "f1", "question_mark"])
 async def test_it_closes_with_the_keys_that_opened_it(tmp_path, key):
     async with on_stage(tmp_path) as stage:
@@ -41,6 +43,7 @@ async def test_it_closes_with_the_keys_that_opened_it(tmp_path, key):
         await stage.unasked()
 
 
+@pytest.mark.long
 async def test_it_shows_the_keys_there_are_now_by_their_names_too(tmp_path):
     async with on_stage(tmp_path) as stage:
         stage.app.rebind({"toggle_panel": ["f5", "f6"]})

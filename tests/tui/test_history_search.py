@@ -23,6 +23,7 @@ async def search(stage: Stage, query: str) -> None:
     await stage.pilot.press("ctrl+r", *query)
 
 
+@pytest.mark.long
 async def test_letters_find_the_newest_prompt_that_holds_them_and_the_hit_is_marked(tmp_path):
     async with on_stage(tmp_path) as stage:
         await search(stage, "pars")
@@ -47,6 +48,7 @@ async def test_older_and_newer_ones_are_gone_through_up_to_the_ends(tmp_path, ol
         await stage.shows("no newer one")
 
 
+@pytest.mark.long
 async def test_enter_takes_what_was_found_to_be_edited_and_sends_nothing(tmp_path):
     async with on_stage(tmp_path) as stage:
         await search(stage, "fix")
@@ -57,6 +59,7 @@ async def test_enter_takes_what_was_found_to_be_edited_and_sends_nothing(tmp_pat
         await stage.until(lambda: stage.agent.prompts == ["fix the parser!"])
 
 
+@pytest.mark.long
 async def test_escape_brings_the_draft_back_as_it_was_and_stops_no_turn(tmp_path):
     async with on_stage(tmp_path, hold()) as stage:
         await stage.send("go")
@@ -70,6 +73,7 @@ async def test_escape_brings_the_draft_back_as_it_was_and_stops_no_turn(tmp_path
         assert "draft".startswith(stage.prompt.text)
 
 
+@pytest.mark.long
 async def test_the_draft_that_was_replaced_comes_back_by_undo(tmp_path):
     async with on_stage(tmp_path) as stage:
         await stage.pilot.press(*"draft")
@@ -79,6 +83,7 @@ async def test_the_draft_that_was_replaced_comes_back_by_undo(tmp_path):
         assert stage.prompt.text == "draft"
 
 
+@pytest.mark.long
 async def test_a_folded_paste_is_still_whole_after_a_search_that_was_given_up(tmp_path):
     pasted = "\n".join(map(str, range(50)))
     async with on_stage(tmp_path) as stage:

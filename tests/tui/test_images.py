@@ -37,6 +37,7 @@ async def test_the_command_puts_a_label_into_the_prompt_which_is_sent_with_it(tm
         assert stage.agent.prompts == ["[image shot.png 4×3] hi"]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("key_or_command", ["alt+v", "/image"])
 async def test_the_clipboards_image_is_attached_by_key_and_command(tmp_path, key_or_command):
     async with on_stage(tmp_path) as stage:
@@ -68,6 +69,7 @@ async def test_a_dropped_file_that_is_no_image_is_pasted_as_text_and_said(tmp_pa
         assert stage.prompt.text == str(shot)
 
 
+@pytest.mark.long
 async def test_the_path_of_a_file_that_is_not_there_is_pasted_as_text(tmp_path):
     async with on_stage(tmp_path) as stage:
         await drop(stage, "nowhere.png")

@@ -112,6 +112,7 @@ async def test_another_key_does_it_and_the_usual_one_no_longer(tmp_path):
         await stage.unasked()
 
 
+@pytest.mark.long
 async def test_two_keys_can_change_places(tmp_path):
     async with on_stage(tmp_path) as stage:
         stage.app.rebind({"help": "ctrl+p", "palette": "f1"})
@@ -123,6 +124,7 @@ async def test_two_keys_can_change_places(tmp_path):
         await stage.until(lambda: isinstance(stage.app.screen, PaletteScreen))
 
 
+@pytest.mark.long
 async def test_another_letter_answers_a_review_and_escape_still_leaves_it(tmp_path):
     async with on_stage(
         tmp_path, review(a_request(a_command("make"))), review(a_request(a_command("make")))
@@ -147,6 +149,7 @@ async def test_the_palette_shows_the_keys_there_are_now(tmp_path):
     assert offered["Find in the transcript"] == "ctrl+f, f3"
 
 
+@pytest.mark.long
 async def test_hints_name_the_keys_that_the_person_has(tmp_path):
     async with on_stage(tmp_path, review(a_request(a_command("make")))) as stage:
         await stage.shows("shift+tab mode")

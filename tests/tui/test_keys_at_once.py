@@ -45,6 +45,7 @@ async def test_a_key_that_closes_the_palette_closes_nothing_else_when_it_comes_t
         assert stage.app.chat in stage.app.screen_stack
 
 
+@pytest.mark.long
 async def test_a_palette_that_is_covered_does_not_close_what_covers_it(tmp_path):
     async with on_stage(tmp_path) as stage:
         palette = await palette_on(stage)
@@ -58,6 +59,7 @@ async def test_a_palette_that_is_covered_does_not_close_what_covers_it(tmp_path)
         await stage.unasked()
 
 
+@pytest.mark.long
 async def test_a_key_pressed_before_a_question_appeared_does_not_answer_it(tmp_path):
     async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
         await stage.send("go")

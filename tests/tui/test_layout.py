@@ -153,6 +153,7 @@ async def test_after_a_storm_of_sizes_while_an_answer_streams_everything_is_ther
         await stage.shows("of two lines")
 
 
+@pytest.mark.long
 async def test_a_question_that_cannot_be_read_cannot_be_approved_until_it_has_been_read(tmp_path):
     async with on_stage(tmp_path, review(a_request(a_command("make all"))), size=(120, 40)) as stage:
         await stage.send("go")

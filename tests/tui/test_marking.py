@@ -103,6 +103,7 @@ async def test_the_whole_output_of_the_marked_call_is_opened(tmp_path):
         await stage.until(lambda: isinstance(stage.app.screen, PagerScreen))
 
 
+@pytest.mark.long
 async def test_esc_goes_back_to_the_draft_and_so_does_typing_on(tmp_path):
     async with on_stage(tmp_path) as stage:
         show(stage)
@@ -116,6 +117,7 @@ async def test_esc_goes_back_to_the_draft_and_so_does_typing_on(tmp_path):
         assert stage.prompt.text == "draftxz"
 
 
+@pytest.mark.long
 async def test_with_nothing_to_mark_that_is_said(tmp_path):
     async with on_stage(tmp_path) as stage:
         await stage.pilot.press("alt+up")
@@ -124,6 +126,7 @@ async def test_with_nothing_to_mark_that_is_said(tmp_path):
         await stage.until(lambda: stage.app.focused is stage.prompt)
 
 
+@pytest.mark.long
 async def test_finding_takes_the_place_of_marking_and_marking_that_of_finding(tmp_path):
     async with on_stage(tmp_path) as stage:
         show(stage)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from domain.conversation.response import Usage
 from domain.errors import ProviderError, ProviderErrorKind
 from tests.support.app_stage import Clock, Stage
@@ -47,6 +49,7 @@ def test_the_picker_looks_like_its_picture(snap_compare, tmp_path, monkeypatch):
     assert snap_compare(app, terminal_size=(80, 24), run_before=pick)
 
 
+@pytest.mark.long
 def test_the_costs_look_like_their_picture(snap_compare, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("HOME", "/home/me")

@@ -152,6 +152,7 @@ async def test_the_current_model_is_marked_and_the_arrows_move_from_there(tmp_pa
         assert stage.agent.model == "fake/z"
 
 
+@pytest.mark.long
 async def test_escape_leaves_the_model_as_it_is(tmp_path):
     async with on_stage(tmp_path) as stage:
         await opened(stage, fake=("fake/a", "fake/model-1"))
@@ -187,6 +188,7 @@ async def test_what_arrives_later_does_not_move_the_mark_away_from_where_the_per
         assert picker._marked() == "fake/c"
 
 
+@pytest.mark.long
 async def test_a_full_name_that_is_not_listed_is_taken_as_typed(tmp_path):
     async with on_stage(tmp_path) as stage:
         await opened(stage, fake=("fake/model-1",))
@@ -219,6 +221,7 @@ async def test_where_nothing_fits_enter_says_so(tmp_path):
         assert stage.agent.model == "fake/model-1"
 
 
+@pytest.mark.long
 async def test_a_click_picks(tmp_path):
     async with on_stage(tmp_path) as stage:
         picker = await opened(stage, fake=("fake/model-1", "fake/b"))
@@ -241,6 +244,7 @@ async def test_it_opens_while_a_turn_runs_and_while_a_retry_waits(tmp_path):
         assert stage.agent.prompts == ["go"]
 
 
+@pytest.mark.long
 async def test_a_question_that_comes_up_meanwhile_is_answered_first_and_both_close(tmp_path):
     go = asyncio.Event()
 

@@ -93,6 +93,7 @@ async def test_the_file_is_private_ends_as_markdown_and_is_gone_afterwards(tmp_p
     assert not name.parent.exists()
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("script", "told"),
     [
@@ -123,6 +124,7 @@ async def test_what_is_no_text_is_kept_where_it_is_told(tmp_path, lent, editor):
         assert [file.read_bytes() for file in tmp_path.glob("quorum-*/prompt.md")] == [b"\xff\xfe"]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("editor_value", "told"),
     [("/no/such/editor", "could not be used: No such file"), ("vi 'half", "cannot be understood")],

@@ -101,6 +101,7 @@ async def test_of_a_long_output_only_the_lines_looked_at_are_read(tmp_path):
     assert sum(count for _, count in source.asked) < 250
 
 
+@pytest.mark.long
 async def test_a_file_of_many_megabytes_is_read_from_its_disk(tmp_path):
     path = tmp_path / "out.txt"
     path.write_text("".join(f"{number:>9} {'.' * 80}\n" for number in range(200_000)))
@@ -125,6 +126,7 @@ async def test_arrows_and_pages_move_and_stop_at_both_ends(tmp_path):
         await stage.shows("lines 1–22 of 30")
 
 
+@pytest.mark.long
 async def test_search_goes_on_with_n_and_back_with_shift_n(tmp_path):
     text = "".join(f"{'needle' if number in (50, 90, 130) else 'hay'} {number}\n" for number in range(1, 201))
     async with on_stage(tmp_path, size=(80, 24)) as stage:
@@ -156,6 +158,7 @@ async def test_letters_typed_into_the_search_do_nothing_else(tmp_path):
         assert stage.app.screen is pager
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("typed", "seen"), [("7,0", "›   70"), ("999", "there are only 100 lines"), ("x", "“x” is no")]
 )
@@ -166,6 +169,7 @@ async def test_a_line_is_gone_to_by_its_number(tmp_path, typed, seen):
         await stage.shows(seen)
 
 
+@pytest.mark.long
 async def test_escape_gives_up_a_search_and_the_pager_stays_usable(tmp_path):
     source = Stuck(numbered(100))
     async with on_stage(tmp_path, size=(80, 24)) as stage:
@@ -262,6 +266,7 @@ async def test_a_click_on_the_lines_left_out_opens_what_was_kept_of_them(tmp_pat
         await stage.shows("lines 1–28 of 31")
 
 
+@pytest.mark.long
 async def test_what_was_not_kept_for_the_screen_is_said_in_the_pager(tmp_path):
     async with on_stage(tmp_path) as stage:
         play(stage, Clock(), ran("x" * 99 + "\n" + "y\n" * 300_000))

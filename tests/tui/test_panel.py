@@ -198,6 +198,7 @@ async def test_on_a_narrow_screen_there_is_no_panel_until_it_grows(tmp_path, clo
         await stage.shows("Batch")
 
 
+@pytest.mark.long
 async def test_ctrl_b_hides_the_panel_and_events_do_not_bring_it_back(tmp_path, clock):
     async with on_stage(tmp_path, size=WIDE) as stage:
         play(stage, clock, MIDWAY)

@@ -20,6 +20,7 @@ LOG = "".join(
 )
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("script", "seen", "size"),
     [
@@ -43,6 +44,7 @@ def test_the_screen_looks_like_its_picture(snap_compare, script, seen, size, tmp
     assert snap_compare(app, terminal_size=size, run_before=watch)
 
 
+@pytest.mark.long
 def test_the_pager_looks_like_its_picture(snap_compare, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     app = app_with_clock(Path("/home/me/app"), Clock())

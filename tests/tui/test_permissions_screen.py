@@ -45,6 +45,7 @@ async def test_rules_stand_in_the_order_in_which_they_count_with_their_places(tm
     assert "everywhere" in shown
 
 
+@pytest.mark.long
 async def test_a_command_is_tried_while_it_is_typed(tmp_path):
     async with on_stage(tmp_path) as stage:
         await opened(stage, OWN)
@@ -57,6 +58,7 @@ async def test_a_command_is_tried_while_it_is_typed(tmp_path):
         assert stage.app.screen._stage == "listing"
 
 
+@pytest.mark.long
 async def test_what_is_no_call_is_told(tmp_path):
     async with on_stage(tmp_path) as stage:
         await opened(stage)
@@ -64,6 +66,7 @@ async def test_what_is_no_call_is_told(tmp_path):
         await stage.shows('there is no tool "no_such_tool"')
 
 
+@pytest.mark.long
 async def test_a_rule_is_added_with_its_answer_and_scope_once_it_is_one(tmp_path):
     async with on_stage(tmp_path) as stage:
         await opened(stage)
@@ -80,6 +83,7 @@ async def test_a_rule_is_added_with_its_answer_and_scope_once_it_is_one(tmp_path
     assert (made.rule.id, made.scope) == ("deny x", RuleScope.PROJECT)
 
 
+@pytest.mark.long
 async def test_a_rule_that_allows_says_what_it_would_let_run(tmp_path):
     async with on_stage(tmp_path) as stage:
         await opened(stage)
@@ -87,6 +91,7 @@ async def test_a_rule_that_allows_says_what_it_would_let_run(tmp_path):
         await stage.shows("would let run  make")
 
 
+@pytest.mark.long
 async def test_a_rule_is_removed_by_the_second_press_alone(tmp_path):
     async with on_stage(tmp_path) as stage:
         await opened(stage, OWN)
@@ -115,6 +120,7 @@ async def test_a_rule_of_the_settings_is_removed_in_its_file(tmp_path):
         await stage.shows("is a rule of the settings (quorum.toml)")
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("key", ["escape", "q"])
 async def test_it_closes(tmp_path, key):
     async with on_stage(tmp_path) as stage:
@@ -123,6 +129,7 @@ async def test_it_closes(tmp_path, key):
         await stage.unasked()
 
 
+@pytest.mark.long
 async def test_the_letters_of_the_list_are_typed_where_something_is_typed(tmp_path):
     async with on_stage(tmp_path) as stage:
         screen = await opened(stage, OWN)

@@ -20,6 +20,7 @@ async def paste(stage: Stage, text: str) -> None:
     await stage.pilot.pause()
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("key", ["ctrl+j", "shift+enter", "alt+enter"])
 async def test_these_keys_begin_a_new_line_and_enter_sends_all_of_them(tmp_path, key):
     async with on_stage(tmp_path) as stage:
@@ -121,6 +122,7 @@ async def test_a_long_paste_is_folded_and_sent_in_full(tmp_path):
         assert stage.agent.prompts == ["see " + pasted]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("image", ["", "[image my shot.png 40×30]"])
 async def test_backspace_deletes_all_of_what_stands_for_a_paste_or_an_image(tmp_path, image):
     async with on_stage(tmp_path) as stage:

@@ -53,6 +53,7 @@ async def test_each_key_gives_its_answer(tmp_path, keys, answer):
         assert stage.agent.answers == [answer]
 
 
+@pytest.mark.long
 async def test_the_next_prompt_works_after_escape_in_a_dialog(tmp_path):
     async with on_stage(tmp_path, review(a_request(MAKE)), say("second answer")) as stage:
         await stage.send("first")
@@ -76,6 +77,7 @@ async def test_ctrl_c_in_a_dialog_interrupts_the_turn_and_takes_the_dialog_down(
         assert stage.agent.answers == []
 
 
+@pytest.mark.long
 async def test_a_question_whose_call_is_cancelled_leaves_the_screen_even_under_the_help(tmp_path):
     cancel = asyncio.Event()
 
@@ -189,6 +191,7 @@ async def test_a_stale_approval_is_asked_again_with_the_keys_dead_again(tmp_path
         assert stage.agent.answers == [Approve(MAKE.digest), Approve(changed.digest)]
 
 
+@pytest.mark.long
 async def test_keys_typed_while_the_dialog_pops_up_answer_nothing(tmp_path):
     ask = asyncio.Event()
 
@@ -211,6 +214,7 @@ async def test_keys_typed_while_the_dialog_pops_up_answer_nothing(tmp_path):
         assert stage.agent.answers == []
 
 
+@pytest.mark.long
 async def test_a_paste_into_a_dialog_answers_nothing(tmp_path):
     async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
         await stage.send("go")
@@ -247,6 +251,7 @@ async def test_a_click_on_a_choice_takes_it(tmp_path):
 # -- approving the rest -------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 async def test_the_rest_is_listed_with_digests_and_contents_before_it_is_approved(tmp_path):
     edit, test = an_edit(DIFF, index=0), a_command("pytest -q", index=1)
     async with on_stage(tmp_path, review(a_request(edit, test)), size=(100, 40)) as stage:
@@ -265,6 +270,7 @@ async def test_the_rest_is_listed_with_digests_and_contents_before_it_is_approve
     assert "$ pytest -q" in shown
 
 
+@pytest.mark.long
 async def test_the_list_of_the_rest_makes_the_keys_dead_again(tmp_path):
     clock = Clock()
     clock.now = 100.0
@@ -280,6 +286,7 @@ async def test_the_list_of_the_rest_makes_the_keys_dead_again(tmp_path):
         assert stage.agent.answers == []
 
 
+@pytest.mark.long
 async def test_the_careful_choice_of_the_list_goes_back(tmp_path):
     request = a_request(a_command("one", index=0), a_command("two", index=1))
     async with on_stage(tmp_path, review(request)) as stage:
@@ -371,6 +378,7 @@ async def test_the_transcript_stays_in_sight_and_scrolls_behind_the_dialog(tmp_p
         assert "answer needed" in stage.text()
 
 
+@pytest.mark.long
 async def test_a_half_typed_prompt_is_kept_and_not_typed_into(tmp_path):
     ask = asyncio.Event()
 
@@ -416,6 +424,7 @@ async def test_the_dialog_follows_a_storm_of_resizes(tmp_path):
     assert max(len(line) for line in lines) <= 80
 
 
+@pytest.mark.long
 async def test_what_is_out_of_sight_is_counted_and_can_be_scrolled_to(tmp_path):
     long = a_command("\n".join(f"echo {n}" for n in range(100)))
     async with on_stage(tmp_path, review(a_request(long)), size=(80, 24)) as stage:
@@ -431,6 +440,7 @@ async def test_what_is_out_of_sight_is_counted_and_can_be_scrolled_to(tmp_path):
         assert "more lines" not in stage.text()
 
 
+@pytest.mark.long
 async def test_the_whole_digest_is_a_key_away(tmp_path):
     async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
         await stage.send("go")
@@ -451,6 +461,7 @@ async def test_what_happens_while_a_dialog_is_open_is_shown_behind_it(tmp_path):
         await stage.until(lambda: stage.agent.reports)
 
 
+@pytest.mark.long
 async def test_the_end_of_the_transcript_stays_in_sight_when_dialogs_come_and_go(tmp_path):
     last = asyncio.Event()
 
@@ -495,6 +506,7 @@ async def test_a_dialog_does_not_take_the_person_away_from_where_they_read(tmp_p
         assert "paragraph 0" in stage.text()
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("size", [(60, 15), (60, 12), (80, 24)])
 async def test_the_status_bar_is_in_sight_below_a_dialog_that_takes_the_whole_screen(tmp_path, size):
     long = a_command("make one two three; " * 40)

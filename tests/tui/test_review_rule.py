@@ -74,6 +74,7 @@ async def test_a_proposal_is_chosen_edited_and_given_its_scope(tmp_path, keys, r
         assert stage.agent.answers == [ApproveAlways(LOG.digest, rule, scope)]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_it_is_told_what_else_a_rule_would_let_run_and_for_how_long(tmp_path, size):
     async with on_stage(tmp_path, asking(), size=size) as stage:
@@ -119,6 +120,7 @@ async def test_a_rule_that_is_wrong_or_does_not_cover_the_call_is_not_saved(tmp_
         assert stage.agent.answers == []
 
 
+@pytest.mark.long
 async def test_escape_leaves_the_rule_and_a_second_one_the_review(tmp_path):
     async with on_stage(tmp_path, asking()) as stage:
         await stage.send("go")
@@ -149,6 +151,7 @@ async def test_a_rule_is_only_saved_once_it_could_be_read(tmp_path):
         assert stage.agent.answers == [ApproveAlways(LOG.digest, PROPOSALS[1], RuleScope.SESSION)]
 
 
+@pytest.mark.long
 async def test_a_burst_of_keys_that_opens_the_rule_saves_nothing(tmp_path):
     clock = Clock()
     clock.now = 100.0
@@ -163,6 +166,7 @@ async def test_a_burst_of_keys_that_opens_the_rule_saves_nothing(tmp_path):
         assert stage.agent.answers == []
 
 
+@pytest.mark.long
 async def test_the_choice_to_save_is_not_taken_by_a_click_before_it_could_be_read(tmp_path):
     clock = Clock()
     clock.now = 1e12

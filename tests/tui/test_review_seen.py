@@ -114,6 +114,7 @@ async def test_a_y_just_after_being_told_is_dropped(tmp_path):
         await stage.until(lambda: stage.agent.answers)
 
 
+@pytest.mark.long
 async def test_what_was_read_to_its_end_is_approved_by_one_key(tmp_path):
     async with on_stage(tmp_path, asking(LONG), size=(80, 24)) as stage:
         await stage.send("go")
@@ -154,6 +155,7 @@ async def test_other_sizes_of_the_window_make_what_is_folded_anew_unseen(tmp_pat
         assert stage.agent.answers == []
 
 
+@pytest.mark.long
 async def test_approving_a_list_that_was_not_seen_takes_a_second_key(tmp_path):
     rest = [a_command(f"echo {n}\necho again", index=n) for n in range(1, 30)]
     async with on_stage(tmp_path, asking(a_command("make"), following=rest), size=(80, 24)) as stage:
@@ -190,6 +192,7 @@ async def test_saving_a_rule_approves_no_call_that_was_not_seen_without_a_second
         assert stage.agent.answers == [ApproveAlways(LONG.digest, "run_command(make)", RuleScope.SESSION)]
 
 
+@pytest.mark.long
 async def test_a_click_on_approve_counts_like_its_key(tmp_path):
     async with on_stage(tmp_path, asking(LONG), size=(80, 24)) as stage:
         await stage.send("go")

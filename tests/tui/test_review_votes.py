@@ -171,6 +171,7 @@ async def test_votes_appear_as_they_arrive_and_nothing_moves(tmp_path, size):
         assert "y approve" in stage.text()
 
 
+@pytest.mark.long
 async def test_a_vote_that_arrives_leaves_the_keys_alive(tmp_path):
     clock, feed = Clock(), voted()
     clock.now = 100.0

@@ -228,6 +228,7 @@ async def test_what_cannot_be_done_is_told_and_nothing_is_put_into_the_prompt(tm
 # -- the worst moments --------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 async def test_nothing_stops_half_way_while_files_are_given_back(tmp_path):
     async with on_stage(tmp_path, prepare=with_turns) as stage:
         stage.agent.may_rewind.clear()
@@ -272,6 +273,7 @@ async def test_the_app_can_be_left_from_either_screen(tmp_path, screen):
         assert stage.agent.rewound == []
 
 
+@pytest.mark.long
 async def test_a_screen_that_is_covered_when_all_is_done_closes_once_it_is_on_top(tmp_path):
     async with on_stage(tmp_path, prepare=with_turns) as stage:
         stage.agent.may_rewind.clear()
@@ -332,6 +334,7 @@ async def test_esc_twice_slowly_is_esc_and_esc(tmp_path):
         assert stage.app.screen is stage.app.chat
 
 
+@pytest.mark.long
 async def test_esc_twice_clears_what_is_typed_and_up_brings_it_back(tmp_path):
     async with on_stage(tmp_path, prepare=with_turns) as stage:
         await stage.pilot.press(*"half a thought")

@@ -375,6 +375,7 @@ async def test_esc_stops_a_compaction_and_what_was_typed_meanwhile_comes_back(tm
         assert stage.agent.prompts == []
 
 
+@pytest.mark.long
 async def test_a_compaction_that_fails_is_told_and_the_session_goes_on(tmp_path):
     async def fail(agent):
         raise LedgerError("no room for the summary")

@@ -44,7 +44,7 @@ async def test_a_setting_has_its_value_default_meaning_and_the_line_it_comes_fro
         "agent",
         "max_tool_turns",
         "3",
-        "10",
+        "100",
     )
     assert setting.origin == f"{machine.user_file}:3"
     assert "maximum number of rounds" in setting.description

@@ -78,6 +78,7 @@ async def test_behind_another_tab_no_frame_is_asked_for_and_what_came_is_there_w
         await stage.shows("the disk is full")
 
 
+@pytest.mark.long
 async def test_each_tab_has_its_own_conversation_and_draft(tmp_path):
     async with on_stage(tmp_path, say("the answer")) as stage:
         await stage.send("the first question")
@@ -155,6 +156,7 @@ async def test_a_question_left_open_is_there_again_and_takes_no_key_at_once(tmp_
         assert isinstance(stage.agents[0].answers[0], Approve)
 
 
+@pytest.mark.long
 async def test_a_question_taken_back_behind_another_tab_is_gone_on_return(tmp_path):
     async with on_stage(tmp_path, review(a_request(an_edit(DIFF)))) as stage:
         await stage.send("do it")
@@ -169,6 +171,7 @@ async def test_a_question_taken_back_behind_another_tab_is_gone_on_return(tmp_pa
         await stage.shows("done")
 
 
+@pytest.mark.long
 async def test_tabs_go_round(tmp_path):
     async with on_stage(tmp_path) as stage:
         await second_tab(stage)
@@ -241,6 +244,7 @@ async def test_a_tab_closed_twice_at_once_is_closed_once(tmp_path):
         assert [agent.closed for agent in stage.agents] == [False, False, True]
 
 
+@pytest.mark.long
 async def test_a_tab_that_cannot_be_opened_and_is_the_only_one_by_then_ends_the_app_with_the_reason(tmp_path):
     go, fine = asyncio.Event(), composing([])
     broken = failing(ProviderError("no key", kind=ProviderErrorKind.CONFIGURATION))
@@ -341,6 +345,7 @@ async def test_titles_give_way_where_there_is_little_room_and_the_tab_in_front_s
         assert line.startswith("‹")
 
 
+@pytest.mark.long
 async def test_tabs_out_of_sight_tell_that_they_need_an_answer_and_a_click_leads_there(tmp_path):
     asks = review(a_request(an_edit(DIFF)))
     async with on_stage(tmp_path, asks, size=(40, 16)) as stage:

@@ -139,6 +139,7 @@ async def test_keys_go_through_rows_and_turns():
         assert app.marked().startswith("› 12 go")
 
 
+@pytest.mark.long
 async def test_zooming_stretches_the_axis_around_what_is_marked_and_back():
     app = Timeline(*TURN)
     async with app.run_test(size=(120, 30)) as pilot:
@@ -196,6 +197,7 @@ async def test_a_record_without_times_has_rows_without_lanes():
         assert not set("▆░━─╷") & set("".join(app.rows()))
 
 
+@pytest.mark.long
 async def test_ten_thousand_calls_cost_only_the_rows_in_sight(monkeypatch):
     script = []
     for number in range(1_000):
@@ -280,6 +282,7 @@ def tell_a_turn(agent):
             agent.tell(step)
 
 
+@pytest.mark.long
 async def test_ctrl_s_opens_it_over_the_chat_and_enter_shows_the_call_in_the_transcript(tmp_path):
     async with on_stage(tmp_path, say("done"), size=(120, 24)) as stage:
         tell_a_turn(stage.agent)

@@ -181,6 +181,7 @@ async def test_a_key_press_elsewhere_draws_nothing():
 HARMFUL = "[/red] [bold]b[/bold] \x1b[2J\x1b]52;c;aGk=\x07 \u202eevil\u2066 \x9b31m \x00\x07"
 
 
+@pytest.mark.long(after=7)
 @pytest.mark.parametrize(
     "events",
     [

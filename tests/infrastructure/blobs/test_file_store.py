@@ -120,6 +120,7 @@ async def test_what_is_no_json_is_an_error_and_leaves_nothing_behind(store, fold
     assert names(folder) == set()
 
 
+@pytest.mark.long
 async def test_nesting_too_deep_to_follow_is_an_error_and_leaves_nothing_behind(store, folder):
     value: list = []
     for _ in range(100_000):

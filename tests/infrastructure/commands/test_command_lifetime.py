@@ -90,6 +90,7 @@ async def test_a_process_about_to_end_by_itself_may_finish_its_output(tool: RunC
     assert await run(tool, "echo written > >(sleep 0.01; cat)") == "written\nexit code 0"
 
 
+@pytest.mark.long
 async def test_a_timeout_leaves_no_process(tool: RunCommand, daemon: Daemon) -> None:
     sleep = a_sleep()
 
@@ -194,6 +195,7 @@ async def test_killing_the_warden_frees_nobody_and_is_reported(tool: RunCommand,
     assert not alive_with(sleep)
 
 
+@pytest.mark.long
 async def test_a_warden_stopped_by_the_command_still_ends_it_on_timeout(
     tool: RunCommand, daemon: Daemon
 ) -> None:

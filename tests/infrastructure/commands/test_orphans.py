@@ -47,6 +47,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path.resolve()
 
 
+@pytest.mark.long
 async def test_what_outlived_quorum_and_its_warden_is_named_and_lives_on(root: Path) -> None:
     daemon, batch = Daemon(root), new_id()
     with another_quorum(root, f"{daemon.command}; exec sleep 600", batch) as quorum:

@@ -166,6 +166,7 @@ async def test_a_flood_of_output_does_not_hold_up_the_timeout(tool: RunCommand) 
         await run(tool, "yes 'a long enough line to be busy with'", timeout_secs=1)
 
 
+@pytest.mark.long
 async def test_the_loop_stays_free_while_output_floods(tool: RunCommand) -> None:
     flood = asyncio.create_task(run(tool, "yes | head -c 50000000"))
     turns = 0
@@ -177,6 +178,7 @@ async def test_the_loop_stays_free_while_output_floods(tool: RunCommand) -> None
     assert turns > 100
 
 
+@pytest.mark.long
 async def test_memory_does_not_grow_with_the_output(tool: RunCommand) -> None:
     await run(tool, "yes | head -c 1000000")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -248,6 +248,7 @@ def test_an_untrusted_project_file_gets_no_further_than_the_rule_of_each_key(mac
     assert [_name(pattern) in warning for warning in warnings] == ([] if harmless else [True])
 
 
+@pytest.mark.long(after=25)
 @pytest.mark.parametrize("pattern", _PATTERNS)
 def test_what_an_untrusted_project_file_would_gain_by_trust_is_asked_about_key_by_key(
     machine: Machine, pattern: str
@@ -268,6 +269,7 @@ def test_what_an_untrusted_project_file_would_gain_by_trust_is_asked_about_key_b
     assert wanted in want.partition(" = ")[2]
 
 
+@pytest.mark.long(after=25)
 @pytest.mark.parametrize("pattern", _PATTERNS)
 def test_a_trusted_project_file_counts_like_the_persons_own_but_for_what_is_only_theirs(
     machine: Machine, pattern: str

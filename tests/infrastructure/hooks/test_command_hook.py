@@ -164,6 +164,7 @@ async def test_a_command_sends_the_model_back_to_work(programs: Programs):
     assert answer == ContinueWithMessages(("run the tests", "then say so"))
 
 
+@pytest.mark.long(after=4)
 @pytest.mark.parametrize(
     ("printed", "sentence"),
     [
@@ -244,6 +245,7 @@ async def test_a_flood_of_output_is_ended_and_is_an_error(programs: Programs):
         await programs.command("yes").answer(a_call_draft())
 
 
+@pytest.mark.long
 @pytest.mark.requirement("C11")
 async def test_a_command_out_of_time_is_ended_with_all_it_started(programs: Programs):
     daemon = Daemon(programs.folder)

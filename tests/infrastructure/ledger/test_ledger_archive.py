@@ -401,6 +401,7 @@ async def aged(database, clock, count: int = 5) -> list[str]:
     return made
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     ("wish", "gone"),
     [

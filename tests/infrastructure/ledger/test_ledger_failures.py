@@ -120,6 +120,7 @@ async def test_a_process_that_is_killed_while_it_appends_loses_nothing_it_was_to
     assert (await database.archive.verify(session_id)).holds
 
 
+@pytest.mark.long
 async def test_a_full_disk_loses_nothing_and_what_waited_comes_when_there_is_room(environ, opened):
     process = start(FULL_DISK, environ)
     session_id = process.stdout.readline().strip()
@@ -216,6 +217,7 @@ async def test_a_session_whose_record_was_taken_away_is_told_and_holds_up_no_oth
     await other.ledger.aclose()
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("there", [False, True], ids=["no database", "a database"])
 async def test_a_folder_that_may_not_be_written_is_an_error_with_the_remedy(there):

@@ -33,6 +33,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.long
 async def test_two_processes_write_different_sessions_of_one_database_at_once(environ, database):
     ours = begun(database)
     await ours.ledger.append(prompt("first"))
@@ -52,6 +53,7 @@ async def test_two_processes_write_different_sessions_of_one_database_at_once(en
     await ours.ledger.aclose()
 
 
+@pytest.mark.long
 async def test_a_session_that_another_process_writes_can_only_be_read_and_is_free_when_that_one_ends(
     environ, database
 ):

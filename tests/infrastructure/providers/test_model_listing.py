@@ -111,6 +111,7 @@ async def test_a_refused_key_is_told_as_with_any_request(server: SseServer) -> N
     assert error.kind is ProviderErrorKind.AUTHENTICATION
 
 
+@pytest.mark.long(after=7)
 @pytest.mark.parametrize("body", [b"<html>", b"3", b"{}", b'{"data": "many"}', b'{"data"', b"\xff"])
 async def test_an_answer_that_is_no_list_is_one_error(body: bytes, server: SseServer) -> None:
     server.script = [Raw(body=body, content_type="application/json")]

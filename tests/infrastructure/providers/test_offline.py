@@ -457,6 +457,7 @@ async def test_asked_to_go_on_with_nothing_new_it_says_so():
 MEGABYTE = 1 << 20
 
 
+@pytest.mark.long(after=4)
 @pytest.mark.parametrize(
     "prompt",
     [

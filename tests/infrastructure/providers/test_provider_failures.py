@@ -221,6 +221,7 @@ async def test_an_error_instead_of_an_answer_may_be_tried_again(rig: ServerRig) 
     assert (await rig.session.send("hi")).text_content() == "there"
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_a_silent_stream_times_out_and_keeps_what_came(dialect: Any) -> None:
     async with server_rig(dialect, timeout_secs=0.2) as rig:
@@ -245,6 +246,7 @@ async def test_cancelling_closes_the_connection(rig: ServerRig) -> None:
         await rig.server.disconnected.wait()
 
 
+@pytest.mark.long(after=7)
 @pytest.mark.parametrize(
     ("body", "content_type", "words"),
     [

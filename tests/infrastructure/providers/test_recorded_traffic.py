@@ -199,6 +199,7 @@ async def test_a_stream_cut_anywhere_is_an_error_and_never_a_call(
     assert not outcome.retryable
 
 
+@pytest.mark.long(after=4)
 @pytest.mark.parametrize("name", CUT)
 @pytest.mark.parametrize("kind", ["crlf", "comments", "bom"])
 @pytest.mark.parametrize("split", ["byte", "random:1"])
@@ -237,6 +238,7 @@ async def test_the_smallest_pieces_do_not_matter(name: str, replay: ModuleType) 
     _check_answer(outcome, events, conversation["turns"][0]["expect"], conversation["api"])
 
 
+@pytest.mark.long(after=9)
 @pytest.mark.parametrize("name", CUT)
 @pytest.mark.parametrize(
     "fault",
@@ -284,6 +286,7 @@ async def test_what_cannot_get_better_is_not_tried_again(name: str, status: str,
     assert caught.value.status == int(status)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("name", CUT)
 async def test_an_answer_that_falls_silent_is_an_error_and_the_connection_is_closed(
     name: str, replay: ModuleType

@@ -112,6 +112,7 @@ async def test_so_is_one_that_is_refused_inside_a_stream(dialect: Any, event: di
     assert (caught.value.kind, caught.value.partial) == (ProviderErrorKind.TOO_LONG, False)
 
 
+@pytest.mark.long(after=3)
 @pytest.mark.parametrize("dialect", ["anthropic", "openai", "openai-chat"])
 @pytest.mark.parametrize(
     ("refusal", "kind"),

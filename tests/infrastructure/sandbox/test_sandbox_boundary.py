@@ -39,6 +39,7 @@ async def test_nothing_written_to_the_home_arrives_there(household: Household) -
     assert not (household.home / "new").exists()
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     "path", [".ssh/id_ed25519", ".aws/credentials", ".netrc", ".config/gh/hosts.yml", "notes.txt", "other/x.py"]
 )

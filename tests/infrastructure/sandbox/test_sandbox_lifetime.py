@@ -89,6 +89,7 @@ async def test_a_process_about_to_end_by_itself_may_finish_its_output(household:
     assert await household.run("echo written > >(sleep 0.01; cat)") == "written\nexit code 0"
 
 
+@pytest.mark.long
 async def test_a_timeout_leaves_no_process(household: Household) -> None:
     daemon, sleep = Daemon(household.root), a_sleep()
 

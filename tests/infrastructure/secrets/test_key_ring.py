@@ -213,6 +213,7 @@ async def test_the_doctor_says_where_a_key_comes_from(tmp_path: Path) -> None:
     assert KEY not in "".join(told.values())
 
 
+@pytest.mark.long
 def test_the_package_behind_it_is_loaded_when_a_key_is_looked_for_and_not_before() -> None:
     code = (
         "import sys\nfrom infrastructure.secrets.key_ring import KeyRing\nimport infrastructure.bootstrap\n"

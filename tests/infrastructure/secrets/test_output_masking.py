@@ -57,6 +57,7 @@ def test_the_last_mask_is_the_one_that_counts_and_can_be_taken_off(logged: io.St
     logging.setLogRecordFactory(before)
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     "crash",
     [

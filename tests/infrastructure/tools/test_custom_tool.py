@@ -201,6 +201,7 @@ async def test_progress_is_shown_while_the_program_runs(root: Path):
     assert await running == "up\n"
 
 
+@pytest.mark.long
 async def test_nothing_outlives_the_time_limit(root: Path):
     daemon = Daemon(root)
     tool = a_tool(root, "sh", "-c", f"{daemon.command}; echo up >&2; exec tail -f /dev/null", timeout_secs=2)

@@ -119,6 +119,7 @@ def test_a_damaged_file_trusts_nothing_says_so_and_is_not_written_over(path: Pat
     assert path.read_bytes() == damaged
 
 
+@pytest.mark.long
 def test_whatever_byte_of_the_file_is_flipped_no_other_content_of_that_file_is_trusted(path: Path) -> None:
     _trust(TrustFile(path), _question())
     sound = path.read_bytes()

@@ -167,6 +167,7 @@ async def test_a_key_that_a_program_has_a_bar_hand_to_the_prompt_counts_as_typed
         assert stage.agent.commands == []
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("action", ["prompt_submit", "prompt_complete"])
 @pytest.mark.parametrize("text", ["!touch made", "/mode auto"])
 async def test_other_keys_that_send_are_no_way_around_it(tmp_path: Path, action: str, text: str) -> None:
@@ -264,6 +265,7 @@ async def test_an_answer_to_another_question_answers_nothing(
         assert stage.agent.answers == []
 
 
+@pytest.mark.long
 async def test_of_two_answers_to_one_question_the_first_counts(tmp_path: Path) -> None:
     two = review(a_request(MAKE), a_request(OTHER))
     async with on_remote_stage(tmp_path, two, token=TOKEN) as stage:

@@ -206,6 +206,7 @@ async def test_prompts_wait_for_their_turn_and_not_without_end(tmp_path: Path) -
     assert (error.code, error.reason) == (-32000, "full")
 
 
+@pytest.mark.long
 async def test_a_session_that_takes_no_prompt_says_so(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
         stage.agent.in_use = "process 7 has it"
@@ -293,6 +294,7 @@ async def test_a_rejection_needs_no_token_and_its_reason_reaches_the_model(tmp_p
         await stage.unasked()
 
 
+@pytest.mark.long
 async def test_an_answer_goes_through_what_is_open_over_the_question(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path, review(a_request(MAKE))) as stage:
         await stage.send("go")

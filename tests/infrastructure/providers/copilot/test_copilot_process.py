@@ -47,6 +47,7 @@ async def _until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.long
 async def test_a_cli_that_dies_while_it_is_waited_for_is_an_error_and_the_next_prompt_starts_it_again(
     tmp_path: Path,
 ) -> None:
@@ -175,6 +176,7 @@ def test_a_backend_loads_no_sdk_before_it_is_used(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 async def test_the_cli_does_not_outlive_us_when_we_are_killed(tmp_path: Path) -> None:
     script = (
         "import asyncio, sys\n"

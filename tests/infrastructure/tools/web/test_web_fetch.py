@@ -132,6 +132,7 @@ async def test_a_page_is_cut_by_the_characters_of_its_text():
     assert result.endswith("\n\nword word\n[… cut: 9 of 4999 characters; max_length asks for more]")
 
 
+@pytest.mark.long(after=3)
 @pytest.mark.parametrize(
     ("body", "type_", "text", "note"),
     [
@@ -273,6 +274,7 @@ async def test_a_redirect_to_nowhere_is_told():
         await fetched({"/": Answer(status="302 Found")})
 
 
+@pytest.mark.long(after=3)
 @pytest.mark.parametrize(
     "place",
     [
