@@ -5,16 +5,29 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import TypeVar, cast
 
 _Result = TypeVar("_Result")
 
 
 async def to_the_end(work: Future[_Result] | Awaitable[_Result]) -> _Result:
     """What comes of the work. Cancelled, it leaves the work to itself, and what comes of it to nobody."""
-    future = asyncio.wrap_future(work) if isinstance(work, Future) else asyncio.ensure_future(work)
-    future.add_done_callback(_taken_note_of)
-    return await asyncio.shield(future)
+    if isinstance(work, Future):
+        future = asyncio.wrap_future(work)
+        future.add_done_callback(_taken_note_of)
+        return await asyncio.shield(future)
+    result, failure = await asyncio.shield(asyncio.ensure_future(_outcome(work)))
+    if failure is not None:
+        raise failure
+    return cast("_Result", result)
+
+
+async def _outcome(work: Awaitable[_Result]) -> tuple[_Result | None, Exception | None]:
+    """What comes of the work, or its failure: a task that fails when the loop ends would be printed by it."""
+    try:
+        return await work, None
+    except Exception as failure:  # noqa: BLE001 - whoever waits gets it
+        return None, failure
 
 
 def _taken_note_of(future: asyncio.Future[_Result]) -> None:
