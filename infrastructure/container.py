@@ -52,8 +52,7 @@ from infrastructure.models.opening import open_first, session_opener
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.permissions import in_force
 from infrastructure.permissions.session_rules import SessionRuleService
-from infrastructure.prices.table import price_table
-from infrastructure.prices.windows import context_windows
+from infrastructure.prices.model_figures import context_windows, price_table
 from infrastructure.session_paths import own_paths, path_policy
 from infrastructure.store.snapshots.keeper import WorkspaceKeeper
 from infrastructure.store.snapshots.reading import FileReader

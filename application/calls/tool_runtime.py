@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
@@ -16,6 +16,7 @@ from application.calls.hook_chain import HookChain
 from application.calls.outputs import Outputs
 from application.cancellation import absorb_cancellation, to_its_end, whole
 from application.events.event_bus import EventBus
+from application.identifiers import new_id
 from application.ports.tools import Tool, ToolSchemaPort
 from application.ports.workspace import FileKeeper, SecretFinder
 from application.review.review import Review
@@ -53,6 +54,16 @@ class ToolBatch:
     def is_taken_up(self) -> bool:
         """Whether another process began it: it was planned, and the hooks before its calls have run."""
         return bool(self.ends or self.reviews)
+
+
+def batch_of(calls: Sequence[ToolCall], *, turn_index: int, task: str) -> ToolBatch:
+    """The calls of one response as a batch of their own; `task` is what the person asked for."""
+    batch_id = new_id()
+    contexts = [
+        ToolExecutionContext(call_id=call.native_id, batch_id=batch_id, call_index=index, turn_index=turn_index)
+        for index, call in enumerate(calls)
+    ]
+    return ToolBatch(id=batch_id, calls=tuple(zip(contexts, calls, strict=True)), task=task)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

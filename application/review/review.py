@@ -11,7 +11,6 @@ from decimal import Decimal
 from application.events.event_bus import EventBus
 from application.off_loop import off_loop
 from application.ports.people import Approver, ReviewContext
-from application.review.review_context import OpenReviewContext
 from application.review.rule_book import RuleBook
 from application.review.vote_feed import VoteFeed
 from application.review.voting import Voting
@@ -19,13 +18,13 @@ from domain.calls.packet import ReviewPacket
 from domain.conversation.response import Usage
 from domain.errors import ModeRefused, QuorumError
 from domain.events.event import ErrorOccurred, ModeChanged, ReviewRequested
-from domain.review.ballot import Tally, are_independent
+from domain.review.ballot import Ballot, Tally, are_independent
 from domain.review.decision import Decision, decide
 from domain.review.guards import GuardSettings, objections
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Subject
-from domain.review.questions import ReviewAnswer, ReviewRequest, RuleScope
+from domain.review.questions import ReviewAnswer, ReviewRequest, RulePreview, RuleScope
 from domain.review.quorum_result import QuorumConcluded
 
 
@@ -210,3 +209,32 @@ class _TurnByIndex:
                 place.set_result(None)
                 return
         self._held = False
+
+
+class OpenReviewContext:
+    """Implements `ReviewContext` over the votes about one packet and the rules about one call."""
+
+    def __init__(
+        self,
+        feed: VoteFeed,
+        *,
+        count: Callable[[tuple[Ballot, ...]], Tally],
+        independent: bool,
+        preview: Callable[[str], RulePreview],
+    ) -> None:
+        self.reviewers = feed.reviewers
+        self.independent = independent
+        self.watch = feed.watch
+        self.preview = preview
+        self._feed = feed
+        self._count = count
+
+    @property
+    def ballots(self) -> tuple[Ballot, ...]:
+        """What the reviewers have said so far, in the order it came."""
+        return self._feed.ballots
+
+    @property
+    def tally(self) -> Tally:
+        """What that comes to; a vote still awaited counts as failed."""
+        return self._count(self._feed.ballots)

@@ -6,11 +6,9 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 from application.calls.hook_chain import HookChain
-from application.calls.placed_calls import batch_of
-from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
+from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime, batch_of
 from application.cancellation import absorb_cancellation, to_its_end, whole
 from application.events.event_bus import EventBus
 from application.ports.instructions import InstructionKeeper
@@ -151,7 +149,7 @@ class RunAgent:
         """
         if self.has_pending:
             return await self.resume_pending()
-        if undelivered := self._undelivered_prompts:
+        if undelivered := self._events.state.undelivered_prompts:
             await self._say_undelivered_prompts(but_last=True)
             said = self.attachments.said_before(undelivered[-1])
             return await self._turn("", lambda tally: self._say(said, tally), said)
@@ -168,15 +166,9 @@ class RunAgent:
             return _MORE_TURNS.format(rounds=amount(self._limits.max_tool_turns, "more round"))
         return GO_ON
 
-    @property
-    def _undelivered_prompts(self) -> tuple[str, ...]:
-        """The last prompts, oldest first, where the process that took them up died before it could say them."""
-        held = (turn for turn in reversed(self._events.state.turns) if turn.prompt and not turn.undone)
-        return tuple(turn.prompt for turn in takewhile(lambda turn: not turn.said, held))[::-1]
-
     async def _say_undelivered_prompts(self, *, but_last: bool = False) -> None:
         """Put them into the conversation, before anything that is said after them."""
-        prompts = self._undelivered_prompts
+        prompts = self._events.state.undelivered_prompts
         for prompt in prompts[:-1] if but_last else prompts:
             await self._dialogue.add(self.attachments.said_before(prompt))
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import assert_never
 
+from domain.calls.user_command import UserCommand
 from domain.conversation.cost import Spending
 from domain.conversation.history import UserMessage
 from domain.events.event import (
@@ -52,9 +54,35 @@ from domain.review.mode import Mode
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replayed_conversation import ReplayedConversation
 from domain.sessions.replayed_turns import ReplayedTurns
-from domain.sessions.replayed_user_commands import ReplayedUserCommands
 from domain.sessions.state import SessionState
 from domain.text.json_value import JsonValue
+
+
+class ReplayedUserCommands:
+    """Keeps the commands that are not over and done with, oldest first."""
+
+    def __init__(self) -> None:
+        self._commands: dict[str, UserCommand] = {}
+
+    @property
+    def left(self) -> tuple[UserCommand, ...]:
+        """Those without an end, and those that the model is still to be told of."""
+        return tuple(self._commands.values())
+
+    def start(self, event: UserCommandStarted) -> None:
+        """A command began."""
+        self._commands[event.command_id] = UserCommand(
+            command_id=event.command_id, command=event.command, visible_to_model=event.told
+        )
+
+    def finish(self, event: UserCommandFinished) -> None:
+        """A command ended."""
+        if (command := self._commands.pop(event.command_id, None)) is not None and event.note is not None:
+            self._commands[event.command_id] = replace(command, ended=True, note=event.note)
+
+    def tell(self, command_id: str) -> None:
+        """The model knows of a command now."""
+        self._commands.pop(command_id, None)
 
 
 class Replay:

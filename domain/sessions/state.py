@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import takewhile
 
 from domain.calls.effects import FileChange, FileState
 from domain.calls.execution import Outcome, ToolExecutionContext
@@ -101,3 +102,9 @@ class SessionState:
     mended: tuple[str, ...] = ()
     user_commands: tuple[UserCommand, ...] = ()
     unsent: tuple[str, ...] = ()
+
+    @property
+    def undelivered_prompts(self) -> tuple[str, ...]:
+        """The last prompts, oldest first, where the process that took them up died before it could say them."""
+        held = (turn for turn in reversed(self.turns) if turn.prompt and not turn.undone)
+        return tuple(turn.prompt for turn in takewhile(lambda turn: not turn.said, held))[::-1]

@@ -3,12 +3,61 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from quorum.cli.errors import UsageError
 from quorum.options import Options
-from tui.demo.workspace import demo_place
+
+_FILES = {
+    "shop.py": '''"""What a basket costs."""
+
+
+def total(items):
+    """The sum of all items, each a price and a quantity."""
+    # TODO: a discount for regular customers
+    return sum(price + quantity for price, quantity in items)
+''',
+    "test_shop.py": """import unittest
+
+from shop import total
+
+
+class TotalTest(unittest.TestCase):
+    def test_two_items(self):
+        self.assertEqual(total([(3, 2), (5, 1)]), 11)
+
+
+if __name__ == "__main__":
+    unittest.main()
+""",
+    "README.md": "# Shop\n\nTODO: say how to run the tests (`python3 -m unittest`).\n",
+}
+
+
+class DemoPlace(NamedTuple):
+    """Where the tour takes place: the project, and the variables that keep everything else apart."""
+
+    project: Path
+    environment: dict[str, str]
+
+
+@contextmanager
+def demo_place() -> Iterator[DemoPlace]:
+    """Make the folder; it is gone afterwards. Raises OSError where it cannot be made."""
+    with TemporaryDirectory(prefix="quorum-tour-", ignore_cleanup_errors=True) as folder:
+        base = Path(folder).resolve()
+        project = base / "shop"
+        project.mkdir()
+        for name, content in _FILES.items():
+            (project / name).write_text(content)
+        kept = {f"XDG_{name}_HOME": str(base / name.lower()) for name in ("CONFIG", "STATE", "CACHE")}
+        yield DemoPlace(project, kept)
+
 
 _OFFLINE = "offline/offline"
 

@@ -15,10 +15,16 @@ from quorum.cli.settings import load
 from quorum.options import Options, SessionsOptions
 
 if TYPE_CHECKING:
-    from domain.sessions.past_session import SessionSummary
+    from collections.abc import Callable
+
+    from domain.sessions.past_session import SessionSummary, Verification
 
 BROKEN = 1
 """The exit code of `verify` where a record does not fit."""
+_ANCHOR = (
+    "That the last records of a session were cut off cannot be seen from what is left: note its head down "
+    "elsewhere, and compare."
+)
 
 
 def print_sessions(options: Options, root: Path) -> int:
@@ -54,14 +60,12 @@ async def _act(options: Options, store: SessionStore) -> int:
             return await _list(wish, store)
         case "fork":
             return await _fork(wish, store)
-        case "show" | "export" as action:
-            from quorum.cli import session_output as session_texts
-
-            return await (session_texts.show if action == "show" else session_texts.export)(wish, store)
+        case "show":
+            return await _show(wish, store)
+        case "export":
+            return await _export(wish, store)
         case "verify":
-            from quorum.cli.session_checks import verify
-
-            return 0 if await verify(wish, store) else BROKEN
+            return 0 if await _verify(wish, store) else BROKEN
         case action:
             from quorum.cli import session_clearing
 
@@ -101,3 +105,74 @@ async def _beginning(session: SessionSummary, turn: int, store: SessionStore) ->
         turns = f"{len(places)} turn{'' if len(places) == 1 else 's'}"
         raise UsageError(f"the session has {turns}; quorum sessions show {session.id} numbers them")
     return places[turn - 1]
+
+
+async def _verify(wish: SessionsOptions, store: SessionStore) -> bool:
+    """Whether every record of these sessions fits; what was found is printed."""
+    sessions = await store.chosen(everywhere=True) if wish.all else [await store.named(wish.session)]
+    holds = True
+    for session in sessions:
+        checked = await store.archive.verify(session.id)
+        print("\n".join(_lines_of(checked)))
+        holds = holds and checked.holds
+    complain([_ANCHOR if sessions else store.nothing(everywhere=True)])
+    return holds
+
+
+def _lines_of(checked: Verification) -> list[str]:
+    count = f"{checked.records:,} record{'' if checked.records == 1 else 's'}"
+    if not checked.holds:
+        found = f"{checked.session_id}: BROKEN at record {checked.broken_at} of {count}: {checked.reason}"
+    elif checked.records:
+        found = f"{checked.session_id}: {count}, every one fits; head {checked.head}"
+    else:
+        found = f"{checked.session_id}: {count}"
+    lines = [found]
+    recorded = [place for place in checked.redacted if place not in checked.unrecorded]
+    if recorded:
+        places, last = ", ".join(map(str, recorded)), checked.redaction_head
+        lines.append(f"  something was taken out on purpose of: {places}; last redaction {last}")
+    if checked.unrecorded:
+        places = ", ".join(map(str, checked.unrecorded))
+        lines.append(
+            f"  redacted without a record of it: {places}; an earlier version did so, or somebody replaced them"
+        )
+    return lines
+
+
+async def _show(wish: SessionsOptions, store: SessionStore) -> int:
+    """Print it as plain text, long outputs cut; always 0."""
+    from application.export.narration import account_of
+    from application.export.plain import plain
+
+    session = await store.named(wish.session)
+    sys.stdout.write(plain(account_of(session, await store.archive.read(session.id), _mask(store))))
+    return 0
+
+
+async def _export(wish: SessionsOptions, store: SessionStore) -> int:
+    """Write all of it to the file asked for, or to stdout; always 0."""
+    from application.export.formats import render_export
+
+    session = await store.named(wish.session)
+    text = render_export(wish.format, session, await store.archive.read(session.id), _mask(store))
+    if wish.file is None:
+        sys.stdout.write(text)
+        return 0
+    try:
+        wish.file.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(f"cannot write {wish.file}: {error.strerror}; name another file with -o") from error
+    return 0
+
+
+def _mask(store: SessionStore) -> Callable[[str], str]:
+    """What is on record is masked already. On its way out it is masked once more, with what is known by now."""
+    from domain.events.masking import SecretMask
+    from infrastructure.secrets.known import SessionSecrets
+    from infrastructure.session_paths import path_policy
+
+    mask = SecretMask()
+    policy = path_policy(store.settings, (store.root,))
+    SessionSecrets(mask, settings=store.settings, environ=os.environ, policy=policy).gather()
+    return mask.text

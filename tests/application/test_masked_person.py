@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from application.review.masking_approver import MaskingApprover
-from application.review.review_context import OpenReviewContext
+from application.review.review import OpenReviewContext
 from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
 from domain.events.masking import MaskedPacket, SecretMask

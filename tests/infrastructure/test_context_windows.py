@@ -8,8 +8,8 @@ from domain.errors import ConfigError
 from infrastructure.config.context_table import ModelWindowTable
 from infrastructure.config.provider_table import ProviderTable, built_in_providers
 from infrastructure.config.report import show
+from infrastructure.prices.model_figures import context_windows
 from infrastructure.prices.published import parse_prices, published_prices
-from infrastructure.prices.windows import context_windows
 from tests.support.settings_machine import Machine
 
 ENTRY = """

@@ -14,8 +14,8 @@ from infrastructure.config.price_table import ModelPriceTable
 from infrastructure.config.provider_table import ProviderTable, built_in_providers
 from infrastructure.config.report import show
 from infrastructure.config.schema import Settings
+from infrastructure.prices.model_figures import price_table
 from infrastructure.prices.published import parse_prices, published_prices
-from infrastructure.prices.table import price_table
 from tests.support.settings_machine import Machine
 
 ENTRY = """

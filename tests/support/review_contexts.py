@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from application.review.review_context import OpenReviewContext
+from application.review.review import OpenReviewContext
 from application.review.vote_feed import VoteFeed
 from domain.review.ballot import Ballot, QuorumRule, Tally, Vote, are_independent, tally
 from domain.review.questions import RulePreview

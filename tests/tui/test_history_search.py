@@ -6,7 +6,7 @@ from textual import events
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import hold
 from tui.prompt_box.history import History, history_path
-from tui.prompt_box.past_search import PastSearch
+from tui.prompt_box.searchable import PastSearch
 
 PROMPTS = ["run the tests", "fix the parser", "Run pytest -q", "explain\nthe parser\nplease"]
 

@@ -15,10 +15,9 @@ from tests.support.app_stage import on_stage
 from tests.support.fake_agent import say
 from tui.panel.side_panel import SidePanel
 from tui.screens.review.widgets import Choice, Rows, ScrollableText
-from tui.themes.looks import Looks
+from tui.themes.looks import Looks, terminal_colours
 from tui.themes.own import ANSI, CONTRAST, DARK, LIGHT, THEMES, theme_for
 from tui.themes.picker import ThemePicker
-from tui.themes.terminal_colours import terminal_colours
 from tui.transcript.cells.palette import Palette, component_class
 from tui.transcript.layout.view import TranscriptView
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import a_command, a_request, review
-from tui.screens.review.trailing_keys import TrailingKeys
+from tui.app.gated_app import TrailingKeys
 
 
 @pytest.fixture(autouse=True)

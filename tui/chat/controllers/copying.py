@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,9 +10,12 @@ from tui.chat.controllers.host import ChatHost, CurrentSession
 from tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
+    from application.ports.storage import LineSource
     from tui.copying.pieces import Piece
 
 _MOST_DIGITS = 9
+_LINES_AT_ONCE = 2_000
+MOST_CHARACTERS = 20_000_000
 
 
 class CopyController:
@@ -50,7 +54,6 @@ class CopyController:
 
     async def _copy_piece(self, piece: Piece) -> None:
         from domain.errors import BlobError
-        from tui.copying.whole_output import whole_output
 
         text, more, session = piece.text, "", self._current.session
         if piece.call is not None and piece.call.stored is not None and session is not None:
@@ -94,3 +97,19 @@ class CopyController:
         else:
             copied = await self._copied(address, "the address")
             self._host.say(f"no browser can be opened here · {copied}")
+
+
+async def whole_output(source: LineSource) -> tuple[str, bool]:
+    """The text, and whether that is all: it ends after 20 million characters. Raises what the source raises."""
+    return await asyncio.to_thread(_read, source)
+
+
+def _read(source: LineSource) -> tuple[str, bool]:
+    lines: list[str] = []
+    room = MOST_CHARACTERS
+    while more := source.lines(len(lines), _LINES_AT_ONCE):
+        lines += more
+        room -= sum(map(len, more))
+        if room < 0:
+            return "\n".join(lines), False
+    return "\n".join(lines), True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from tui.prompt_box.prompt_text import as_prompt
 if TYPE_CHECKING:
     from domain.calls.found_file import FoundFile
     from domain.conversation.image import Image
+    from tui.agent.port import Agent
     from tui.keys.commands import Command
 
 _WISH = "attach the image"
@@ -41,8 +43,6 @@ class PromptSources:
             case "theme":
                 return sorted(self._themes())
             case "model" if session is not None:
-                from tui.completion.models import listed_models
-
                 return await listed_models(session.agent)
             case _:
                 return ()
@@ -135,3 +135,19 @@ class WritingController:
             self._host.say(str(problem))
         finally:
             await self._prompt.take_up_keys()
+
+
+async def listed_models(agent: Agent) -> Sequence[str]:
+    """All models that the providers list; one that cannot be asked lists none."""
+    from domain.errors import ProviderError
+
+    async def of(provider: str) -> Sequence[str]:
+        try:
+            return await agent.models.list_models(provider)
+        except ProviderError:
+            return ()
+
+    own = agent.models.current.partition("/")[0]
+    providers = sorted(agent.models.providers, key=lambda name: name != own)
+    lists = await asyncio.gather(*map(of, providers))
+    return list(dict.fromkeys([agent.models.current, *(model for models in lists for model in models)]))

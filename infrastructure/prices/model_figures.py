@@ -1,11 +1,12 @@
-"""The price table of a session: the published prices where they hold, and the person's own over them."""
+"""What models cost and how much they take in: as published, and the person's own figures over that."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 
-from domain.conversation.cost import Price, PriceTable
+from domain.conversation.cost import Price, PriceTable, without_date
+from infrastructure.config.context_table import ModelWindowTable
 from infrastructure.config.price_table import ModelPriceTable
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.prices.published import published_prices
@@ -17,6 +18,7 @@ _VENDORS: Mapping[str, tuple[str, str, str]] = {
     "openai": ("openai", "https://api.openai.com/v1", "OPENAI_BASE_URL"),
     "openai-chat": ("openai", "https://api.openai.com/v1", "OPENAI_BASE_URL"),
 }
+_OFFLINE = "offline"
 
 
 def price_table(
@@ -34,6 +36,33 @@ def price_table(
         if model.startswith(f"{vendor}/")
     }
     return PriceTable(prices | {model: _price(table) for model, table in own.items()})
+
+
+def context_windows(
+    providers: Mapping[str, ProviderTable], own: Mapping[str, ModelWindowTable]
+) -> Callable[[str], int | None]:
+    """Answers the tokens of the window of "provider/model": None where that is not known, 0 where there is no
+    window to fill. `own` are those of `[context_budget.models]`, and count more.
+
+    Unlike a price, a window is the model's wherever it is served, so its name decides. Copilot is the
+    exception: GitHub gives models less than their vendors do. The answering raises ConfigError where the
+    published list cannot be read.
+    """
+
+    def window(model: str) -> int | None:
+        for name in (model, without_date(model)):
+            if name in own:
+                return own[name].window
+        provider, _, own_name = model.partition("/")
+        table = providers.get(provider)
+        if table is None or table.type == _OFFLINE:
+            return None if table is None else 0
+        vendor = _VENDORS[table.type][0] if table.type in _VENDORS else None
+        published = published_prices()
+        known = [published.get(f"{vendor}/{name}") for name in (own_name, without_date(own_name))]
+        return next((each.window for each in known if each is not None), None)
+
+    return window
 
 
 def _vendor(table: ProviderTable, environ: Mapping[str, str]) -> str | None:
