@@ -1,278 +1,62 @@
-"""The container: everything a session is made of, read from top to bottom. The front end fills the slots."""
+"""The container: everything a session is made of, read from top to bottom after `tool_container.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dependency_injector import providers
 
-from dependency_injector import containers, providers
-
-from application.calls.hook_chain import HookChain
-from application.calls.outputs import Outputs
-from application.calls.tool_runtime import ToolRuntime
 from application.context.context_gauge import ContextGauge
 from application.context.context_manager import ContextManager
 from application.context.summariser import Summariser
-from application.events.event_bus import EventBus
 from application.instructions.project_instructions import ProjectInstructions
 from application.instructions.system_prompt import SystemPrompt
-from application.ports.people import Approver, Observer
-from application.review.masking_approver import MaskingApprover
-from application.review.review import Review
-from application.review.voting import Voting
 from application.session.agent_session import AgentSession
 from application.session.rewind import Rewind
 from application.session.session_context import SessionContext
 from application.session.session_models import SessionModels
-from application.session.session_record import SessionRecord
 from application.turn.attachments import Attachments
 from application.turn.dialogue import Dialogue
 from application.turn.run_agent import AgentLimits, RunAgent
 from application.turn.steering import PendingMessages
 from application.turn.switchable_session import SwitchableSession
 from application.turn.user_commands import UserCommandRunner
-from domain.calls.planners import PLANNERS
 from domain.conversation.history import Conversation
-from domain.events.masking import SecretMask
 from infrastructure import building_blocks as build
-from infrastructure.config.model_choice import StoredKey, no_stored_key
-from infrastructure.config.schema import Settings
 from infrastructure.execution.commands.environment import command_environment
 from infrastructure.execution.commands.orphans import OrphanFinder
-from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.execution.commands.user_shell import UserShell
 from infrastructure.file_index.finder import WorkspaceFiles
-from infrastructure.files.workspace import Workspace
-from infrastructure.hooks.registrations import hook_registrations
 from infrastructure.images.files import ImageFiles
 from infrastructure.instructions.environment import MachineEnvironment
 from infrastructure.instructions.finder import TrustedInstructions, instructed_folders
 from infrastructure.instructions.trust import instruction_files
 from infrastructure.models.opening import open_first, session_opener
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.permissions import in_force
 from infrastructure.permissions.session_rules import SessionRuleService
-from infrastructure.prices.model_figures import context_windows, price_table
-from infrastructure.session_paths import own_paths, path_policy
-from infrastructure.store.snapshots.keeper import WorkspaceKeeper
-from infrastructure.store.snapshots.reading import FileReader
+from infrastructure.prices.model_figures import context_windows
 from infrastructure.store.snapshots.restorer import WorkspaceRestorer
-from infrastructure.store.snapshots.saved_index import saved_index
-from infrastructure.tools.builtin.edit_file import EditFile
-from infrastructure.tools.builtin.glob_search import GlobSearch
-from infrastructure.tools.builtin.grep_search import GrepSearch
-from infrastructure.tools.builtin.list_directory import ListDirectory
-from infrastructure.tools.builtin.read_file import ReadFile
-from infrastructure.tools.builtin.seen import SeenFiles
-from infrastructure.tools.builtin.update_plan import UpdatePlan
-from infrastructure.tools.builtin.write_file import WriteFile
-from infrastructure.tools.choice import choose_tools
-from infrastructure.tools.custom.tool import custom_tools
-from infrastructure.tools.json_schema import JsonSchema
-from infrastructure.tools.registration import ToolSource
-from infrastructure.tools.web.selection import web_tools
-from infrastructure.trust.decisions import TrustDecisions, trust_decisions
+from infrastructure.tool_container import ToolContainer
 
 
-class Container(containers.DeclarativeContainer):
-    """One session. Slots first, then what stands on them."""
-
-    __self__ = providers.Self()
-
-    settings: providers.Dependency[Settings] = providers.Dependency(instance_of=Settings)
-    models: providers.Dependency[Sequence[str]] = providers.Dependency()
-    root: providers.Dependency[Path] = providers.Dependency(instance_of=Path)
-    environ: providers.Dependency[Mapping[str, str]] = providers.Dependency()
-    config_files: providers.Provider[Sequence[Path]] = providers.Object(())
-    origins: providers.Provider[Mapping[str, str]] = providers.Object({})
-    covered: providers.Provider[Mapping[str, object]] = providers.Object({})
-    approver: providers.Dependency[Approver] = providers.Dependency()
-    observer: providers.Dependency[Observer] = providers.Dependency()
-    record: providers.Dependency[SessionRecord] = providers.Dependency(instance_of=SessionRecord)
-    mask: providers.Dependency[SecretMask] = providers.Dependency(instance_of=SecretMask)
-    stored_key: providers.Provider[StoredKey] = providers.Object(no_stored_key)
-    sockets: providers.Provider[Sequence[Path]] = providers.Object(())
-    trust: providers.Provider[TrustDecisions] = providers.Singleton(trust_decisions, environ)
-
-    # What the record of the session says of it
-    ledger = record.provided.ledger
-    storage = record.provided.storage
-    contents = record.provided.contents
-    past = record.provided.records
-    kind = record.provided.form
-
-    # What happens, and where
-    events = providers.Singleton(
-        EventBus,
-        observers=providers.List(observer),
-        ledger=ledger,
-        mask=mask,
-        past=past,
-    )
-    state = events.provided.state
-    workspace = providers.Singleton(Workspace, roots=providers.List(root))
-    own = providers.Singleton(own_paths, settings, workspace.provided.roots, environ, config_files, sockets)
-    paths = providers.Singleton(path_policy, settings, workspace.provided.roots, own, config_files)
-    secrets = providers.Singleton(build.session_secrets, mask, settings=settings, environ=environ, policy=paths)
-
-    # The models that can be asked, and what they cost
-    gateway = providers.Singleton(
-        ProviderRegistry,
-        settings=providers.Callable(build.provider_settings, settings.provided.providers),
-        environ=environ,
-        stored_key=stored_key,
-        contents=contents,
-    )
-    prices = providers.Singleton(price_table, settings.provided.providers, settings.provided.prices, environ)
-
-    # Who decides that a call may run
-    guards = providers.Singleton(build.guard_settings, settings)
-    rule_file = providers.Singleton(in_force.rule_file, environ)
-    saved_rules = providers.Singleton(in_force.saved_rules, rule_file, workspace.provided.cwd)
-    rules = providers.Singleton(
-        in_force.rule_book,
-        settings,
-        origins=origins,
-        saved=saved_rules,
-        store=rule_file,
-        paths=paths,
-        guards=guards,
-    )
-    voting = providers.Singleton(
-        Voting,
-        gateway=gateway,
-        policy=providers.Singleton(build.quorum_policy, settings),
-        events=events,
-        prices=prices,
-    )
-    review = providers.Singleton(
-        Review,
-        person=providers.Singleton(MaskingApprover, approver, mask),
-        paths=paths,
-        mode=settings.provided.review.mode,
-        events=events,
-        rules=rules,
-        voting=voting,
-        guards=guards,
-        refusal=providers.Callable(build.mode_refusal, __self__),
-    )
-
-    # Tools
-    store = providers.Singleton(build.blob_store, settings, storage, mask)
-    outputs = providers.Singleton(
-        Outputs, store=store, limits=providers.Callable(build.output_limits, settings), kept=state.blobs
-    )
-    command_limits = providers.Callable(build.command_limits, settings)
-    seen = providers.Singleton(SeenFiles)
-    secret_names = providers.Callable(build.key_names, settings)
-    gate = providers.Singleton(build.shell_gate, paths, environ, secret_names)
-    sandbox = providers.Singleton(build.sandbox, settings, paths, environ, own, review)
-    read_file = providers.Singleton(ReadFile, workspace=workspace, seen=seen)
-    list_directory = providers.Singleton(ListDirectory, workspace=workspace)
-    glob_search = providers.Singleton(GlobSearch, workspace=workspace)
-    grep_search = providers.Singleton(GrepSearch, workspace=workspace, policy=paths)
-    write_file = providers.Singleton(WriteFile, workspace=workspace, seen=seen)
-    edit_file = providers.Singleton(EditFile, workspace=workspace, seen=seen)
-    run_command = providers.Singleton(
-        RunCommand,
-        root=root,
-        resolve_directory=providers.Callable(build.directory_resolver, workspace),
-        timeout_secs=settings.provided.tools.run_command.timeout_secs,
-        max_output_bytes=settings.provided.tools.run_command.max_output_bytes,
-        limits=command_limits,
-        secret_names=secret_names,
-        open_spill=providers.Callable(build.spill_opener, store),
-        judge=gate.provided.judge,
-        sandbox=sandbox,
-    )
-    update_plan = providers.Singleton(UpdatePlan)
-    built_in = providers.List(
-        read_file, list_directory, glob_search, grep_search, write_file, edit_file, run_command, update_plan
-    )
-    web = providers.Callable(web_tools, providers.Callable(build.web_settings, settings), environ=environ)
-    custom = providers.Callable(
-        custom_tools,
-        providers.Callable(build.custom_declarations, settings),
-        root=workspace.provided.cwd,
-        resources=providers.Callable(build.resources, workspace),
-        max_output_bytes=settings.provided.tools.run_command.max_output_bytes,
-        secret_names=secret_names,
-        sandbox=sandbox,
-        open_spill=providers.Callable(build.spill_opener, store),
-    )
-    tool_choice = providers.Singleton(
-        choose_tools,
-        form=kind,
-        covered=covered,
-        settings=settings,
-        cwd=workspace.provided.cwd,
-        sources=providers.List(
-            providers.Factory(ToolSource, "quorum itself", built_in),
-            providers.Factory(
-                ToolSource, "quorum itself", providers.Callable(build.inspection, store, outputs)
-            ),
-            providers.Factory(ToolSource, "[tools.web] in the settings", web),
-            providers.Factory(ToolSource, "[tools.custom] in the settings", custom),
-        ),
-    )
-    schema = providers.Singleton(JsonSchema)
-    tools = tool_choice.provided.tools
-    spec = providers.Singleton(build.spec, tools=tools)
-    schemas = providers.Singleton(schema.provided.all_tools_schema.call(spec))
-    planner = providers.Selector(
-        settings.provided.tools.planner,
-        **{name: providers.Object(planner) for name, planner in PLANNERS.items()},
-    )
-    registrations = providers.Singleton(
-        hook_registrations,
-        settings.provided.hooks,
-        workspace=workspace.provided.cwd,
-        environ=environ,
-        secret_names=secret_names,
-        sandbox=sandbox,
-    )
-    hooks = providers.Singleton(HookChain, registrations=registrations, events=events)
-    # Files as they were before they were changed
-    holds_secret = providers.Callable(build.secret_test, mask)
-    reader = providers.Singleton(
-        FileReader, workspace, paths, holds_secret, on_sensitive=secrets.provided.learn_from_file
-    )
-    keeper = providers.Singleton(
-        WorkspaceKeeper,
-        workspace,
-        reader,
-        contents,
-        holds_secret=holds_secret,
-        own_paths=providers.Callable(build.as_strings, own),
-        saved_index=providers.Callable(saved_index, settings, environ, paths, record, holds_secret),
-    )
-    runtime = providers.Singleton(
-        ToolRuntime,
-        hooks=hooks,
-        outputs=outputs,
-        tools=tools,
-        schema=schema,
-        review=review,
-        events=events,
-        planner=planner,
-        cwd=providers.Callable(str, root),
-        keeper=keeper,
-        secrets=secrets,
-    )
+class Container(ToolContainer):
+    """One session: its conversation, and what front ends hold of it."""
 
     # The conversation
-    conversation = providers.Singleton(Conversation, state.messages)
-    system_prompt = providers.Singleton(SystemPrompt, kind)
+    conversation = providers.Singleton(Conversation, ToolContainer.state.messages)
+    system_prompt = providers.Singleton(SystemPrompt, ToolContainer.kind)
     open_session = providers.Singleton(
         session_opener,
-        gateway.provided.session,
+        ToolContainer.gateway.provided.session,
         conversation=conversation,
         system_prompt=system_prompt,
-        shape=hooks.provided.on_message_send,
+        shape=ToolContainer.hooks.provided.on_message_send,
     )
-    opening = providers.Singleton(open_first, open_session, models)
+    opening = providers.Singleton(open_first, open_session, ToolContainer.models)
     visible_record = providers.Singleton(
-        build.visible_record, record, mask, secrets, opening.provided.notices, tool_choice.provided.notices
+        build.visible_record,
+        ToolContainer.record,
+        ToolContainer.mask,
+        ToolContainer.secrets,
+        opening.provided.notices,
+        ToolContainer.tool_choice.provided.notices,
     )
     session = providers.Singleton(
         SwitchableSession,
@@ -280,41 +64,49 @@ class Container(containers.DeclarativeContainer):
         conversation=conversation,
         open_session=open_session,
     )
-    session_models = providers.Singleton(SessionModels, session, gateway=gateway, events=events)
+    session_models = providers.Singleton(
+        SessionModels, session, gateway=ToolContainer.gateway, events=ToolContainer.events
+    )
 
-    budget = providers.Singleton(build.context_budget, settings)
+    budget = providers.Singleton(build.context_budget, ToolContainer.settings)
     gauge = providers.Singleton(
         ContextGauge,
         conversation,
         window=providers.Callable(
-            context_windows, settings.provided.providers, settings.provided.context_budget.models
+            context_windows,
+            ToolContainer.settings.provided.providers,
+            ToolContainer.settings.provided.context_budget.models,
         ),
         budget=budget,
-        tool_bytes=providers.Callable(build.json_bytes, schemas),
+        tool_bytes=providers.Callable(build.json_bytes, ToolContainer.schemas),
         instructions=providers.Callable(build.sizes_of, system_prompt),
     )
     context_manager = providers.Singleton(
         ContextManager,
         conversation=conversation,
-        events=events,
-        outputs=outputs,
+        events=ToolContainer.events,
+        outputs=ToolContainer.outputs,
         summariser=providers.Singleton(
-            Summariser, gateway=gateway, events=events, prices=prices, shape=hooks.provided.on_message_send
+            Summariser,
+            gateway=ToolContainer.gateway,
+            events=ToolContainer.events,
+            prices=ToolContainer.prices,
+            shape=ToolContainer.hooks.provided.on_message_send,
         ),
         gauge=gauge,
         budget=budget,
-        values=providers.Callable(build.state_values, runtime),
+        values=providers.Callable(build.state_values, ToolContainer.runtime),
     )
     pending_messages = providers.Singleton(PendingMessages)
     dialogue = providers.Singleton(
         Dialogue,
         session=session,
-        schemas=schemas,
-        events=events,
-        prices=prices,
+        schemas=ToolContainer.schemas,
+        events=ToolContainer.events,
+        prices=ToolContainer.prices,
         context_keeper=context_manager,
-        responses=state.responses,
-        secrets=secrets,
+        responses=ToolContainer.state.responses,
+        secrets=ToolContainer.secrets,
         pending_messages=pending_messages,
     )
 
@@ -323,80 +115,86 @@ class Container(containers.DeclarativeContainer):
         system_prompt,
         finder=providers.Singleton(
             TrustedInstructions,
-            providers.Callable(instruction_files, root, environ, settings),
-            seen=seen,
-            decisions=trust,
-            approver=approver,
-            before=providers.Callable(instructed_folders, past),
+            providers.Callable(
+                instruction_files, ToolContainer.root, ToolContainer.environ, ToolContainer.settings
+            ),
+            seen=ToolContainer.seen,
+            decisions=ToolContainer.trust,
+            approver=ToolContainer.approver,
+            before=providers.Callable(instructed_folders, ToolContainer.past),
         ),
         environment=providers.Singleton(
             MachineEnvironment,
-            workspace.provided.cwd,
-            variables=providers.Callable(command_environment, environ, secret_names),
-            judge=gate.provided.judge,
-            sandbox=sandbox.provided.state,
-            command_timeout_secs=settings.provided.tools.run_command.timeout_secs,
-            max_tool_turns=settings.provided.agent.max_tool_turns,
+            ToolContainer.workspace.provided.cwd,
+            variables=providers.Callable(
+                command_environment, ToolContainer.environ, ToolContainer.secret_names
+            ),
+            judge=ToolContainer.gate.provided.judge,
+            sandbox=ToolContainer.sandbox.provided.state,
+            command_timeout_secs=ToolContainer.settings.provided.tools.run_command.timeout_secs,
+            max_tool_turns=ToolContainer.settings.provided.agent.max_tool_turns,
         ),
-        events=events,
+        events=ToolContainer.events,
         pending_messages=pending_messages,
         apply=session.provided.reopen,
-        max_bytes=settings.provided.agent.instructions_max_bytes,
+        max_bytes=ToolContainer.settings.provided.agent.instructions_max_bytes,
     )
 
-    images = providers.Singleton(ImageFiles, workspace.provided.cwd, paths, environ)
+    images = providers.Singleton(
+        ImageFiles, ToolContainer.workspace.provided.cwd, ToolContainer.paths, ToolContainer.environ
+    )
     attachments = providers.Singleton(
         Attachments,
         images,
-        contents,
-        hide=events.provided.hide,
-        past=providers.Callable(build.past_events, past),
+        ToolContainer.contents,
+        hide=ToolContainer.events.provided.hide,
+        past=providers.Callable(build.past_events, ToolContainer.past),
     )
 
     # What the person runs themselves
     own_shell = providers.Singleton(
         UserShell,
-        root=root,
-        environ=environ,
-        max_output_bytes=settings.provided.tools.run_command.max_output_bytes,
-        open_spill=providers.Callable(build.spill_opener, store),
+        root=ToolContainer.root,
+        environ=ToolContainer.environ,
+        max_output_bytes=ToolContainer.settings.provided.tools.run_command.max_output_bytes,
+        open_spill=providers.Callable(build.spill_opener, ToolContainer.store),
     )
     user_commands = providers.Singleton(
         UserCommandRunner,
         shell=own_shell,
-        events=events,
-        outputs=outputs,
+        events=ToolContainer.events,
+        outputs=ToolContainer.outputs,
         pending_messages=pending_messages,
-        limits=command_limits,
+        limits=ToolContainer.command_limits,
     )
 
     session_rules = providers.Singleton(
         SessionRuleService,
-        rules,
-        file=rule_file,
-        folder=workspace.provided.cwd,
-        tools=tools,
-        schema=schema,
-        review=review,
-        roots=paths.provided.roots,
+        ToolContainer.rules,
+        file=ToolContainer.rule_file,
+        folder=ToolContainer.workspace.provided.cwd,
+        tools=ToolContainer.tools,
+        schema=ToolContainer.schema,
+        review=ToolContainer.review,
+        roots=ToolContainer.paths.provided.roots,
     )
 
     orphan_finder = providers.Singleton(OrphanFinder)
-    files = providers.Singleton(WorkspaceFiles, workspace.provided.cwd, environ)
+    files = providers.Singleton(WorkspaceFiles, ToolContainer.workspace.provided.cwd, ToolContainer.environ)
 
     # The main job, and the session as front ends hold it
     run = providers.Singleton(
         RunAgent,
-        session_id=record.provided.session_id,
+        session_id=ToolContainer.record.provided.session_id,
         dialogue=dialogue,
-        runtime=runtime,
-        review=review,
-        events=events,
-        hooks=hooks,
+        runtime=ToolContainer.runtime,
+        review=ToolContainer.review,
+        events=ToolContainer.events,
+        hooks=ToolContainer.hooks,
         limits=providers.Factory(
             AgentLimits,
-            max_tool_turns=settings.provided.agent.max_tool_turns,
-            max_turn_end_retries=settings.provided.agent.max_turn_end_retries,
+            max_tool_turns=ToolContainer.settings.provided.agent.max_tool_turns,
+            max_turn_end_retries=ToolContainer.settings.provided.agent.max_turn_end_retries,
         ),
         attachments=attachments,
         instructions=instructions,
@@ -404,25 +202,25 @@ class Container(containers.DeclarativeContainer):
     rewind = providers.Singleton(
         Rewind,
         run=run,
-        events=events,
-        keeper=keeper,
-        contents=contents,
-        restorer=providers.Singleton(WorkspaceRestorer, workspace, reader),
+        events=ToolContainer.events,
+        keeper=ToolContainer.keeper,
+        contents=ToolContainer.contents,
+        restorer=providers.Singleton(WorkspaceRestorer, ToolContainer.workspace, ToolContainer.reader),
     )
     agent = providers.Singleton(
         AgentSession,
         run,
-        cwd=providers.Callable(str, root),
+        cwd=providers.Callable(str, ToolContainer.root),
         models=session_models,
         context=providers.Singleton(SessionContext, context_manager, session_models),
-        review=review,
+        review=ToolContainer.review,
         rules=session_rules,
         rewind=rewind,
         files=files,
         user_commands=user_commands,
-        outputs=outputs,
+        outputs=ToolContainer.outputs,
         record=visible_record,
-        mask=mask,
-        events=events,
+        mask=ToolContainer.mask,
+        events=ToolContainer.events,
         orphan_finder=orphan_finder,
     )

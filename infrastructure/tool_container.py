@@ -1,0 +1,234 @@
+"""The container of what carries out calls: models, review, tools and the runtime, read from top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from dependency_injector import containers, providers
+
+from application.calls.hook_chain import HookChain
+from application.calls.outputs import Outputs
+from application.calls.tool_runtime import ToolRuntime
+from application.events.event_bus import EventBus
+from application.ports.people import Approver, Observer
+from application.review.masking_approver import MaskingApprover
+from application.review.review import Review
+from application.review.voting import Voting
+from application.session.session_record import SessionRecord
+from domain.calls.planners import PLANNERS
+from domain.events.masking import SecretMask
+from infrastructure import building_blocks as build
+from infrastructure.config.model_choice import StoredKey, no_stored_key
+from infrastructure.config.schema import Settings
+from infrastructure.execution.commands.run_command import RunCommand
+from infrastructure.files.workspace import Workspace
+from infrastructure.hooks.registrations import hook_registrations
+from infrastructure.models.registry import ProviderRegistry
+from infrastructure.permissions import in_force
+from infrastructure.prices.model_figures import price_table
+from infrastructure.session_paths import own_paths, path_policy
+from infrastructure.store.snapshots.keeper import WorkspaceKeeper
+from infrastructure.store.snapshots.reading import FileReader
+from infrastructure.store.snapshots.saved_index import saved_index
+from infrastructure.tools.builtin.edit_file import EditFile
+from infrastructure.tools.builtin.glob_search import GlobSearch
+from infrastructure.tools.builtin.grep_search import GrepSearch
+from infrastructure.tools.builtin.list_directory import ListDirectory
+from infrastructure.tools.builtin.read_file import ReadFile
+from infrastructure.tools.builtin.seen import SeenFiles
+from infrastructure.tools.builtin.update_plan import UpdatePlan
+from infrastructure.tools.builtin.write_file import WriteFile
+from infrastructure.tools.choice import choose_tools
+from infrastructure.tools.custom.tool import custom_tools
+from infrastructure.tools.json_schema import JsonSchema
+from infrastructure.tools.registration import ToolSource
+from infrastructure.tools.web.selection import web_tools
+from infrastructure.trust.decisions import TrustDecisions, trust_decisions
+
+
+class ToolContainer(containers.DeclarativeContainer):
+    """The slots that a front end fills, and what the calls of a session run on."""
+
+    __self__ = providers.Self()
+
+    settings: providers.Dependency[Settings] = providers.Dependency(instance_of=Settings)
+    models: providers.Dependency[Sequence[str]] = providers.Dependency()
+    root: providers.Dependency[Path] = providers.Dependency(instance_of=Path)
+    environ: providers.Dependency[Mapping[str, str]] = providers.Dependency()
+    config_files: providers.Provider[Sequence[Path]] = providers.Object(())
+    origins: providers.Provider[Mapping[str, str]] = providers.Object({})
+    covered: providers.Provider[Mapping[str, object]] = providers.Object({})
+    approver: providers.Dependency[Approver] = providers.Dependency()
+    observer: providers.Dependency[Observer] = providers.Dependency()
+    record: providers.Dependency[SessionRecord] = providers.Dependency(instance_of=SessionRecord)
+    mask: providers.Dependency[SecretMask] = providers.Dependency(instance_of=SecretMask)
+    stored_key: providers.Provider[StoredKey] = providers.Object(no_stored_key)
+    sockets: providers.Provider[Sequence[Path]] = providers.Object(())
+    trust: providers.Provider[TrustDecisions] = providers.Singleton(trust_decisions, environ)
+
+    # What the record of the session says of it
+    ledger = record.provided.ledger
+    storage = record.provided.storage
+    contents = record.provided.contents
+    past = record.provided.records
+    kind = record.provided.form
+
+    # What happens, and where
+    events = providers.Singleton(
+        EventBus,
+        observers=providers.List(observer),
+        ledger=ledger,
+        mask=mask,
+        past=past,
+    )
+    state = events.provided.state
+    workspace = providers.Singleton(Workspace, roots=providers.List(root))
+    own = providers.Singleton(own_paths, settings, workspace.provided.roots, environ, config_files, sockets)
+    paths = providers.Singleton(path_policy, settings, workspace.provided.roots, own, config_files)
+    secrets = providers.Singleton(build.session_secrets, mask, settings=settings, environ=environ, policy=paths)
+
+    # The models that can be asked, and what they cost
+    gateway = providers.Singleton(
+        ProviderRegistry,
+        settings=providers.Callable(build.provider_settings, settings.provided.providers),
+        environ=environ,
+        stored_key=stored_key,
+        contents=contents,
+    )
+    prices = providers.Singleton(price_table, settings.provided.providers, settings.provided.prices, environ)
+
+    # Who decides that a call may run
+    guards = providers.Singleton(build.guard_settings, settings)
+    rule_file = providers.Singleton(in_force.rule_file, environ)
+    saved_rules = providers.Singleton(in_force.saved_rules, rule_file, workspace.provided.cwd)
+    rules = providers.Singleton(
+        in_force.rule_book,
+        settings,
+        origins=origins,
+        saved=saved_rules,
+        store=rule_file,
+        paths=paths,
+        guards=guards,
+    )
+    voting = providers.Singleton(
+        Voting,
+        gateway=gateway,
+        policy=providers.Singleton(build.quorum_policy, settings),
+        events=events,
+        prices=prices,
+    )
+    review = providers.Singleton(
+        Review,
+        person=providers.Singleton(MaskingApprover, approver, mask),
+        paths=paths,
+        mode=settings.provided.review.mode,
+        events=events,
+        rules=rules,
+        voting=voting,
+        guards=guards,
+        refusal=providers.Callable(build.mode_refusal, __self__),
+    )
+
+    # Tools
+    store = providers.Singleton(build.blob_store, settings, storage, mask)
+    outputs = providers.Singleton(
+        Outputs, store=store, limits=providers.Callable(build.output_limits, settings), kept=state.blobs
+    )
+    command_limits = providers.Callable(build.command_limits, settings)
+    seen = providers.Singleton(SeenFiles)
+    secret_names = providers.Callable(build.key_names, settings)
+    gate = providers.Singleton(build.shell_gate, paths, environ, secret_names)
+    sandbox = providers.Singleton(build.sandbox, settings, paths, environ, own, review)
+    read_file = providers.Singleton(ReadFile, workspace=workspace, seen=seen)
+    list_directory = providers.Singleton(ListDirectory, workspace=workspace)
+    glob_search = providers.Singleton(GlobSearch, workspace=workspace)
+    grep_search = providers.Singleton(GrepSearch, workspace=workspace, policy=paths)
+    write_file = providers.Singleton(WriteFile, workspace=workspace, seen=seen)
+    edit_file = providers.Singleton(EditFile, workspace=workspace, seen=seen)
+    run_command = providers.Singleton(
+        RunCommand,
+        root=root,
+        resolve_directory=providers.Callable(build.directory_resolver, workspace),
+        timeout_secs=settings.provided.tools.run_command.timeout_secs,
+        max_output_bytes=settings.provided.tools.run_command.max_output_bytes,
+        limits=command_limits,
+        secret_names=secret_names,
+        open_spill=providers.Callable(build.spill_opener, store),
+        judge=gate.provided.judge,
+        sandbox=sandbox,
+    )
+    update_plan = providers.Singleton(UpdatePlan)
+    built_in = providers.List(
+        read_file, list_directory, glob_search, grep_search, write_file, edit_file, run_command, update_plan
+    )
+    web = providers.Callable(web_tools, providers.Callable(build.web_settings, settings), environ=environ)
+    custom = providers.Callable(
+        custom_tools,
+        providers.Callable(build.custom_declarations, settings),
+        root=workspace.provided.cwd,
+        resources=providers.Callable(build.resources, workspace),
+        max_output_bytes=settings.provided.tools.run_command.max_output_bytes,
+        secret_names=secret_names,
+        sandbox=sandbox,
+        open_spill=providers.Callable(build.spill_opener, store),
+    )
+    tool_choice = providers.Singleton(
+        choose_tools,
+        form=kind,
+        covered=covered,
+        settings=settings,
+        cwd=workspace.provided.cwd,
+        sources=providers.List(
+            providers.Factory(ToolSource, "quorum itself", built_in),
+            providers.Factory(
+                ToolSource, "quorum itself", providers.Callable(build.inspection, store, outputs)
+            ),
+            providers.Factory(ToolSource, "[tools.web] in the settings", web),
+            providers.Factory(ToolSource, "[tools.custom] in the settings", custom),
+        ),
+    )
+    schema = providers.Singleton(JsonSchema)
+    tools = tool_choice.provided.tools
+    spec = providers.Singleton(build.spec, tools=tools)
+    schemas = providers.Singleton(schema.provided.all_tools_schema.call(spec))
+    planner = providers.Selector(
+        settings.provided.tools.planner,
+        **{name: providers.Object(planner) for name, planner in PLANNERS.items()},
+    )
+    registrations = providers.Singleton(
+        hook_registrations,
+        settings.provided.hooks,
+        workspace=workspace.provided.cwd,
+        environ=environ,
+        secret_names=secret_names,
+        sandbox=sandbox,
+    )
+    hooks = providers.Singleton(HookChain, registrations=registrations, events=events)
+    # Files as they were before they were changed
+    holds_secret = providers.Callable(build.secret_test, mask)
+    reader = providers.Singleton(
+        FileReader, workspace, paths, holds_secret, on_sensitive=secrets.provided.learn_from_file
+    )
+    keeper = providers.Singleton(
+        WorkspaceKeeper,
+        workspace,
+        reader,
+        contents,
+        holds_secret=holds_secret,
+        own_paths=providers.Callable(build.as_strings, own),
+        saved_index=providers.Callable(saved_index, settings, environ, paths, record, holds_secret),
+    )
+    runtime = providers.Singleton(
+        ToolRuntime,
+        hooks=hooks,
+        outputs=outputs,
+        tools=tools,
+        schema=schema,
+        review=review,
+        events=events,
+        planner=planner,
+        cwd=providers.Callable(str, root),
+        keeper=keeper,
+        secrets=secrets,
+    )
