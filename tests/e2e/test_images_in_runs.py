@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,7 @@ async def test_where_its_content_was_lost_a_line_says_so_and_the_session_goes_on
         server.script = [OK, OK]
         await _run(tmp_path, project, "what is this?", "--image", "shot.png")
         (database,) = (tmp_path / "state").rglob("ledger.sqlite")
-        with sqlite3.connect(database) as connection:
+        with closing(sqlite3.connect(database)) as connection, connection:
             connection.execute("DELETE FROM contents")
         connection.close()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from application.identifiers import new_id
@@ -56,8 +58,11 @@ class SqliteBlobStore:
             raise BlobError(f"there is no stored output {blob_id[:40]!r}")
         return row[0], row[1].decode("utf-8", "surrogatepass")
 
-    def _open(self) -> sqlite3.Connection:
-        return sqlite3.connect(self._file)
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """A connection that commits and is closed (its own `with` only commits)."""
+        with closing(sqlite3.connect(self._file)) as database, database:
+            yield database
 
 
 class _Spill:

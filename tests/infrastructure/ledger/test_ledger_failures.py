@@ -4,7 +4,7 @@ import asyncio
 import os
 import sqlite3
 import sys
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -315,7 +315,7 @@ async def test_the_url_may_begin_in_the_home_folder_and_its_folder_keeps_its_per
 
 def test_nothing_is_left_open_by_an_opening_that_failed(tmp_path, environ):
     file = tmp_path / "bookmarks.sqlite"
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("CREATE TABLE bookmarks (url)")
     connection.close()
     before = len(os.listdir("/dev/fd")) if sys.platform == "linux" else 0
