@@ -12,6 +12,7 @@ from typing import Protocol
 
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime
+from application.context.context_gauge import ContextGauge
 from application.instructions.system_prompt import SystemPrompt
 from application.ports.storage import BlobStore, Spill, Storage
 from application.ports.tools import Tool
@@ -19,6 +20,7 @@ from application.review.review import Review
 from application.review.voting import QuorumPolicy
 from application.session.late_secrets import without_late_secrets
 from application.session.session_record import SessionRecord
+from application.turn.switchable_session import SwitchableSession
 from domain.calls.tool import ToolSpec
 from domain.conversation.compaction import ContextBudget
 from domain.events.event import Event
@@ -261,6 +263,11 @@ def json_bytes(schemas: Sequence[JsonObject]) -> int:
 def sizes_of(system_prompt: SystemPrompt) -> Callable[[], Sequence[tuple[str, int]]]:
     """The parts of the system prompt, the name and the bytes of each, as they are whenever that is asked."""
     return lambda: system_prompt.sizes
+
+
+def room_for_files(gauge: ContextGauge, session: SwitchableSession) -> Callable[[], int]:
+    """How many bytes the files of a prompt may have: half of what is left before room is made."""
+    return lambda: gauge.room_for_files(session.model)
 
 
 def state_values(runtime: ToolRuntime) -> Callable[[], Mapping[str, JsonValue]]:

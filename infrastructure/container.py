@@ -15,6 +15,7 @@ from application.session.session_context import SessionContext
 from application.session.session_models import SessionModels
 from application.turn.attachments import Attachments
 from application.turn.dialogue import Dialogue
+from application.turn.mentions import Mentions
 from application.turn.run_agent import AgentLimits, RunAgent
 from application.turn.steering import PendingMessages
 from application.turn.switchable_session import SwitchableSession
@@ -34,6 +35,7 @@ from infrastructure.permissions.session_rules import SessionRuleService
 from infrastructure.prices.model_figures import context_windows
 from infrastructure.store.snapshots.restorer import WorkspaceRestorer
 from infrastructure.tool_container import ToolContainer
+from infrastructure.tools.mentioned_files import MentionedFiles
 
 
 class Container(ToolContainer):
@@ -98,6 +100,13 @@ class Container(ToolContainer):
         values=providers.Callable(build.state_values, ToolContainer.runtime),
     )
     pending_messages = providers.Singleton(PendingMessages)
+    mentions = providers.Singleton(
+        Mentions,
+        providers.Singleton(MentionedFiles, workspace=ToolContainer.workspace, seen=ToolContainer.seen),
+        ToolContainer.review,
+        ToolContainer.hooks,
+        providers.Callable(build.room_for_files, gauge, session),
+    )
     dialogue = providers.Singleton(
         Dialogue,
         session=session,
@@ -108,6 +117,7 @@ class Container(ToolContainer):
         responses=ToolContainer.state.responses,
         secrets=ToolContainer.secrets,
         pending_messages=pending_messages,
+        mentions=mentions,
     )
 
     instructions = providers.Singleton(

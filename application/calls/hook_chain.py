@@ -88,6 +88,11 @@ class HookChain:
         answer = await self.ask(draft, paths_of)
         return answer if isinstance(answer, Skip) else Continue()
 
+    def watches(self, draft: CallDraft) -> bool:
+        """Whether any hook is to be asked before or after this call."""
+        points = (HookPoint.BEFORE_TOOL_CALL, HookPoint.AFTER_TOOL_CALL)
+        return any(_matches(one.matcher, draft) for point in points for one in self._at(point))
+
     def concerns(self, draft: ResultDraft) -> bool:
         """Whether any hook is to be asked about this result."""
         return any(_matches(one.matcher, draft) for one in self._at(HookPoint.AFTER_TOOL_CALL))

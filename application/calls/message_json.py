@@ -21,7 +21,8 @@ def apply_message_edits(given: Sequence[JsonValue], original: Sequence[Message])
     """The messages that a hook handed back.
 
     One with an `index` is the original of that index: the text of a user's message and the outputs of
-    results may differ, its images and an assistant's message may not. One without is a new user's message.
+    results may differ, its images and files and an assistant's message may not. One without is a new
+    user's message.
     Raises HookFailure where that does not hold, or where calls and results no longer belong together.
     """
     messages = [_apply_edit(place, one, original) for place, one in enumerate(given)]
@@ -49,9 +50,15 @@ def apply_message_edits(given: Sequence[JsonValue], original: Sequence[Message])
 
 def _to_json(message: Message) -> JsonObject:
     match message:
-        case UserMessage(text, images):
+        case UserMessage(text, images, files):
             named: list[JsonValue] = [image.name for image in images]
-            return {"role": "user", "text": text, **({"images": named} if named else {})}
+            attached: list[JsonValue] = [{"name": file.name, "content": file.content} for file in files]
+            return {
+                "role": "user",
+                "text": text,
+                **({"images": named} if named else {}),
+                **({"files": attached} if attached else {}),
+            }
         case AssistantMessage(response):
             calls: list[JsonValue] = [
                 {"call_id": call.native_id, "tool": call.tool_name, "arguments": call.arguments}
@@ -90,8 +97,8 @@ def _apply_edit(place: int, given: JsonValue, original: Sequence[Message]) -> Me
     if set(given) == {"index"}:
         return message
     match message:
-        case UserMessage(text, images):
-            return UserMessage(_text(given.get("text", text), f"{where}.text"), images)
+        case UserMessage(text):
+            return replace(message, text=_text(given.get("text", text), f"{where}.text"))
         case AssistantMessage():
             if given != {"index": index, **_to_json(message)}:
                 raise HookFailure(

@@ -115,6 +115,11 @@ class ContextGauge:
         """How many tokens so many bytes of a conversation take."""
         return round(size * self._meter.per_byte)
 
+    def room_for_files(self, model: str) -> int:
+        """How many bytes may be attached to the next message: half of what is left below the limit."""
+        left = self.limit(self.window(model)) - self.tokens(None)
+        return self.bytes_in(max(left, 0) / 2)
+
     def room(self, limit: int, upcoming: Message | None) -> SummaryRoom:
         """Parts that together stay well below the limit, whatever the next message takes."""
         taken = self._meter.per_byte * bytes_of((upcoming,)) if upcoming is not None else 0

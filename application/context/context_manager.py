@@ -23,7 +23,7 @@ from domain.conversation.context_account import ContextAccount
 from domain.conversation.context_size import bytes_of
 from domain.conversation.history import AssistantMessage, Conversation, Message
 from domain.conversation.response import Usage
-from domain.conversation.shown_images import images_giving_way, with_images_named
+from domain.conversation.shown_attachments import attachments_giving_way, with_attachments_named
 from domain.errors import ConversationError, ProviderError, ProviderErrorKind
 from domain.events.event import ConversationCompacted, ErrorOccurred
 from domain.text.json_value import JsonValue
@@ -149,8 +149,8 @@ class ContextManager:
     async def _shorten(
         self, upcoming: Message | None, *, spared: int, entry_bytes: int, total_bytes: int, worth: float = 0.0
     ) -> None:
-        """Let outputs give way to their summaries, and images to their names, where that gains more than
-        `worth` tokens. The images shown last stay where outputs are spared."""
+        """Let outputs give way to their summaries, and what is attached to prompts to its name, where that
+        gains more than `worth` tokens. What was attached last stays where outputs are spared."""
         messages = self._conversation.messages
         shortened: dict[tuple[int, int], str] = {}
         blobs: list[str] = []
@@ -161,11 +161,11 @@ class ContextManager:
             if len(stand_in) < len(output.text):
                 shortened[output.message, output.result] = stand_in
                 blobs += [kept.blob_id] if kept is not None and kept.blob_id is not None else []
-        named = images_giving_way(messages, spared=min(spared, 1))
+        named = attachments_giving_way(messages, spared=min(spared, 1))
         if not shortened and not named:
             return
         end = max([*named, *(place for place, _ in shortened)]) + 1
-        by = with_images_named(with_outputs(messages[:end], shortened), named)
+        by = with_attachments_named(with_outputs(messages[:end], shortened), named)
         if bytes_of(messages[:end]) - bytes_of(by) > self.gauge.bytes_in(worth):
             await self._put("outputs", messages[:end], by, upcoming, blobs=blobs)
 

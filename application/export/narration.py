@@ -192,8 +192,10 @@ class _Narration:
 
     def _message(self, event: MessageAdded) -> None:
         match event.message:
-            case UserMessage(text):
+            case UserMessage(text, files=files):
                 self._narrate_added(event, text)
+                for file in files:
+                    self._remark(f"{'attached: ' if file.is_attached else ''}{file.label}", file.content)
             case ToolResults(results):
                 for result in results:
                     call = self._calls.get(result.tool_use_id)

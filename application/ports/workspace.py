@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
+from domain.calls.access import Access
 from domain.calls.effects import Effects, FileState, KeptFiles
 from domain.calls.found_file import FoundFile
+from domain.conversation.attached_file import AttachedFile
 from domain.conversation.image import Image
 from domain.sessions.restoration import RestoreStep
 from domain.text.json_value import JsonObject
+from domain.text.mention import LineRange
 
 
 class FileKeeper(Protocol):
@@ -89,6 +93,30 @@ class ImageSource(Protocol):
 
     async def from_clipboard(self) -> tuple[Image, bytes]:
         """The image in the clipboard."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MentionTarget:
+    """A file or folder that a prompt mentions: its `path` as written, its printable `name`, the tool that would
+    show it to the model, what that reads, and the lines meant."""
+
+    path: str
+    name: str
+    tool: Literal["read_file", "list_directory"]
+    access: Access
+    lines: LineRange | None = None
+
+
+class MentionSource(Protocol):
+    """Reads what a prompt mentions. Whether that may be shown is decided in between."""
+
+    async def find(self, mention: str) -> MentionTarget | AttachedFile | None:
+        """What is mentioned; a file that cannot be attached says why, and None stands for what is no file."""
+        ...
+
+    async def read(self, target: MentionTarget, most_bytes: int) -> AttachedFile:
+        """As much of it as fits into so many bytes, or why there is nothing. Raises ToolError."""
         ...
 
 

@@ -12,7 +12,8 @@ from application.events.event_bus import EventBus
 from application.events.stream_events import event_of
 from application.ports.models import ToolChoice
 from application.ports.workspace import SecretFinder
-from application.turn.steering import PendingMessages
+from application.turn.mentions import Mentions
+from application.turn.steering import PendingMessage, PendingMessages
 from application.turn.switchable_session import SwitchableSession
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.cost import PriceTable
@@ -67,7 +68,9 @@ class Dialogue:
         responses: int = 0,
         secrets: SecretFinder | None = None,
         pending_messages: PendingMessages | None = None,
+        mentions: Mentions | None = None,
     ) -> None:
+        self._mentions = mentions
         self.pending_messages = pending_messages if pending_messages is not None else PendingMessages()
         self.responses = responses
         self.conversation = session.conversation
@@ -84,7 +87,10 @@ class Dialogue:
         self._last_kept = _last_answer(self.conversation.messages)
 
     async def say(self, content: str | UserMessage | None) -> Answered:
-        """Say something, or go on from where the conversation stands. Raises ProviderError and LedgerError."""
+        """Say something, or go on from where the conversation stands. A message of the person gets the files
+        that it mentions. Raises ProviderError and LedgerError."""
+        if isinstance(content, UserMessage):
+            content = await self._attach_files(content)
         await self._note(UserMessage(content) if isinstance(content, str) else content)
         sending = self._session.send_with_tools(content, self._schemas, on_event=self._on_stream)
         return await self._answered(await self._once_more_if_too_long(sending))
@@ -114,14 +120,26 @@ class Dialogue:
 
     async def _say_pending(self, *, steering: bool) -> None:
         while (word := self.pending_messages.take(steering=steering)) is not None:
-            self.hold(word.said)
-            self._is_held_recorded = True
+            said = word.said
             try:
-                await self._events.announce(
-                    MessageAdded(message=word.said, steers=word.steers, command_id=word.command_id)
-                )
+                said = await self._attach_files(said) if word.steers else said
             finally:
-                await self.settle()
+                await self._say_one(word, said)
+
+    async def _say_one(self, word: PendingMessage, said: UserMessage) -> None:
+        self.hold(said)
+        self._is_held_recorded = True
+        try:
+            await self._events.announce(
+                MessageAdded(message=said, steers=word.steers, command_id=word.command_id)
+            )
+        finally:
+            await self.settle()
+
+    async def _attach_files(self, message: UserMessage) -> UserMessage:
+        """The message with the files that it mentions. Cut short, it is said without."""
+        self.hold(message)
+        return message if self._mentions is None else await self._mentions.attach(message)
 
     def hold(self, message: UserMessage | ToolResults) -> None:
         """This is about to be said. However the turn ends, it will be in the conversation and on record."""

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from domain.calls.effects import Effects, FileChange
 from domain.calls.execution import Outcome, WaitingFor
 from domain.calls.tool import RiskLevel
+from domain.conversation.attached_file import AttachedFile
 from domain.review.ballot import Ballot
 from domain.review.questions import DecisionLabel
 from domain.text.json_value import JsonObject
@@ -25,10 +26,11 @@ _TAIL_KEPT = 50_000
 
 @dataclass(slots=True)
 class PromptEntry:
-    """What the person said; `steers`: into a turn that was running."""
+    """What the person said, and the files attached to it; `steers`: into a turn that was running."""
 
     text: str
     steers: bool = False
+    files: tuple[AttachedFile, ...] = ()
     version: int = 0
     undone: bool = False
 

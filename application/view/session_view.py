@@ -202,10 +202,20 @@ class SessionView:
         """What the person said into the running turn stands where the model read it."""
         if event.steers:
             self.status.touch()
-        if event.steers and isinstance(event.message, UserMessage):
+        if not isinstance(event.message, UserMessage):
+            return
+        if event.steers:
             self._settle_countdown()
             self._end_answer()
-            self.entries.append(PromptEntry(event.message.text, steers=True))
+            self.entries.append(PromptEntry(event.message.text, steers=True, files=event.message.files))
+        elif event.message.files and (prompt := self._prompt_of(event.message.text)) is not None:
+            prompt.files = event.message.files
+            prompt.version += 1
+
+    def _prompt_of(self, text: str) -> PromptEntry | None:
+        """The newest prompt of this text."""
+        said = (each for each in reversed(self.entries) if isinstance(each, PromptEntry))
+        return next((each for each in said if each.text == text), None)
 
     def _open_answer(self) -> AnswerEntry:
         self._settle_countdown()

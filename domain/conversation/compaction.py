@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from domain.conversation.context_size import bytes_of
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import StopKind
-from domain.conversation.shown_images import without_images
+from domain.conversation.shown_attachments import without_attachments
 from domain.review.permissions import WRITERS
 from domain.text.json_text import key_text, size_of
 from domain.text.json_value import JsonValue
@@ -146,7 +146,7 @@ def compact(
 ) -> tuple[Message, ...]:
     """What stands in place of `past`, which `following` comes after: the person's own words as far as they
     fit, the newest first, then one message with the summary, the plan, the last files and the focus."""
-    said = [without_images(m).text for m in past if isinstance(m, UserMessage) and not is_summary(m)]
+    said = [without_attachments(m).text for m in past if isinstance(m, UserMessage) and not is_summary(m)]
     kept = _newest(said, room.prompts)
     explanation = _EXPLANATION.format(left_out=_LEFT_OUT if len(kept) < len(said) else "")
     sections = [
@@ -182,6 +182,10 @@ def last_files(messages: Sequence[Message], most: int = _MOST_FILES) -> tuple[st
             case UserMessage(text) if is_summary(message):
                 for verb, path in _files_in(text):
                     _note(found, path, verb)
+            case UserMessage(files=files):
+                for file in files:
+                    if file.first_line:
+                        _note(found, key_text(file.name), "read")
     return tuple(f"{verb} {path}" for path, verb in list(found.items())[:most])
 
 

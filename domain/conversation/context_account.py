@@ -25,6 +25,7 @@ class ContextKind(StrEnum):
     SUMMARY = "summary"
     PROMPTS = "prompts"
     IMAGES = "images"
+    FILES = "files"
     ANSWERS = "answers"
     REASONING = "reasoning"
     CALLS = "calls"
@@ -80,14 +81,19 @@ def pieces_of(messages: Sequence[Message]) -> Iterator[ContextPiece]:
     tools: dict[str, str] = {}
     for message in messages:
         match message:
-            case UserMessage(text, images):
+            case UserMessage(text, images, files):
                 kind = ContextKind.SUMMARY if is_summary(message) else ContextKind.PROMPTS
                 words = bytes_of((UserMessage(text),))
                 yield ContextPiece(kind=kind, size=words, label=_label(text))
                 if images:
                     named = ", ".join(image.label for image in images)
-                    size = bytes_of((message,)) - words
+                    size = bytes_of((UserMessage(text, images),)) - words
                     yield ContextPiece(kind=ContextKind.IMAGES, size=size, label=_label(named))
+                shown = words
+                for place, file in enumerate(files, 1):
+                    size = bytes_of((UserMessage(text, files=files[:place]),)) - shown
+                    shown += size
+                    yield ContextPiece(kind=ContextKind.FILES, size=size, label=_label(file.name))
             case AssistantMessage(response):
                 tools |= {each.id: _label(each) for each in response.content if isinstance(each, ToolUseBlock)}
                 yield from _answered(message)

@@ -69,9 +69,9 @@ class ContextMeter:
 
 def _bytes_of(message: Message) -> int:
     match message:
-        case UserMessage(text, images):
+        case UserMessage(images=images):
             # as many bytes as its tokens usually have: the base64 of it is not read as text
-            return _FRAME + size_of(text) + round(sum(image.tokens for image in images) / _USUAL)
+            return _FRAME + size_of(message.sent_text) + round(sum(image.tokens for image in images) / _USUAL)
         case AssistantMessage(response):
             return _FRAME + sum(map(_bytes_of_block, response.content))
         case ToolResults(results):

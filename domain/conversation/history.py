@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import is_
 from typing import TypeAlias
 
 from domain.calls.tool import ToolCall, ToolResultMessage
+from domain.conversation.attached_file import AttachedFile
 from domain.conversation.image import Image
 from domain.conversation.response import LlmResponse
 from domain.errors import ConversationError
@@ -15,13 +16,19 @@ from domain.errors import ConversationError
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """What the person (or the program in their name) said, with the images shown with it.
+    """What the person (or the program in their name) said, with the images and files attached to it.
 
-    Each image is named in the text, by its label.
+    Each image is named in the text, by its label, and each file as the person mentioned it.
     """
 
     text: str
     images: tuple[Image, ...] = ()
+    files: tuple[AttachedFile, ...] = ()
+
+    @property
+    def sent_text(self) -> str:
+        """The text, and below it what is attached of the files that it mentions."""
+        return "\n\n".join([self.text, *(file.sent for file in self.files)])
 
     def without(self, left_out: Mapping[str, str]) -> UserMessage:
         """The message without the images of these hashes; in the place of each stands why it is not there."""
@@ -32,7 +39,11 @@ class UserMessage:
                 continue
             told = f"{image.label[:-1]}: {why}]"
             text = text.replace(image.label, told) if image.label in text else f"{text}\n{told}"
-        return UserMessage(text, tuple(kept)) if len(kept) < len(self.images) else self
+        return replace(self, text=text, images=tuple(kept)) if len(kept) < len(self.images) else self
+
+    def without_files(self) -> UserMessage:
+        """The message with its files given way to their names."""
+        return replace(self, files=tuple(file.without_content() for file in self.files))
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,9 +57,9 @@ def _lines(message: Message, cap: int) -> list[str]:
 
 def _entries(message: Message, cap: int) -> Iterator[JsonObject]:
     match message:
-        case UserMessage(text):
+        case UserMessage():
             who = "summary of what was before" if is_summary(message) else "person"
-            yield {"from": who, "text": head_and_tail(text, cap)}
+            yield {"from": who, "text": head_and_tail(message.sent_text, cap)}
         case AssistantMessage(response):
             if text := response.text_content():
                 yield {"from": "assistant", "text": head_and_tail(text, cap)}

@@ -4,15 +4,65 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 # What stands before the sign must not make it a part of an address or of another word.
 _FREE = r"(?<![A-Za-z0-9_@.+\-/])"
-_MENTION = re.compile(rf'{_FREE}@(?:"(?P<quoted>(?:[^"\\\n]|\\.)*)"|(?P<bare>[^\s"]+))')
+_LINES = r":(?P<first>\d{1,9})(?P<to>-(?P<last>\d{0,9}))?|#L(?P<from>\d{1,9})(?:-L?(?P<until>\d{1,9}))?"
+_AFTER_QUOTES = re.sub(r"\?P<\w+>", "?:", _LINES)
+_MENTION = re.compile(
+    rf'{_FREE}@(?:"(?P<quoted>(?:[^"\\\n]|\\.)*)"(?P<lines>{_AFTER_QUOTES})?|(?P<bare>[^\s"]+))'
+)
 _BEGUN = re.compile(rf'{_FREE}@(?:"(?P<quoted>(?:[^"\\\n]|\\.)*)|(?P<bare>[^\s"]*))\Z')
+_RANGE = re.compile(rf"(?P<path>.+?)(?:{_LINES})", re.DOTALL)
+_BEGUN_RANGE = re.compile(
+    r"(?P<path>.+?)(?P<range>:(?:\d{1,9}(?:-\d{0,9})?)?|#(?:L(?:\d{1,9}(?:-(?:L?\d{0,9}))?)?)?)"
+)
+_IMAGE = re.compile(r"\.(png|jpe?g|gif|webp)\Z", re.IGNORECASE)
+_RESOURCE = re.compile(r"[\w.-]+:[A-Za-z][A-Za-z0-9+.-]*://.*", re.DOTALL)
 _ENDS_A_SENTENCE = ".,;:!?)]}'”’»、。"
 _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))", re.DOTALL)
 _SHORT = {"n": "\n", "t": "\t", "r": "\r"}
 _SHORT_NAMES = {character: name for name, character in _SHORT.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class LineRange:
+    """The lines that a mention means, counted from 1; `last` is included, and None for the end of the file."""
+
+    first: int
+    last: int | None
+
+
+def split_lines(path: str) -> tuple[str, LineRange | None]:
+    """The file and the lines that `a.py:10-40`, `a.py:10-`, `a.py:10` or `a.py#L10-L40` names. A path without
+    lines stays whole. A file may have such a name itself: whoever asks looks for that first."""
+    found = _RANGE.fullmatch(path)
+    if found is None:
+        return path, None
+    if found["first"] is not None:
+        first = int(found["first"])
+        last = first if found["to"] is None else int(found["last"]) if found["last"] else None
+    else:
+        first = int(found["from"])
+        last = int(found["until"]) if found["until"] else first
+    return found["path"], LineRange(first, last)
+
+
+def split_begun_lines(typed: str) -> tuple[str, str]:
+    """The path and the lines of a mention that is still being typed: `a.py:1` is of `a.py`, and `a.py:` too."""
+    found = _BEGUN_RANGE.fullmatch(typed)
+    return (typed, "") if found is None else (found["path"], found["range"])
+
+
+def looks_like_image(path: str) -> bool:
+    """Whether a path is named as files of images are. What a file holds is told by its bytes."""
+    return _IMAGE.search(path) is not None
+
+
+def is_resource(path: str) -> bool:
+    """Whether a mention has the form of a resource of an MCP server, `server:scheme://rest`."""
+    return _RESOURCE.fullmatch(path) is not None
 
 
 def as_mention(path: str) -> str:
@@ -25,10 +75,13 @@ def as_mention(path: str) -> str:
 
 
 def find_mentions(text: str) -> Iterator[str]:
-    """The paths that a text names, in order. Whether there are such files is not asked."""
+    """The paths that a text names, in order, with their lines. Whether there are such files is not asked."""
     for found in _MENTION.finditer(text):
         quoted, bare = found["quoted"], found["bare"]
-        path = _meant(quoted) if quoted is not None else bare.rstrip(_ENDS_A_SENTENCE)
+        if quoted is not None:
+            path = _meant(quoted) + (found["lines"] or "") if quoted else ""
+        else:
+            path = bare.rstrip(_ENDS_A_SENTENCE)
         if path:
             yield path
 

@@ -17,6 +17,7 @@ from typing import assert_never
 from application.ports.people import ReviewContext
 from application.session.agent_session import AgentSession
 from application.view.endings import unknown_stop
+from domain.conversation.history import UserMessage
 from domain.errors import ConfigError
 from domain.events.event import (
     CallFinished,
@@ -25,6 +26,7 @@ from domain.events.event import (
     Event,
     HookRan,
     InstructionsLoaded,
+    MessageAdded,
     RetryScheduled,
     SessionFinished,
     SessionResumed,
@@ -94,6 +96,9 @@ class HeadlessPrinter:
             self._report = event.report
         if self._output == "stream-json":
             self._print(_json_line(_as_printed(event)))
+        if isinstance(event, MessageAdded) and isinstance(event.message, UserMessage) and not self._quiet:
+            for file in event.message.files:
+                _tell(f"· {'attached ' if file.is_attached else ''}{printable(file.label)}")
         self._say(event)
 
     def _say(self, event: Event) -> None:

@@ -45,12 +45,14 @@ def _prompt(options: Options) -> str:
     return prompt
 
 
-async def _with_images(agent: AgentSession, prompt: str, files: Sequence[Path]) -> str:
-    """The prompt with the labels of these images below it. Raises UsageError where one cannot be shown."""
-    from tui.images.mentions import with_labels
+async def _with_images(agent: AgentSession, prompt: str, files: Sequence[Path], root: Path) -> str:
+    """The prompt with the labels below it of these images, and of those that it mentions. Raises UsageError
+    where one cannot be shown."""
+    from tui.images.mentions import mentioned_images, with_labels
 
+    paths = [*(str(file.absolute()) for file in files), *mentioned_images(prompt, root)]
     try:
-        labels = [(await agent.attachments.attach(str(file.absolute()))).label for file in files]
+        labels = [(await agent.attachments.attach(path)).label for path in paths]
     except ImageError as error:
         raise UsageError(str(error)) from error
     return with_labels(prompt, labels)
@@ -63,7 +65,7 @@ async def _answer(
         agent, printer = await _composed(options, root, loaded)
         from quorum.cli.headless import run_headless
     try:
-        prompt = await _with_images(agent, prompt, options.images)
+        prompt = await _with_images(agent, prompt, options.images, root)
         code = await run_headless(agent, prompt, printer, signals.listen)
     except BaseException:
         with suppress(LedgerError):  # what came before tells more

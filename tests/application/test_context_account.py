@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from domain.conversation.attached_file import AttachedFile
 from domain.conversation.compaction import ContextBudget
 from domain.conversation.context_account import ContextKind, pieces_of
 from domain.conversation.context_size import bytes_of
@@ -89,3 +90,17 @@ def test_a_short_conversation_has_nothing_to_free() -> None:
 
     assert rig.care.account(MODEL).freed == 0
     assert rig.messages == (UserMessage("hello"),)
+
+
+def test_files_attached_to_prompts_are_counted_apart_from_the_words():
+    file = AttachedFile(
+        name="a.py", content="x" * 900, first_line=1, last_line=1, total_lines=1, size_bytes=901
+    )
+    message = UserMessage("why @a.py?", files=(file,))
+    pieces = list(pieces_of((message,)))
+
+    assert [(piece.kind, piece.label) for piece in pieces] == [
+        (ContextKind.PROMPTS, "why @a.py?"),
+        (ContextKind.FILES, "a.py"),
+    ]
+    assert sum(piece.size for piece in pieces) == bytes_of((message,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from application.turn.run_agent import AgentLimits
 from domain.calls.execution import ToolExecutionContext
+from domain.conversation.attached_file import AttachedFile
 from domain.conversation.history import ToolResults, UserMessage, unpaired_call
 from domain.conversation.response import LlmResponse
 from domain.errors import LedgerError, ProviderError
@@ -228,3 +230,42 @@ async def test_cancelled_while_a_turn_that_ends_closes_its_calls_record_and_conv
     turn.cancel()
     await turn
     assert_legal_wherever_killed(bench)
+
+
+async def test_what_is_said_into_a_turn_gets_the_files_that_it_mentions_when_it_is_delivered() -> None:
+    bench = steered_bench(reads("a"), LlmResponse.from_text("I see"))
+
+    class Attaching:
+        async def attach(self, message: UserMessage) -> UserMessage:
+            return replace(message, files=(AttachedFile(name=message.text, content="x"),))
+
+    bench.agent._dialogue._mentions = Attaching()  # type: ignore[assignment]
+    await bench.agent.execute("go")
+
+    said = [m for m in bench.conversation.messages if isinstance(m, UserMessage)]
+    assert [(m.text, [file.name for file in m.files]) for m in said] == [
+        ("go", ["go"]),
+        ("not that one", ["not that one"]),
+    ]
+    assert state_of(records_of(bench.ledger)).messages == bench.conversation.messages
+
+
+async def test_interrupted_while_its_files_are_read_a_prompt_is_said_without_them() -> None:
+    bench = steered_bench(LlmResponse.from_text("never"))
+    reading = asyncio.Event()
+
+    class Slow:
+        async def attach(self, message: UserMessage) -> UserMessage:
+            reading.set()
+            await asyncio.Event().wait()
+            return message
+
+    bench.agent._dialogue._mentions = Slow()  # type: ignore[assignment]
+    turn = asyncio.create_task(bench.agent.execute("look at @a.py"))
+    await reading.wait()
+    turn.cancel()
+    report = await turn
+
+    assert report.status is RunStatus.INTERRUPTED
+    assert bench.conversation.messages == (UserMessage("look at @a.py"),)
+    assert state_of(records_of(bench.ledger)).messages == bench.conversation.messages

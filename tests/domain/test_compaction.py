@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.calls.tool import ToolResultMessage
+from domain.conversation.attached_file import AttachedFile
 from domain.conversation.compaction import (
     SummaryRoom,
     compact,
@@ -379,3 +380,15 @@ def test_every_kind_of_content_counts():
     assert bytes_of([call]) > 1_000
     assert bytes_of([text]) > 1_000
     assert bytes_of(batch("x" * 1_000)) > 1_000
+
+
+def test_a_file_that_was_attached_to_a_prompt_counts_as_read_and_its_content_goes_with_the_past():
+    file = AttachedFile(
+        name="a.py", content="x" * 900, first_line=1, last_line=1, total_lines=1, size_bytes=901
+    )
+    past = (UserMessage("why @a.py?", files=(file,)), AssistantMessage(LlmResponse.from_text("so")))
+
+    assert last_files(past) == ("read a.py",)
+    assert bytes_of(past) > 900
+    kept = compact(past, "They looked.", SummaryRoom(tail=0, prompts=500, summary=500))
+    assert kept[0] == UserMessage("why @a.py?")

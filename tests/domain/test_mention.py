@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.text.mention import as_mention, find_mentions, unfinished_mention
+from domain.text.mention import (
+    LineRange,
+    as_mention,
+    find_mentions,
+    is_resource,
+    split_begun_lines,
+    split_lines,
+    unfinished_mention,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,3 +64,50 @@ def test_the_end_of_a_sentence_is_no_part_of_a_path():
 )
 def test_a_mention_is_begun_until_a_blank_or_its_closing_quote(before, begun):
     assert unfinished_mention(before) == begun
+
+
+@pytest.mark.parametrize(
+    ("mention", "path", "lines"),
+    [
+        ("a.py:10-40", "a.py", LineRange(10, 40)),
+        ("a.py:10-", "a.py", LineRange(10, None)),
+        ("a.py:10", "a.py", LineRange(10, 10)),
+        ("a.py#L10-L40", "a.py", LineRange(10, 40)),
+        ("a.py#L10-40", "a.py", LineRange(10, 40)),
+        ("a.py#L7", "a.py", LineRange(7, 7)),
+        ("a.py", "a.py", None),
+        ("a:b.py", "a:b.py", None),
+        ("a.py:-3", "a.py:-3", None),
+        (":10", ":10", None),
+        ("a.py:1234567890", "a.py:1234567890", None),
+        ("a.py:10:20", "a.py:10", LineRange(20, 20)),
+    ],
+)
+def test_a_path_may_end_in_the_lines_that_are_meant(mention: str, path: str, lines: LineRange | None) -> None:
+    assert split_lines(mention) == (path, lines)
+
+
+def test_lines_stand_behind_the_quotes_of_a_path_or_within_them() -> None:
+    assert list(find_mentions('see @"my notes.md":3-4, @"my notes.md"#L5 and @"my notes.md:6"; not @""')) == [
+        "my notes.md:3-4",
+        "my notes.md#L5",
+        "my notes.md:6",
+    ]
+
+
+def test_a_sentence_may_end_behind_the_lines() -> None:
+    assert list(find_mentions("(see @src/a.py:10-40), @src/a.py: and @b.py#L3.")) == [
+        "src/a.py:10-40",
+        "src/a.py",
+        "b.py#L3",
+    ]
+
+
+@pytest.mark.parametrize("begun", ["", ":", ":1", ":10-", ":10-4", "#", "#L", "#L1", "#L1-", "#L1-L", "#L1-L4"])
+def test_lines_that_are_still_being_typed_are_no_part_of_the_path(begun: str) -> None:
+    assert split_begun_lines(f"src/a.py{begun}") == ("src/a.py", begun)
+
+
+def test_a_resource_of_a_server_is_told_from_a_file() -> None:
+    assert is_resource("github:issue://12/title")
+    assert not any(map(is_resource, ("a.py", "a.py:10", "https://example.org", "c:/x", "a:b")))

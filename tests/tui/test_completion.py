@@ -348,3 +348,20 @@ async def test_the_menu_survives_keys_that_all_come_at_once(tmp_path):
         await stage.until(lambda: stage.agent.mode is Mode.READ_ONLY)
         await stage.until(lambda: stage.prompt.text == "@x")
         await asyncio.sleep(0)
+
+
+async def test_lines_may_be_typed_behind_a_path_and_are_kept_when_it_is_completed(tmp_path):
+    async with on_stage(tmp_path, prepare=holding("src/engine.py", "src/")) as stage:
+        await typed(stage, "see @eng:10-40")
+        assert rows(stage) == ["src/engine.py:10-40"]
+        await stage.pilot.press("tab")
+
+        assert stage.prompt.text == "see @src/engine.py:10-40 "
+
+
+async def test_behind_a_whole_path_the_menu_says_how_lines_are_named_and_enter_sends(tmp_path):
+    async with on_stage(tmp_path, prepare=holding("a.py", "b/a.py")) as stage:
+        await typed(stage, "@a.py:1")
+        await stage.shows(":10-40")
+        await stage.pilot.press("enter")
+        await stage.until(lambda: stage.agent.prompts == ["@a.py:1"])

@@ -8,6 +8,7 @@ from application.export.account import Account, CallCard, ExportRemark, Said, Tu
 from application.export.narration import account_of
 from domain.calls.execution import Outcome
 from domain.calls.tool import ToolResultMessage
+from domain.conversation.attached_file import AttachedFile
 from domain.conversation.history import ToolResults, UserMessage
 from domain.conversation.response import LlmResponse
 from domain.events.event import (
@@ -257,3 +258,15 @@ def test_a_secret_that_a_terminal_sequence_takes_apart_is_not_made_whole_by_an_e
     account = account_of(a_summary(), records_of(events), lambda text: text.replace(value, "***"))
 
     assert the_card(account).output == "it is ***"
+
+
+def test_what_was_attached_to_a_prompt_is_told_with_its_content() -> None:
+    file = AttachedFile(
+        name="a.py", content="     1\tone", first_line=1, last_line=1, total_lines=1, size_bytes=4
+    )
+    missing = AttachedFile(name="b.py", note="it is empty")
+    message = UserMessage("look at @a.py", files=(file, missing))
+    account = told(records_of([TurnStarted(prompt=message.text), MessageAdded(message=message)]))
+
+    assert remarks(account)[:2] == ["attached: a.py · 1 line · 4 bytes", "b.py · not attached: it is empty"]
+    assert next(entry.body for entry in account.entries if isinstance(entry, ExportRemark)) == "     1  one"

@@ -9,6 +9,8 @@ import pytest
 
 from application.view.session_view import SessionView
 from domain.calls.tool import RiskLevel
+from domain.conversation.attached_file import AttachedFile
+from domain.conversation.history import UserMessage
 from domain.events import event as ev
 from domain.events.report import RunStatus
 from tests.support.app_stage import Stage, on_stage
@@ -191,3 +193,17 @@ async def test_the_welcome_is_there_to_its_last_line(tmp_path, size):
         await for_reader(stage)
 
         await stage.shows("shows all keys")
+
+
+def test_attached_files_are_told_below_the_prompt():
+    files = (
+        AttachedFile(name="a.py", content="x", first_line=1, last_line=1, total_lines=1, size_bytes=2),
+        AttachedFile(name="b\x1b.py", note="it is empty"),
+    )
+    prompt = UserMessage("look at @a.py", files=files)
+
+    assert told(ev.TurnStarted(prompt=prompt.text), ev.MessageAdded(message=prompt)) == [
+        "you: look at @a.py",
+        "attached: a.py · 1 line · 2 bytes",
+        "b␛.py · not attached: it is empty",
+    ]

@@ -16,6 +16,8 @@ from application.view.session_view import SessionView
 from domain.calls.execution import Outcome
 from domain.calls.hook import HookPoint
 from domain.calls.tool import RiskLevel
+from domain.conversation.attached_file import AttachedFile
+from domain.conversation.history import UserMessage
 from domain.conversation.response import (
     MAX_TOKENS,
     LlmResponse,
@@ -366,3 +368,24 @@ def test_what_can_be_done_after_a_failed_provider_is_told(transcript, before, to
         ev.TurnFinished(report=replace(failed, provider_failed=True)),
     )
     assert transcript.entries[-1].text.startswith(told)
+
+
+ATTACHED = AttachedFile(name="a.py", content="x", first_line=1, last_line=1, total_lines=1, size_bytes=2)
+
+
+def test_the_files_attached_to_a_prompt_stand_with_it_and_those_said_meanwhile_with_theirs(transcript):
+    steered = UserMessage("also @b.py", files=(replace(ATTACHED, name="b.py"),))
+    apply(
+        transcript,
+        ev.TurnStarted(prompt="look at @a.py"),
+        ev.MessageAdded(message=UserMessage("what a command printed")),
+        ev.MessageAdded(message=UserMessage("look at @a.py", files=(ATTACHED,))),
+        ev.MessageAdded(message=steered, steers=True),
+    )
+
+    prompts = [entry for entry in transcript.entries if isinstance(entry, PromptEntry)]
+    assert [(prompt.text, [file.name for file in prompt.files]) for prompt in prompts] == [
+        ("look at @a.py", ["a.py"]),
+        ("also @b.py", ["b.py"]),
+    ]
+    assert prompts[0].version == 1

@@ -43,11 +43,13 @@ class Offers:
 
 @dataclass(frozen=True, slots=True)
 class FileWish:
-    """Files are to be found. As a `mention` their sign and their quotes are put before and around them."""
+    """Files are to be found. As a `mention` their sign and their quotes are put before and around them, and the
+    `lines` typed behind them."""
 
     typed: str
     query: str
     mention: bool = True
+    lines: str = ""
 
 
 @dataclass(frozen=True, slots=True)

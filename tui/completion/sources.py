@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from domain.calls.found_file import FoundFile
 from domain.text.fuzzy import fit
-from domain.text.mention import as_mention, unfinished_mention
+from domain.text.mention import as_mention, split_begun_lines, unfinished_mention
 from domain.text.printable import printable
 from tui.completion.offers import FileWish, Offer, Offers, Wish, WordWish, word_offers
 from tui.keys.commands import COMMANDS, Command, is_command
+
+_LINES = "lines of the file: :10-40, :10- to its end, or :10"
 
 
 def offers_for(text: str, before: str) -> Offers | Wish | None:
@@ -18,7 +20,8 @@ def offers_for(text: str, before: str) -> Offers | Wish | None:
         return None
     if (begun := unfinished_mention(before)) is not None:
         start, query = begun
-        return FileWish(before[start:], query)
+        path, lines = split_begun_lines(query)
+        return FileWish(before[start:], path, lines=lines)
     if before != text or not before.startswith("/") or not is_command(text):
         return None
     name, space, argument = before[1:].partition(" ")
@@ -35,8 +38,12 @@ def needs_argument(command: Command) -> bool:
 
 def found_offers(wish: FileWish, found: Sequence[FoundFile]) -> Offers:
     """The files that were found, as rows. What is a whole path already leaves Enter alone."""
-    rows = tuple(_file_offer(file, mention=wish.mention) for file in found if file.path != wish.query)
     is_whole = any(file.path.rstrip("/") == wish.query.rstrip("/") for file in found)
+    if wish.lines and is_whole:
+        return Offers(wish.typed, hint=_LINES)
+    if wish.lines:
+        found = [file for file in found if not file.is_folder]
+    rows = tuple(_file_offer(file, wish) for file in found if file.path != wish.query)
     insists = wish.mention and bool(wish.query) and bool(rows) and not is_whole
     return Offers(wish.typed, rows, insists=insists)
 
@@ -82,13 +89,13 @@ def _hint(command: Command) -> str:
     return f"{command.usage}   {command.does}"
 
 
-def _file_offer(file: FoundFile, *, mention: bool) -> Offer:
+def _file_offer(file: FoundFile, wish: FileWish) -> Offer:
     path = file.path
     label = printable(path, newlines=False)
     hits = file.hits if len(label) == len(path) else ()  # stand-ins are longer than what they stand for
-    if not mention:
+    if not wish.mention:
         return Offer(path, label, hits, ready=not file.is_folder, path=path)
     insert = as_mention(path)
     if file.is_folder:  # what is in it may be meant: the quotes stay open
         return Offer(insert.removesuffix('"'), label, hits, path=path)
-    return Offer(f"{insert} ", label, hits, path=path)
+    return Offer(f"{insert}{wish.lines} ", label + wish.lines, hits, path=path)

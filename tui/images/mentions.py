@@ -7,16 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from domain.text.mention import find_mentions
+from domain.text.mention import find_mentions, looks_like_image
 
-# A first guess from the name; what a file holds is told by its bytes, when it is attached.
-_NAMED = re.compile(r"\.(png|jpe?g|gif|webp)\Z", re.IGNORECASE)
 _LONGEST_PATH = 4096
-
-
-def looks_like_image(path: str) -> bool:
-    """Whether a path is named as files of images are."""
-    return _NAMED.search(path) is not None
 
 
 def dropped_image(pasted: str) -> str | None:

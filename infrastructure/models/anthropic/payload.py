@@ -88,7 +88,7 @@ class _Turns:
     def __call__(self, message: Message, request: ApiRequest) -> Iterator[Turn]:
         match message:
             case UserMessage():
-                yield "user", (*_images(message, request), _text(sent_prompt(message.text)))
+                yield "user", (*_images(message, request), _text(sent_prompt(message.sent_text)))
             case AssistantMessage():
                 content = message.response.content
                 calls = any(isinstance(block, ToolUseBlock) for block in content)

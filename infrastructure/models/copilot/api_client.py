@@ -132,8 +132,8 @@ class CopilotApiClient:
 
 async def _give_last(channel: Channel, request: ApiRequest) -> None:
     match request.messages[-1]:
-        case UserMessage(text=text) as message:
-            await channel.say(text, images_of(message, request))
+        case UserMessage() as message:
+            await channel.say(message.sent_text, images_of(message, request))
         case ToolResults(results=results):
             await channel.answer(results)
         case AssistantMessage():
@@ -173,8 +173,8 @@ def opening_prompt(messages: Sequence[Message]) -> str:
     if not isinstance(last, UserMessage):
         return f"{_transcript(messages)}\n\n{_GO_ON}"
     if not past:
-        return whole(last.text)
-    return f"{_transcript(past)}\n\nThe person now says:\n\n{whole(last.text)}"
+        return whole(last.sent_text)
+    return f"{_transcript(past)}\n\nThe person now says:\n\n{whole(last.sent_text)}"
 
 
 def _transcript(messages: Sequence[Message]) -> str:
@@ -190,8 +190,8 @@ def _transcript(messages: Sequence[Message]) -> str:
 
 def _entries(message: Message) -> Iterator[JsonObject]:
     match message:
-        case UserMessage(text=text):
-            yield {"from": "person", "text": text}
+        case UserMessage():
+            yield {"from": "person", "text": message.sent_text}
         case AssistantMessage(response=response):
             if text := response.text_content():
                 yield {"from": "you", "text": text}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from domain.text.mention import parse_quoted_mention
+from domain.text.mention import parse_quoted_mention, split_lines
 from infrastructure.models.offline.requests import MAX_REQUESTS, Misread
 from infrastructure.models.offline.scanning import Item, Scanner
 from infrastructure.models.offline.vocabulary import NAMELESS, begins_request, looks_like_path
@@ -69,12 +69,12 @@ def _mention(scanner: Scanner) -> Item | None:
         return None
     if (quoted := parse_quoted_mention(scanner.text, scanner.pos)) is not None:
         path, scanner.pos = quoted
-        return Item(path, quoted=True)
+        return Item(split_lines(path)[0], quoted=True)
     scanner.pos += 1
     if (bare := scanner.item()) is None:
         scanner.pos -= 1
         return None
-    return Item(bare.value, quoted=True)
+    return Item(split_lines(bare.value)[0], quoted=True)
 
 
 def _is_sure(item: Item) -> bool:

@@ -104,7 +104,7 @@ class _Messages:
 
 def _said(message: UserMessage, request: ApiRequest) -> JsonValue:
     """A text alone stays one: servers without images know nothing else."""
-    text = sent_prompt(message.text)
+    text = sent_prompt(message.sent_text)
     images: list[JsonValue] = [
         {"type": "image_url", "image_url": {"url": data_url(image, encoded)}}
         for image, encoded in images_of(message, request)

@@ -98,7 +98,7 @@ class _Items:
 
 
 def _said(message: UserMessage, request: ApiRequest) -> JsonValue:
-    text = sent_prompt(message.text)
+    text = sent_prompt(message.sent_text)
     images: list[JsonValue] = [
         {"type": "input_image", "image_url": data_url(image, encoded), "detail": "auto"}
         for image, encoded in images_of(message, request)

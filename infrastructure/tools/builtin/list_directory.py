@@ -10,7 +10,7 @@ from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, in_thread
-from infrastructure.files.workspace import Workspace, explained, shown
+from infrastructure.files.workspace import Location, Workspace, explained, shown
 from infrastructure.tools.builtin.arguments import text
 
 _MOST_ENTRIES = 1000
@@ -50,20 +50,25 @@ class ListDirectory:
         path = text(arguments, "path", ".")
         return await in_thread(lambda stop: self._list(path, stop), context.controls)
 
-    def _list(self, path: str, stop: Stop) -> str:
-        location = self._workspace.locate(path)
+    def entries(self, location: Location, most: int, stop: Stop) -> tuple[list[str], int]:
+        """The first lines of the listing, at most so many, and how many entries there are. Raises ToolError."""
         name = self._workspace.relative(location.path)
         with self._workspace.folder(location) as folder, explained(name):
             with os.scandir(folder) as found:
                 entries = sorted(found, key=lambda e: (not e.is_dir(follow_symlinks=False), e.name))
             lines = []
-            for entry in entries[:_MOST_ENTRIES]:
+            for entry in entries[:most]:
                 stop.check()
                 lines.append(_line(entry, folder))
-        if not entries:
-            return f"{name} is an empty folder"
-        if len(entries) > _MOST_ENTRIES:
-            lines.append(f"[… and {len(entries) - _MOST_ENTRIES} more entries; use glob_search to narrow them]")
+        return lines, len(entries)
+
+    def _list(self, path: str, stop: Stop) -> str:
+        location = self._workspace.locate(path)
+        lines, total = self.entries(location, _MOST_ENTRIES, stop)
+        if not total:
+            return f"{self._workspace.relative(location.path)} is an empty folder"
+        if total > _MOST_ENTRIES:
+            lines.append(f"[… and {total - _MOST_ENTRIES} more entries; use glob_search to narrow them]")
         return "\n".join(lines)
 
 

@@ -76,6 +76,12 @@ class EntryRenderer:
             text = padded(line, room)
             strips.append(strip_of((mark, palette.prompt + palette.accent + ASIDE), (text, palette.prompt)))
             mark = _INDENT
+        for file in entry.files:
+            style = palette.muted if file.is_attached else palette.warning
+            text = fitted(printable(file.label, newlines=False), room - 2)
+            strips.append(
+                strip_of((_INDENT, ASIDE), ("+ " if file.is_attached else "- ", style), (text, style))
+            )
         return strips
 
     def _reasoning(self, entry: AnswerEntry) -> list[Strip]:

@@ -24,6 +24,7 @@ from application.view.entries import (
     Restoration,
 )
 from domain.calls.execution import Outcome
+from domain.conversation.attached_file import AttachedFile
 from domain.review.ballot import Ballot
 from domain.text.amounts import amount, duration
 from domain.text.printable import printable
@@ -42,7 +43,7 @@ def draw_spoken(entry: Entry, width: int) -> Drawing:
     drawing = Drawing([Strip([])], [None])
     match entry:
         case PromptEntry():
-            _add(drawing, [f"you: {entry.text}"], width)
+            _add(drawing, [f"you: {entry.text}", *map(_attached, entry.files)], width)
         case AnswerEntry():
             _add(drawing, _answer(entry), width, CardTarget(0))
         case Batch():
@@ -58,6 +59,10 @@ def draw_spoken(entry: Entry, width: int) -> Drawing:
         drawing.strips[1:1] = [strip_of(("taken back:", Style()))]
         drawing.targets[1:1] = [None]
     return drawing
+
+
+def _attached(file: AttachedFile) -> str:
+    return f"attached: {file.label}" if file.is_attached else file.label
 
 
 def _add(drawing: Drawing, sentences: list[str], width: int, target: CardTarget | None = None) -> None:

@@ -1,0 +1,98 @@
+"""Attaches to a prompt what it mentions with `@`, as far as the model might read it without a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import islice
+
+from application.calls.hook_chain import HookChain
+from application.calls.hooks import CallDraft
+from application.ports.workspace import MentionSource, MentionTarget
+from application.review.review import Review
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.tool import RiskLevel
+from domain.conversation.attached_file import AttachedFile
+from domain.conversation.history import UserMessage
+from domain.errors import ToolError
+from domain.review.permissions import Answer, Subject
+from domain.text.json_text import size_of
+from domain.text.mention import find_mentions, looks_like_image
+
+MOST_FILES = 20
+MOST_BYTES = 200_000
+_MOST_LOOKED_FOR = 200
+_HOOKED = "hooks are to see each call of {tool}; the model reads it with that"
+_TOO_MANY = f"a prompt attaches at most {MOST_FILES} files; {{tool}} shows it"
+_ASKED = "{reasons}; {tool} asks you first"
+_NO_CALL = ToolExecutionContext(call_id="", batch_id="", call_index=0, turn_index=0)
+
+
+class Mentions:
+    """The files and folders that prompts mention.
+
+    A mention is decided like the call of `read_file` or `list_directory` that would show the same. Where that
+    is not simply allowed, or a hook is to see it, nothing is attached, and the model may make the call. `room`
+    answers how many bytes the conversation has room for.
+    """
+
+    def __init__(
+        self, source: MentionSource, review: Review, hooks: HookChain, room: Callable[[], int]
+    ) -> None:
+        self._source = source
+        self._review = review
+        self._hooks = hooks
+        self._room = room
+
+    async def attach(self, message: UserMessage) -> UserMessage:
+        """The message with what it mentions. What is no file is left alone: it may be anything."""
+        if "@" not in message.text:
+            return message
+        room = min(self._room(), MOST_BYTES)
+        files: dict[str, AttachedFile] = {}
+        for mention in islice(dict.fromkeys(find_mentions(message.text)), _MOST_LOOKED_FOR):
+            if message.images and looks_like_image(mention):
+                continue  # it is attached as one
+            target = await self._source.find(mention)
+            if isinstance(target, MentionTarget):
+                target = await self._read(
+                    target, room, attached=sum(each.is_attached for each in files.values())
+                )
+            if target is not None:
+                room -= size_of(target.content)
+                files.setdefault(target.label, target)
+        return replace(message, files=tuple(files.values())) if files else message
+
+    async def _read(self, target: MentionTarget, room: int, *, attached: int) -> AttachedFile:
+        if (why := await self._why_not(target)) is None and attached >= MOST_FILES:
+            why = _TOO_MANY.format(tool=target.tool)
+        if why is not None:
+            return AttachedFile(name=target.name, note=why)
+        try:
+            return await self._source.read(target, room)
+        except ToolError as error:
+            return AttachedFile(name=target.name, note=str(error))
+
+    async def _why_not(self, target: MentionTarget) -> str | None:
+        subject = Subject(
+            tool=target.tool, risk=RiskLevel.LOW, access=target.access, arguments={"path": target.path}
+        )
+        decision = await self._review.decide_off_loop(subject)
+        reasons = "; ".join(decision.reasons)
+        match decision.answer:
+            case Answer.DENY:
+                return f"denied: {reasons}"
+            case Answer.ASK:
+                return _ASKED.format(reasons=reasons, tool=target.tool)
+            case Answer.ALLOW:
+                return _HOOKED.format(tool=target.tool) if self._is_hooked(target) else None
+
+    def _is_hooked(self, target: MentionTarget) -> bool:
+        draft = CallDraft(
+            context=_NO_CALL,
+            tool=target.tool,
+            risk=RiskLevel.LOW,
+            arguments={"path": target.path},
+            paths=tuple(sorted(target.access.reads)),
+        )
+        return self._hooks.watches(draft)

@@ -1,0 +1,151 @@
+"""A page of a text file, with line numbers: what `read_file` shows, and what a mention attaches."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import os
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from infrastructure.blocking import Stop
+from infrastructure.files.encoding import SAMPLE_BYTES, UTF_8, Encoding, detect, kind_of
+from infrastructure.files.workspace import Location, Workspace
+from infrastructure.tools.builtin.seen import SeenFiles
+
+LINES_PER_PAGE = 2000
+LONGEST_LINE = 2000
+PAGE_BYTES = 60_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinaryFile:
+    """A file that is no text. `kind` is what its first bytes look like, or None."""
+
+    name: str
+    size_bytes: int
+    kind: str | None
+
+    @property
+    def description(self) -> str:
+        """What is told of it."""
+        return f"binary file, {self.size_bytes} bytes" + (f", looks like {self.kind}" if self.kind else "")
+
+
+class FilePage:
+    """Collects numbered lines from `first` on, at most `limit` of them and what fits into `most_bytes`."""
+
+    def __init__(self, first: int, limit: int | None = None, *, most_bytes: int = PAGE_BYTES) -> None:
+        self.first = first
+        self.lines: list[str] = []
+        self.total = 0
+        self.size_bytes = 0
+        self.encoding = UTF_8
+        self._limit = LINES_PER_PAGE if limit is None else limit
+        self._room = most_bytes
+        self._full = False
+        self._begun = ""
+        self._begun_length = 0
+
+    @property
+    def last(self) -> int:
+        """The number of the last line; that before `first` where there is none."""
+        return self.first + len(self.lines) - 1
+
+    @property
+    def encoding_notes(self) -> list[str]:
+        """How the file was decoded, where that is not the usual way."""
+        if self.encoding == UTF_8:
+            return []
+        return [f"decoded as {self.encoding.label}" + (", a guess" if self.encoding.guessed else "")]
+
+    def feed(self, piece: str) -> None:
+        """Take the next piece of the file's text."""
+        ends = piece.count("\n")
+        if self._full or self.total + ends < self.first - 1:
+            self._skip(piece, ends)
+            return
+        *ended, rest = piece.split("\n")
+        for part in ended:
+            self._extend(part)
+            self._end_line()
+        self._extend(rest)
+
+    def finish(self) -> None:
+        """The text is over: a last line without an end counts as well."""
+        if self._begun_length:
+            self._end_line()
+
+    def _skip(self, piece: str, ends: int) -> None:
+        self.total += ends
+        self._begun = ""
+        rest = len(piece) - (piece.rfind("\n") + 1)
+        self._begun_length = rest if ends else self._begun_length + rest
+
+    def _extend(self, part: str) -> None:
+        if len(self._begun) <= LONGEST_LINE:
+            self._begun += part[: LONGEST_LINE + 1]
+        self._begun_length += len(part)
+
+    def _end_line(self) -> None:
+        line, length = self._begun.removesuffix("\r"), self._begun_length
+        self._begun, self._begun_length = "", 0
+        self.total += 1
+        if self._full or self.total < self.first:
+            return
+        if length > LONGEST_LINE + 1 or len(line) > LONGEST_LINE:
+            line = f"{line[:LONGEST_LINE]} … [line cut: it has {length} characters]"
+        numbered = f"{self.total:6}\t{line}"
+        self._room -= len(numbered.encode()) + 1
+        if self._room < 0:
+            self._full = True
+            return
+        self.lines.append(numbered)
+        self._full = len(self.lines) == self._limit
+
+
+class PageReader:
+    """Reads pages of files, and remembers what was seen."""
+
+    def __init__(self, workspace: Workspace, seen: SeenFiles) -> None:
+        self._workspace = workspace
+        self._seen = seen
+
+    def read(
+        self, location: Location, page: FilePage, stop: Stop, *, largest_bytes: int | None = None
+    ) -> FilePage | BinaryFile | None:
+        """Fill the page; in its place what a binary file is, or None for a file of more than `largest_bytes`.
+
+        Raises ToolError.
+        """
+        with self._workspace.reading(location) as file:
+            page.size_bytes = os.fstat(file.fileno()).st_size
+            if largest_bytes is not None and page.size_bytes > largest_bytes:
+                return None
+            head = file.read(SAMPLE_BYTES)
+            encoding = detect(head, complete=len(head) < SAMPLE_BYTES)
+            if encoding is None:
+                return BinaryFile(
+                    name=self._workspace.relative(location.path),
+                    size_bytes=page.size_bytes,
+                    kind=kind_of(head),
+                )
+            page.encoding = encoding
+            self._fill(page, location, file, head, encoding, stop)
+        return page
+
+    def _fill(
+        self, page: FilePage, location: Location, file: BinaryIO, head: bytes, encoding: Encoding, stop: Stop
+    ) -> None:
+        """Feed the whole file to the page, chunk by chunk, so that memory does not grow with the file."""
+        digest = hashlib.sha256()
+        decoder = codecs.getincrementaldecoder(encoding.codec)(errors="replace")
+        chunk, skip = head, len(encoding.mark)
+        while chunk:
+            stop.check()
+            digest.update(chunk)
+            page.feed(decoder.decode(chunk[skip:]))
+            chunk, skip = file.read(SAMPLE_BYTES), 0
+        page.feed(decoder.decode(b"", final=True))
+        page.finish()
+        self._seen.note(location.path, digest.hexdigest())
