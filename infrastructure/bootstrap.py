@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
@@ -14,10 +15,12 @@ from domain.conversation.session_kind import SessionKind
 from domain.events.event import ModelChanged, SessionResumed, SessionStarted
 from domain.events.masking import SecretMask
 from domain.sessions.past_session import LedgerRecord, SessionChoice
+from infrastructure.building_blocks import shared_tmp_folder
 from infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings
 from infrastructure.config.model_choice import StoredKey, choose_roles
 from infrastructure.container import Container
 from infrastructure.execution.process_privacy import close_process_to_inspection
+from infrastructure.execution.sandbox.session_tmp import remove_abandoned
 from infrastructure.secrets.key_ring import KeyRing
 from infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from infrastructure.storage import blob_store, open_record
@@ -128,6 +131,9 @@ def _warm_up(container: Container, more: Callable[[], None] | None) -> None:
     container.gateway().warm_up(container.session().model)
     container.schema().warm_up(container.spec())
     container.sandbox().look()
+    if (shared := shared_tmp_folder(os.environ)) is not None:
+        with suppress(OSError):  # of no consequence but for the disk; the next start tries again
+            remove_abandoned(shared)
     if more is not None:
         more()
     if not gc.get_freeze_count():  # once: what is frozen of a session stays after it is closed

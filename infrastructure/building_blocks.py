@@ -37,10 +37,12 @@ from domain.text.json_value import JsonObject, JsonValue
 from domain.text.output import COMMAND_LIMITS, OutputLimits
 from infrastructure.config.custom_tool import CustomToolDeclaration
 from infrastructure.config.custom_tool_table import declaration
+from infrastructure.config.paths import state_folder
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.config.schema import Settings
 from infrastructure.execution.commands.environment import command_environment
 from infrastructure.execution.sandbox.sandbox import Sandbox
+from infrastructure.execution.sandbox.session_tmp import SessionTmp
 from infrastructure.execution.shell.gate import ShellGate
 from infrastructure.execution.shell.programs import SystemPrograms
 from infrastructure.files.workspace import Workspace
@@ -141,6 +143,7 @@ def sandbox(
 ) -> Sandbox:
     """What commands are held to. `own` is hidden from them."""
     table = settings.tools.run_command
+    shared = shared_tmp_folder(environ)
     return Sandbox(
         choice=table.sandbox,
         policy=policy,
@@ -149,7 +152,14 @@ def sandbox(
         readable=table.sandbox_readable,
         writable=table.sandbox_writable,
         network=_network(table.network, review),
+        tmp=SessionTmp(shared) if shared is not None else None,
     )
+
+
+def shared_tmp_folder(environ: Mapping[str, str]) -> Path | None:
+    """Where the folders lie that the commands of sessions share as `/tmp`; None where there is no home."""
+    state = state_folder(environ)
+    return state / "sandbox" if state is not None else None
 
 
 class SandboxProvider(Protocol):

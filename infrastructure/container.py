@@ -233,4 +233,5 @@ class Container(ToolContainer):
         mask=ToolContainer.mask,
         events=ToolContainer.events,
         orphan_finder=orphan_finder,
+        close_sandbox=ToolContainer.sandbox.provided.close,
     )

@@ -83,6 +83,11 @@ class CallRun(DeclaredCall):
             quorum_results=tuple(self.quorum_results),
         )
 
+    @property
+    def was_asked(self) -> bool:
+        """Whether a person was asked about this very call, and approved it."""
+        return self._label in (DecisionLabel.APPROVED, DecisionLabel.EDITED)
+
     def report(self, shown: str | Printed) -> None:
         """Show progress; from any thread. Raises TypeError for what is no text."""
         if not isinstance(shown, str | Printed):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from application.calls.outputs import Outputs
 from application.events.event_bus import EventBus
 from application.ports.rules import RuleService
@@ -51,6 +53,7 @@ class AgentSession:
         mask: SecretMask,
         events: EventBus,
         orphan_finder: OrphanFinderPort,
+        close_sandbox: Callable[[], Awaitable[None]],
     ) -> None:
         self.run = run
         self._cwd = cwd
@@ -67,6 +70,7 @@ class AgentSession:
         self.mask = mask
         self._events = events
         self._orphan_finder = orphan_finder
+        self._close_sandbox = close_sandbox
 
     @property
     def session_id(self) -> str:
@@ -134,9 +138,10 @@ class AgentSession:
         await self._events.record(SessionFinished(report=report))
 
     async def aclose(self) -> None:
-        """Let go of the record and of all connections. Raises LedgerError."""
+        """Let go of the record, of all connections and of what commands shared. Raises LedgerError."""
         try:
             await self.files.aclose()
             await self.models.aclose()
+            await self._close_sandbox()
         finally:
             await self.record.release()

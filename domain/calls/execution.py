@@ -28,6 +28,11 @@ class CallControls(Protocol):
         ...
 
     @property
+    def was_asked(self) -> bool:
+        """Whether a person was asked about this very call, and approved it."""
+        ...
+
+    @property
     def state(self) -> RunState:
         """The run's shared state as it was when the call started."""
         ...
@@ -45,6 +50,7 @@ class CallControls(Protocol):
 class _Detached:
     cancelled = False
     seal = None
+    was_asked = False
     state = RunState()
 
     def report(self, shown: str | Printed) -> None:

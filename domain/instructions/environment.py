@@ -63,6 +63,7 @@ class Environment:
     def _commands(self) -> str:
         if self.sandboxed:
             return (
-                "run in a sandbox, which lets them write in the working directory only; the network may be off"
+                "run in a sandbox, which lets them write in the working directory and in a /tmp of the "
+                "session only; the network may be off"
             )
         return "run without a sandbox"

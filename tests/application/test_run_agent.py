@@ -180,7 +180,11 @@ class Bench:
             mask=SecretMask(),
             events=events,
             orphan_finder=self.orphan_finder,
+            close_sandbox=self.close_sandbox,
         )
+
+    async def close_sandbox(self) -> None:
+        """There is no sandbox to close."""
 
     def paired(self) -> bool:
         """Whether every call is followed by its results, so that any provider accepts the next request."""

@@ -246,6 +246,17 @@ async def test_a_high_risk_call_is_asked_about_and_a_low_risk_call_is_not() -> N
     assert decisions(result) == [DecisionLabel.ALLOWED, DecisionLabel.APPROVED]
 
 
+async def test_a_tool_knows_whether_a_person_was_asked_about_the_call() -> None:
+    async def tell(arguments: JsonObject, context: ToolExecutionContext) -> str:
+        return str(context.controls.was_asked)
+
+    risky = FakeTool("risky", tell, risk=RiskLevel.HIGH)
+    asked, unasked = Bench(risky), Bench(risky, mode=Mode.AUTO)
+
+    assert (await asked.run(("risky", {}))).results[0].output == "True"
+    assert (await unasked.run(("risky", {}))).results[0].output == "False"
+
+
 @pytest.mark.requirement("E12")
 @pytest.mark.parametrize(
     ("answer", "label", "told"),

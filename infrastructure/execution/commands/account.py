@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 
 from domain.errors import ToolError
 from infrastructure.execution.commands.process import Ending
 
 
-def account(ending: Ending, output: str, timeout_secs: int) -> str:
-    """The text of a result: the output, how the command exited, what had to be done about its processes.
+def account(ending: Ending, output: str, timeout_secs: int, more: Sequence[str] = ()) -> str:
+    """The text of a result: the output, how the command exited, what had to be done about its processes and
+    what `more` there is to say.
 
     Raises ToolError, with the same in its text, where the command could not be started, ran out of time, or
     nobody knows how it ended.
     """
-    further = remarks(ending)
+    further = [*remarks(ending), *more]
     if ending.failure is not None:
-        raise ToolError(f"the command could not be started: {ending.failure}")
+        raise ToolError("\n".join([f"the command could not be started: {ending.failure}", *more]))
     if ending.timed_out:
         problem = (
             f"ended after {timeout_secs} s, its time limit; give it a larger timeout_secs if it needs more"

@@ -24,7 +24,7 @@ from infrastructure.execution.commands.output import CommandOutput
 from infrastructure.execution.commands.process import SupervisedProcess
 from infrastructure.execution.commands.progress import LiveOutput
 from infrastructure.execution.commands.sealing import require_unchanged, seal_command
-from infrastructure.execution.sandbox.confinement import Confinement
+from infrastructure.execution.sandbox.confinement import Confinement, Launch
 from infrastructure.execution.sandbox.sandbox import Sandbox
 
 Judge: TypeAlias = Callable[[str, Path], Awaitable[ShellVerdict]]
@@ -167,11 +167,14 @@ class RunCommand:
         except OSError as error:
             raise ToolError(f"the command could not be started: {error}") from error
         try:
-            ending = await process.wait()
+            try:
+                ending = await process.wait()
+            finally:
+                notes = await _finish(launch, was_asked=context.controls.was_asked)
             ending = replace(ending, ended=launch.background(ending.ended))
             printed = output.close()
-            told = account(ending, printed.text, request.timeout_secs)
-            told = "\n".join([told, *await asyncio.to_thread(launch.remarks, ending.exit_code, told)])
+            told = account(ending, printed.text, request.timeout_secs, notes)
+            told = "\n".join([told, *launch.remarks(ending.exit_code, told)])
             shown = Printed(told, printed.styles)  # what was printed stands in front
         except ToolError as error:
             if spill is None or not output.overflows:
@@ -240,6 +243,20 @@ class RunCommand:
         if not 1 <= value <= _MAX_TIMEOUT_SECS or value % 1:
             raise problem
         return int(value)
+
+
+async def _finish(launch: Launch, *, was_asked: bool) -> list[str]:
+    """What follows the end of a command; done to its end also where the call is cancelled meanwhile."""
+    done = asyncio.ensure_future(asyncio.to_thread(launch.finish, was_asked=was_asked))
+    cancellation: asyncio.CancelledError | None = None
+    while not done.done():
+        try:
+            await asyncio.wait([done])
+        except asyncio.CancelledError as error:
+            cancellation = error
+    if cancellation is not None:
+        raise cancellation
+    return done.result()
 
 
 def _passable(command: str) -> str:

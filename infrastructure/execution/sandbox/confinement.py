@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
+
+from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
 
 _SIGNALLED = {128 + each.value: each.name for each in signal.Signals}
 _READ_ONLY = "Read-only file system"
@@ -26,25 +27,33 @@ class Launch:
     """A command line as it is really run.
 
     `is_confined` tells whether that is inside a sandbox; `is_complete` whether the whole workspace could be
-    looked through for protected and sensitive files; `has_network` whether it reaches the network; `absent` are
-    protected paths that did not exist before.
+    looked through for protected and sensitive files; `has_network` whether it reaches the network; `check`
+    looks for protected paths that it makes; `notes` are sentences about it.
     """
 
     argv: tuple[str, ...]
     is_confined: bool = False
     is_complete: bool = True
     has_network: bool = True
-    absent: tuple[str, ...] = ()
+    check: ProtectedPathCheck | None = None
+    notes: tuple[str, ...] = ()
 
     def background(self, ended: int) -> int:
         """How many of the processes that were ended are the command's: the first one is the sandbox's own."""
         return ended - 1 if self.is_confined and ended else ended
 
+    def finish(self, *, was_asked: bool) -> list[str]:
+        """Set aside protected paths that the command made and nobody was asked about, and say so.
+
+        Call it once nothing of the command is alive, however it ended, and off the event loop.
+        """
+        return self.check.finish(was_asked=was_asked) if self.check is not None else []
+
     def remarks(self, exit_code: int | None, output: str) -> list[str]:
-        """What there is to say of the sandbox once the command has ended, a sentence each. Looks at files."""
+        """What there is to say of the sandbox once the command has ended, a sentence each."""
         if not self.is_confined:
             return []
-        said: list[str] = []
+        said: list[str] = [*self.notes]
         if exit_code in _SIGNALLED:
             said.append(f"in the sandbox exit code {exit_code} may stand for {_SIGNALLED[exit_code]}")
         if _READ_ONLY in output:
@@ -57,9 +66,6 @@ class Launch:
                 "it may have failed because the sandbox has no network; unless tools.run_command.network is "
                 "off, a command that the person approves in the mode ask has it (docs/sandbox.md)"
             )
-        made = [path for path in self.absent if os.path.lexists(path)]
-        if made:
-            said.append(f"made by the command, though protected: {', '.join(made)} (it was not there before)")
         if not self.is_complete:
             said.append(
                 "the workspace is too large to be looked through: protected and sensitive files deep in it "

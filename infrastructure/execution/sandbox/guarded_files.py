@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,13 +34,44 @@ _GLOB = re.compile(r"[*?\[]")
 class GuardedFiles:
     """What was found: canonical paths. `complete` is False where there was more than could be looked at.
 
-    `absent` are protected names that the roots do not have, and that nothing keeps a command from making.
+    `places` has each protected path as it is spelled, links not followed, with what stood there.
     """
 
     protected: list[str] = field(default_factory=list)
     sensitive: list[str] = field(default_factory=list)
-    absent: list[str] = field(default_factory=list)
+    places: dict[str, PathIdentity] = field(default_factory=dict)
     complete: bool = True
+
+
+class PathIdentity(NamedTuple):
+    """What tells whether the same thing stands at a path as before.
+
+    `itself` and `parent` are the device and inode of the entry and of its folder; `link` is the text of a
+    symbolic link with what it leads to, and empty for anything else.
+    """
+
+    itself: tuple[int, int]
+    parent: tuple[int, int]
+    link: str = ""
+
+
+def identify(path: str) -> PathIdentity | None:
+    """What stands at a path now; None where nothing does, or where nobody can look."""
+    try:
+        status, above = os.lstat(path), os.lstat(os.path.dirname(path))
+        link = _link(path) if stat.S_ISLNK(status.st_mode) else ""
+    except OSError:
+        return None
+    return PathIdentity((status.st_dev, status.st_ino), (above.st_dev, above.st_ino), link)
+
+
+def _link(path: str) -> str:
+    text = os.readlink(path)
+    try:
+        target = os.stat(path)
+    except OSError:  # it leads nowhere, yet
+        return f"{text} ->"
+    return f"{text} -> {target.st_dev}:{target.st_ino}"
 
 
 class FolderCache:
@@ -97,10 +129,9 @@ def find_guarded(
 ) -> GuardedFiles:
     """Look through folders for paths of the policy, breadth first: what lies near the top comes first.
 
-    Neither sensitive folders nor `.git` are looked into, and links are not followed. Bounded by the number of
-    `entries` looked at and of paths found of either kind; what the policy names at the top of a folder is found
-    whatever else there is. A `cache` is used where the file systems keep the times of folders. Reads folders;
-    call it off the event loop.
+    `.git` is not looked into, and links are not followed. Bounded by the number of `entries` looked at and of
+    paths found of either kind; what the policy names at the top of a folder is found whatever else there is. A
+    `cache` is used where the file systems keep the times of folders. Reads folders; call it off the event loop.
     """
     tops = tuple(dict.fromkeys(folders))
     usable = cache if cache is not None and are_local(tops) else None
@@ -118,6 +149,8 @@ class _Search:
         self._is_either = last_names((*policy.protected, *policy.sensitive))
         self._found = GuardedFiles()
         self._met: set[str] = set()
+        # Sensitive folders and all below them, masked as a whole: looked into for protected paths only.
+        self._masked: set[str] = set()
         self._visited: set[tuple[str, bool]] = set()
 
     def through(self, tops: Sequence[str]) -> GuardedFiles:
@@ -126,7 +159,6 @@ class _Search:
             for path in _named(top, (*self._policy.protected, *self._policy.sensitive)):
                 if os.path.lexists(path):
                     self._judge(path, os.path.basename(path), bound=False)
-        self._found.absent += _absent(self._policy)
         waiting = deque((top, os.path.basename(top) in _PACKAGES) for top in tops)
         while waiting and self._found.complete:
             waiting += self._folders_in(*waiting.popleft())
@@ -147,6 +179,8 @@ class _Search:
             self._judge(path, os.path.basename(path))
         for path in findings.folders:
             name = os.path.basename(path)
+            if folder in self._masked or (self._is_sensitive.match(name) and self._policy.is_sensitive(path)):
+                self._masked.add(path)
             if not is_packages:
                 yield path, name in _PACKAGES
                 continue
@@ -193,21 +227,22 @@ class _Search:
 
     def _is_closed(self, entry: os.DirEntry[str], is_named: bool) -> bool:
         """Whether there is nothing more to look for below a folder."""
-        if not is_named:
-            return entry.name == ".git"
-        is_sensitive = self._is_sensitive.match(entry.name) and self._policy.is_sensitive(entry.path)
-        return is_sensitive or is_git_folder_name(entry.name)
+        return entry.name == ".git" or (is_named and is_git_folder_name(entry.name))
 
     def _judge(self, path: str, name: str, *, bound: bool = True) -> None:
-        """Takes note of a path that is guarded."""
+        """Takes note of a path that is guarded: of what is both, as sensitive."""
+        is_protected = self._is_protected.match(name) and self._policy.is_protected(path)
+        if is_protected and (identity := identify(path)) is not None:
+            self._found.places[path] = identity
         if self._is_sensitive.match(name) and self._policy.is_sensitive(path):
-            self._note(path, self._found.sensitive, bound=bound)
-        elif self._is_protected.match(name) and self._policy.is_protected(path):
+            if os.path.dirname(path) not in self._masked:
+                self._note(path, self._found.sensitive, bound=bound)
+        elif is_protected:
             self._note(path, self._found.protected, bound=bound)
 
     def _note(self, path: str, found: list[str], *, bound: bool) -> None:
         real = os.path.realpath(path)
-        if real in self._met:
+        if real in self._met or not os.path.lexists(real):  # a link that leads nowhere has nothing to cover
             return
         if bound and len(found) >= self._most:
             self._found.complete = False
@@ -228,8 +263,3 @@ def _named(folder: str, patterns: Iterable[str]) -> Iterator[str]:
     """The paths in a folder that patterns name without wildcards."""
     plain = (pattern.strip("/") for pattern in patterns if not _GLOB.search(pattern))
     return (os.path.join(folder, name) for name in plain if name)
-
-
-def _absent(policy: PathPolicy) -> list[str]:
-    paths = (path for root in policy.roots for path in _named(root, policy.protected))
-    return [path for path in paths if not os.path.lexists(path)]

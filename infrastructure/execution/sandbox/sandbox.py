@@ -26,6 +26,7 @@ from infrastructure.execution.sandbox.places import (
     tool_folders,
 )
 from infrastructure.execution.sandbox.preflight import NAMESPACES, look_for_sandbox
+from infrastructure.execution.sandbox.session_tmp import SessionTmp, SharedTmp
 from infrastructure.execution.sandbox.view import SandboxView, Surroundings
 
 SandboxChoice: TypeAlias = Literal["auto", "require", "off"]
@@ -36,7 +37,8 @@ class Sandbox:
 
     `choice` says what to do where it does not: "auto" runs commands without and says so, "require" runs none;
     "off" never looks. `own` are our own files and folders, which no command may see. `readable` and `writable`
-    are paths as the settings spell them. `network` is asked for each command.
+    are paths as the settings spell them. `network` is asked for each command. `tmp` is the `/tmp` that commands
+    share; without it each gets its own.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Sandbox:
         readable: Sequence[str] = (),
         writable: Sequence[str] = (),
         network: Callable[[], bool] = lambda: True,
+        tmp: SessionTmp | None = None,
     ) -> None:
         self._choice = choice
         self._policy = policy
@@ -57,6 +60,7 @@ class Sandbox:
         self._readable = tuple(readable)
         self._writable = tuple(writable)
         self._network = network
+        self._tmp = tmp
         self._state: SandboxState | None = None
         self._looking = Lock()
         self._folders = FolderCache()
@@ -72,6 +76,11 @@ class Sandbox:
             if self._state is None:
                 self._state = self._found()
             return self._state
+
+    async def close(self) -> None:
+        """Remove what the commands of the session shared. No command may run any more."""
+        if self._tmp is not None:
+            await asyncio.to_thread(self._tmp.close)
 
     async def state(self) -> SandboxState:
         """The state, looked for in a thread where it is not known yet."""
@@ -156,11 +165,12 @@ class Sandbox:
         environment: Mapping[str, str],
     ) -> Launch:
         view = SandboxView(self._surroundings(), self._policy, argv[0], cache=self._folders)
+        tmp, note = self._shared_tmp(view)
         words = (
             state.program,
             *NAMESPACES,
             *(() if network else ("--unshare-net",)),
-            *view.mounts(),
+            *view.mounts(tmp),
             *(word for name in _misleading(environment, view) for word in ("--unsetenv", name)),
             *("--chdir", os.path.realpath(cwd)),
             "--",
@@ -171,8 +181,22 @@ class Sandbox:
             is_confined=True,
             is_complete=view.guarded.complete,
             has_network=network,
-            absent=view.absent(),
+            check=view.check(self._policy, self._folders),
+            notes=(note,) if note is not None else (),
         )
+
+    def _shared_tmp(self, view: SandboxView) -> tuple[SharedTmp | None, str | None]:
+        """The `/tmp` of the session, or what to say of a command that gets its own."""
+        below = view.below_tmp() if self._tmp is not None else None
+        if self._tmp is None or below is None:
+            return None, None
+        try:
+            shared = self._tmp.prepare(below)
+        except OSError as error:
+            return None, f"its /tmp was its own, because the session's could not be made: {error}"
+        if shared is None:
+            return None, "its /tmp was its own, because the session's could not be used"
+        return shared, None
 
     def _surroundings(self) -> Surroundings:
         root = Path(self._policy.roots[0])

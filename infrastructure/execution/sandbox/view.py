@@ -8,8 +8,11 @@ from dataclasses import dataclass
 
 from domain.review.path_policy import PathPolicy
 from infrastructure.execution.sandbox.guarded_files import FolderCache, GuardedFiles, find_guarded
+from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
 from infrastructure.execution.sandbox.preflight import GROUND
+from infrastructure.execution.sandbox.session_tmp import SharedTmp
 
+TMP = "/tmp"
 _MOST_POINTER_BYTES = 4096
 
 # Of a .git folder that the person opened: what makes git run something.
@@ -60,11 +63,19 @@ class SandboxView:
             cache=cache,
         )
 
-    def mounts(self) -> Iterator[str]:
-        """Arguments for bubblewrap. Each mount covers what earlier ones put in the same place."""
+    def mounts(self, tmp: SharedTmp | None = None) -> Iterator[str]:
+        """Arguments for bubblewrap. Each mount covers what earlier ones put in the same place.
+
+        `tmp` is mounted as `/tmp`; without it the command gets an empty one of its own.
+        """
         yield from GROUND
         for folder in self._hidden:
-            yield from ("--tmpfs", folder)
+            if tmp is not None and folder == TMP:
+                yield from ("--bind", tmp.source, folder)
+                for name in tmp.covered:
+                    yield from ("--tmpfs", f"{folder}/{name}")
+            else:
+                yield from ("--tmpfs", folder)
         for path in self._kept:
             yield from ("--ro-bind", path, path)
         for path in self._writable:
@@ -81,20 +92,24 @@ class SandboxView:
             if _holds(self._roots, path):
                 yield from _mask(path)
 
+    def below_tmp(self) -> list[str] | None:
+        """What else is mounted in `/tmp`, relative to it; None where `/tmp` cannot be shared by commands."""
+        masked = self._masked()
+        mounted = (*self._hidden, *self._kept, *self._writable, *self._roots, *masked)
+        below = [path.removeprefix(f"{TMP}/") for path in mounted if path.startswith(f"{TMP}/")]
+        # Over a single file in it no folder can be put; and there is none that is hidden.
+        has_files = any("/" not in path and not os.path.isdir(f"{TMP}/{path}") for path in below)
+        return None if has_files or TMP not in self._hidden or _holds(self._roots, TMP) else below
+
     def is_seen(self, path: str) -> bool:
         """Whether a path that exists outside is the same inside."""
         real = os.path.realpath(path)
         return _holds((*self._roots, *self._kept, *self._writable), real) or not _holds(self._hidden, real)
 
-    def absent(self) -> tuple[str, ...]:
-        """Protected paths that do not exist, and that the command could make."""
-        opened = (
-            os.path.join(path, name)
-            for path in self._opened(".git")
-            for name in _GIT_LOCKED
-            if not os.path.lexists(os.path.join(path, name))
-        )
-        return (*self.guarded.absent, *opened)
+    def check(self, policy: PathPolicy, cache: FolderCache | None) -> ProtectedPathCheck:
+        """What compares the protected paths as they are now with those after the command."""
+        parts = [os.path.join(path, name) for path in self._opened(".git") for name in _GIT_LOCKED]
+        return ProtectedPathCheck(policy, self.guarded, opened=self._writable, parts=parts, cache=cache)
 
     def _kept_of(self, tools: Iterable[str], asked: Iterable[str]) -> tuple[str, ...]:
         """What lies in a hidden place and is to be seen there. Never a place that holds a hidden one."""

@@ -32,8 +32,9 @@ while True: time.sleep(60)
 class RecordingControls:
     cancelled = False
 
-    def __init__(self, seal: Seal | None = None) -> None:
+    def __init__(self, seal: Seal | None = None, *, was_asked: bool = False) -> None:
         self.seal = seal
+        self.was_asked = was_asked
         self.shown: list[str | Printed] = []
 
     @property

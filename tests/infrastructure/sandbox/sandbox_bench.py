@@ -16,6 +16,7 @@ from domain.shell.sandbox import SandboxOff
 from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.execution.sandbox.preflight import look_for_sandbox
 from infrastructure.execution.sandbox.sandbox import Sandbox
+from infrastructure.execution.sandbox.session_tmp import SessionTmp
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 
 _STATE = look_for_sandbox(os.environ.get("PATH"))
@@ -37,6 +38,7 @@ class Household:
     readable: list[str] = field(default_factory=list)
     writable: list[str] = field(default_factory=list)
     network: bool = True
+    tmp: SessionTmp | None = None
 
     def write(self, path: str, text: str = "secret\n") -> Path:
         """A file, at a path that begins at the home."""
@@ -58,15 +60,17 @@ class Household:
             readable=[*self.readable, sys.prefix, sys.base_prefix, str(Path(__file__).parents[3])],
             writable=self.writable,
             network=lambda: self.network,
+            tmp=self.tmp,
         )
 
     def tool(self, choice: str = "auto") -> RunCommand:
         return tool_in(self.root.resolve(), inherited=self.environ, sandbox=self.sandbox(choice))
 
-    async def run(self, command: str, **arguments: int) -> str:
-        """What a model is told of the command."""
+    async def run(self, command: str, *, was_asked: bool = False, **arguments: int) -> str:
+        """What a model is told of the command. `was_asked`: a person has approved it."""
         given = {"command": command, **arguments}
-        return text_of(await self.tool().execute(given, context_with(RecordingControls())))
+        controls = RecordingControls(was_asked=was_asked)
+        return text_of(await self.tool().execute(given, context_with(controls)))
 
 
 def a_household(folder: Path) -> Household:

@@ -102,15 +102,6 @@ def test_so_is_one_with_too_many_such_files(root: Path) -> None:
     assert not guarded.complete
 
 
-def test_protected_names_that_the_roots_do_not_have_are_listed(root: Path) -> None:
-    make(root, "AGENTS.md")
-
-    absent = found(root).absent
-
-    assert str(root / "CLAUDE.md") in absent
-    assert str(root / "AGENTS.md") not in absent
-
-
 def test_a_folder_of_no_repository_needs_nothing_else(root: Path) -> None:
     assert repository_places(str(root)) == ()
 

@@ -160,8 +160,8 @@ async def test_nothing_new_appears_in_a_protected_folder_nor_can_it_be_moved_awa
     assert os.listdir(household.root / ".git") == ["HEAD"]
 
 
-async def test_a_protected_path_that_the_command_makes_is_told(household: Household) -> None:
-    told = await household.run("echo obey > AGENTS.md")
+async def test_a_protected_path_that_an_approved_command_makes_is_told(household: Household) -> None:
+    told = await household.run("echo obey > AGENTS.md", was_asked=True)
 
     assert told == (
         "exit code 0\n"

@@ -18,6 +18,7 @@ class TestControls:
     __test__ = False
 
     cancelled: bool = False
+    was_asked: bool = False
     seal: Seal | None = None
     reports: list[str] = field(default_factory=list)
     state: RunState = field(default_factory=RunState)

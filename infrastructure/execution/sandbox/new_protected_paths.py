@@ -1,0 +1,156 @@
+"""Finding protected paths that a command made, and setting them aside where nobody was asked about it.
+
+Nothing can be mounted over a name that does not exist, so a command in the sandbox can make one. Once it has
+ended, nothing of it is alive: what it made is then renamed to a name that no program obeys.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from domain.review.path_policy import PathPolicy, is_git_folder_name, last_names
+from infrastructure.execution.sandbox.guarded_files import (
+    MOST_ENTRIES,
+    FolderCache,
+    GuardedFiles,
+    PathIdentity,
+    find_guarded,
+    identify,
+)
+
+# A command may have made many, to hide one behind them.
+_MOST_ENTRIES_AFTER = 4 * MOST_ENTRIES
+_MOST_TOLD = 20
+_MOST_SAME_NAMES = 10_000
+
+
+class ProtectedPathCheck:
+    """Compares the protected paths of the workspace before and after one command.
+
+    `before` is what was found before it. `opened` are paths that the person lets commands write, where nothing
+    is compared; `parts` are paths in them that stay protected all the same.
+    """
+
+    def __init__(
+        self,
+        policy: PathPolicy,
+        before: GuardedFiles,
+        *,
+        opened: Sequence[str] = (),
+        parts: Sequence[str] = (),
+        cache: FolderCache | None = None,
+    ) -> None:
+        self._policy = policy
+        self._before = before
+        self._opened = tuple(opened)
+        self._absent_parts = tuple(part for part in parts if not os.path.lexists(part))
+        self._cache = cache
+        self._roots = tuple(dict.fromkeys(os.path.realpath(root) for root in policy.roots))
+        self._is_protected_name = last_names(policy.protected)
+
+    def finish(self, *, was_asked: bool) -> list[str]:
+        """What there is to say once everything of the command has ended, a sentence each.
+
+        `was_asked` tells that a person approved this very command: what it made is then left where it is. Reads
+        and renames files; call it off the event loop.
+        """
+        if not self._before.complete:
+            return []  # what was there before is not known
+        made, complete = self._made()
+        said: list[str] = []
+        if made and was_asked:
+            said.append(f"made by the command, though protected: {_listed(made)} (it was not there before)")
+        elif made:
+            said += self._set_aside(made)
+        if not complete:
+            said.append(
+                "after the command the workspace is too large to be looked through: protected paths that it "
+                "made deep in it may still be there"
+            )
+        return said
+
+    def _made(self) -> tuple[list[str], bool]:
+        """Protected paths that are new or another than before, the innermost first; whether all were found."""
+        after = find_guarded(
+            self._roots, self._policy, entries=_MOST_ENTRIES_AFTER, most=_MOST_ENTRIES_AFTER, cache=self._cache
+        )
+        known = {each.itself for each in self._before.places.values() if not each.link}
+        made = [path for path, now in after.places.items() if self._is_new(path, now, known)]
+        made += [part for part in self._absent_parts if os.path.lexists(part)]
+        return sorted(dict.fromkeys(made), key=lambda path: (-path.count("/"), path)), after.complete
+
+    def _is_new(self, path: str, now: PathIdentity, known: set[tuple[int, int]]) -> bool:
+        if any(path == place or path.startswith(f"{place}/") for place in self._opened):
+            return False
+        before = self._before.places.get(path)
+        if before == now:
+            return False
+        if before is not None and not before.link and before.parent == now.parent:
+            return False  # the command could not replace it in its folder: somebody else did
+        was_moved = now.itself in known and not now.link and not _has_other_names(path)
+        return not was_moved
+
+    def _set_aside(self, made: Sequence[str]) -> list[str]:
+        renamed: list[str] = []
+        failed: list[str] = []
+        for path in made:
+            try:
+                renamed.append(f"{path} is now {os.path.basename(self._rename(path))}")
+            except OSError as error:
+                failed.append(f"{path} ({error.strerror or error})")
+        said: list[str] = []
+        if renamed:
+            said.append(
+                "protected paths that the command made were renamed, because nobody was asked about them: "
+                f"{_listed(renamed)}. To have such a file, write it with write_file, which asks the person"
+            )
+        if failed:
+            said.append(
+                "protected paths that the command made could not be renamed: "
+                f"{_listed(failed)}. The person should look at them before any program obeys them"
+            )
+        return said
+
+    def _rename(self, path: str) -> str:
+        """Give a path a name that no program obeys. Raises OSError where that cannot be done."""
+        folder, name = os.path.split(path)
+        stem = f"set-aside-{name.lstrip('.')}"[:200]
+        for number in range(1, _MOST_SAME_NAMES):
+            new = f"{stem}~{number}"
+            if self._is_protected_name.match(new) or is_git_folder_name(new):
+                raise OSError(f"review.protected covers the name {new} too")
+            if not os.path.lexists(os.path.join(folder, new)):
+                with _writable(folder), _writable(path):
+                    os.rename(path, os.path.join(folder, new))
+                return os.path.join(folder, new)
+        raise OSError("there are too many of that name")
+
+
+@contextmanager
+def _writable(path: str) -> Iterator[None]:
+    """For a moment a folder of ours may be changed, which the command may have forbidden; not through links."""
+    if os.path.islink(path) or not os.path.isdir(path) or os.access(path, os.W_OK | os.X_OK):
+        yield
+        return
+    folder = Path(path)
+    mode = folder.stat().st_mode
+    status = identify(path)
+    folder.chmod(mode | 0o700)
+    try:
+        yield
+    finally:
+        if status is not None and (now := identify(path)) is not None and now.itself == status.itself:
+            folder.chmod(mode)
+
+
+def _has_other_names(path: str) -> bool:
+    """Whether a file has a hard link, by which a command could have changed it."""
+    return os.path.isfile(path) and os.lstat(path).st_nlink > 1
+
+
+def _listed(items: Sequence[str]) -> str:
+    more = len(items) - _MOST_TOLD
+    return ", ".join(items[:_MOST_TOLD]) + (f" and {more} more" if more > 0 else "")
