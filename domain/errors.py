@@ -15,6 +15,7 @@ QuorumError
 ├── RestoreError           files cannot be given back as they were
 ├── HookFailure            a hook failed; what that means is a matter of its point
 ├── RequestSkipped         a hook withheld a request, and the turn ended
+├── SpendCapReached        a request would exceed a spend cap, and the turn ended (exit 5)
 ├── HookAborted            a hook ended the run (exit 1)
 └── ProviderError          the model could not be reached, refused the request or sent damage (exit 4)
 """
@@ -110,6 +111,17 @@ class HookFailure(QuorumError):
 
 class RequestSkipped(QuorumError):
     """A hook withheld a request, so the turn ended. The text says which and why."""
+
+
+class SpendCapReached(QuorumError):
+    """A request was not sent, for it would exceed a spend cap or the cap cannot be kept for its model.
+
+    The text says which and what helps; `cap` is its name in `[agent]`.
+    """
+
+    def __init__(self, message: str, *, cap: str) -> None:
+        super().__init__(message)
+        self.cap = cap
 
 
 class HookAborted(QuorumError):

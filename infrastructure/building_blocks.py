@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -20,9 +21,11 @@ from application.review.review import Review
 from application.review.voting import QuorumPolicy
 from application.session.late_secrets import without_late_secrets
 from application.session.session_record import SessionRecord
+from application.spending.spend_limiter import SpendLimiter
 from application.turn.switchable_session import SwitchableSession
 from domain.calls.tool import ToolSpec
 from domain.conversation.compaction import ContextBudget
+from domain.conversation.spend_caps import SpendCap, SpendCaps
 from domain.events.event import Event
 from domain.events.masking import SecretMask
 from domain.review.ballot import QuorumRule
@@ -89,6 +92,29 @@ def quorum_policy(settings: Settings) -> QuorumPolicy:
         min_votes=settings.quorum.min_votes,
         vote_timeout_secs=settings.quorum.vote_timeout_secs,
     )
+
+
+def spend_caps(settings: Settings) -> SpendCaps:
+    """The spend caps that are set: 0 is none."""
+    table = settings.agent
+    figures = {
+        SpendCap.COST: table.max_cost_usd,
+        SpendCap.TOKENS: table.max_tokens,
+        SpendCap.TURN_COST: table.max_cost_usd_per_turn,
+        SpendCap.TURN_TOKENS: table.max_tokens_per_turn,
+    }
+    return SpendCaps({cap: Decimal(repr(figure)) for cap, figure in figures.items() if figure})
+
+
+def free_models(providers: Mapping[str, ProviderTable]) -> Callable[[str], bool]:
+    """Answers whether "provider/model" runs in this process and costs nothing."""
+    free = frozenset(name for name, table in providers.items() if table.type == "offline")
+    return lambda model: model.partition("/")[0] in free
+
+
+def spend_notices(limiter: SpendLimiter, models: Sequence[str], reviewers: Sequence[str]) -> tuple[str, ...]:
+    """What to say of the caps before the first request of a session that is to be opened with `models`."""
+    return limiter.unpriced_notices((models[0], *reviewers))
 
 
 def provider_settings(tables: Mapping[str, ProviderTable]) -> dict[str, ProviderSettings]:

@@ -46,7 +46,7 @@ class Container(ToolContainer):
     system_prompt = providers.Singleton(SystemPrompt, ToolContainer.kind)
     open_session = providers.Singleton(
         session_opener,
-        ToolContainer.gateway.provided.session,
+        ToolContainer.metered.provided.session,
         conversation=conversation,
         system_prompt=system_prompt,
         shape=ToolContainer.hooks.provided.on_message_send,
@@ -59,6 +59,12 @@ class Container(ToolContainer):
         ToolContainer.secrets,
         opening.provided.notices,
         ToolContainer.tool_choice.provided.notices,
+        providers.Callable(
+            build.spend_notices,
+            ToolContainer.spending,
+            ToolContainer.models,
+            ToolContainer.settings.provided.models.review,
+        ),
     )
     session = providers.Singleton(
         SwitchableSession,
@@ -90,7 +96,7 @@ class Container(ToolContainer):
         outputs=ToolContainer.outputs,
         summariser=providers.Singleton(
             Summariser,
-            gateway=ToolContainer.gateway,
+            gateway=ToolContainer.metered,
             events=ToolContainer.events,
             prices=ToolContainer.prices,
             shape=ToolContainer.hooks.provided.on_message_send,
@@ -208,6 +214,7 @@ class Container(ToolContainer):
         ),
         attachments=attachments,
         instructions=instructions,
+        begin_turn=ToolContainer.spending.provided.begin_turn,
     )
     rewind = providers.Singleton(
         Rewind,
@@ -223,6 +230,7 @@ class Container(ToolContainer):
         cwd=providers.Callable(str, ToolContainer.root),
         models=session_models,
         context=providers.Singleton(SessionContext, context_manager, session_models),
+        spending=ToolContainer.spending,
         review=ToolContainer.review,
         rules=session_rules,
         rewind=rewind,

@@ -16,6 +16,8 @@ from application.review.masking_approver import MaskingApprover
 from application.review.review import Review
 from application.review.voting import Voting
 from application.session.session_record import SessionRecord
+from application.spending.metered_gateway import MeteredGateway
+from application.spending.spend_limiter import SpendLimiter
 from domain.calls.planners import PLANNERS
 from domain.events.masking import SecretMask
 from infrastructure import building_blocks as build
@@ -98,6 +100,18 @@ class ToolContainer(containers.DeclarativeContainer):
     )
     prices = providers.Singleton(price_table, settings.provided.providers, settings.provided.prices, environ)
 
+    # What they may spend: no request goes past the limiter
+    spending = providers.Singleton(
+        SpendLimiter,
+        providers.Callable(build.spend_caps, settings),
+        prices=prices,
+        approver=approver,
+        events=events,
+        always_asked=settings.provided.models.review,
+        is_free=providers.Callable(build.free_models, settings.provided.providers),
+    )
+    metered = providers.Singleton(MeteredGateway, gateway, spending)
+
     # Who decides that a call may run
     guards = providers.Singleton(build.guard_settings, settings)
     rule_file = providers.Singleton(in_force.rule_file, environ)
@@ -113,7 +127,7 @@ class ToolContainer(containers.DeclarativeContainer):
     )
     voting = providers.Singleton(
         Voting,
-        gateway=gateway,
+        gateway=providers.Singleton(MeteredGateway, gateway, spending, may_ask=False),
         policy=providers.Singleton(build.quorum_policy, settings),
         events=events,
         prices=prices,

@@ -60,6 +60,7 @@ from domain.events.event import (
     SessionResumed,
     SessionRewound,
     SessionStarted,
+    SpendCapRaised,
     StateMerged,
     TextDelta,
     ToolCallDelta,
@@ -101,6 +102,7 @@ _SessionEvent: TypeAlias = (
     | InstructionsLoaded
     | ModeChanged
     | ModelChanged
+    | SpendCapRaised
     | ErrorOccurred
 )
 
@@ -266,7 +268,7 @@ class _Narration:
                 self._tell_of_surroundings(event)
 
     def _tell_of_surroundings(
-        self, event: SandboxChecked | InstructionsLoaded | ModeChanged | ModelChanged
+        self, event: SandboxChecked | InstructionsLoaded | ModeChanged | ModelChanged | SpendCapRaised
     ) -> None:
         match event:
             case SandboxChecked(told=text):
@@ -277,6 +279,8 @@ class _Narration:
                 self._remark(f"the mode is {mode.value} from here on")
             case ModelChanged(model=model):
                 self._remark(f"the model is {model} from here on")
+            case SpendCapRaised(cap=cap, limit=limit):
+                self._remark(f"the person raised agent.{cap} to {cap.render(limit)}")
             case _:
                 assert_never(event)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from domain.conversation.spend_caps import SpendQuestion
 from domain.events.event import Event
 from domain.review.ballot import Ballot, Tally
 from domain.review.questions import ReviewAnswer, ReviewRequest, RulePreview
@@ -57,6 +58,10 @@ class Approver(Protocol):
 
     async def trust(self, question: TrustQuestion) -> bool:
         """Ask whether to trust a project's file as it was read. Cancelled, it takes the question off again."""
+        ...
+
+    async def raise_cap(self, question: SpendQuestion) -> bool:
+        """Ask whether to go on past a spend cap. Cancelled, it takes the question off again."""
         ...
 
 

@@ -9,6 +9,7 @@ from itertools import cycle, repeat
 from application.off_loop import off_loop
 from application.ports.people import Approver, ReviewContext
 from domain.calls.packet import ReviewPacket
+from domain.conversation.spend_caps import SpendQuestion
 from domain.events.masking import MaskedPacket, SecretMask
 from domain.review.ballot import Ballot, Tally
 from domain.review.questions import Edit, Reject, ReviewAnswer, ReviewRequest, RulePreview
@@ -49,6 +50,10 @@ class MaskingApprover:
     async def trust(self, question: TrustQuestion) -> bool:
         """Ask whether to trust a project's file."""
         return await self._person.trust(question)
+
+    async def raise_cap(self, question: SpendQuestion) -> bool:
+        """Ask whether to go on past a spend cap."""
+        return await self._person.raise_cap(question)
 
     def _shown(self, request: ReviewRequest) -> ReviewRequest:
         return replace(

@@ -28,7 +28,7 @@ from domain.conversation.cost import PriceTable
 from domain.conversation.history import Conversation
 from domain.conversation.response import LlmResponse, Usage
 from domain.conversation.stream import StreamEvent
-from domain.errors import ProviderError
+from domain.errors import ProviderError, SpendCapReached
 from domain.events.event import QuorumConcluded, UsageCounted, VoteCast, VoteRecord
 from domain.review.ballot import MAJORITY, Ballot, QuorumRule, Tally, Verdict, Vote, tally
 
@@ -148,6 +148,8 @@ class Voting:
                 ballot = await self._ask(reviewer, asked)
         except TimeoutError:
             ballot = _failed(reviewer, f"no vote within {limit:g} s")
+        except SpendCapReached as stop:  # that is no failure of the reviewer
+            return _failed(reviewer, f"not asked: {stop}")
         except (ProviderError, Unreadable) as error:
             ballot = _failed(reviewer, str(error))
         breaker.note(failed=ballot.vote is Vote.ERROR)

@@ -14,6 +14,7 @@ from application.session.rewind import Rewind
 from application.session.session_context import SessionContext
 from application.session.session_models import SessionModels
 from application.session.session_record import SessionRecord
+from application.spending.spend_limiter import SpendLimiter
 from application.turn.recovery import orphan_notices
 from application.turn.run_agent import RunAgent
 from application.turn.user_commands import UserCommandRunner, lost_command_notices
@@ -31,9 +32,9 @@ class AgentSession:
     """One session, from its opening to its end.
 
     `run` carries its turns, `mask` hides its secrets. All else that the person sees and changes of it has its
-    part: `models`, `context`, `review`, `rules`, `rewind`, `files`, `user_commands`, `attachments`, `outputs`,
-    `record`. What takes the conversation apart, as `context.compact` and `rewind.rewind_to` do, is not called
-    while a turn runs.
+    part: `models`, `context`, `spending`, `review`, `rules`, `rewind`, `files`, `user_commands`, `attachments`,
+    `outputs`, `record`. What takes the conversation apart, as `context.compact` and `rewind.rewind_to` do, is
+    not called while a turn runs.
     """
 
     def __init__(  # noqa: PLR0913 - all that a front end reaches meets here
@@ -43,6 +44,7 @@ class AgentSession:
         cwd: str,
         models: SessionModels,
         context: SessionContext,
+        spending: SpendLimiter,
         review: Review,
         rules: RuleService,
         rewind: Rewind,
@@ -59,6 +61,7 @@ class AgentSession:
         self._cwd = cwd
         self.models = models
         self.context = context
+        self.spending = spending
         self.review = review
         self.rules = rules
         self.rewind = rewind

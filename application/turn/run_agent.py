@@ -25,7 +25,14 @@ from domain.calls.run_state import RunState
 from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, StopKind
-from domain.errors import ConversationError, HookAborted, LedgerError, ProviderError, RequestSkipped
+from domain.errors import (
+    ConversationError,
+    HookAborted,
+    LedgerError,
+    ProviderError,
+    RequestSkipped,
+    SpendCapReached,
+)
 from domain.events.event import ErrorOccurred, PromptsQueued, TurnFinished, TurnStarted
 from domain.events.report import MAX_TOOL_TURNS, RunReport
 from domain.sessions.state import PastTurn
@@ -58,7 +65,7 @@ class RunAgent:
     """The turns of one session. `execute`, `retry` and `resume_pending` are called one at a time.
 
     What another process left open is recovered first: see `recover`. `attachments` are the images that prompts
-    may name.
+    may name. `begin_turn` is called at the beginning of each turn.
     """
 
     def __init__(
@@ -73,8 +80,10 @@ class RunAgent:
         limits: AgentLimits,
         attachments: Attachments,
         instructions: InstructionKeeper | None = None,
+        begin_turn: Callable[[], None] = lambda: None,
     ) -> None:
         self._instructions = instructions
+        self._begin_turn = begin_turn
         self.session_id = session_id
         self._dialogue = dialogue
         self._conversation = dialogue.conversation
@@ -245,6 +254,8 @@ class RunAgent:
                 await self._converse(await begin(tally), tally, tool_turns)
         except ProviderError as error:
             tally.fail(str(error))
+        except SpendCapReached as stop:
+            tally.limit(stop.cap, str(stop))
         except (HookAborted, RequestSkipped, LedgerError) as stop:
             tally.give_up(str(stop))
         except asyncio.CancelledError:
@@ -254,6 +265,7 @@ class RunAgent:
 
     async def _begin(self, prompt: str, said: UserMessage | None) -> None:
         """What the person did since goes before their prompt, and stays when the turn is taken back."""
+        self._begin_turn()
         self._dialogue.pending_messages.begin_turn()
         try:
             await self._dialogue.tell_of_commands()

@@ -68,9 +68,9 @@ class RunTally:
         """The provider failed."""
         self._provider_failed, self._error = True, error
 
-    def limit(self, stop_reason: str) -> None:
-        """A limit of turns or tokens ended the run."""
-        self._limited, self._stop_reason = True, stop_reason
+    def limit(self, stop_reason: str, error: str | None = None) -> None:
+        """A limit of turns, tokens or costs ended the run; `error` says more of it in a sentence."""
+        self._limited, self._stop_reason, self._error = True, stop_reason, error
 
     def give_up(self, error: str) -> None:
         """The run ended without reaching an answer, for a reason of our own."""

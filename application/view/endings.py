@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from domain.conversation.response import StopKind
+from domain.conversation.spend_caps import SpendCap
 from domain.events.event import ConversationCompacted, SessionResumed, SessionRewound
 from domain.events.report import MAX_TOOL_TURNS, RunReport, RunStatus
 from domain.text.amounts import amount, tokens
 
 PROCESS_ENDED = "interrupted: the process ended here"
-_KNOWN_STOPS = frozenset({*StopKind, MAX_TOOL_TURNS})
+_SPEND_CAPS = frozenset(cap.value for cap in SpendCap)
+_KNOWN_STOPS = frozenset({*StopKind, MAX_TOOL_TURNS}) | _SPEND_CAPS
 RECORD_ENDS = "the record ends here; the process that writes it may be at work on this turn"
 
 
@@ -23,6 +25,8 @@ def ending(report: RunReport, last_error: str) -> str | None:
             return "stopped at the token limit of one answer"
         case RunStatus.LIMIT if report.stop_reason == MAX_TOOL_TURNS:
             return f"stopped at the turn limit, after {amount(report.tool_turns, 'turn')}"
+        case RunStatus.LIMIT if report.stop_reason in _SPEND_CAPS:
+            return f"stopped at the spend cap agent.{report.stop_reason}"
         case RunStatus.LIMIT:
             return f"stopped at the turn limit, after {amount(report.turns, 'turn')}"
         case RunStatus.NEEDS_APPROVAL:

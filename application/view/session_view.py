@@ -186,6 +186,8 @@ class SessionView:
                 self.status.check_sandbox(event.on)
             case ev.UsageCounted():
                 self.status.count(event)
+            case ev.SpendCapRaised():
+                self._note(NoticeKind.INFO, f"agent.{event.cap} is raised to {event.cap.render(event.limit)}")
             case ev.StateMerged():
                 self.present.merge(event.changed)
             case ev.ErrorOccurred():

@@ -42,6 +42,7 @@ from domain.events.turn import (
     ReasoningDelta,
     ResponseCompleted,
     RetryScheduled,
+    SpendCapRaised,
     TextDelta,
     ToolCallDelta,
     TurnFinished,
@@ -84,6 +85,7 @@ __all__ = [
     "SessionResumed",
     "SessionRewound",
     "SessionStarted",
+    "SpendCapRaised",
     "StateMerged",
     "TextDelta",
     "ToolCallDelta",
@@ -135,6 +137,7 @@ Event: TypeAlias = (
     | ReviewDecided
     | StateMerged
     | UsageCounted
+    | SpendCapRaised
     | ErrorOccurred
     | TurnFinished
     | SessionFinished

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 from domain.conversation.history import Message, ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, Usage
+from domain.conversation.spend_caps import SpendCap
 from domain.errors import ProviderErrorKind
 from domain.events.report import RunReport
 
@@ -136,6 +137,20 @@ class UsageCounted:
     model: str
     usage: Usage
     cost_usd: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpendCapRaised:
+    """The person raised a spend cap, in US dollars or tokens: by so much, to this limit.
+
+    A cap of the session stays raised; one of a turn only for that turn.
+    """
+
+    type: ClassVar = "spend_cap_raised"
+    durable: ClassVar = True
+    cap: SpendCap
+    by: Decimal
+    limit: Decimal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

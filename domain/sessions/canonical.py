@@ -42,6 +42,7 @@ from domain.events.event import (
     SessionResumed,
     SessionRewound,
     SessionStarted,
+    SpendCapRaised,
     StateMerged,
     TextDelta,
     ToolCallDelta,
@@ -168,6 +169,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | UserCommandStarted()
             | UserCommandFinished()
             | PromptsQueued()
+            | SpendCapRaised()
         ):
             return True
         case UsageCounted() | ErrorOccurred():

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from decimal import Decimal
 from typing import assert_never
 
 from domain.calls.user_command import UserCommand
 from domain.conversation.cost import Spending
 from domain.conversation.history import UserMessage
+from domain.conversation.spend_caps import SpendCap
 from domain.events.event import (
     BatchPlanned,
     CallFinished,
@@ -39,6 +41,7 @@ from domain.events.event import (
     SessionResumed,
     SessionRewound,
     SessionStarted,
+    SpendCapRaised,
     StateMerged,
     TextDelta,
     ToolCallDelta,
@@ -97,6 +100,7 @@ class Replay:
         self._user_commands = ReplayedUserCommands()
         self._values: Mapping[str, JsonValue] = {}
         self._spending = Spending()
+        self._cap_raises: Mapping[SpendCap, Decimal] = {}
         self._blobs: set[str] = set()
         self._unsent: tuple[str, ...] = ()
         self._responses = 0
@@ -116,8 +120,8 @@ class Replay:
                 values=self._values,
                 turns=self._turns.past_turns(),
                 responses=self._responses,
-                usage=self._spending.usage,
-                cost_usd=self._spending.cost_usd,
+                spending=self._spending,
+                cap_raises=self._cap_raises,
                 context_tokens=self._conversation.context_tokens,
                 blobs=frozenset(self._blobs),
                 open_calls=self._conversation.open_calls,
@@ -176,6 +180,8 @@ class Replay:
                 self._values = {key: value for key, value in merged.items() if value is not None}
             case UsageCounted():
                 self._spending = self._spending.plus(event.usage, event.cost_usd)
+            case SpendCapRaised(cap=cap) if not cap.is_per_turn:
+                self._cap_raises = {**self._cap_raises, cap: self._cap_raises.get(cap, Decimal(0)) + event.by}
             case TurnFinished():
                 self._finished = True
             case (
@@ -184,6 +190,7 @@ class Replay:
                 | VoteCast()
                 | QuorumConcluded()
                 | ErrorOccurred()
+                | SpendCapRaised()
                 | SessionFinished()
             ):
                 return  # what they tell is in no state that a session goes on from

@@ -12,8 +12,9 @@ from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.packet import ReviewPacket
 from domain.calls.tool import ToolCall
 from domain.calls.user_command import UserCommand
+from domain.conversation.cost import Spending
 from domain.conversation.history import Message
-from domain.conversation.response import Usage
+from domain.conversation.spend_caps import SpendCap
 from domain.review.mode import Mode
 from domain.text.json_value import JsonValue
 
@@ -82,6 +83,7 @@ class SessionState:
     that nobody looked at afterwards is not in it. `mended` says in sentences what of the record did not fit
     together; `user_commands` are those of the person's that have no end, or that the model is to be told of.
     `unsent` is what the person has sent, or had given back to edit, and no request carries yet, oldest first.
+    `spending` is what all its requests used; `cap_raises` is what the person raised each spend cap by.
     """
 
     session_id: str = ""
@@ -92,8 +94,8 @@ class SessionState:
     values: Mapping[str, JsonValue] = field(default_factory=dict)
     turns: tuple[PastTurn, ...] = ()
     responses: int = 0
-    usage: Usage = field(default_factory=Usage)
-    cost_usd: Decimal | None = None
+    spending: Spending = field(default_factory=Spending)
+    cap_raises: Mapping[SpendCap, Decimal] = field(default_factory=dict)
     context_tokens: int = 0
     blobs: frozenset[str] = frozenset()
     open_calls: tuple[OpenCall, ...] = ()

@@ -14,15 +14,17 @@ class ProjectRule(StrEnum):
     """What an untrusted project file may do to a setting.
 
     `own` settings are the person's alone, and no project file sets them, trusted or not; `never` ones wait for
-    trust, `free` ones do not. The others are the ways in which it may only tighten: lower a number, take a
-    stricter choice (the type lists the strictest first), add to a list, or narrow a list to fewer names. To a
-    list that is added to, a trusted file adds as well, so that trust takes no protection away.
+    trust, `free` ones do not. The others are the ways in which it may only tighten: lower a number, set or
+    lower a cap (0 is none), take a stricter choice (the type lists the strictest first), add to a list, or
+    narrow a list to fewer names. To a list that is added to, a trusted file adds as well, so that trust takes
+    no protection away.
     """
 
     OWN = "own"
     NEVER = "never"
     FREE = "free"
     LOWER = "lower"
+    CAP = "cap"
     STRICTER = "stricter"
     ADD = "add"
     NARROW = "narrow"

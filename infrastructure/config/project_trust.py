@@ -140,6 +140,14 @@ def _lower(_: Key, beneath: object, wanted: object) -> tuple[object, str | None]
     return limit, f"lower it, so it stays {literal(limit)}"
 
 
+def _cap(_: Key, beneath: object, wanted: object) -> tuple[object, str | None]:
+    """As `_lower`, but 0 is no cap at all, so it is above every other."""
+    limit, number = cast("float", beneath), cast("float", wanted)
+    if not limit or 0 < number <= limit:
+        return number, None
+    return limit, f"lower it, so it stays {literal(limit)}"
+
+
 def _stricter(key: Key, beneath: object, wanted: object) -> tuple[object, str | None]:
     present, word = str(beneath), str(wanted)
     if _is_as_strict(key, word, present):
@@ -190,6 +198,7 @@ def _not_its_own(paths: list[KeyPath], file: Path, user_file: Path | None) -> st
 
 _WAYS: Mapping[ProjectRule, _Tighten] = {
     ProjectRule.LOWER: _lower,
+    ProjectRule.CAP: _cap,
     ProjectRule.STRICTER: _stricter,
     ProjectRule.ADD: _add,
     ProjectRule.NARROW: _narrow,

@@ -43,6 +43,7 @@ _IN_A_PROJECT_FILE = {
     ProjectRule.NEVER: "is ignored",
     ProjectRule.FREE: "applies",
     ProjectRule.LOWER: "applies if it is lower",
+    ProjectRule.CAP: "applies if it is lower, or if there is no other",
     ProjectRule.STRICTER: "applies if it is stricter",
     ProjectRule.ADD: "is added to the list, never replaces it",
     ProjectRule.NARROW: "applies if it names fewer",

@@ -41,7 +41,7 @@ def _names_a_storage(url: str) -> bool:
 
 
 class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    "Limits of one turn."
+    "Limits of one turn, and of what a session spends."
 
     max_tool_turns: Annotated[
         int,
@@ -53,6 +53,37 @@ class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             project=ProjectRule.LOWER,
         ),
     ] = 100
+    max_cost_usd: Annotated[
+        float,
+        Meta(ge=0, le=1_000_000),
+        About(
+            description="The most that a session may cost, in US dollars, all its models included; 0: no cap. "
+            "Before a request would exceed it you are asked whether to raise it; without the app the run ends "
+            "with the status limit. It needs the prices of all models: docs/limits.md.",
+            project=ProjectRule.CAP,
+        ),
+    ] = 0.0
+    max_cost_usd_per_turn: Annotated[
+        float,
+        Meta(ge=0, le=1_000_000),
+        About(
+            description="The same for one turn: a prompt and all that follows from it.", project=ProjectRule.CAP
+        ),
+    ] = 0.0
+    max_tokens: Annotated[
+        int,
+        Meta(ge=0, le=1_000_000_000_000),
+        About(
+            description="The most tokens that a session may use, prompts, caches and answers of all its models "
+            "included; 0: no cap.",
+            project=ProjectRule.CAP,
+        ),
+    ] = 0
+    max_tokens_per_turn: Annotated[
+        int,
+        Meta(ge=0, le=1_000_000_000_000),
+        About(description="The same for one turn.", project=ProjectRule.CAP),
+    ] = 0
     instructions_max_bytes: Annotated[
         int,
         Meta(ge=0, le=1_000_000),
@@ -329,7 +360,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         ),
     ] = field(default_factory=built_in_providers)
     prices: Annotated[Mapping[str, ModelPriceTable], PRICES] = field(default_factory=dict)
-    agent: Annotated[AgentTable, About(description="Limits of one turn.")] = AgentTable()
+    agent: Annotated[AgentTable, About(description="Limits of one turn, and of what a session spends.")] = (
+        AgentTable()
+    )
     context_budget: Annotated[
         ContextTable, About(description="How a conversation is kept within the context window of its model.")
     ] = ContextTable()

@@ -111,6 +111,7 @@ def _split(argv: Sequence[str], names: Sequence[_Word]) -> tuple[_Word | None, l
 
 def _overrides(given: argparse.Namespace) -> dict[str, object]:
     flags = {"review.mode": given.mode, "agent.max_tool_turns": given.max_tool_turns}
+    flags |= {"agent.max_cost_usd": given.max_cost_usd, "agent.max_tokens": given.max_tokens}
     flags["tui.screen_reader"] = getattr(given, "screen_reader", None)
     return {key: value for key, value in flags.items() if value is not None}
 

@@ -18,6 +18,7 @@ from application.ports.people import ReviewContext
 from application.session.agent_session import AgentSession
 from application.view.endings import unknown_stop
 from domain.conversation.history import UserMessage
+from domain.conversation.spend_caps import SpendQuestion
 from domain.errors import ConfigError
 from domain.events.event import (
     CallFinished,
@@ -57,6 +58,10 @@ class NonInteractiveApprover:
 
     async def trust(self, question: TrustQuestion) -> bool:
         """Trust nothing."""
+        return False
+
+    async def raise_cap(self, question: SpendQuestion) -> bool:
+        """Raise no spend cap."""
         return False
 
 

@@ -25,12 +25,14 @@ KEY_WORDS = {"set": ("PROVIDER",), "list": (), "remove": ("PROVIDER",)}
 VALUED = frozenset(
     (
         *("--config", "-C", "--workdir", "-m", "--model", "--mode", "--max-tool-turns", "--output", "--call"),
+        *("--max-cost-usd", "--max-tokens"),
         *("-n", "--before", "--older-than", "--keep", "--format", "-o", "--image"),
         *("--listen", "--size", "--listen-approve", "--socket", "--token-fd"),
     )
 )
 RESUME = "--resume"  # has a value or none
 SESSION = "a session id, a unique prefix of it, or latest"
+_AMOUNT = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?|\.[0-9]{1,6}")
 _NAME = re.compile(r"[0-9A-Za-z][\w.-]*")
 
 
@@ -54,6 +56,12 @@ def option_parser(prog: str, description: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--max-tool-turns", metavar="N", type=count, help="stop after this many rounds of tool calls"
     )
+    parser.add_argument(
+        "--max-cost-usd", metavar="USD", type=dollars, help="the most that the session may cost, in US dollars"
+    )
+    parser.add_argument(
+        "--max-tokens", metavar="N", type=count, help="the most tokens that the session may use"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="print only errors on stderr")
     parser.add_argument("-v", "--verbose", action="store_true", help="print more on stderr")
     return parser
@@ -69,6 +77,13 @@ def count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 upwards")
     return int(text)
+
+
+def dollars(text: str) -> float:
+    """An option's value as an amount of US dollars above 0."""
+    if not _AMOUNT.fullmatch(text) or not float(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not an amount above 0, such as 0.50")
+    return float(text)
 
 
 def session_name(text: str) -> str:

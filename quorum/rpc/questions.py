@@ -8,12 +8,13 @@ from domain.review.questions import Approve, Reject
 from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import refused
 from tui.screens.review.dialog import ReviewDialog
+from tui.screens.spending.dialog import SpendDialog
 from tui.screens.trust.dialog import TrustDialog
 
 if TYPE_CHECKING:
     from tui.app.app import QuorumApp
 
-_Question: TypeAlias = ReviewDialog | TrustDialog
+_Question: TypeAlias = ReviewDialog | TrustDialog | SpendDialog
 
 
 def open_question(app: QuorumApp) -> dict[str, object] | None:
@@ -38,6 +39,18 @@ def open_question(app: QuorumApp) -> dict[str, object] | None:
             "wants": [want for item in question.items for want in item.wants],
             "changed": any(item.changed for item in question.items),
             "files": [item.file for item in question.items],
+        }
+    if isinstance(dialog, SpendDialog):
+        spend = dialog.question
+        return {
+            "kind": "spend",
+            "digest": spend.digest,
+            "cap": spend.cap.value,
+            "limit": float(spend.limit),
+            "spent": float(spend.spent),
+            "estimate": None if spend.estimate is None else float(spend.estimate),
+            "raise_to": None if spend.raise_to is None else float(spend.raise_to),
+            "models": list(spend.models),
         }
     return None
 
@@ -68,6 +81,6 @@ def _open(app: QuorumApp) -> _Question | None:
     either.
     """
     for screen in reversed(app.screen_stack):
-        if isinstance(screen, ReviewDialog | TrustDialog):
+        if isinstance(screen, ReviewDialog | TrustDialog | SpendDialog):
             return screen if screen.is_awake else None
     return None

@@ -20,6 +20,8 @@ from application.ports.people import Observer
 from application.session.agent_session import AgentSession
 from application.session.rewind import Rewind
 from application.session.session_models import SessionModels
+from application.spending.metered_gateway import MeteredGateway
+from application.spending.spend_limiter import SpendLimiter
 from application.turn.attachments import Attachments
 from application.turn.dialogue import Dialogue
 from application.turn.run_agent import AgentLimits, RunAgent
@@ -45,6 +47,7 @@ from domain.conversation.response import (
     ToolUseBlock,
     Usage,
 )
+from domain.conversation.spend_caps import SpendCaps
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.events.event import (
     BatchPlanned,
@@ -112,6 +115,7 @@ class Bench:
         observers: Sequence[Observer] = (),
         ledger: FakeLedger | None = None,
         past: Sequence[LedgerRecord] = (),
+        caps: SpendCaps | None = None,
     ) -> None:
         self.world = World()
         self.orphan_finder = FakeSurvivors()
@@ -124,13 +128,21 @@ class Bench:
         self.session = FakeSession(
             list(script), conversation=self.conversation, shape=chain.on_message_send if hooks else None
         )
+        self.providers.sessions["fake/model"] = opens(self.conversation) if opens else self.session
+        self.person = person or FakePerson()
+        self.limiter = SpendLimiter(
+            caps or SpendCaps(), prices=PriceTable(prices or {}), approver=self.person, events=events
+        )
+        gateway = MeteredGateway(self.providers, self.limiter)
+
+        def open_session(model: str) -> LlmSession:
+            return gateway.session(model, self.conversation, "")
+
         self.way = SwitchableSession(
-            opens(self.conversation) if opens else self.session,
-            conversation=self.conversation,
-            open_session=self.providers.open,
+            open_session("fake/model"), conversation=self.conversation, open_session=open_session
         )
         tools = {t.definition.name: t for t in (tool or FakeTool("read", _ok), FakeWriter(self.world))}
-        review = a_review(person=person or FakePerson(), events=events)
+        review = a_review(person=self.person, events=events)
         pending_messages = PendingMessages()
         self.shell = FakeShell()
         self.agent = RunAgent(
@@ -157,12 +169,14 @@ class Bench:
             events=events,
             limits=limits or AgentLimits(),
             attachments=Attachments(NOT_NEEDED, NOT_NEEDED, hide=str),
+            begin_turn=self.limiter.begin_turn,
         )
         self.front = AgentSession(
             self.agent,
             cwd="/ws",
             models=SessionModels(self.way, gateway=self.providers, events=events),
             context=NOT_NEEDED,
+            spending=self.limiter,
             review=review,
             rules=FakeRules(),
             rewind=Rewind(

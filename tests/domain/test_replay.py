@@ -164,7 +164,7 @@ def test_a_whole_record_leads_to_what_the_run_left_behind(script: Script, seed: 
     assert state.values == run.values
     assert [turn.undone for turn in state.turns] == run.undone
     assert [turn.prompt for turn in state.turns] == [turn.prompt for turn in script]
-    assert (state.responses, state.usage) == (run.responses, run.usage)
+    assert (state.responses, state.spending.usage) == (run.responses, run.usage)
     assert (state.last_written, state.blobs) == (run.written, frozenset(run.blobs))
     assert (state.session_id, state.cwd, state.finished, state.mended) == (run.session_id, "/ws", True, ())
     assert state.open_calls == ()
@@ -578,8 +578,8 @@ def test_costs_add_up_as_far_as_they_are_known(second: str | None, total: str | 
         UsageCounted(model="n", usage=Usage(input=3), cost_usd=Decimal(second) if second else None),
     )
 
-    assert state.usage == Usage(input=4, output=2)
-    assert state.cost_usd == (Decimal(total) if total else None)
+    assert state.spending.usage == Usage(input=4, output=2)
+    assert state.spending.cost_usd == (Decimal(total) if total else None)
 
 
 def test_a_turn_is_finished_when_it_says_so() -> None:

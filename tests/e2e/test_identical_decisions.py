@@ -13,6 +13,7 @@ import pytest
 
 from application.ports.people import Approver, ReviewContext
 from application.ports.tools import CommandTool, SealingTool
+from domain.conversation.spend_caps import SpendQuestion
 from domain.errors import ToolError
 from domain.review.mode import Mode
 from domain.review.permissions import Answer, Subject
@@ -193,6 +194,10 @@ class RejectsEverything:
 
     async def trust(self, question: TrustQuestion) -> bool:
         """Nothing of the project is trusted."""
+        return False
+
+    async def raise_cap(self, question: SpendQuestion) -> bool:
+        """There is no cap."""
         return False
 
 

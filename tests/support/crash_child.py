@@ -20,6 +20,7 @@ from uuid import uuid4
 from application.ports.people import ReviewContext
 from application.session.agent_session import AgentSession
 from domain.conversation.history import UserMessage
+from domain.conversation.spend_caps import SpendQuestion
 from domain.events.event import (
     BatchPlanned,
     CallStarted,
@@ -85,6 +86,9 @@ class HastyPerson:
         return Approve(request.packet.digest)
 
     async def trust(self, question: TrustQuestion) -> bool:
+        return False
+
+    async def raise_cap(self, question: SpendQuestion) -> bool:
         return False
 
     def run_command(self) -> None:

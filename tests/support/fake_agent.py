@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from application.ports.people import Approver, Observer, ReviewContext
 from application.ports.storage import LineSource
@@ -18,6 +18,7 @@ from domain.conversation.history import UserMessage
 from domain.conversation.image import Image
 from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, Usage
 from domain.conversation.session_kind import SessionKind
+from domain.conversation.spend_caps import CapStanding
 from domain.errors import BlobError, ImageError, ProviderError, ProviderErrorKind, QuorumError
 from domain.events.event import (
     ErrorOccurred,
@@ -47,6 +48,13 @@ from domain.text.fuzzy import fit
 from tests.support.fake_archive import FakeArchive
 from tests.support.fake_rules import FakeRules
 from tests.support.review_contexts import a_review_context
+
+
+@dataclass
+class FakeSpending:
+    """Implements the app's `SpendingPort`."""
+
+    standings: tuple[CapStanding, ...] = ()
 
 
 class FakeAgent:
@@ -84,6 +92,7 @@ class FakeAgent:
         self.has_pending = False
         self.context_use = (0, 0)
         self.context_account = ContextAccount(tokens=0, window=0, limit=0, freed=0, shares=(), largest=())
+        self.spending = FakeSpending()
         self.rules = FakeRules()
         self.archive = FakeArchive()
         self.turns: tuple[PastTurn, ...] = ()

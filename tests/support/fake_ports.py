@@ -13,6 +13,7 @@ from domain.calls.found_file import FoundFile
 from domain.calls.seal import Seal, SealedFile
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.calls.user_command import CommandRun
+from domain.conversation.spend_caps import SpendQuestion
 from domain.errors import StaleSeal
 from domain.events.event import Event
 from domain.review.questions import Approve, ReviewAnswer, ReviewRequest
@@ -84,6 +85,8 @@ class FakePerson:
 
     def __init__(self, answer: Answerer | None = None, *, trusts: bool = False) -> None:
         self.trusts = trusts
+        self.raises = 0
+        self.spend_questions: list[SpendQuestion] = []
         self.trust_questions: list[TrustQuestion] = []
         self.requests: list[ReviewRequest] = []
         self.review_contexts: list[ReviewContext] = []
@@ -108,6 +111,10 @@ class FakePerson:
     async def trust(self, question: TrustQuestion) -> bool:
         self.trust_questions.append(question)
         return self.trusts
+
+    async def raise_cap(self, question: SpendQuestion) -> bool:
+        self.spend_questions.append(question)
+        return self.raises > 0 and len(self.spend_questions) <= self.raises
 
 
 @dataclass

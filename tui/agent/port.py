@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from domain.conversation.context_account import ContextAccount
     from domain.conversation.image import Image
     from domain.conversation.session_kind import SessionKind
+    from domain.conversation.spend_caps import CapStanding
     from domain.events.event import Event
     from domain.events.masking import SecretMask
     from domain.events.report import RunReport
@@ -84,6 +85,13 @@ class ContextPort(Protocol):
     def account(self) -> ContextAccount: ...
 
     async def compact(self, focus: str) -> str: ...
+
+
+class SpendingPort(Protocol):
+    """How far the spend caps are used up: `application/spending/spend_limiter.py`."""
+
+    @property
+    def standings(self) -> tuple[CapStanding, ...]: ...
 
 
 class RewindPort(Protocol):
@@ -159,6 +167,9 @@ class Agent(Protocol):
 
     @property
     def context(self) -> ContextPort: ...
+
+    @property
+    def spending(self) -> SpendingPort: ...
 
     @property
     def review(self) -> ReviewModePort: ...

@@ -10,10 +10,13 @@ from typing import Protocol, TypeVar
 from textual.app import App
 
 from application.ports.people import ReviewContext
+from domain.conversation.spend_caps import SpendQuestion
 from domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from domain.sessions.trust import TrustQuestion
+from tui.screens.question_card import QuestionCard
 from tui.screens.review.dialog import ReviewDialog
 from tui.screens.review.earlier import EarlierAnswers
+from tui.screens.spending.dialog import SpendDialog
 from tui.screens.trust.dialog import TrustDialog
 
 _Answer = TypeVar("_Answer")
@@ -79,9 +82,16 @@ class ScreenApprover:
 
     async def trust(self, question: TrustQuestion) -> bool:
         """Ask about a project's file. Cancelled, it takes its dialog off the screen."""
+        return await self._ask(lambda: TrustDialog(question, clock=self._clock))
+
+    async def raise_cap(self, question: SpendQuestion) -> bool:
+        """Ask whether to go on past a spend cap. Cancelled, it takes its dialog off the screen."""
+        return await self._ask(lambda: SpendDialog(question, clock=self._clock))
+
+    async def _ask(self, card: Callable[[], QuestionCard]) -> bool:
         async with self._one_at_a_time:
             answered: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-            dialog = TrustDialog(question, clock=self._clock)
+            dialog = card()
             self._host.asking_begins()
             try:
                 await self._host.until_in_front()
@@ -93,7 +103,7 @@ class ScreenApprover:
             finally:
                 self._host.asking_ends(interrupts=False)
 
-    def _take_down(self, dialog: ReviewDialog | TrustDialog) -> None:
+    def _take_down(self, dialog: ReviewDialog | QuestionCard) -> None:
         """A screen is only dismissed from the top: what the person opened above it goes first."""
         stacks = self._app._screen_stacks.values()  # those of other tabs too, of which Textual does not tell
         stack = next((stack for stack in stacks if dialog in stack), None)

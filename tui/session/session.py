@@ -140,7 +140,7 @@ class Session:
         """What was used so far, and what it cost."""
         from tui.screens.accounts.cost_screen import CostScreen
 
-        return CostScreen(self.facts.book)
+        return CostScreen(self.facts.book, self.agent.spending.standings)
 
     def context_screen(self) -> ContextScreen:
         """What fills the model's window."""

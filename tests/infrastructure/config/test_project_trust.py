@@ -40,6 +40,10 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "context_budget.window_tokens": (128_000, 1_000, 128_000),
     "context_budget.models.*.window": (32_768, 1_000, 32_768),
     "agent.max_tool_turns": (100, 101, 100),
+    "agent.max_cost_usd": (2.0, 0.0, 2.0),
+    "agent.max_cost_usd_per_turn": (2.0, 2.5, 2.0),
+    "agent.max_tokens": (1000, 0, 1000),
+    "agent.max_tokens_per_turn": (1000, 1001, 1000),
     "agent.instructions_max_bytes": (32_768, 40_000, 32_768),
     "agent.max_turn_end_retries": (3, 4, 3),
     "review.mode": ("ask", "auto", "ask"),
@@ -113,6 +117,10 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
 }
 _TIGHTER: dict[str, tuple[object, object, object]] = {
     "agent.max_tool_turns": (100, 9, 9),
+    "agent.max_cost_usd": (0.0, 2.0, 2.0),
+    "agent.max_cost_usd_per_turn": (2.0, 0.5, 0.5),
+    "agent.max_tokens": (0, 1000, 1000),
+    "agent.max_tokens_per_turn": (1000, 1, 1),
     "agent.instructions_max_bytes": (32_768, 0, 0),
     "agent.max_turn_end_retries": (3, 0, 0),
     "review.mode": ("accept-edits", "read-only", "read-only"),

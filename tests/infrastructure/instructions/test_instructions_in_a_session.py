@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from domain.calls.tool import ToolCall
+from domain.conversation.spend_caps import SpendQuestion
 from domain.events.event import Event, InstructionsLoaded
 from domain.sessions.trust import TrustQuestion
 from tests.support.builders import a_call
@@ -24,6 +25,9 @@ class Trusting(FakePerson):
     async def trust(self, question: TrustQuestion) -> bool:
         self.trust_questions.append(question)
         return self.answer
+
+    async def raise_cap(self, question: SpendQuestion) -> bool:
+        return False
 
 
 class Heard:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from textual.content import Content
 
 from application.view.status import Book
 from domain.conversation.cost import Spending
+from domain.conversation.spend_caps import CapStanding
 from domain.text.amounts import tokens
 from domain.text.printable import printable
 from tui.screens.accounts.sheet import AccountSheet
@@ -21,16 +22,24 @@ _TURN_CELLS, _MODEL_CELLS = 4, 20
 
 
 class CostScreen(AccountSheet):
-    """Shows what a book holds at this moment."""
+    """Shows what a book holds at this moment, and how far each spend cap is used up."""
 
     HEADING = "Tokens and cost"
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: Book, caps: Sequence[CapStanding] = ()) -> None:
         super().__init__()
         self._book = book
+        self._caps = tuple(caps)
 
     def lines(self, width: int) -> Iterator[Content]:
-        """The session first, then its turns."""
+        """The spend caps, the session and its turns."""
+        if self._caps:
+            yield Content("Caps").stylize("bold $text-accent")
+            for standing in self._caps:
+                cap = standing.cap
+                used = f"{cap.render(standing.spent)} of {cap.render(standing.limit)}"
+                yield Content(f"    agent.{cap}  {used}")
+            yield Content("")
         models = self._book.by_model()
         if not models:
             yield Content("Nothing was used yet.")

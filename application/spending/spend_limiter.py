@@ -1,0 +1,176 @@
+"""Keeps a session within its spend caps: every request is admitted before it is sent, and counted after it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+
+from application.events.event_bus import EventBus
+from application.ports.people import Approver
+from domain.conversation.cost import PriceTable, Spending
+from domain.conversation.response import Usage
+from domain.conversation.spend_caps import CapStanding, SpendCap, SpendCaps, SpendQuestion
+from domain.errors import SpendCapReached
+from domain.events.event import SpendCapRaised
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Admission:
+    """A request that may be sent; `estimate` is reserved for it until it is counted."""
+
+    model: str
+    estimate: Usage
+
+
+class SpendLimiter:
+    """Admits the requests of a session, whoever makes them.
+
+    What the session spent before, in other processes too, counts. Requests under way count with their
+    estimates, so that several at once cannot exceed a cap together by more than their estimates were short.
+    `always_asked` are models that are asked besides that of a request, such as reviewers; `is_free` tells a
+    model that costs nothing anywhere.
+    """
+
+    def __init__(
+        self,
+        caps: SpendCaps,
+        *,
+        prices: PriceTable,
+        approver: Approver,
+        events: EventBus,
+        always_asked: Sequence[str] = (),
+        is_free: Callable[[str], bool] = lambda _model: False,
+    ) -> None:
+        self._caps = caps
+        self._prices = prices
+        self._approver = approver
+        self._events = events
+        self._always_asked = tuple(always_asked)
+        self._is_free = is_free
+        self._session = events.state.spending
+        self._session_raises = dict(events.state.cap_raises)
+        self._turn = Spending()
+        self._turn_raises: dict[SpendCap, Decimal] = {}
+        self._under_way: list[Admission] = []
+        self._accepted_unpriced: set[str] = set()
+        self._one_question = asyncio.Lock()
+
+    @property
+    def is_on(self) -> bool:
+        """Whether there is any cap."""
+        return bool(self._caps.limits)
+
+    @property
+    def standings(self) -> tuple[CapStanding, ...]:
+        """How far each cap is used up, in the order of the settings."""
+        return tuple(
+            CapStanding(
+                cap=cap, limit=limit, spent=cap.amount_of(self._turn if cap.is_per_turn else self._session)
+            )
+            for cap, limit in self._in_force.limits.items()
+        )
+
+    def unpriced_notices(self, models: Sequence[str]) -> tuple[str, ...]:
+        """What to say at the start of a session with these models: for which of them a cap cannot be kept."""
+        unpriced = self._unpriced(models)
+        if not unpriced:
+            return ()
+        question = self._unpriced_question(unpriced)
+        return (f"{question.reason}; {question.remedy}",)
+
+    def begin_turn(self) -> None:
+        """What is spent from now on belongs to another turn; what a cap of the turn was raised by is over."""
+        self._turn, self._turn_raises = Spending(), {}
+
+    async def admit(self, model: str, estimate: Usage, *, may_ask: bool) -> Admission:
+        """Reserve what a request is expected to use. `count` or `release` must follow.
+
+        The person is asked where a cap would be exceeded or cannot be kept; without `may_ask`, and where
+        nobody is there, the request is refused at once. Raises SpendCapReached.
+        """
+        if (question := self._question(model, estimate)) is not None:
+            if not may_ask or not self._approver.is_there:
+                raise _refusal(question)
+            async with self._one_question:
+                while (question := self._question(model, estimate)) is not None:  # answered by now, it may fit
+                    if not await self._approver.raise_cap(question):
+                        raise _refusal(question)
+                    await self._raise(question)
+        admission = Admission(model, estimate)
+        self._under_way.append(admission)
+        return admission
+
+    def release(self, admission: Admission) -> None:
+        """The request used nothing, as far as anybody knows."""
+        self._under_way.remove(admission)
+
+    def count(self, admission: Admission, usage: Usage) -> None:
+        """The request used this."""
+        self._under_way.remove(admission)
+        cost = self._cost(admission.model, usage)
+        self._session, self._turn = self._session.plus(usage, cost), self._turn.plus(usage, cost)
+
+    # ---------------------------------------------------------------- what may be asked
+
+    @property
+    def _in_force(self) -> SpendCaps:
+        return self._caps.raised({**self._session_raises, **self._turn_raises})
+
+    def _question(self, model: str, estimate: Usage) -> SpendQuestion | None:
+        """What has to be answered before this request, if anything."""
+        if unpriced := self._unpriced((model, *self._always_asked)):
+            return self._unpriced_question(unpriced)
+        caps = self._in_force
+        session, turn = self._session, self._turn
+        for usage, cost in ((each.estimate, self._cost(each.model, each.estimate)) for each in self._under_way):
+            session, turn = session.plus(usage, cost), turn.plus(usage, cost)
+        cost = self._cost(model, estimate)
+        session, turn = session.plus(estimate, cost), turn.plus(estimate, cost)
+        if (cap := caps.first_exceeded(session, turn)) is None:
+            return None
+        limit, step = caps.limits[cap], self._caps.limits[cap]
+        expected = cap.amount_of(turn if cap.is_per_turn else session)
+        steps = ((expected - limit) / step).to_integral_value(ROUND_CEILING)
+        return SpendQuestion(
+            cap=cap,
+            models=(model,),
+            limit=limit,
+            spent=cap.amount_of(self._turn if cap.is_per_turn else self._session),
+            estimate=expected,
+            raise_to=limit + steps * step,
+        )
+
+    def _unpriced(self, models: Sequence[str]) -> tuple[str, ...]:
+        """Those for which no cap on the cost can be kept, and the person has not agreed to that."""
+        if not self._caps.bound_cost:
+            return ()
+        return tuple(
+            model
+            for model in dict.fromkeys(models)
+            if self._prices.price(model) is None
+            and not self._is_free(model)
+            and model not in self._accepted_unpriced
+        )
+
+    def _unpriced_question(self, models: tuple[str, ...]) -> SpendQuestion:
+        cap, limit = next((cap, limit) for cap, limit in self._in_force.limits.items() if cap.is_cost)
+        spent = cap.amount_of(self._turn if cap.is_per_turn else self._session)
+        return SpendQuestion(cap=cap, models=models, limit=limit, spent=spent)
+
+    async def _raise(self, question: SpendQuestion) -> None:
+        if question.raise_to is None:
+            self._accepted_unpriced.update(question.models)
+            return
+        by = question.raise_to - question.limit
+        raises = self._turn_raises if question.cap.is_per_turn else self._session_raises
+        raises[question.cap] = raises.get(question.cap, Decimal(0)) + by
+        await self._events.record(SpendCapRaised(cap=question.cap, by=by, limit=question.raise_to))
+
+    def _cost(self, model: str, usage: Usage) -> Decimal | None:
+        return Decimal(0) if self._is_free(model) else self._prices.cost(model, usage)
+
+
+def _refusal(question: SpendQuestion) -> SpendCapReached:
+    return SpendCapReached(f"{question.reason}; {question.remedy}", cap=question.cap.value)

@@ -1,0 +1,128 @@
+"""The question whether to go on past a spend cap, as the person meets it, and what `/cost` tells of caps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from application.ports.people import Approver, Observer
+from application.view.status import Book
+from domain.conversation.spend_caps import CapStanding, SpendCap, SpendQuestion
+from quorum.rpc.approval import Hand
+from quorum.rpc.json_rpc import RpcError
+from quorum.rpc.questions import open_question, respond
+from tests.support.app_stage import Stage, on_stage
+from tests.support.fake_agent import FakeAgent
+from tui.screens.accounts.cost_screen import CostScreen
+from tui.screens.spending.dialog import SpendDialog
+
+QUESTION = SpendQuestion(
+    cap=SpendCap.COST,
+    models=("anthropic/claude-sonnet-5-5",),
+    limit=Decimal("0.50"),
+    spent=Decimal("0.4812"),
+    estimate=Decimal("0.5203"),
+    raise_to=Decimal("1.00"),
+)
+UNPRICED = SpendQuestion(
+    cap=SpendCap.TURN_COST, models=("ollama/qwen3", "ollama/x"), limit=Decimal(2), spent=Decimal(0)
+)
+
+
+class Asking:
+    """An app that asks before its agent is there. `answers` is what it was told."""
+
+    def __init__(self, question: SpendQuestion) -> None:
+        self.question = question
+        self.answers: list[bool] = []
+
+    async def compose(self, person: Approver, observer: Observer, *_: object) -> FakeAgent:
+        self.answers.append(await asyncio.create_task(person.raise_cap(self.question)))
+        return FakeAgent(person, observer)
+
+
+@asynccontextmanager
+async def asked(
+    tmp_path: Path, question: SpendQuestion = QUESTION, *, size: tuple[int, int] = (80, 24)
+) -> AsyncIterator[tuple[Stage, Asking]]:
+    """The app with the dialog painted and waiting for keys."""
+    asking = Asking(question)
+    async with on_stage(tmp_path, size=size, compose=asking.compose, ready=False) as stage:
+        await stage.until(lambda: isinstance(stage.app.screen, SpendDialog) and stage.app.screen.is_awake)
+        yield stage, asking
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize(
+    ("keys", "answer"),
+    [(["y"], True), (["n"], False), (["escape"], False), (["enter"], False), (["right", "enter"], True)],
+    ids=lambda value: "+".join(value) if isinstance(value, list) else "",
+)
+async def test_each_key_gives_its_answer(tmp_path, keys, answer):
+    async with asked(tmp_path) as (stage, asking):
+        for key in keys:
+            await stage.pilot.press(key)
+        await stage.shows("fake/model-1")
+
+        assert asking.answers == [answer]
+
+
+async def test_the_cap_what_was_used_and_what_going_on_means_are_shown(tmp_path):
+    async with asked(tmp_path) as (stage, _):
+        text = stage.text()
+
+    for part in (
+        "Go on past the spend cap?",
+        "agent.max_cost_usd = $0.5000",
+        "$0.4812",
+        "anthropic/claude-sonnet-5-5",
+        "about $0.5203 with its request",
+        "To go on raises the cap to $1.00 for this session.",
+    ):
+        assert part in text
+
+
+@pytest.mark.long
+async def test_where_no_price_is_known_that_is_said_and_what_going_on_means_then(tmp_path):
+    async with asked(tmp_path, UNPRICED) as (stage, _):
+        text = stage.text()
+
+    assert "No price is known" in text
+    assert "not counted against the cap" in text
+    assert "ollama/qwen3" in text
+    assert "ollama/x" in text
+
+
+@pytest.mark.long
+async def test_a_remote_client_sees_the_question_and_raises_the_cap_only_with_approval(tmp_path):
+    async with asked(tmp_path) as (stage, asking):
+        shown = open_question(stage.app)
+        assert shown is not None
+        assert (shown["kind"], shown["cap"], shown["raise_to"]) == ("spend", "max_cost_usd", 1.0)
+        with pytest.raises(RpcError, match="approval"):
+            respond(stage.app, "approve", QUESTION.digest, "", Hand(False, "no token"))
+        with pytest.raises(RpcError, match="open question is about"):
+            respond(stage.app, "approve", UNPRICED.digest, "", Hand(True))
+
+        respond(stage.app, "approve", QUESTION.digest, "", Hand(True))
+        await stage.shows("fake/model-1")
+
+        assert asking.answers == [True]
+
+
+def test_cost_tells_how_far_each_cap_is_used_up():
+    standing = CapStanding(cap=SpendCap.TOKENS, limit=Decimal(200_000), spent=Decimal(12_345))
+
+    lines = [line.plain for line in CostScreen(Book(), [standing]).lines(80)]
+
+    assert "    agent.max_tokens  12,345 tokens of 200,000 tokens" in lines

@@ -1,0 +1,178 @@
+"""A card that asks yes or no about text which must be read first: keys are dead until it has been seen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import HorizontalGroup, VerticalGroup
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.timer import Timer
+from textual.widgets import Static
+
+from tui.keys.hints import with_keys
+from tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard
+from tui.screens.review.cramped import Cramped, fit, is_cramped
+from tui.screens.review.text.rows import Line, Row, fold
+from tui.screens.review.widgets import Choice, Rows
+from tui.widgets.closing import ClosesItself
+
+_QUIET_SECS = 0.4
+_ALWAYS = frozenset({"escape", "ctrl+c"})
+_WIDEST = 110
+_BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
+_BESIDE_ROWS = 6  # border, what is out of sight, the gap and the choices, and a line of the chat
+
+
+class QuestionCard(Guarded, ClosesItself, ModalScreen[bool]):
+    """Asks about `lines`, with two choices, the careful one first. Every key but Esc and Ctrl+C is dead at
+    first (KeyboardGuard).
+
+    A subclass says what it is about and binds the actions `accept`, `refuse`, `scroll(N)` and `mark`. `clock`
+    is the one that stamps keys.
+    """
+
+    AUTO_FOCUS = ""
+    HEADING: ClassVar[str]
+    REFUSE: ClassVar[tuple[str, str]]
+    """The key of the careful choice, as `with_keys` takes it, and the words of that choice."""
+    ACCEPT: ClassVar[tuple[str, str]]
+    """The same of the other choice."""
+    DEFAULT_CSS: ClassVar[str] = """
+    QuestionCard {
+        background: transparent;
+        align: center middle;
+        & > #question {
+            max-width: 110;
+            padding: 0 1;
+            border: round $warning;
+            border-title-style: bold;
+            border-title-color: $text;
+            border-subtitle-color: $text-muted;
+            background: $surface;
+            & > #more { height: 1; color: $text-warning; text-align: right; }
+            & > #choices { margin-top: 1; &.-dead { text-style: dim; } }
+        }
+    }
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._guard = KeyboardGuard(_QUIET_SECS)
+        self._waking: Timer | None = None
+
+    def lines(self) -> Iterator[Line]:
+        """Everything that the answer may depend on, each line of it safe to draw."""
+        raise NotImplementedError
+
+    def subtitle(self) -> str:
+        """What stands in the lower border."""
+        return ""
+
+    def compose(self) -> ComposeResult:
+        """What is asked, how much of it is out of sight, and the choices, the careful one first."""
+        yield Cramped()
+        with VerticalGroup(id="question") as card:
+            card.border_title = Content(self.HEADING)
+            card.border_subtitle = Content(self.subtitle())
+            yield Rows(id="lines")
+            yield Static(id="more", markup=False)
+            with HorizontalGroup(id="choices"):
+                for (keys, words), action in ((self.REFUSE, "refuse"), (self.ACCEPT, "accept")):
+                    yield Choice(with_keys(keys, self.app), words, action)
+
+    def on_mount(self) -> None:
+        """Mark the careful choice; keys come alive a while after all of it is on the screen."""
+        self._lay_out()
+        self.watch(self._rows, "scroll_y", self._tell_more, init=False)
+        self.query(Choice).first().focus()
+        self.call_after_refresh(self.arm)
+
+    def on_resize(self) -> None:
+        """Fold everything to the new size; what has only now come into sight has to be read first."""
+        self._lay_out()
+        if fit(self):
+            self.arm()
+
+    # -- what is seen -------------------------------------------------------------------------------------
+
+    @property
+    def _rows(self) -> Rows:
+        return self.query_one("#lines", Rows)
+
+    def _lay_out(self) -> None:
+        width, height = self.app.size
+        rows: list[Row] = fold(self.lines(), min(width, _WIDEST) - _BESIDE_TEXT)
+        self._rows.show(rows, height=max(2, min(len(rows), height - _BESIDE_ROWS)))
+        self._tell_more()
+
+    def _tell_more(self) -> None:
+        rows, more = self._rows, self.query_one("#more", Static)
+        parts = [f"↑ {rows.above} above"] if rows.above else []
+        parts += [f"↓ {rows.below} more {'line' if rows.below == 1 else 'lines'}"] if rows.below else []
+        more.display = bool(parts)
+        more.update(" · ".join(parts))
+
+    # -- keys ---------------------------------------------------------------------------------------------
+
+    def admits(self, event: events.Key) -> bool:
+        """Whether a key may act now; the app asks before anything else sees it."""
+        if event.key in _ALWAYS:
+            return True
+        if is_cramped(self):
+            return False
+        alive = self._guard.admits_key(event)
+        if not alive:
+            self._show_dead()
+            self.query_one("#question").border_subtitle = Content(CAME_TOO_EARLY)
+        return alive
+
+    @property
+    def is_awake(self) -> bool:
+        """Whether the dialog has been painted and counts down to taking keys, or takes them."""
+        return self._guard.is_started
+
+    def arm(self) -> None:
+        """Have the dead time begin anew: the choices are seen from now on."""
+        self._guard.restart(self._clock())
+        self._show_dead()
+
+    def _show_dead(self) -> None:
+        self.query_one("#choices").set_class(True, "-dead")
+        if self._waking is not None:
+            self._waking.stop()
+        self._waking = self.set_timer(_QUIET_SECS, self.show_awake)
+
+    def show_awake(self) -> None:
+        """Draw the choices as ones that can be taken; dim ones cannot yet."""
+        self.query_one("#choices").set_class(False, "-dead")
+        self.query_one("#question").border_subtitle = Content(self.subtitle())
+
+    # -- answers ------------------------------------------------------------------------------------------
+
+    def action_accept(self) -> None:
+        """Agree to what was read."""
+        self.dismiss(True)
+
+    def action_refuse(self) -> None:
+        """Go on without."""
+        self.dismiss(False)
+
+    def action_scroll(self, lines: int) -> None:
+        """Scroll what is asked."""
+        self._rows.scroll_relative(y=lines, animate=False)
+
+    def action_mark(self) -> None:
+        """Mark the other choice."""
+        next(choice for choice in self.query(Choice) if not choice.has_focus).focus()
+
+    @on(Choice.Chosen)
+    async def _choose(self, message: Choice.Chosen) -> None:
+        message.stop()
+        if message.clicked_at is None or self._guard.admits(message.clicked_at):
+            await self.run_action(message.action)

@@ -1,0 +1,1 @@
+"""The question whether to go on past a spend cap."""
