@@ -1,8 +1,9 @@
 """The one decision function: whether a call may run, must be asked about, or may not run. Pure.
 
 The strictest answer wins. An explicit rule that denies or asks, a protected or sensitive path and a guard's
-objection hold in every mode; the mode resolves what they leave open. What no rule allows is asked about as well
-where the sandbox has a gap: no mode stands in for that.
+objection hold in every mode, and so does the question about a command that would leave the sandbox; the mode
+resolves what they leave open. What no rule allows is asked about as well where the sandbox has a gap: no mode
+stands in for that.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ def decide(
     restricting = [
         *(_of_rule(rule) for rule in said if rule.answer is not Answer.ALLOW),
         *_of_paths(subject, paths),
+        *_of_leaving(subject),
         *(
             _Voice(Answer.ASK, f"guard {o.guard}", f"the guard {o.guard} objects: {o.reason}")
             for o in objections
@@ -98,6 +100,14 @@ def _of_paths(subject: Subject, paths: PathPolicy) -> list[_Voice]:
             for path in sorted(subject.access.secret.difference(sensitive))
         ),
     ]
+
+
+def _of_leaving(subject: Subject) -> list[_Voice]:
+    """No rule and no mode lets a command out of the sandbox."""
+    if subject.shell is None or not subject.shell.leaves_sandbox:
+        return []
+    reason = "it asks to run outside the sandbox, where it can do all that you can"
+    return [_Voice(Answer.ASK, "outside the sandbox", reason)]
 
 
 def _of_mode(subject: Subject, mode: Mode, paths: PathPolicy, votes: Tally | None) -> _Voice:

@@ -101,7 +101,8 @@ class ShellVerdict:
     top of the usual one: it keeps programs from running what a repository's settings name.
     `sandbox_gap` is a clause that says why the sandbox would leave files of the workspace open that it should
     close; None where it closes all of them, and where there is no sandbox.
-    `is_confined` says that it would run inside a sandbox, without network.
+    `is_confined` says that it would run inside a sandbox, without network; `leaves_sandbox` that there is one,
+    and that the call asks to run outside it.
     """
 
     kind: ShellVerdictKind
@@ -113,6 +114,7 @@ class ShellVerdict:
     environment: Mapping[str, str] = field(default_factory=dict)
     sandbox_gap: str | None = None
     is_confined: bool = False
+    leaves_sandbox: bool = False
 
     @property
     def is_read_only(self) -> bool:

@@ -195,3 +195,27 @@ def test_a_mode_that_does_not_let_a_command_run_says_what_speaks_against_the_com
 
     assert decision.answer is answer
     assert "git would run /x/git" in decision.reasons[0]
+
+
+@pytest.mark.parametrize("kind", ShellVerdictKind)
+@pytest.mark.parametrize("mode", Mode)
+def test_no_rule_and_no_mode_lets_a_command_out_of_the_sandbox(mode: Mode, kind: ShellVerdictKind) -> None:
+    subject = Subject(
+        tool="run_command",
+        risk=HIGH,
+        access=EXCLUSIVE,
+        arguments={"command": "make", "outside_sandbox": True},
+        command="make",
+        shell=ShellVerdict(kind=kind, reason="", leaves_sandbox=True, is_confined=True),
+    )
+    rules = [
+        Rule.parse(text, ALLOW, "settings")
+        for text in ("run_command", "run_command(make)", "run_command(make **)", "run_command(read-only)")
+    ]
+
+    decision = decide(subject, mode=mode, paths=PATHS, rules=rules)
+
+    assert decision.answer is not ALLOW
+    assert not decision.by_mode
+    if mode is not Mode.READ_ONLY:
+        assert decision.reasons == ("it asks to run outside the sandbox, where it can do all that you can",)

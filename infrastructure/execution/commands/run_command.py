@@ -15,7 +15,7 @@ from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
-from domain.shell.command_line import ShellVerdict
+from domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from domain.text.json_value import JsonObject
 from domain.text.output import COMMAND_LIMITS, OutputLimits, Printed, ToolOutput
 from infrastructure.execution.commands.account import account
@@ -41,6 +41,7 @@ class _Request:
     command: str
     cwd: Path
     timeout_secs: int
+    outside: bool
 
 
 class RunCommand:
@@ -81,6 +82,14 @@ class RunCommand:
     @property
     def definition(self) -> ToolDefinition:
         """High risk, and alone while it runs: nobody can tell what a command touches."""
+        outside = ToolParameter(
+            name="outside_sandbox",
+            type="boolean",
+            description=(
+                "Run it outside the sandbox that commands are otherwise kept in, with the network and all that "
+                "the person may do. The person is always asked. Only for a command that failed for want of that"
+            ),
+        )
         return ToolDefinition(
             name="run_command",
             description=(
@@ -101,6 +110,7 @@ class RunCommand:
                     description=f"Seconds after which it is ended (default {self._timeout_secs})",
                     minimum=1,
                 ),
+                *((outside,) if self._sandbox is not None and self._sandbox.can_be_left else ()),
             ),
             risk=RiskLevel.HIGH,
             inline_bytes=self._limits.inline_bytes,
@@ -115,12 +125,22 @@ class RunCommand:
     async def judge(self, arguments: JsonObject) -> ShellVerdict | None:
         """What can be told of the command without running it; None where nobody looks, or none could run."""
         try:
-            verdict = await self._judged(self._request(arguments))
-            if verdict is None or verdict.is_read_only or self._sandbox is None:
+            request = self._request(arguments)
+            verdict = await self._judged(request)
+            if self._sandbox is None or (verdict is None and not request.outside):
                 return verdict
-            confinement = await self._confinement()
+            if verdict is not None and verdict.is_read_only and not request.outside:
+                return verdict
+            confinement = await self._confinement(request)
         except ToolError:
             return None
+        if confinement.is_left:
+            verdict = verdict or ShellVerdict(
+                kind=ShellVerdictKind.ASK, reason="nothing here looks at commands"
+            )
+            return replace(verdict, leaves_sandbox=True)
+        if verdict is None or verdict.is_read_only:
+            return verdict
         gap = await asyncio.to_thread(self._sandbox.gap)
         return replace(verdict, sandbox_gap=gap, is_confined=confinement.is_closed)
 
@@ -132,7 +152,7 @@ class RunCommand:
         """
         request = self._request(arguments)
         environment = self._environment(await self._judged(request))
-        return await self._seal(request, projected, await self._confinement(), environment)
+        return await self._seal(request, projected, await self._confinement(request), environment)
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> ToolOutput:
         """Run it; the text is what it printed and how it exited, whatever the exit code.
@@ -144,7 +164,9 @@ class RunCommand:
         longer what was approved. CancelledError passes once nothing of the command is alive.
         """
         request = self._request(arguments)
-        confinement = await self._confinement()
+        confinement = await self._confinement(request)
+        if confinement.is_left and not context.controls.was_asked:
+            raise ToolError("nothing was run: outside the sandbox only what the person was asked about runs")
         environment = self._environment(await self._judged(request))
         if context.controls.seal is not None:
             now = await self._seal(request, {}, confinement, environment)
@@ -190,10 +212,11 @@ class RunCommand:
             return shown
         return await asyncio.to_thread(store_whole, spill, shown)
 
-    async def _confinement(self) -> Confinement:
+    async def _confinement(self, request: _Request) -> Confinement:
         if self._sandbox is None:
             return Confinement()
-        return await asyncio.to_thread(self._sandbox.confinement)
+        look = self._sandbox.outside if request.outside else self._sandbox.confinement
+        return await asyncio.to_thread(look)
 
     async def _judged(self, request: _Request) -> ShellVerdict | None:
         return await self._judge(request.command, request.cwd) if self._judge is not None else None
@@ -219,6 +242,7 @@ class RunCommand:
             environment=environment,
             projected=projected,
             sandbox=confinement.description,
+            leaves_sandbox=confinement.is_left,
         )
 
     def _request(self, arguments: JsonObject) -> _Request:
@@ -231,7 +255,12 @@ class RunCommand:
         cwd = self._root if working_dir is None else self._resolve_directory(working_dir)
         if not cwd.is_dir():
             raise ToolError(f"working_dir {working_dir or cwd} is not a folder: name one that exists")
-        return _Request(command=_passable(command), cwd=cwd, timeout_secs=self._timeout(arguments))
+        outside = arguments.get("outside_sandbox", False)
+        if not isinstance(outside, bool):
+            raise ToolError("outside_sandbox must be true or false; leave it out to stay in the sandbox")
+        return _Request(
+            command=_passable(command), cwd=cwd, timeout_secs=self._timeout(arguments), outside=outside
+        )
 
     def _timeout(self, arguments: JsonObject) -> int:
         value = arguments.get("timeout_secs")

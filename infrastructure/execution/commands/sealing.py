@@ -20,6 +20,7 @@ from infrastructure.execution.commands.environment import command_environment, e
 from infrastructure.files.held_files import refuse_held
 
 _UNSEALED = "further effects of the command are not sealed"
+_OUTSIDE = ", and no sandbox holds it: it can do all that you can"
 _MAX_FILES = 20
 _MAX_FILE_BYTES = 1 << 20
 _SEPARATORS = "();<>|&\n"
@@ -43,10 +44,12 @@ def seal_command(
     environment: Mapping[str, str],
     projected: Mapping[str, bytes],
     sandbox: str | None = None,
+    leaves_sandbox: bool = False,
 ) -> Seal:
     """Measure what the command would touch now. Reads files; call it off the event loop.
 
-    `environment` is what the command will be given, and `sandbox` tells what it will be held to.
+    `environment` is what the command will be given, and `sandbox` tells what it will be held to;
+    `leaves_sandbox`: there is one, and it does not hold this command.
     """
     words = _words(command)
     names = (word for word in words if not _is_operator(word) and not _EXPANDED.search(word))
@@ -55,7 +58,7 @@ def seal_command(
         files=tuple(_files(names, cwd, root, projected)),
         executables=tuple(dict.fromkeys(_executables(words, cwd, environment["PATH"]))),
         environment=environment_delta(inherited, environment),
-        unsealed=_UNSEALED,
+        unsealed=f"{_UNSEALED}{_OUTSIDE if leaves_sandbox else ''}",
         sandbox=sandbox,
     )
 

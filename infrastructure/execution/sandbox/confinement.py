@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +13,35 @@ from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCh
 
 _SIGNALLED = {128 + each.value: each.name for each in signal.Signals}
 _READ_ONLY = "Read-only file system"
-# What the system and usual programs say where there is no network.
-_UNREACHABLE = (
-    "Network is unreachable",
-    "Temporary failure in name resolution",
-    "Name or service not known",
-    "Could not resolve host",
-    "Couldn't resolve host",
+# What the system and usual programs say where there is no network, without regard to case.
+_UNREACHABLE = re.compile(
+    "|".join(
+        map(
+            re.escape,
+            (
+                "network is unreachable",
+                "temporary failure in name resolution",
+                "temporary failure resolving",
+                "name or service not known",
+                "no address associated with hostname",
+                "could not resolve host",
+                "couldn't resolve host",
+                "failed to resolve address",
+                "failed to establish a new connection",
+                "getaddrinfo enotfound",
+                "getaddrinfo eai_again",
+                "dns error: failed to lookup address",
+                "unable to resolve host",
+            ),
+        )
+    )
+    + r"|dial (?:tcp|udp).*: (?:connect: network is|server misbehaving|no such host|i/o timeout)",
+    re.IGNORECASE,
 )
+_DAEMONS = re.compile(r"cannot connect to the docker daemon|failed to connect to bus", re.IGNORECASE)
+# A path that a program could not find, as usual programs print it.
+_MISSING = re.compile(r"(?P<path>/[^\s:'\"`]+)['\"`]?:? (?:No such file or directory|not found)")
+_MOST_SEARCHED = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +50,9 @@ class Launch:
 
     `is_confined` tells whether that is inside a sandbox; `is_complete` whether the whole workspace could be
     looked through for protected and sensitive files; `has_network` whether it reaches the network; `check`
-    looks for protected paths that it makes; `notes` are sentences about it.
+    looks for protected paths that it makes; `notes` are sentences about it. `is_hidden`
+    tells of a path whether the command cannot see what may stand there; `can_be_left`: another call may ask to
+    run outside the sandbox.
     """
 
     argv: tuple[str, ...]
@@ -37,6 +61,8 @@ class Launch:
     has_network: bool = True
     check: ProtectedPathCheck | None = None
     notes: tuple[str, ...] = ()
+    is_hidden: Callable[[str], bool] = lambda _path: False
+    can_be_left: bool = False
 
     def background(self, ended: int) -> int:
         """How many of the processes that were ended are the command's: the first one is the sandbox's own."""
@@ -56,16 +82,11 @@ class Launch:
         said: list[str] = [*self.notes]
         if exit_code in _SIGNALLED:
             said.append(f"in the sandbox exit code {exit_code} may stand for {_SIGNALLED[exit_code]}")
-        if _READ_ONLY in output:
-            said.append(
-                "in the sandbox commands write in the workspace only, and there not to protected paths such as "
-                ".git; the person can open more with tools.run_command.sandbox_writable (docs/sandbox.md)"
-            )
-        if not self.has_network and exit_code != 0 and any(text in output for text in _UNREACHABLE):
-            said.append(
-                "it may have failed because the sandbox has no network; unless tools.run_command.network is "
-                "off, a command that the person approves in the mode ask has it (docs/sandbox.md)"
-            )
+        want = self._want(output[-_MOST_SEARCHED:]) if exit_code != 0 else None
+        if want is not None:
+            said.append(want)
+        elif _READ_ONLY in output:
+            said.append(_WRITES)
         if not self.is_complete:
             said.append(
                 "the workspace is too large to be looked through: protected and sensitive files deep in it "
@@ -73,19 +94,43 @@ class Launch:
             )
         return said
 
+    def _want(self, output: str) -> str | None:
+        """What the command may have failed for want of, and the way out."""
+        way_out = (
+            "if the task needs it, call run_command again with outside_sandbox = true: the person is asked"
+            if self.can_be_left
+            else "this session lets no command run outside the sandbox (tools.run_command.sandbox)"
+        )
+        if _READ_ONLY in output:
+            return f"{_WRITES}; {way_out}"
+        if not self.has_network and _UNREACHABLE.search(output):
+            return f"it may have failed because the sandbox has no network; {way_out}"
+        if _DAEMONS.search(output):
+            return f"it may have failed because the sandbox hides the sockets of services; {way_out}"
+        missing = next((m["path"] for m in _MISSING.finditer(output) if self.is_hidden(m["path"])), None)
+        if missing is not None:
+            return f"it may have failed because the sandbox hides the folder of {missing}; {way_out}"
+        return None
 
+
+_WRITES = (
+    "in the sandbox commands write in the workspace only, and there not to protected paths such as .git; the "
+    "person can open more with tools.run_command.sandbox_writable (docs/sandbox.md)"
+)
 Line: TypeAlias = Callable[[Sequence[str], Path, Mapping[str, str]], Launch]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confinement:
     """The limits of a command. `description` is part of what a review approves; None if no sandbox was asked
-    for. `network` says whether the command reaches the network.
+    for. `network` says whether the command reaches the network. `is_left`: there is a sandbox, and the command
+    asks to run outside it.
     """
 
     description: str | None = None
     network: bool = True
     line: Line | None = None
+    is_left: bool = False
 
     @property
     def is_closed(self) -> bool:

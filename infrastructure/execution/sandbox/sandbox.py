@@ -87,6 +87,29 @@ class Sandbox:
         known = self._state
         return known if known is not None else await asyncio.to_thread(self.look)
 
+    @property
+    def can_be_left(self) -> bool:
+        """Whether a command may ask to run outside it. Looks at nothing but the settings."""
+        return self._choice == "auto"
+
+    def outside(self) -> Confinement:
+        """What a command is held to that asks to run outside the sandbox. Call it off the event loop.
+
+        Raises ToolError, one sentence, where the settings forbid that.
+        """
+        match self.look():
+            case SandboxOn() if self.can_be_left:
+                return Confinement(
+                    description="outside the sandbox: with your rights; network on", is_left=True
+                )
+            case SandboxOn():
+                raise ToolError(
+                    f'nothing was run: tools.run_command.sandbox is "{self._choice}", so nothing runs outside '
+                    "the sandbox; leave out outside_sandbox"
+                )
+            case SandboxOff():
+                return self.confinement()
+
     def confinement(self) -> Confinement:
         """What a command will be held to if it runs now. Call it off the event loop.
 
@@ -183,6 +206,8 @@ class Sandbox:
             has_network=network,
             check=view.check(self._policy, self._folders),
             notes=(note,) if note is not None else (),
+            is_hidden=view.is_hidden,
+            can_be_left=self.can_be_left,
         )
 
     def _shared_tmp(self, view: SandboxView) -> tuple[SharedTmp | None, str | None]:

@@ -51,6 +51,7 @@ class SandboxView:
         self._roots = tuple(dict.fromkeys(os.path.realpath(root) for root in policy.roots))
         self._own = _existing(surroundings.own)
         homes = (h for h in surroundings.homes if h != "/" and not _holds(self._roots, h))
+        self._homes = surroundings.homes
         self._hidden = _outermost_first((*surroundings.private, *homes))
         self._writable = _existing(surroundings.writable)
         asked = _existing((*surroundings.readable, *self._writable))
@@ -100,6 +101,13 @@ class SandboxView:
         # Over a single file in it no folder can be put; and there is none that is hidden.
         has_files = any("/" not in path and not os.path.isdir(f"{TMP}/{path}") for path in below)
         return None if has_files or TMP not in self._hidden or _holds(self._roots, TMP) else below
+
+    def is_hidden(self, path: str) -> bool:
+        """Whether a path lies in a hidden home, outside of what is seen there. Looks at no file."""
+        path = os.path.normpath(path)
+        seen = (*self._roots, *self._kept, *self._writable)
+        homes = [folder for folder in self._hidden if folder in self._homes]
+        return _holds(homes, path) and path not in homes and not _holds(seen, path)
 
     def is_seen(self, path: str) -> bool:
         """Whether a path that exists outside is the same inside."""
