@@ -303,7 +303,7 @@ def sizes_of(system_prompt: SystemPrompt) -> Callable[[], Sequence[tuple[str, in
 
 def room_for_files(gauge: ContextGauge, session: SwitchableSession) -> Callable[[], int]:
     """How many bytes the files of a prompt may have: half of what is left before room is made."""
-    return lambda: gauge.room_for_files(session.model)
+    return lambda: gauge.room_for_files(session.serving)
 
 
 def state_values(runtime: ToolRuntime) -> Callable[[], Mapping[str, JsonValue]]:

@@ -15,6 +15,7 @@ from application.session.session_context import SessionContext
 from application.session.session_models import SessionModels
 from application.turn.attachments import Attachments
 from application.turn.dialogue import Dialogue
+from application.turn.fallback_models import FallbackModels
 from application.turn.mentions import Mentions
 from application.turn.run_agent import AgentLimits, RunAgent
 from application.turn.steering import PendingMessages
@@ -30,7 +31,7 @@ from infrastructure.images.files import ImageFiles
 from infrastructure.instructions.environment import MachineEnvironment
 from infrastructure.instructions.finder import TrustedInstructions, instructed_folders
 from infrastructure.instructions.trust import instruction_files
-from infrastructure.models.opening import open_first, session_opener
+from infrastructure.models.opening import fallback_notices, open_first, session_opener
 from infrastructure.permissions.session_rules import SessionRuleService
 from infrastructure.prices.model_figures import context_windows
 from infrastructure.store.snapshots.restorer import WorkspaceRestorer
@@ -51,6 +52,7 @@ class Container(ToolContainer):
         system_prompt=system_prompt,
         shape=ToolContainer.hooks.provided.on_message_send,
     )
+    fallback_models = ToolContainer.settings.provided.models.decision_fallback
     opening = providers.Singleton(open_first, open_session, ToolContainer.models)
     visible_record = providers.Singleton(
         build.visible_record,
@@ -58,6 +60,7 @@ class Container(ToolContainer):
         ToolContainer.mask,
         ToolContainer.secrets,
         opening.provided.notices,
+        providers.Callable(fallback_notices, open_session, fallback_models),
         ToolContainer.tool_choice.provided.notices,
         providers.Callable(
             build.spend_notices,
@@ -71,6 +74,7 @@ class Container(ToolContainer):
         opening.provided.session,
         conversation=conversation,
         open_session=open_session,
+        fallbacks=providers.Singleton(FallbackModels, fallback_models, events=ToolContainer.events),
     )
     session_models = providers.Singleton(
         SessionModels, session, gateway=ToolContainer.gateway, events=ToolContainer.events

@@ -47,6 +47,7 @@ from domain.events.event import (
     MessageAdded,
     ModeChanged,
     ModelChanged,
+    ModelFellBack,
     OutputStored,
     PromptsQueued,
     QuorumConcluded,
@@ -102,6 +103,7 @@ _SessionEvent: TypeAlias = (
     | InstructionsLoaded
     | ModeChanged
     | ModelChanged
+    | ModelFellBack
     | SpendCapRaised
     | ErrorOccurred
 )
@@ -268,7 +270,13 @@ class _Narration:
                 self._tell_of_surroundings(event)
 
     def _tell_of_surroundings(
-        self, event: SandboxChecked | InstructionsLoaded | ModeChanged | ModelChanged | SpendCapRaised
+        self,
+        event: SandboxChecked
+        | InstructionsLoaded
+        | ModeChanged
+        | ModelChanged
+        | ModelFellBack
+        | SpendCapRaised,
     ) -> None:
         match event:
             case SandboxChecked(told=text):
@@ -279,6 +287,8 @@ class _Narration:
                 self._remark(f"the mode is {mode.value} from here on")
             case ModelChanged(model=model):
                 self._remark(f"the model is {model} from here on")
+            case ModelFellBack():
+                self._remark(event.sentence)
             case SpendCapRaised(cap=cap, limit=limit):
                 self._remark(f"the person raised agent.{cap} to {cap.render(limit)}")
             case _:

@@ -86,6 +86,16 @@ class Dialogue:
         self._unreturned: Answered | None = None
         self._last_kept = _last_answer(self.conversation.messages)
 
+    def begin_turn(self) -> None:
+        """What is said from now on belongs to another turn."""
+        self.pending_messages.begin_turn()
+        self._session.begin_turn()
+
+    @property
+    def fallbacks_used(self) -> tuple[str, ...]:
+        """The models that stood in for the chosen one during this turn."""
+        return self._session.fallbacks_used
+
     async def say(self, content: str | UserMessage | None) -> Answered:
         """Say something, or go on from where the conversation stands. A message of the person gets the files
         that it mentions. Raises ProviderError and LedgerError."""
@@ -208,7 +218,7 @@ class Dialogue:
         if message is not None:
             self.hold(message)
         if self._context_keeper is not None:
-            await self._context_keeper.compact_if_full(self._session.model, message)
+            await self._context_keeper.compact_if_full(self._session.serving, message)
         self._noted = len(self.conversation.messages)
         if message is not None:
             self._is_held_recorded = True
@@ -222,7 +232,7 @@ class Dialogue:
         except ProviderError as error:
             await self.settle()
             if self._context_keeper is None or not await self._context_keeper.after_too_long(
-                self._session.model, error
+                self._session.answering, error
             ):
                 raise
             self._noted = len(self.conversation.messages)

@@ -266,7 +266,7 @@ class RunAgent:
     async def _begin(self, prompt: str, said: UserMessage | None) -> None:
         """What the person did since goes before their prompt, and stays when the turn is taken back."""
         self._begin_turn()
-        self._dialogue.pending_messages.begin_turn()
+        self._dialogue.begin_turn()
         try:
             await self._dialogue.tell_of_commands()
         finally:
@@ -282,6 +282,7 @@ class RunAgent:
             await self._dialogue.add(ToolResults((await self._not_run(calls, _INTERRUPTED, tally)).results))
         for usage, cost in (*self._review.take_spent(), *self._dialogue.take_spent()):
             tally.add_spent(usage, cost)
+        tally.add_fallbacks(self._dialogue.fallbacks_used)
         report = tally.report()
         if report.error is not None:
             await self._events.record(ErrorOccurred(message=report.error))

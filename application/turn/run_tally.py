@@ -26,6 +26,7 @@ class RunTally:
         self._records: list[CallRecord] = []
         self._rejections: Counter[str] = Counter()
         self._error: str | None = None
+        self._fallbacks: tuple[str, ...] = ()
         self._interrupted = self._provider_failed = self._limited = self._gave_up = self._refused = False
 
     @property
@@ -60,6 +61,10 @@ class RunTally:
             if record.outcome.is_rejected:
                 self._rejections[f"{call.tool_name} {json.dumps(call.arguments, sort_keys=True)}"] += 1
 
+    def add_fallbacks(self, models: Sequence[str]) -> None:
+        """Note the models that stood in for the chosen one."""
+        self._fallbacks = tuple(models)
+
     def interrupt(self) -> None:
         """The person stopped the run."""
         self._interrupted = True
@@ -93,6 +98,7 @@ class RunTally:
             calls=tuple(self._records),
             error=self._error,
             provider_failed=self._provider_failed,
+            fallback_models=self._fallbacks,
         )
 
     def _status(self) -> RunStatus:

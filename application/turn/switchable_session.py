@@ -7,10 +7,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 from application.ports.models import LlmSession, OnStreamEvent, ToolChoice
+from application.turn.fallback_models import FAILURES_IN_A_ROW, OUTAGES, FallbackModels
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import AssistantMessage, Conversation, UserMessage
 from domain.conversation.response import LlmResponse
-from domain.conversation.stream import StreamEvent, StreamRetry
+from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent, StreamRetry
+from domain.errors import ProviderError
 from domain.text.json_value import JsonObject
 
 GO_ON = "Your last answer broke off. Go on exactly where it stopped."
@@ -24,6 +26,10 @@ class SwitchableSession:
 
     `open_session` opens another session for the same conversation, or raises ProviderError(CONFIGURATION); it
     may block. A switch holds from the next request on, or, while a request waits to be repeated, for that one.
+
+    Where the chosen model does not answer, `fallbacks` stand in for the rest of the turn: after three failures
+    of a request in a row, or where the provider is not tried again. An answer of which anything arrived is
+    never asked of another model.
     """
 
     def __init__(
@@ -32,7 +38,10 @@ class SwitchableSession:
         *,
         conversation: Conversation,
         open_session: OpenSession,
+        fallbacks: FallbackModels | None = None,
     ) -> None:
+        self._fallbacks = fallbacks
+        self._stand_in: LlmSession | None = None
         self._session = self._answering = first
         self.conversation = conversation
         self._open_session = open_session
@@ -43,6 +52,26 @@ class SwitchableSession:
     def model(self) -> str:
         """The full name of the model chosen, "provider/model"."""
         return self._session.model
+
+    @property
+    def serving(self) -> str:
+        """The full name of the model that the next request goes to."""
+        return self._serving.model
+
+    @property
+    def _serving(self) -> LlmSession:
+        return self._stand_in or self._session
+
+    @property
+    def fallbacks_used(self) -> tuple[str, ...]:
+        """The models that stood in for the chosen one during this turn."""
+        return self._fallbacks.used if self._fallbacks is not None else ()
+
+    def begin_turn(self) -> None:
+        """The chosen model is asked first again."""
+        self._stand_in = None
+        if self._fallbacks is not None:
+            self._fallbacks.begin_turn()
 
     @property
     def answering(self) -> str:
@@ -62,7 +91,7 @@ class SwitchableSession:
 
     def switch(self, session: LlmSession) -> None:
         """Send through this session from now on; a request that waits to be repeated goes out on it at once."""
-        self._session = session
+        self._session, self._stand_in = session, None
         if self._attempt is not None:
             self._attempt.abandon_wait()
 
@@ -121,17 +150,38 @@ class SwitchableSession:
         self, request: _Request, tools: tuple[JsonObject, ...], choice: ToolChoice, on_event: OnStreamEvent
     ) -> LlmResponse:
         while True:
-            attempt = self._attempt = _Attempt(on_event)
-            self._answering = self._session
+            may_fall_back = self._fallbacks is not None and self._fallbacks.are_left
+            attempt = self._attempt = _Attempt(on_event, patient=not may_fall_back)
+            session = self._answering = self._serving
+            failure: ProviderError | None = None
             try:
-                return await request(self._session, attempt)
+                return await request(session, attempt)
             except asyncio.CancelledError:
                 if not attempt.was_only_abandoned:
                     raise
+            except ProviderError as error:
+                if attempt.any_arrived or error.partial or error.kind not in OUTAGES:
+                    raise
+                failure = error
             finally:
                 self._attempt = None
                 attempt.end()
+            reason = str(failure) if failure is not None else attempt.outage
+            if reason and session is self._serving and not await self._fall_back(session, reason):
+                assert failure is not None  # a wait is given up only for a model that may stand in
+                raise failure
             request = self._saying(None, tools, choice)  # the conversation holds already what was to be said
+
+    async def _fall_back(self, failed: LlmSession, reason: str) -> bool:
+        """Have the next model stand in; False where there is none."""
+        if self._fallbacks is None:
+            return False
+        chosen = self._session
+        stand_in = await self._fallbacks.next(failed.model, chosen.model, reason, self.open)
+        if self._session is chosen:  # else the person chose another meanwhile
+            self._stand_in = stand_in
+            return stand_in is not None
+        return True
 
     def _ends_with_an_answer(self) -> bool:
         messages = self.conversation.messages
@@ -139,22 +189,33 @@ class SwitchableSession:
 
 
 class _Attempt:
-    """One request, made by the current task. It can be abandoned while it waits to be repeated.
+    """One request, made by the current task. It can be abandoned while it waits to be repeated. Unless it is
+    `patient`, it abandons itself where it failed too often, and `outage` says why.
 
     That cancels the task; a cancellation by anyone else, before or after, is told apart by their count.
     """
 
-    def __init__(self, on_event: OnStreamEvent) -> None:
+    def __init__(self, on_event: OnStreamEvent, *, patient: bool) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._task = task
         self._cancelled_before = task.cancelling()
         self._on_event = on_event
-        self._waits = self._abandoned = False
+        self._waits = self._abandoned = self.any_arrived = False
+        self._patient = patient
+        self.outage = ""
 
     def __call__(self, event: StreamEvent) -> None:
         self._waits = isinstance(event, StreamRetry)
+        if isinstance(event, StreamRetry) and self._is_outage(event):
+            self.outage = event.reason
+            self.abandon_wait()
+            return
+        self.any_arrived = self.any_arrived or isinstance(event, Delta | StreamedReasoning | StreamedToolCall)
         self._on_event(event)
+
+    def _is_outage(self, event: StreamRetry) -> bool:
+        return not self._patient and event.kind in OUTAGES and event.attempt >= FAILURES_IN_A_ROW
 
     def abandon_wait(self) -> None:
         """Stop waiting, if that is what the request does: nothing of an answer has arrived then."""

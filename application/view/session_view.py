@@ -139,6 +139,9 @@ class SessionView:
             case ev.ModelChanged():
                 self.status.choose(model=event.model)
                 self._note(NoticeKind.INFO, f"model: {event.model}")
+            case ev.ModelFellBack():
+                self.status.fall_back(event.model)
+                self._note(NoticeKind.WARNING, event.sentence)
             case ev.RetryScheduled():
                 self._count_down(event)
                 self.status.wait(event)
@@ -309,6 +312,7 @@ class SessionView:
             self._countdown = None
 
     def _end_turn(self, report: RunReport) -> None:
+        self.status.end_turn()
         self._settle_countdown()
         self._end_answer()
         self._batches.close()

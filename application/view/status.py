@@ -58,6 +58,7 @@ class SessionStatus:
 
     def __init__(self) -> None:
         self.model = self.mode = self.title = ""
+        self._chosen = ""  # the model that another one stands in for
         self.sandbox: bool | None = None
         self.book = Book()
         self.retry: RetryScheduled | None = None
@@ -66,6 +67,7 @@ class SessionStatus:
     def resume(self, *, model: str, mode: str) -> None:
         """What was told so far happened before; this holds now."""
         self.model, self.mode, self.sandbox, self.retry = model, mode, None, None
+        self._chosen = ""
         self.touch()
 
     def touch(self) -> None:
@@ -86,6 +88,17 @@ class SessionStatus:
     def choose(self, *, model: str | None = None, mode: str | None = None) -> None:
         """Another model or mode was chosen."""
         self.model, self.mode = model or self.model, mode or self.mode
+        self._chosen = "" if model else self._chosen
+        self.version += 1
+
+    def fall_back(self, model: str) -> None:
+        """Another model stands in for the rest of the turn."""
+        self._chosen, self.model = self._chosen or self.model, model
+        self.version += 1
+
+    def end_turn(self) -> None:
+        """The next turn asks the chosen model first."""
+        self.model, self._chosen = self._chosen or self.model, ""
         self.version += 1
 
     def check_sandbox(self, on: bool) -> None:

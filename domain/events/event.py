@@ -29,6 +29,7 @@ from domain.events.session import (
     LoadedInstruction,
     ModeChanged,
     ModelChanged,
+    ModelFellBack,
     SandboxChecked,
     SessionFinished,
     SessionResumed,
@@ -71,6 +72,7 @@ __all__ = [
     "MessageAdded",
     "ModeChanged",
     "ModelChanged",
+    "ModelFellBack",
     "OutputStored",
     "PlannedLane",
     "PromptsQueued",
@@ -118,6 +120,7 @@ Event: TypeAlias = (
     | InstructionsLoaded
     | ModeChanged
     | ModelChanged
+    | ModelFellBack
     | TextDelta
     | ReasoningDelta
     | ToolCallDelta

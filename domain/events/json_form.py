@@ -45,8 +45,8 @@ def event_to_json(event: Event) -> JsonObject:
 def report_to_json(report: RunReport) -> JsonObject:
     """A report as the one object that every ending prints.
 
-    `error` is there only when there is one, `usage.cost_usd` only where it is known, and `provider_failed` only
-    where it is true.
+    `error` is there only when there is one, `usage.cost_usd` only where it is known, `provider_failed` only
+    where it is true, and `fallback_models` only where there are any.
     """
     usage = _fields_to_json(report.usage)
     if report.cost_usd is not None:
@@ -64,6 +64,8 @@ def report_to_json(report: RunReport) -> JsonObject:
         shown["error"] = report.error
     if report.provider_failed:
         shown["provider_failed"] = True
+    if report.fallback_models:
+        shown["fallback_models"] = list(report.fallback_models)
     return shown
 
 

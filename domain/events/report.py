@@ -45,7 +45,8 @@ class RunReport:
     """The one object every ending prints. `calls` stand in the order declared over the whole run.
 
     `cost_usd` is None where nothing has a known price, or anything that used tokens has none.
-    `provider_failed` tells a failed provider from a failed task: both have status FAILED.
+    `provider_failed` tells a failed provider from a failed task: both have status FAILED. `fallback_models` are
+    those that stood in for the chosen one, in the order in which they were asked.
     """
 
     session_id: str
@@ -58,6 +59,7 @@ class RunReport:
     calls: tuple[CallRecord, ...] = ()
     error: str | None = None
     provider_failed: bool = False
+    fallback_models: tuple[str, ...] = ()
 
     @property
     def tool_turns(self) -> int:

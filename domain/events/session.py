@@ -96,6 +96,26 @@ class ModelChanged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFellBack:
+    """A model that was asked does not answer, for this `reason`; `model` stands in for the rest of the turn.
+
+    The model chosen stays the same, and the next turn asks it first.
+    """
+
+    type: ClassVar = "model_fell_back"
+    durable: ClassVar = True
+    model: str
+    instead_of: str
+    reason: str
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in a sentence."""
+        reason = self.reason.rstrip(".")
+        return f"{self.instead_of} does not answer ({reason}); {self.model} stands in for the rest of this turn"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FilesRestored:
     """Files were given back as they were before a turn. `changes` hold their states before and after that."""
 

@@ -29,6 +29,7 @@ from domain.events.event import (
     MessageAdded,
     ModeChanged,
     ModelChanged,
+    ModelFellBack,
     OutputStored,
     PromptsQueued,
     QuorumConcluded,
@@ -164,6 +165,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             None
             | ModeChanged()
             | ModelChanged()
+            | ModelFellBack()
             | SandboxChecked()
             | InstructionsLoaded()
             | UserCommandStarted()

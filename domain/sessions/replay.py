@@ -28,6 +28,7 @@ from domain.events.event import (
     MessageAdded,
     ModeChanged,
     ModelChanged,
+    ModelFellBack,
     OutputStored,
     PromptsQueued,
     QuorumConcluded,
@@ -191,6 +192,7 @@ class Replay:
                 | QuorumConcluded()
                 | ErrorOccurred()
                 | SpendCapRaised()
+                | ModelFellBack()
                 | SessionFinished()
             ):
                 return  # what they tell is in no state that a session goes on from

@@ -12,7 +12,7 @@ from infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
 from infrastructure.config.schema import Settings
 from infrastructure.config.toml_text import literal
 
-LIST_ROLES = ("review", "participants")
+LIST_ROLES = ("decision_fallback", "review", "participants")
 ROLES = ("decision", "exploration", "ask", "moderator", *LIST_ROLES)
 DEFAULT_MODELS = {"anthropic": "anthropic/claude-sonnet-5-5", "openai": "openai/gpt-5.4"}
 OFFLINE_MODEL = "offline/offline"
@@ -36,12 +36,15 @@ class ModelChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRoles:
-    """The model of every role. Without `review` no model votes; `participants` are one at least."""
+    """The model of every role. Without `review` no model votes, and without `decision_fallback` none stands in
+    for another; `participants` are one at least.
+    """
 
     decision: ModelChoice
     exploration: ModelChoice
     ask: ModelChoice
     moderator: ModelChoice
+    decision_fallback: tuple[ModelChoice, ...]
     review: tuple[ModelChoice, ...]
     participants: tuple[ModelChoice, ...]
 
@@ -123,6 +126,7 @@ def choose_roles(
         exploration=_one(loaded, "exploration", decision),
         ask=_one(loaded, "ask", decision),
         moderator=_one(loaded, "moderator", decision),
+        decision_fallback=_several(loaded, "decision_fallback"),
         review=_several(loaded, "review"),
         participants=_several(loaded, "participants")
         if models.participants

@@ -15,6 +15,13 @@ _EXPECTED = '"provider/model", for example "anthropic/claude-sonnet-5-5"'
 _NEVER = ProjectRule.NEVER
 
 
+def _asked_twice(models: object) -> str | None:
+    """What is wrong with a list of models to fall back to: one of them is asked again for nothing."""
+    names = list(models) if isinstance(models, list | tuple) else []
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    return None if twice is None else f"it names {literal(twice)} twice; name it once"
+
+
 def _repeated(models: object) -> str | None:
     """What is wrong with a list of reviewers: one of them would vote twice."""
     names = list(models) if isinstance(models, list | tuple) else []
@@ -39,6 +46,17 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             expected=_EXPECTED,
         ),
     ] = ""
+    decision_fallback: Annotated[
+        tuple[Annotated[str, Meta(pattern=_MODEL_NAME)], ...],
+        About(
+            description="The models that stand in for the one that works with you, in this order, if it is "
+            "overloaded or cannot be reached three times in a row; for the rest of that turn, and visibly. The "
+            "next turn asks your model first again. Reviewers are not replaced.",
+            project=_NEVER,
+            expected='a list of "provider/model"',
+            flaw=_asked_twice,
+        ),
+    ] = ()
     exploration: Annotated[
         str,
         Meta(pattern=_MODEL),

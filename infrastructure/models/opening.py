@@ -43,3 +43,14 @@ def open_first(open_session: Callable[[str], LlmSession], models: Sequence[str])
                 f"The session's model, {model}, cannot be had, so {following} goes on with it: {error}"
             )
     return Opening(open_session(models[-1]), tuple(notices))
+
+
+def fallback_notices(open_session: Callable[[str], LlmSession], models: Sequence[str]) -> tuple[str, ...]:
+    """What is wrong with the models that are to stand in: told at the start, not when they are needed."""
+    notices: list[str] = []
+    for model in models:
+        try:
+            open_session(model)
+        except ProviderError as error:
+            notices.append(f"{model} in models.decision_fallback cannot stand in: {error}")
+    return tuple(notices)

@@ -28,6 +28,7 @@ from domain.events.event import (
     HookRan,
     InstructionsLoaded,
     MessageAdded,
+    ModelFellBack,
     RetryScheduled,
     SessionFinished,
     SessionResumed,
@@ -112,6 +113,8 @@ class HeadlessPrinter:
                 _tell(f"quorum: {printable(message)}")
             case HookRan(answer="error", hook=hook, point=point, reason=reason) if not self._quiet:
                 _tell(f"quorum: the hook {printable(hook)} failed at {point}: {printable(reason or '')}")
+            case ModelFellBack() if not self._quiet:
+                _tell(f"quorum: {printable(event.sentence)}")
             case RetryScheduled(reason=reason, delay_secs=delay) if not self._quiet:
                 _tell(f"quorum: {printable(reason)}; trying again in {delay:.0f} s")
             case CallStarted() if self._verbose:
@@ -122,6 +125,11 @@ class HeadlessPrinter:
                     f"· {printable(event.tool)} {event.outcome.value} ({event.duration_secs:.2f} s)"
                     + _detail(event)
                 )
+            case _:
+                self._say_of_session(event)
+
+    def _say_of_session(self, event: Event) -> None:
+        match event:
             case SessionResumed(told=told) if not self._quiet:
                 for sentence in told:
                     _tell(f"quorum: {printable(sentence)}")

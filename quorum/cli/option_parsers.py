@@ -48,7 +48,7 @@ def option_parser(prog: str, description: str) -> argparse.ArgumentParser:
         action="append",
         default=[],
         help='the model, as "provider/model"; of another role: exploration=, ask=, moderator=, and, as often '
-        "as there are models, review= and participants=",
+        "as there are models, decision_fallback=, review= and participants=",
     )
     parser.add_argument(
         "--mode", choices=MODES, help="the review mode: who decides whether a risky call may run"

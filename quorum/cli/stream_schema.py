@@ -36,7 +36,7 @@ _SIMPLE: Mapping[object, str] = {
     NoneType: "null",
 }
 
-_MAY_NOT_APPLY = frozenset({"error", "provider_failed"})
+_MAY_NOT_APPLY = frozenset({"error", "provider_failed", "fallback_models"})
 
 
 class _AnyObject:
@@ -131,6 +131,7 @@ class _Definitions:
             "calls": {"type": "array", "items": self._named(CallRecord, self._record())},
             "error": {"type": "string"},
             "provider_failed": {"const": True},
+            "fallback_models": self.of(hints["fallback_models"]),
         }
 
     def _spent(self) -> Schema:

@@ -24,6 +24,7 @@ from application.spending.metered_gateway import MeteredGateway
 from application.spending.spend_limiter import SpendLimiter
 from application.turn.attachments import Attachments
 from application.turn.dialogue import Dialogue
+from application.turn.fallback_models import FallbackModels
 from application.turn.run_agent import AgentLimits, RunAgent
 from application.turn.steering import PendingMessages
 from application.turn.switchable_session import SwitchableSession
@@ -116,6 +117,7 @@ class Bench:
         ledger: FakeLedger | None = None,
         past: Sequence[LedgerRecord] = (),
         caps: SpendCaps | None = None,
+        fallbacks: Sequence[str] = (),
     ) -> None:
         self.world = World()
         self.orphan_finder = FakeSurvivors()
@@ -139,7 +141,10 @@ class Bench:
             return gateway.session(model, self.conversation, "")
 
         self.way = SwitchableSession(
-            open_session("fake/model"), conversation=self.conversation, open_session=open_session
+            open_session("fake/model"),
+            conversation=self.conversation,
+            open_session=open_session,
+            fallbacks=FallbackModels(fallbacks, events),
         )
         tools = {t.definition.name: t for t in (tool or FakeTool("read", _ok), FakeWriter(self.world))}
         review = a_review(person=self.person, events=events)

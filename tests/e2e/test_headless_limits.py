@@ -1,4 +1,4 @@
-"""`quorum run` at its spend caps, against a scripted server."""
+"""`quorum run` at its limits, against scripted servers: spend caps, and models that stand in."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.headless_run import configure, configure_for, environment, run
-from tests.support.sse_server import Say, ScriptedCall, SseServer
+from tests.support.sse_server import Refuse, Say, ScriptedCall, SseServer
 
 READ = Say(calls=[ScriptedCall(id="a", name="list_directory", arguments='{"path": "."}')], stop="tool_use")
 PRICE = """
@@ -89,3 +89,70 @@ async def test_an_amount_that_is_none_is_refused(tmp_path: Path, amount: str) ->
 
     assert ended.code == 2
     assert "not an amount above 0" in ended.err
+
+
+# ------------------------------------------------------------------ models that stand in
+
+
+def with_fallback(home: Path, first: SseServer, second: SseServer, *, fallback: str = "spare/other") -> None:
+    configure(
+        home,
+        f'[models]\ndecision = "local/scripted"\ndecision_fallback = ["{fallback}"]\n'
+        f'[providers.local]\ntype = "{first.dialect}"\nbase_url = "{first.base_url}"\nmax_retries = 0\n'
+        f'[providers.spare]\ntype = "{second.dialect}"\nbase_url = "{second.base_url}"\nmax_retries = 0\n',
+    )
+
+
+async def test_an_outage_in_the_middle_of_a_session_has_the_next_model_go_on_visibly(tmp_path: Path) -> None:
+    async with SseServer("anthropic") as first, SseServer("openai-chat") as second:
+        with_fallback(tmp_path, first, second)
+        first.script = [READ, Refuse(status=529, message="overloaded")]
+        second.script = [Say(pieces=["went on"])]
+        ended = await run("--output", "stream-json", "go", cwd=tmp_path, env=environment(tmp_path))
+
+    assert ended.code == 0
+    (fell,) = [event for event in ended.events if event["type"] == "model_fell_back"]
+    assert (fell["model"], fell["instead_of"]) == ("spare/other", "local/scripted")
+    assert "local/scripted does not answer" in ended.err
+    assert "spare/other stands in for the rest of this turn" in ended.err
+    assert ended.events[-1]["text"] == "went on"
+    assert ended.events[-1]["fallback_models"] == ["spare/other"]
+    models = [event["model"] for event in ended.events if event["type"] == "usage_counted"]
+    assert models == ["local/scripted", "spare/other"]
+    assert second.bodies[0]["messages"][-1]["role"] == "tool"
+
+
+@pytest.mark.long
+async def test_the_next_prompt_of_the_session_asks_the_first_model_again(tmp_path: Path) -> None:
+    async with SseServer("anthropic") as first, SseServer("openai-chat") as second:
+        with_fallback(tmp_path, first, second)
+        env = environment(tmp_path)
+        first.script = [Refuse(status=503, message="down"), Say(pieces=["two"])]
+        second.script = [Say(pieces=["one"])]
+        one = await run("--output", "json", "go", cwd=tmp_path, env=env)
+        two = await run("--continue", "--output", "json", "more", cwd=tmp_path, env=env)
+
+    assert (one.report["text"], two.report["text"]) == ("one", "two")
+    assert [message["role"] for message in first.bodies[-1]["messages"]] == ["user", "assistant", "user"]
+
+
+@pytest.mark.long
+async def test_a_fallback_of_a_provider_that_does_not_exist_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    async with SseServer("anthropic") as first, SseServer("openai-chat") as second:
+        with_fallback(tmp_path, first, second, fallback="spar/other")
+        ended = await run("go", cwd=tmp_path, env=environment(tmp_path))
+
+    assert ended.code == 2
+    assert '"spar/other" in models.decision_fallback' in ended.err
+    assert "did you mean spare/other?" in ended.err
+
+
+@pytest.mark.long
+async def test_a_fallback_without_a_key_is_told_at_the_start(tmp_path: Path) -> None:
+    async with SseServer("anthropic") as first, SseServer("openai-chat") as second:
+        with_fallback(tmp_path, first, second, fallback="openai/gpt-5.4")
+        first.script = [Say(pieces=["fine"])]
+        ended = await run("go", cwd=tmp_path, env=environment(tmp_path))
+
+    assert ended.code == 0
+    assert "openai/gpt-5.4 in models.decision_fallback cannot stand in:" in ended.err

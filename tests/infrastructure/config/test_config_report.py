@@ -77,6 +77,7 @@ def test_a_check_names_the_model_of_every_role(machine: Machine):
         f"exploration: openai/d, because models.exploration {as_decision}",
         f"ask: openai/d, because models.ask {as_decision}",
         f"moderator: openai/d, because models.moderator {as_decision}",
+        "decision_fallback: no model, because models.decision_fallback is not set",
         "review: no model, because models.review is not set",
         f"participants: openai/d, because models.participants says so ({machine.user_file})",
         f"participants: openai/p, because models.participants says so ({machine.user_file})",

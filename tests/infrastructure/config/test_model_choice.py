@@ -103,7 +103,7 @@ def test_an_unknown_role_is_told_with_the_known_ones():
 
     assert str(caught.value) == (
         '-m "reviewer=openai/m": there is no role "reviewer"; did you mean review? the roles are decision, '
-        "exploration, ask, moderator, review, participants"
+        "exploration, ask, moderator, decision_fallback, review, participants"
     )
 
 
@@ -126,6 +126,7 @@ def test_every_role_has_the_model_that_is_set_for_it(machine: Machine):
     machine.user(
         '[models]\ndecision = "openai/d"\nexploration = "openai/e"\nask = "anthropic/a"\n'
         'moderator = "anthropic/m"\nreview = ["openai/r", "anthropic/a"]\nparticipants = ["openai/p"]\n'
+        'decision_fallback = ["anthropic/f"]\n'
     )
 
     roles = choose_roles(machine.load(), machine.environ)
@@ -136,6 +137,7 @@ def test_every_role_has_the_model_that_is_set_for_it(machine: Machine):
         "ask": ["anthropic/a"],
         "moderator": ["anthropic/m"],
         "review": ["openai/r", "anthropic/a"],
+        "decision_fallback": ["anthropic/f"],
         "participants": ["openai/p"],
     }
     assert roles.by_model()["anthropic/a"] == ("ask", "review")
@@ -171,7 +173,7 @@ def test_of_two_flags_for_one_model_the_later_counts(role: str, machine: Machine
     assert roles.of(role)[0].model == "openai/b=1"
 
 
-@pytest.mark.parametrize("role", ["review", "participants"])
+@pytest.mark.parametrize("role", ["decision_fallback", "review", "participants"])
 def test_flags_for_a_list_are_gathered_in_place_of_the_files_list(role: str, machine: Machine):
     machine.user(f'models.{role} = ["anthropic/old"]')
     overrides = model_overrides([f"{role}=openai/a", "openai/d", f"{role}=openai/b"])

@@ -15,6 +15,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "models.exploration": ("anthropic/a", "evil/model", "anthropic/a"),
     "models.ask": ("anthropic/a", "evil/model", "anthropic/a"),
     "models.moderator": ("anthropic/a", "evil/model", "anthropic/a"),
+    "models.decision_fallback": (["anthropic/a"], ["evil/model"], ["anthropic/a"]),
     "models.review": (["anthropic/a"], [], ["anthropic/a"]),
     "models.participants": (["anthropic/a"], ["evil/model"], ["anthropic/a"]),
     "providers.*.type": ("openai-chat", "anthropic", "openai-chat"),

@@ -1,0 +1,67 @@
+"""The models that stand in, one after the other, where the chosen one is overloaded or cannot be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from application.events.event_bus import EventBus
+from application.ports.models import LlmSession
+from domain.errors import ProviderError, ProviderErrorKind
+from domain.events.event import ErrorOccurred, ModelFellBack
+
+OUTAGES = frozenset(
+    (
+        ProviderErrorKind.OVERLOADED,
+        ProviderErrorKind.RATE_LIMIT,
+        ProviderErrorKind.SERVER,
+        ProviderErrorKind.CONNECTION,
+        ProviderErrorKind.TIMEOUT,
+    )
+)
+"""Failures for which another model may be asked; any other would meet it too, or is for the person to mend."""
+
+FAILURES_IN_A_ROW = 3
+"""After so many failures of one request it is waited for no more."""
+
+
+class FallbackModels:
+    """The models of `models.decision_fallback`, each asked at most once in a turn, in their order."""
+
+    def __init__(self, models: Sequence[str], events: EventBus) -> None:
+        self._models = tuple(dict.fromkeys(models))
+        self._events = events
+        self._left = list(self._models)
+        self._used: list[str] = []
+
+    @property
+    def are_left(self) -> bool:
+        """Whether another one may be asked in this turn."""
+        return bool(self._left)
+
+    def begin_turn(self) -> None:
+        """All of them may be asked again."""
+        self._left, self._used = list(self._models), []
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """Those that stood in during this turn."""
+        return tuple(self._used)
+
+    async def next(
+        self, failed: str, chosen: str, reason: str, open_session: Callable[[str], Awaitable[LlmSession]]
+    ) -> LlmSession | None:
+        """A session with the next of them that can be had, after it was said that it stands in; None where none
+        is left. `reason` is why `failed` does not answer."""
+        while self._left:
+            model = self._left.pop(0)
+            if model in (failed, chosen):
+                continue
+            try:
+                session = await open_session(model)
+            except ProviderError as error:
+                await self._events.record(ErrorOccurred(message=f"{model} cannot stand in: {error}"))
+                continue
+            self._used.append(model)
+            await self._events.record(ModelFellBack(model=model, instead_of=failed, reason=reason))
+            return session
+        return None

@@ -1,0 +1,229 @@
+"""Fallback models: another model stands in where the chosen one is overloaded or cannot be reached."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from application.view.session_view import SessionView
+from domain.conversation.cost import Price
+from domain.conversation.history import AssistantMessage, UserMessage
+from domain.conversation.response import LlmResponse, Usage
+from domain.errors import ProviderError, ProviderErrorKind
+from domain.events.event import (
+    ErrorOccurred,
+    ModelChanged,
+    ModelFellBack,
+    ResponseCompleted,
+    RetryScheduled,
+    TurnStarted,
+    UsageCounted,
+)
+from domain.events.json_form import event_to_json, report_to_json
+from domain.events.reading import event_from_json
+from domain.events.report import RunStatus
+from domain.sessions.past_session import LedgerRecord
+from domain.sessions.replay import state_of
+from infrastructure.models.shared.session import ConversationSession
+from tests.application.test_run_agent import READ, Bench, reads
+from tests.support.fake_session import FakeSession, Step
+from tests.support.session_rigs import wire_to
+from tests.support.sse_server import Refuse, Say, ScriptedCall, SseServer
+
+BUSY = ProviderError("it is overloaded", kind=ProviderErrorKind.OVERLOADED)
+GONE = ProviderError("nobody answers", kind=ProviderErrorKind.CONNECTION)
+PRICE = Price(input=Decimal(1), output=Decimal(1), cache_read=Decimal(1), cache_write=Decimal(1))
+
+
+def standing_in(bench: Bench, model: str, *script: LlmResponse | ProviderError | Step) -> FakeSession:
+    session = FakeSession(list(script), conversation=bench.conversation, model=model)
+    bench.providers.sessions[model] = session
+    return session
+
+
+async def test_an_outage_has_the_next_model_answer_with_the_whole_conversation_and_says_so() -> None:
+    bench = Bench(BUSY, fallbacks=["other/model"])
+    other = standing_in(bench, "other/model", LlmResponse.from_text("here"))
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.text) == (RunStatus.COMPLETED, "here")
+    assert other.sent[0].messages == (UserMessage("go"),)
+    assert other.sent[0].tools == (READ,)
+    (fell,) = bench.observer.of(ModelFellBack)
+    assert fell == ModelFellBack(model="other/model", instead_of="fake/model", reason="it is overloaded")
+    assert event_from_json(event_to_json(fell)) == fell
+    assert report.fallback_models == ("other/model",)
+    assert report_to_json(report)["fallback_models"] == ["other/model"]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ProviderErrorKind.AUTHENTICATION,
+        ProviderErrorKind.BAD_REQUEST,
+        ProviderErrorKind.CONFIGURATION,
+        ProviderErrorKind.DAMAGED_STREAM,
+        ProviderErrorKind.NOT_FOUND,
+        ProviderErrorKind.PERMISSION,
+    ],
+)
+async def test_what_is_no_outage_is_told_and_no_other_model_is_asked(kind: ProviderErrorKind) -> None:
+    bench = Bench(ProviderError("no", kind=kind), fallbacks=["other/model"])
+    other = standing_in(bench, "other/model")
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.fallback_models, other.sent) == (RunStatus.FAILED, (), [])
+    assert "fallback_models" not in report_to_json(report)
+
+
+@pytest.mark.parametrize("first", [("half an",), ()])
+async def test_in_the_middle_of_an_answer_no_other_model_is_asked(first: tuple[str, ...]) -> None:
+    broken = ProviderError("cut", kind=ProviderErrorKind.SERVER, partial=True)
+    bench = Bench(Step(answer=broken, first=first), fallbacks=["other/model"])
+    other = standing_in(bench, "other/model")
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.text, other.sent) == (RunStatus.FAILED, "".join(first), [])
+
+
+async def test_it_stands_in_for_the_rest_of_the_turn_and_the_next_prompt_asks_the_first_again() -> None:
+    bench = Bench(reads("a"), BUSY, LlmResponse.from_text("back"), fallbacks=["other/model"])
+    other = standing_in(bench, "other/model", reads("b"), LlmResponse.from_text("done"))
+
+    first = await bench.agent.execute("go")
+    second = await bench.agent.execute("more")
+
+    assert (first.text, second.text) == ("done", "back")
+    assert len(other.sent) == 2
+    assert second.fallback_models == ()
+    assert bench.paired()
+    assert bench.front.models.current == "fake/model"
+
+
+async def test_they_are_asked_in_their_order_each_once_and_the_last_failure_is_told() -> None:
+    bench = Bench(BUSY, fallbacks=["b/b", "missing/model", "c/c"])
+    second, third = standing_in(bench, "b/b", GONE), standing_in(bench, "c/c", BUSY)
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.error) == (RunStatus.FAILED, "it is overloaded")
+    assert (len(second.sent), len(third.sent)) == (1, 1)
+    assert [event.model for event in bench.observer.of(ModelFellBack)] == ["b/b", "c/c"]  # type: ignore[attr-defined]
+    assert (
+        ErrorOccurred(message="missing/model cannot stand in: there is no missing/model")
+        in bench.observer.events
+    )
+    bench.session.script[:] = [LlmResponse.from_text("again")]
+    assert (await bench.agent.retry()).text == "again"
+
+
+async def test_the_tokens_and_the_price_are_those_of_the_model_that_was_asked() -> None:
+    bench = Bench(BUSY, fallbacks=["other/model"], prices={"other/model": PRICE})
+    answer = replace(LlmResponse.from_text("x"), usage=Usage(input=1_000_000))
+    standing_in(bench, "other/model", answer)
+
+    report = await bench.agent.execute("go")
+
+    assert report.cost_usd == 1
+    assert bench.observer.of(UsageCounted) == [
+        UsageCounted(model="other/model", usage=Usage(input=1_000_000), cost_usd=Decimal(1))
+    ]
+
+
+def test_a_resumed_session_has_the_model_that_was_chosen() -> None:
+    fell = ModelFellBack(model="other/model", instead_of="fake/model", reason="busy")
+    told = (ModelChanged(model="fake/model"), TurnStarted(prompt="go"), fell)
+
+    assert state_of(LedgerRecord(seq=n, at_ms=n, event=e) for n, e in enumerate(told)).model == "fake/model"
+
+
+async def test_a_model_chosen_by_the_person_takes_the_place_of_the_one_that_stands_in() -> None:
+    gate = asyncio.Event()
+    bench = Bench(BUSY, fallbacks=["other/model"])
+    other = standing_in(bench, "other/model", Step(answer=reads("a"), gate=gate))
+    chosen = standing_in(bench, "third/model", LlmResponse.from_text("mine"))
+    running = asyncio.create_task(bench.agent.execute("go"))
+    await other.waiting.wait()
+    await bench.front.models.choose("third/model")
+    gate.set()
+
+    assert (await running).text == "mine"
+    assert len(chosen.sent) == 1
+
+
+def test_the_status_shows_who_stands_in_until_the_turn_ends() -> None:
+    view = SessionView()
+    view.status.resume(model="a/one", mode="ask")
+    view.apply(TurnStarted(prompt="go"))
+    view.apply(ModelFellBack(model="b/two", instead_of="a/one", reason="overloaded."))
+    view.apply(ModelFellBack(model="c/three", instead_of="b/two", reason="down"))
+    shown = view.status.model
+    view.status.end_turn()
+
+    assert (shown, view.status.model) == ("c/three", "a/one")
+    notes = [str(getattr(entry, "text", "")) for entry in view.entries]
+    assert "a/one does not answer (overloaded); b/two stands in for the rest of this turn" in notes
+
+
+# ------------------------------------------------------------------ over real servers
+
+
+async def test_after_three_failures_of_one_request_the_wait_for_the_first_model_is_given_up() -> None:
+    busy = Refuse(status=529, message="overloaded")
+    async with SseServer("anthropic") as first, SseServer("openai-chat") as second:
+        first.script = [busy] * 9
+        second.script = [Say(pieces=["here"])]
+        async with aclosing(wire_to(first)) as wire, aclosing(wire_to(second)) as other_wire:
+            bench = Bench(
+                fallbacks=["other/model"],
+                opens=lambda conversation: ConversationSession(
+                    wire, conversation, model="m", max_retries=20, backoff=lambda _n: 0.0
+                ),
+            )
+            bench.providers.sessions["other/model"] = ConversationSession(
+                other_wire, bench.conversation, model="n"
+            )
+            report = await bench.agent.execute("go")
+
+    assert (report.status, report.text) == (RunStatus.COMPLETED, "here")
+    assert len(first.bodies) == 3
+    assert len(bench.observer.of(RetryScheduled)) == 2
+
+
+async def test_thinking_and_calls_of_one_api_are_carried_over_to_another_and_back() -> None:
+    call = ScriptedCall(id="toolu_1", name="read", arguments='{"cell": "a"}')
+    async with SseServer("anthropic") as first, SseServer("openai") as second:
+        first.script = [
+            Say(pieces=["let me look"], reasoning="hm", calls=[call], stop="tool_use"),
+            Refuse(status=503, message="down"),
+            Say(pieces=["back"]),
+        ]
+        second.script = [
+            Say(calls=[ScriptedCall(id="call_2", name="read", arguments='{"cell": "b"}')], stop="tool_use"),
+            Say(pieces=["done"], reasoning="so"),
+        ]
+        async with aclosing(wire_to(first)) as wire, aclosing(wire_to(second)) as other_wire:
+            bench = Bench(
+                fallbacks=["other/model"],
+                opens=lambda conversation: ConversationSession(wire, conversation, model="m", max_retries=0),
+            )
+            bench.providers.sessions["other/model"] = ConversationSession(
+                other_wire, bench.conversation, model="n"
+            )
+            one = await bench.agent.execute("go")
+            two = await bench.agent.execute("more")
+
+    assert (one.text, two.text) == ("done", "back")
+    given = [item for item in second.bodies[0]["input"] if item.get("type") == "function_call_output"]
+    assert [item["output"] for item in given] == ["contents"]
+    roles = [message["role"] for message in first.bodies[-1]["messages"]]
+    assert roles == ["user", "assistant", "user", "assistant", "user", "assistant", "user"]
+    kept = [m for m in bench.conversation.messages if isinstance(m, AssistantMessage)]
+    assert len(kept) == len(bench.observer.of(ResponseCompleted)) == 4
