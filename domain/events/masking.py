@@ -23,6 +23,7 @@ from domain.secrets.unfinished import unfinished_from
 from domain.text.json_value import JsonObject, JsonValue
 from domain.text.terminal_sequences import (
     SeenText,
+    bytes_hold_sequences,
     holds_sequences,
     may_begin_sequence,
     unfinished_sequence_from,
@@ -84,6 +85,11 @@ class SecretMask:
     def exact(self, text: str) -> str:
         """The text without known values; what only looks like a secret stays."""
         return hidden(text, _through_sequences(text, self._known_spans))
+
+    def may_hold_known(self, content: bytes) -> bool:
+        """Whether `exact` might hide something of a text, given in UTF-8, with whatever is none in it replaced:
+        mostly not, and that is told fast."""
+        return self._known.may_be_in(content) or bytes_hold_sequences(content)
 
     def json(self, value: JsonValue) -> JsonValue:
         """The value with no secret in any of its texts; the very same object where it holds none."""

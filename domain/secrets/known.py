@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import sys
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
@@ -29,6 +30,10 @@ _WRAPPED = re.compile(
     r"(?:[A-Za-z0-9+/_-]{60,76}\r?\n)++[A-Za-z0-9+/_=-]*+"
 )  # as programs wrap base64 and hexadecimal
 _PIECE = 1 << 18  # characters: while an expression looks through a text, no other thread of Python goes on
+_WORD = 4  # bytes
+_WINDOW = 2 * _WORD - 1  # bytes; wherever it stands, it covers a whole word
+_FULL_LINE_BYTES = b"x" * 60 + b"\n"
+_LINE_BYTES = re.sub(rb"[A-Za-z0-9+/_-]", b"x", bytes(range(256)))
 _MANY = 300  # beginnings; where there are more, a look at every place of a text costs less than one for each
 
 
@@ -53,6 +58,8 @@ class KnownSecrets:
         self._forms: tuple[tuple[str, str], ...] = ()
         self._by_head: dict[str, tuple[str, ...]] = {}
         self._legible: frozenset[str] = frozenset()
+        self._words: frozenset[int] = frozenset()
+        self._has_replaced = False
         self._adding = threading.Lock()
 
     def add(self, secrets: Iterable[NamedSecret]) -> bool:
@@ -77,6 +84,9 @@ class KnownSecrets:
             by_head: dict[str, list[str]] = {}
             for form in names:
                 by_head.setdefault(form[:_HEAD], []).append(form)
+            new = names.keys() - self._names.keys()
+            self._words = self._words.union(*map(_words_of, new))
+            self._has_replaced = self._has_replaced or any("\ufffd" in form for form in new)
             self._names = names
             self._forms = tuple(sorted(names.items(), key=lambda each: -len(each[0])))
             self._by_head = {
@@ -93,6 +103,20 @@ class KnownSecrets:
             if head in text:
                 return True
         return False
+
+    def may_be_in(self, content: bytes) -> bool:
+        """Whether a text, given in UTF-8, may hold a known value, also over line breaks.
+
+        Mostly it does not, which takes a time that hardly depends on how many values are known.
+        """
+        if not self._words:
+            return False
+        if self._has_replaced and not content.isascii():
+            return True
+        if _FULL_LINE_BYTES in content.translate(_LINE_BYTES, b"\r"):
+            return True
+        whole = len(content) // _WORD * _WORD
+        return not self._words.isdisjoint(memoryview(content)[:whole].cast("I"))
 
     def spans(self, text: str, *, in_review: bool = False) -> list[SecretSpan]:
         """Where known values stand, the longest first; `in_review`: but for those that are legible there."""
@@ -164,6 +188,17 @@ def forms_of(value: str, *, encoded: bool) -> tuple[str, ...]:
         forms += _in_hexadecimal(value.encode("utf-8", "replace"))
         forms += _in_base64(value.encode("utf-8", "replace"))
     return tuple(dict.fromkeys(form for form in forms if len(form) >= SHORTEST))
+
+
+def _words_of(form: str) -> Iterator[int]:
+    """The words of which one stands, at a multiple of its size, in each text that holds this form.
+
+    They are from its middle, because beginnings such as those of addresses turn up everywhere.
+    """
+    data = form.encode("utf-8", "surrogatepass")
+    start = (len(data) - _WINDOW) // 2
+    for place in range(start, start + _WORD):
+        yield int.from_bytes(data[place : place + _WORD], sys.byteorder)
 
 
 def _small_escapes(text: str) -> str:

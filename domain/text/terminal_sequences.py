@@ -79,6 +79,15 @@ def holds_sequences(text: str) -> bool:
     )
 
 
+def bytes_hold_sequences(content: bytes) -> bool:
+    """The same of a text that is given in UTF-8, with whatever is none in it replaced."""
+    if b"\\u00" in content and any(beginning.encode() in content for beginning in _ESCAPED_BEGINNINGS):
+        return True
+    if b"\x1b" in content or b"\x08" in content:
+        return True
+    return b"\xc2" in content and any(beginning.encode() in content for beginning in _BEGINNINGS)
+
+
 def may_begin_sequence(text: str) -> bool:
     """Whether at the end of a text that still grows an escaped control character may have begun."""
     return (

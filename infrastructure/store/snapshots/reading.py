@@ -7,7 +7,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from domain.calls.effects import FileKind, FileMark, FileState
 from domain.errors import ToolError
@@ -62,26 +62,40 @@ class FileReader:
 
     def read(self, path: str, folders: OpenFolders) -> FileContent:
         """The file as it is. Never raises for what it finds."""
-        reading = FileContent(path=path, at_ns=time.time_ns())
+        at_ns = time.time_ns()
         place = place_of(path, self._workspace)
         try:
             if place is None:
                 status = os.lstat(path)
-                return replace(
-                    reading, mark=mark_of(status), state=_unkept(status, "it lies outside the workspace")
-                )
+                return _unread(path, at_ns, status, "it lies outside the workspace")
             folder, name = folders.holding(place), place.names[-1]
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except (OSError, ToolError):  # no such file, or none that could be reached
-            return reading
+            return FileContent(path=path, at_ns=at_ns)
         if stat.S_ISDIR(status.st_mode):
-            return reading
-        reading = replace(reading, mark=mark_of(status))
+            return FileContent(path=path, at_ns=at_ns)
         if stat.S_ISLNK(status.st_mode):
-            return replace(reading, state=self._link(name, folder, status))
+            state = self._link(name, folder, status)
+            return FileContent(path=path, at_ns=at_ns, mark=mark_of(status), state=state)
         if (why := self._never_read(path, status)) is not None:
-            return replace(reading, state=_unkept(status, why))
-        return self._content(reading, name, folder, status)
+            return _unread(path, at_ns, status, why)
+        for _ in range(_TRIES):
+            try:
+                before, content, after = _read(name, folder, self._largest)
+            except OSError:
+                return _unread(path, at_ns, status, "it could not be read")
+            mark = mark_of(after)
+            if mark == mark_of(before) and len(content) == after.st_size:
+                if any(map(self._holds_secret, _windows(content))):
+                    return _unread(path, at_ns, after, "it holds a secret")
+                state = FileState(
+                    kind=FileKind.FILE,
+                    mode=stat.S_IMODE(after.st_mode),
+                    size=len(content),
+                    sha256=hashlib.sha256(content).hexdigest(),
+                )
+                return FileContent(path=path, at_ns=at_ns, mark=mark, state=state, content=content)
+        return _unread(path, at_ns, status, "it kept changing")
 
     def _never_read(self, path: str, status: os.stat_result) -> str | None:
         if not stat.S_ISREG(status.st_mode):
@@ -100,25 +114,6 @@ class FileReader:
             return _unkept(status, "it holds a secret")
         return FileState(kind=FileKind.LINK, mode=0, target=target)
 
-    def _content(self, reading: FileContent, name: str, folder: int, status: os.stat_result) -> FileContent:
-        for _ in range(_TRIES):
-            try:
-                before, content, after = _read(name, folder, self._largest)
-            except OSError:
-                return replace(reading, state=_unkept(status, "it could not be read"))
-            if mark_of(before) == mark_of(after) and len(content) == after.st_size:
-                reading = replace(reading, mark=mark_of(after))
-                if any(map(self._holds_secret, _windows(content))):
-                    return replace(reading, state=_unkept(after, "it holds a secret"))
-                state = FileState(
-                    kind=FileKind.FILE,
-                    mode=stat.S_IMODE(after.st_mode),
-                    size=len(content),
-                    sha256=hashlib.sha256(content).hexdigest(),
-                )
-                return replace(reading, state=state, content=content)
-        return replace(reading, state=_unkept(status, "it kept changing"))
-
 
 def _windows(content: bytes) -> Iterator[bytes]:
     """The content piece by piece, each beginning in the one before: the search of a long one stops all else."""
@@ -128,13 +123,8 @@ def _windows(content: bytes) -> Iterator[bytes]:
 
 def mark_of(status: os.stat_result) -> FileMark:
     """What tells this state of a file from another."""
-    return FileMark(
-        kind=stat.S_IFMT(status.st_mode) | stat.S_IMODE(status.st_mode),
-        size=status.st_size,
-        modified_ns=status.st_mtime_ns,
-        changed_ns=status.st_ctime_ns,
-        inode=status.st_ino,
-    )
+    kind = stat.S_IFMT(status.st_mode) | stat.S_IMODE(status.st_mode)
+    return FileMark(kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 def unread_state(mark: FileMark, why: str) -> FileState:
@@ -150,12 +140,19 @@ def _unkept(status: os.stat_result, why: str) -> FileState:
     return unread_state(mark_of(status), why)
 
 
+def _unread(path: str, at_ns: int, status: os.stat_result, why: str) -> FileContent:
+    mark = mark_of(status)
+    return FileContent(path=path, at_ns=at_ns, mark=mark, state=unread_state(mark, why))
+
+
 def _read(name: str, folder: int, most: int) -> tuple[os.stat_result, bytes, os.stat_result]:
     refuse_held(name, folder)
     descriptor = os.open(name, _FILE, dir_fd=folder)
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
+    try:
         before = os.fstat(descriptor)
-        content = bytearray()
-        while piece := file.read(min(most + 1 - len(content), 1 << 20)):
-            content += piece
-        return before, bytes(content), os.fstat(descriptor)
+        content, wanted = b"", min(before.st_size, most) + 1
+        while piece := os.read(descriptor, wanted - len(content)):
+            content = content + piece if content else piece
+        return before, content, os.fstat(descriptor)
+    finally:
+        os.close(descriptor)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.effects import ChangeKind, FileKind, KeptFiles, is_same
+from domain.calls.effects import ChangeKind, FileKind, FileMark, KeptFiles, is_same
 from domain.errors import LedgerError
 from infrastructure.store.snapshots.budget import BATCH_FILES, Budget, KeepLimits
 from infrastructure.store.snapshots.places import OpenFolders
@@ -121,7 +121,9 @@ async def test_a_change_that_no_look_can_tell_is_seen_while_the_file_is_fresh(
     )
     monkeypatch.setattr(
         "infrastructure.store.snapshots.reading.FileMark",
-        lambda **kw: _fixed(kw, status.st_mtime_ns, status.st_ino),
+        lambda *values: _fixed(
+            dict(zip(FileMark._fields, values, strict=True)), status.st_mtime_ns, status.st_ino
+        ),
     )
     kept = await rig.keeper.keep()
     path.write_text("two")
@@ -130,8 +132,6 @@ async def test_a_change_that_no_look_can_tell_is_seen_while_the_file_is_fresh(
 
 
 def _fixed(fields: dict[str, int], time_ns: int, inode: int) -> object:
-    from domain.calls.effects import FileMark
-
     return FileMark(**{**fields, "modified_ns": time_ns, "changed_ns": time_ns, "inode": inode})
 
 
