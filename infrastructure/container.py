@@ -13,12 +13,10 @@ from application.session.agent_session import AgentSession
 from application.session.rewind import Rewind
 from application.session.session_context import SessionContext
 from application.session.session_models import SessionModels
-from application.turn.attachments import Attachments
 from application.turn.dialogue import Dialogue
 from application.turn.fallback_models import FallbackModels
 from application.turn.mentions import Mentions
 from application.turn.run_agent import AgentLimits, RunAgent
-from application.turn.steering import PendingMessages
 from application.turn.switchable_session import SwitchableSession
 from application.turn.user_commands import UserCommandRunner
 from domain.conversation.history import Conversation
@@ -27,7 +25,6 @@ from infrastructure.execution.commands.environment import command_environment
 from infrastructure.execution.commands.orphans import OrphanFinder
 from infrastructure.execution.commands.user_shell import UserShell
 from infrastructure.file_index.finder import WorkspaceFiles
-from infrastructure.images.files import ImageFiles
 from infrastructure.instructions.environment import MachineEnvironment
 from infrastructure.instructions.finder import TrustedInstructions, instructed_folders
 from infrastructure.instructions.trust import instruction_files
@@ -109,7 +106,6 @@ class Container(ToolContainer):
         budget=budget,
         values=providers.Callable(build.state_values, ToolContainer.runtime),
     )
-    pending_messages = providers.Singleton(PendingMessages)
     mentions = providers.Singleton(
         Mentions,
         providers.Singleton(MentionedFiles, workspace=ToolContainer.workspace, seen=ToolContainer.seen),
@@ -126,7 +122,7 @@ class Container(ToolContainer):
         context_keeper=context_manager,
         responses=ToolContainer.state.responses,
         secrets=ToolContainer.secrets,
-        pending_messages=pending_messages,
+        pending_messages=ToolContainer.pending_messages,
         mentions=mentions,
     )
 
@@ -155,20 +151,9 @@ class Container(ToolContainer):
             max_tool_turns=ToolContainer.settings.provided.agent.max_tool_turns,
         ),
         events=ToolContainer.events,
-        pending_messages=pending_messages,
+        pending_messages=ToolContainer.pending_messages,
         apply=session.provided.reopen,
         max_bytes=ToolContainer.settings.provided.agent.instructions_max_bytes,
-    )
-
-    images = providers.Singleton(
-        ImageFiles, ToolContainer.workspace.provided.cwd, ToolContainer.paths, ToolContainer.environ
-    )
-    attachments = providers.Singleton(
-        Attachments,
-        images,
-        ToolContainer.contents,
-        hide=ToolContainer.events.provided.hide,
-        past=providers.Callable(build.past_events, ToolContainer.past),
     )
 
     # What the person runs themselves
@@ -184,7 +169,7 @@ class Container(ToolContainer):
         shell=own_shell,
         events=ToolContainer.events,
         outputs=ToolContainer.outputs,
-        pending_messages=pending_messages,
+        pending_messages=ToolContainer.pending_messages,
         limits=ToolContainer.command_limits,
     )
 
@@ -216,7 +201,7 @@ class Container(ToolContainer):
             max_tool_turns=ToolContainer.settings.provided.agent.max_tool_turns,
             max_turn_end_retries=ToolContainer.settings.provided.agent.max_turn_end_retries,
         ),
-        attachments=attachments,
+        attachments=ToolContainer.attachments,
         instructions=instructions,
         begin_turn=ToolContainer.spending.provided.begin_turn,
     )

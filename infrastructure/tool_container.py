@@ -18,6 +18,9 @@ from application.review.voting import Voting
 from application.session.session_record import SessionRecord
 from application.spending.metered_gateway import MeteredGateway
 from application.spending.spend_limiter import SpendLimiter
+from application.turn.attachments import Attachments
+from application.turn.call_images import CallImages
+from application.turn.steering import PendingMessages
 from domain.calls.planners import PLANNERS
 from domain.events.masking import SecretMask
 from infrastructure import building_blocks as build
@@ -26,6 +29,7 @@ from infrastructure.config.schema import Settings
 from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.files.workspace import Workspace
 from infrastructure.hooks.registrations import hook_registrations
+from infrastructure.images.files import ImageFiles
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.permissions import in_force
 from infrastructure.prices.model_figures import price_table
@@ -154,7 +158,16 @@ class ToolContainer(containers.DeclarativeContainer):
     secret_names = providers.Callable(build.key_names, settings)
     gate = providers.Singleton(build.shell_gate, paths, environ, secret_names)
     sandbox = providers.Singleton(build.sandbox, settings, paths, environ, own, review)
-    read_file = providers.Singleton(ReadFile, workspace=workspace, seen=seen)
+    pending_messages = providers.Singleton(PendingMessages)
+    attachments = providers.Singleton(
+        Attachments,
+        providers.Singleton(ImageFiles, workspace.provided.cwd, paths, environ),
+        contents,
+        hide=events.provided.hide,
+        past=providers.Callable(build.past_events, past),
+    )
+    call_images = providers.Singleton(CallImages, attachments, pending_messages)
+    read_file = providers.Singleton(ReadFile, workspace=workspace, seen=seen, images=call_images)
     list_directory = providers.Singleton(ListDirectory, workspace=workspace)
     glob_search = providers.Singleton(GlobSearch, workspace=workspace)
     grep_search = providers.Singleton(GrepSearch, workspace=workspace, policy=paths)

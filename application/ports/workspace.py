@@ -96,6 +96,15 @@ class ImageSource(Protocol):
         ...
 
 
+class ImageViewer(Protocol):
+    """Shows the model an image that a tool has read."""
+
+    async def show(self, image: Image, content: bytes, *, call_id: str) -> Image:
+        """Show it with the result of this call, which has to hold the label of the image that is returned: its
+        name is its own in the session. Raises ImageError where it cannot be kept."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MentionTarget:
     """A file or folder that a prompt mentions: its `path` as written, its printable `name`, the tool that would

@@ -42,11 +42,11 @@ class Attachments:
 
     async def attach(self, path: str) -> Image:
         """Keep the image in this file; it can be named in prompts from now on. Raises ImageError."""
-        return await self._keep(*await self._source.read(path))
+        return await self.keep(*await self._source.read(path))
 
     async def paste(self) -> Image:
         """Keep the image in the clipboard. Raises ImageError."""
-        return await self._keep(*await self._source.from_clipboard())
+        return await self.keep(*await self._source.from_clipboard())
 
     def said(self, text: str) -> UserMessage:
         """What the person says with this text: with the images whose labels stand in it, in their order."""
@@ -63,7 +63,8 @@ class Attachments:
             text = text.replace(label, f"{label[:-1]}: {_LOST}]")
         return UserMessage(text, said.images)
 
-    async def _keep(self, image: Image, content: bytes) -> Image:
+    async def keep(self, image: Image, content: bytes) -> Image:
+        """Keep an image that was read already; it has a name of its own then. Raises ImageError."""
         try:
             await self._contents.put([content])
         except LedgerError as error:

@@ -130,11 +130,22 @@ class Dialogue:
 
     async def _say_pending(self, *, steering: bool) -> None:
         while (word := self.pending_messages.take(steering=steering)) is not None:
+            if word.said.of_call and not self._is_named(word.said):
+                continue  # the turn was taken back, or a hook has withheld the result
             said = word.said
             try:
                 said = await self._attach_files(said) if word.steers else said
             finally:
                 await self._say_one(word, said)
+
+    def _is_named(self, message: UserMessage) -> bool:
+        """Whether the result of its call names what the message brings."""
+        return any(
+            result.tool_use_id == message.of_call and message.text in result.output
+            for past in reversed(self.conversation.messages)
+            if isinstance(past, ToolResults)
+            for result in past.results
+        )
 
     async def _say_one(self, word: PendingMessage, said: UserMessage) -> None:
         self.hold(said)

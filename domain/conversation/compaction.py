@@ -146,7 +146,7 @@ def compact(
 ) -> tuple[Message, ...]:
     """What stands in place of `past`, which `following` comes after: the person's own words as far as they
     fit, the newest first, then one message with the summary, the plan, the last files and the focus."""
-    said = [without_attachments(m).text for m in past if isinstance(m, UserMessage) and not is_summary(m)]
+    said = [without_attachments(m).text for m in past if isinstance(m, UserMessage) and _is_said(m)]
     kept = _newest(said, room.prompts)
     explanation = _EXPLANATION.format(left_out=_LEFT_OUT if len(kept) < len(said) else "")
     sections = [
@@ -158,6 +158,10 @@ def compact(
     ]
     text = "\n\n".join(section for section in sections if section)
     return (*map(UserMessage, kept), UserMessage(text))
+
+
+def _is_said(message: UserMessage) -> bool:
+    return not message.of_call and not is_summary(message)
 
 
 def is_summary(message: Message) -> bool:

@@ -18,12 +18,14 @@ from domain.errors import ConversationError
 class UserMessage:
     """What the person (or the program in their name) said, with the images and files attached to it.
 
-    Each image is named in the text, by its label, and each file as the person mentioned it.
+    Each image is named in the text, by its label, and each file as the person mentioned it. `of_call`: the
+    message brings what the result of that call names, such as an image that a tool has read; nobody said it.
     """
 
     text: str
     images: tuple[Image, ...] = ()
     files: tuple[AttachedFile, ...] = ()
+    of_call: str = ""
 
     @property
     def sent_text(self) -> str:
@@ -129,6 +131,21 @@ class Conversation:
         if (call := unpaired_call(closed)) is not None:
             raise ConversationError(f"the call {call} and its result would come apart")
         self._messages = list(messages)
+
+
+def last_step(
+    messages: Sequence[Message],
+) -> tuple[Sequence[Message], Message | None, tuple[UserMessage, ...]]:
+    """What a request has to answer: the messages before it, the last one, and those that bring what its results
+    name."""
+    end = len(messages)
+    brought: list[UserMessage] = []
+    while end and isinstance(last := messages[end - 1], UserMessage) and last.of_call:
+        brought.insert(0, last)
+        end -= 1
+    if brought and end and isinstance(messages[end - 1], ToolResults):
+        return messages[: end - 1], messages[end - 1], tuple(brought)
+    return messages[:-1], messages[-1] if messages else None, ()
 
 
 def in_common(one: Sequence[Message], other: Sequence[Message]) -> int:

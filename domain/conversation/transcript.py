@@ -58,7 +58,8 @@ def _lines(message: Message, cap: int) -> list[str]:
 def _entries(message: Message, cap: int) -> Iterator[JsonObject]:
     match message:
         case UserMessage():
-            who = "summary of what was before" if is_summary(message) else "person"
+            said = "tool" if message.of_call else "person"
+            who = "summary of what was before" if is_summary(message) else said
             yield {"from": who, "text": head_and_tail(message.sent_text, cap)}
         case AssistantMessage(response):
             if text := response.text_content():

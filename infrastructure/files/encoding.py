@@ -44,6 +44,9 @@ _SIGNATURES = (
 )
 
 
+_IMAGES = frozenset({"PNG", "JPEG", "GIF"})
+
+
 @dataclass(frozen=True, slots=True)
 class Encoding:
     """A codec, and the byte order mark that the file begins with. `guessed`: only likelihood speaks for it."""
@@ -96,6 +99,11 @@ def is_binary(content: bytes) -> bool:
 def kind_of(head: bytes) -> str | None:
     """What a binary file looks like by its first bytes, or None."""
     return next((kind for signature, kind in _SIGNATURES if head.startswith(signature)), None)
+
+
+def is_image(head: bytes) -> bool:
+    """Whether the content begins as an image does that models take."""
+    return kind_of(head) in _IMAGES or (head[:4] == b"RIFF" and head[8:12] == b"WEBP")
 
 
 def _guess(sample: bytes) -> Encoding | None:

@@ -37,12 +37,12 @@ class ImageFiles:
     async def read(self, path: str) -> tuple[Image, bytes]:
         """The image in this file. Raises ImageError."""
         content = await in_thread(lambda _stop: self._content(path))
-        return _image(path, Path(path).name, content), content
+        return image_of(path, Path(path).name, content), content
 
     async def from_clipboard(self) -> tuple[Image, bytes]:
         """The image in the clipboard. Raises ImageError where there is none, or no program that reads it."""
         content = await clipboard_image(self._environ, LARGEST_BYTES, self._root)
-        return _image("the clipboard", "clipboard.png", content), content
+        return image_of("the clipboard", "clipboard.png", content), content
 
     def _content(self, path: str) -> bytes:
         try:
@@ -72,7 +72,8 @@ def _read(path: str, file: Path) -> bytes:
     return content
 
 
-def _image(place: str, name: str, content: bytes) -> Image:
+def image_of(place: str, name: str, content: bytes) -> Image:
+    """The image that this content is. `place` says where it was found. Raises ImageError."""
     try:
         header = read_header(content)
     except ImageError as error:

@@ -113,6 +113,7 @@ class MentionedFiles:
                 )
             case BinaryFile() as binary:
                 note = f"it is a {binary.description}"
+                note += "; read_file shows it" if binary.is_image else ""
             case FilePage() if page.lines:
                 return _attached(facts, page, target.lines)
             case FilePage():

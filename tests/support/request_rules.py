@@ -58,7 +58,7 @@ def read_messages(body: dict[str, Any], *, thinking_first: bool = True) -> list[
             assert given == open_ids, "each tool_use must have its tool_result in the next message"
             head = blocks[: len(given)]
             assert all(block["type"] == "tool_result" for block in head), "tool_result blocks come first"
-            said += [_user_block(block, numbers) for block in blocks]
+            said += [part for block in blocks for part in _user_block(block, numbers)]
             open_ids = []
         else:
             open_ids = _check_assistant_blocks(blocks, numbers, is_last=position == len(messages) - 1)
@@ -93,15 +93,22 @@ def _check_assistant_blocks(
     return [call["id"] for call in calls]
 
 
-def _user_block(block: dict[str, Any], numbers: dict[str, int]) -> Said:
+def _user_block(block: dict[str, Any], numbers: dict[str, int]) -> list[Said]:
     if block["type"] == "text":
-        return ("user", block["text"])
+        return [("user", block["text"])]
     if block["type"] == "image":
         source = block["source"]
         assert set(source) == {"type", "media_type", "data"}, "source: Input tag must be base64, url or file"
-        return ("image", source["media_type"], b64decode(source["data"], validate=True))
+        return [("image", source["media_type"], b64decode(source["data"], validate=True))]
+    assert block["type"] == "tool_result", "Input tag does not match any of the expected tags"
+    number, failed = numbers[block["tool_use_id"]], block.get("is_error", False)
+    if isinstance(block["content"], list):
+        assert not failed, "all content must be type `text` if `is_error` is true"
+        text, *parts = block["content"]
+        inner = [said for part in parts for said in _user_block(part, numbers)]
+        return [("result", number, text["text"], failed), *inner]
     assert block["content"].strip(), "content cannot be empty if `is_error` is true"
-    return ("result", numbers[block["tool_use_id"]], block["content"], block.get("is_error", False))
+    return [("result", number, block["content"], failed)]
 
 
 def _assistant_block(block: dict[str, Any], numbers: dict[str, int]) -> Said:

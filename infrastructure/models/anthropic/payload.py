@@ -18,7 +18,7 @@ from domain.conversation.response import (
 )
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.shared.api_client import ApiRequest
-from infrastructure.models.shared.json_fields import text_of, whole
+from infrastructure.models.shared.json_fields import objects_of, text_of, whole
 from infrastructure.models.shared.rendered_history import RenderedHistory
 from infrastructure.models.shared.sent_calls import SentIds, sent_name, sent_output, sent_prompt
 from infrastructure.models.shared.sent_images import images_of
@@ -29,6 +29,7 @@ _FOREIGN_ID = re.compile(r"[^a-zA-Z0-9_-]")
 _THINKING = ("thinking", "redacted_thinking")
 _RUN_THERE = ("server_tool_use", "mcp_tool_use")
 _GO_ON = "(go on)"
+_BROUGHT = "brought"
 
 Turn: TypeAlias = tuple[str, Sequence[dict[str, JsonValue]]]
 """A role and its blocks, in the form of the API."""
@@ -88,7 +89,8 @@ class _Turns:
     def __call__(self, message: Message, request: ApiRequest) -> Iterator[Turn]:
         match message:
             case UserMessage():
-                yield "user", (*_images(message, request), _text(sent_prompt(message.sent_text)))
+                said = (*_images(message, request), _text(sent_prompt(message.sent_text)))
+                yield "user", (_brought(message.of_call, said, self._ids),) if message.of_call else said
             case AssistantMessage():
                 content = message.response.content
                 calls = any(isinstance(block, ToolUseBlock) for block in content)
@@ -125,7 +127,9 @@ def _acceptable(turns: list[_OpenTurn], *, is_paused: bool) -> Iterator[Turn]:
     the very end may hold one), a result without its call, and thinking that nothing follows.
     """
     for position, (role, blocks) in enumerate(turns):
-        if role == "assistant":
+        if role == "user":
+            blocks = list(_nested(blocks)) if any(b.get("type") == _BROUGHT for b in blocks) else blocks
+        else:
             called = {b.get("id") for b in blocks if b.get("type") in _RUN_THERE}
             blocks = [b for b in blocks if not _is_result(b) or b.get("tool_use_id") in called]
             if position < len(turns) - 1 or not is_paused:
@@ -134,6 +138,30 @@ def _acceptable(turns: list[_OpenTurn], *, is_paused: bool) -> Iterator[Turn]:
             while blocks and _thinks(blocks[-1:]):
                 blocks.pop()
         yield role, blocks
+
+
+def _brought(call: str, blocks: Sequence[JsonObject], ids: SentIds) -> dict[str, JsonValue]:
+    """What belongs into the result of a call. It is put there by `_nested`, and never sent like this."""
+    images = [block for block in blocks if block.get("type") == "image"]
+    return {"type": _BROUGHT, "tool_use_id": ids.of_result(call), "content": [*(images or blocks)]}
+
+
+def _nested(blocks: Sequence[dict[str, JsonValue]]) -> Iterator[dict[str, JsonValue]]:
+    """The blocks of a turn, with what its results bring inside of them. The API wants a failed result to be
+    text alone, so that its images stand behind the results, as do those whose results are gone."""
+    results = {b.get("tool_use_id") for b in blocks if b.get("type") == "tool_result" and not b.get("is_error")}
+    brought: dict[JsonValue, list[dict[str, JsonValue]]] = {}
+    rest: list[dict[str, JsonValue]] = []
+    for block in (block for block in blocks if block.get("type") == _BROUGHT):
+        parts = [dict(part) for part in objects_of(block, "content")]
+        place = block.get("tool_use_id")
+        (brought.setdefault(place, []) if place in results else rest).extend(parts)
+    own = [block for block in blocks if block.get("type") not in (_BROUGHT, "tool_result")]
+    for block in (block for block in blocks if block.get("type") == "tool_result"):
+        if parts := brought.pop(block.get("tool_use_id"), []):
+            block = {**block, "content": [_text(text_of(block, "content")), *parts]}
+        yield block
+    yield from (*rest, *own)
 
 
 def _begin_and_end_with_user(turns: list[_OpenTurn], messages: Sequence[Message]) -> None:

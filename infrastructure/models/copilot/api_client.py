@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from application.ports.models import OnStreamEvent
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.conversation.image import ImageLimits
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage, last_step
+from domain.conversation.image import Image, ImageLimits
 from domain.conversation.response import LlmResponse
 from domain.conversation.stream import StreamRetry
 from domain.errors import ProviderError, ProviderErrorKind
@@ -131,13 +133,26 @@ class CopilotApiClient:
 
 
 async def _give_last(channel: Channel, request: ApiRequest) -> None:
-    match request.messages[-1]:
+    _, last, brought = last_step(request.messages)
+    match last:
         case UserMessage() as message:
             await channel.say(message.sent_text, images_of(message, request))
         case ToolResults(results=results):
-            await channel.answer(results)
-        case AssistantMessage():
+            images: dict[str, list[tuple[Image, str]]] = {}
+            for one in brought:
+                if found := list(images_of(one, request)):
+                    images.setdefault(one.of_call, []).extend(found)
+                else:  # it says why the image is not there
+                    results = tuple(_extended(result, one) for result in results)
+            await channel.answer(results, images)
+        case AssistantMessage() | None:
             raise AssertionError("a session of the CLI follows no message of its own")
+
+
+def _extended(result: ToolResultMessage, by: UserMessage) -> ToolResultMessage:
+    if result.tool_use_id != by.of_call:
+        return result
+    return replace(result, output=f"{result.output}\n{by.text}")
 
 
 def _offered(request: ApiRequest) -> tuple[JsonObject, ...]:
@@ -170,7 +185,7 @@ def opening_prompt(messages: Sequence[Message]) -> str:
     if not messages:
         return _GO_ON
     *past, last = messages
-    if not isinstance(last, UserMessage):
+    if not isinstance(last, UserMessage) or last.of_call:
         return f"{_transcript(messages)}\n\n{_GO_ON}"
     if not past:
         return whole(last.sent_text)
@@ -191,7 +206,7 @@ def _transcript(messages: Sequence[Message]) -> str:
 def _entries(message: Message) -> Iterator[JsonObject]:
     match message:
         case UserMessage():
-            yield {"from": "person", "text": message.sent_text}
+            yield {"from": "tool" if message.of_call else "person", "text": message.sent_text}
         case AssistantMessage(response=response):
             if text := response.text_content():
                 yield {"from": "you", "text": text}

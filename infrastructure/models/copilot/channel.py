@@ -9,13 +9,18 @@ from typing import TypeVar
 
 from copilot import CopilotClient, CopilotSession, SessionEvent, Tool
 from copilot._jsonrpc import JsonRpcError, ProcessExitedError
-from copilot.rpc import ExternalToolTextResultForLlm, HandlePendingToolCallRequest
+from copilot.rpc import (
+    ExternalToolTextResultForLlm,
+    ExternalToolTextResultForLlmBinaryResultsForLlm,
+    ExternalToolTextResultForLlmBinaryResultsForLlmType,
+    HandlePendingToolCallRequest,
+)
 from copilot.session import Attachment, BlobAttachment
 from copilot.session_events import SessionIdleData
 
 from application.ports.models import OnStreamEvent
 from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import Message, ToolResults, UserMessage
+from domain.conversation.history import Message, ToolResults, UserMessage, last_step
 from domain.conversation.image import Image
 from domain.text.json_value import JsonObject
 from infrastructure.models.copilot.failures import CopilotFailures
@@ -72,9 +77,10 @@ class Channel:
 
     def follows(self, messages: Sequence[Message]) -> bool:
         """Whether these messages are what the CLI has seen and one more that it can be given now."""
-        if not messages or tuple(messages[:-1]) != self.seen:
+        said, last, _ = last_step(messages)
+        if last is None or tuple(said) != self.seen:
             return False
-        match messages[-1]:
+        match last:
             case UserMessage():
                 return not self.requests
             case ToolResults(results=results):
@@ -98,13 +104,20 @@ class Channel:
         self._busy = True  # from here on: a prompt that is given up while it is taken may be taken all the same
         await self._accepted(self._session.send(whole(prompt), attachments=attached or None), "take the prompt")
 
-    async def answer(self, results: Iterable[ToolResultMessage]) -> None:
-        """Give the results of the open calls. Raises ProviderError where one of them is open no more."""
+    async def answer(
+        self, results: Iterable[ToolResultMessage], images: Mapping[str, Sequence[tuple[Image, str]]]
+    ) -> None:
+        """Give the results of the open calls, and the images that they name by the id of the call. Raises
+        ProviderError where one of them is open no more."""
         answered: list[str] = []
         for result in results:
             # "rejected" would end the turn without asking the model again, and `error` would lose the text
             outcome = "denied" if result.is_rejected else "failure" if result.is_error else "success"
-            text = ExternalToolTextResultForLlm(text_result_for_llm=whole(result.output), result_type=outcome)
+            text = ExternalToolTextResultForLlm(
+                text_result_for_llm=whole(result.output),
+                result_type=outcome,
+                binary_results_for_llm=_binary(images.get(result.tool_use_id, ())),
+            )
             request = HandlePendingToolCallRequest(
                 request_id=self.requests.pop(result.tool_use_id), result=text
             )
@@ -171,6 +184,18 @@ class Channel:
 
     async def _accepted(self, asked: Awaitable[T], what: str) -> T:
         return await accepted(asked, what, self._failures)
+
+
+def _binary(
+    images: Iterable[tuple[Image, str]],
+) -> list[ExternalToolTextResultForLlmBinaryResultsForLlm] | None:
+    kind = ExternalToolTextResultForLlmBinaryResultsForLlmType.IMAGE
+    return [
+        ExternalToolTextResultForLlmBinaryResultsForLlm(
+            data=encoded, mime_type=image.media_type, type=kind, description=image.name
+        )
+        for image, encoded in images
+    ] or None
 
 
 async def accepted(asked: Awaitable[T], what: str, failures: CopilotFailures) -> T:

@@ -73,14 +73,15 @@ class OfflineApiClient:
 
 
 def _answer(request: ApiRequest) -> tuple[str, tuple[Request, ...]]:
-    match request.messages[-1:]:
-        case (ToolResults(results),):
-            before = request.messages[-2:-1]
+    messages = [m for m in request.messages if not (isinstance(m, UserMessage) and m.of_call)]
+    match messages[-1:]:
+        case [ToolResults(results)]:
+            before = messages[-2:-1]
             calls = (
                 before[0].response.tool_calls() if before and isinstance(before[0], AssistantMessage) else ()
             )
             return wording.summary(calls, results), ()
-        case (UserMessage(prompt, images),):
+        case [UserMessage(prompt, images)]:
             for image in images:
                 prompt = prompt.replace(image.label, " ")
             text, requests = _answer_prompt(prompt, request)

@@ -84,7 +84,7 @@ class _Messages:
     def __call__(self, message: Message, request: ApiRequest) -> Iterator[JsonObject]:
         match message:
             case UserMessage():
-                self._after_results = False
+                self._after_results = self._after_results and bool(message.of_call)
                 yield {"role": "user", "content": _said(message, request)}
             case AssistantMessage():
                 yield from _answer(

@@ -1,7 +1,8 @@
 """What of a conversation's images goes out with a request: those that its model takes, as far as that is known.
 
 A history that a provider refuses is refused for ever after, so an image that it does not take gives way, for
-that request, to a line that names it. One that the person has only just shown is refused aloud first.
+that request, to a line that names it. One that the person has only just shown is refused aloud first; one that
+a tool has read gives way at once, and the model reads why.
 """
 
 from __future__ import annotations
@@ -84,9 +85,11 @@ class SentImages:
             for image in _newest_first(request.messages)
             if image.sha256 in request.images and (request.model, image.sha256) not in self._taken
         ]
-        shown = {image.sha256 for image in _newest_first(_unanswered(request.messages))}
+        unanswered = _unanswered(request.messages)
+        new = {image.sha256 for image in _newest_first(unanswered)}
+        shown = _shown_by_person(unanswered)
         is_of_images = _OF_IMAGES.search(str(error)) is not None
-        is_of_shown = error.kind is ProviderErrorKind.BAD_REQUEST and shown.intersection(request.images)
+        is_of_shown = error.kind is ProviderErrorKind.BAD_REQUEST and new.intersection(request.images)
         if not suspects or not (is_of_images or is_of_shown):
             return ""
         for image in suspects:
@@ -97,7 +100,7 @@ class SentImages:
 
     def _known_not_to_fit(self, request: ApiRequest, images: Iterable[Image], model: str) -> dict[str, str]:
         """Why each image that will not do is left out. Raises ProviderError for those just shown, once."""
-        shown = {image.sha256 for image in _newest_first(_unanswered(request.messages))}
+        shown = _shown_by_person(_unanswered(request.messages))
         left_out: dict[str, str] = {}
         troubles: list[str] = []
         for image in images:
@@ -137,6 +140,12 @@ def _newest_first(messages: Iterable[Message]) -> tuple[Image, ...]:
     """The images of these messages, each content once."""
     found = [image for message in messages if isinstance(message, UserMessage) for image in message.images]
     return tuple({image.sha256: image for image in reversed(found)}.values())
+
+
+def _shown_by_person(messages: Iterable[Message]) -> frozenset[str]:
+    """The hashes of the images of these messages that no tool has read."""
+    said = (message for message in messages if isinstance(message, UserMessage) and not message.of_call)
+    return frozenset(image.sha256 for image in _newest_first(said))
 
 
 def _unanswered(messages: tuple[Message, ...]) -> tuple[Message, ...]:

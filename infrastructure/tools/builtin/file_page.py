@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from infrastructure.blocking import Stop
-from infrastructure.files.encoding import SAMPLE_BYTES, UTF_8, Encoding, detect, kind_of
+from infrastructure.files.encoding import SAMPLE_BYTES, UTF_8, Encoding, detect, is_image, kind_of
 from infrastructure.files.workspace import Location, Workspace
+from infrastructure.images.files import LARGEST_BYTES
 from infrastructure.tools.builtin.seen import SeenFiles
 
 LINES_PER_PAGE = 2000
@@ -20,11 +21,14 @@ PAGE_BYTES = 60_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinaryFile:
-    """A file that is no text. `kind` is what its first bytes look like, or None."""
+    """A file that is no text. `kind` is what its first bytes look like, or None. `image` is its whole content
+    where it looks like an image, and is not longer than models take."""
 
     name: str
     size_bytes: int
     kind: str | None
+    is_image: bool = False
+    image: bytes | None = None
 
     @property
     def description(self) -> str:
@@ -112,7 +116,13 @@ class PageReader:
         self._seen = seen
 
     def read(
-        self, location: Location, page: FilePage, stop: Stop, *, largest_bytes: int | None = None
+        self,
+        location: Location,
+        page: FilePage,
+        stop: Stop,
+        *,
+        largest_bytes: int | None = None,
+        with_images: bool = False,
     ) -> FilePage | BinaryFile | None:
         """Fill the page; in its place what a binary file is, or None for a file of more than `largest_bytes`.
 
@@ -125,10 +135,13 @@ class PageReader:
             head = file.read(SAMPLE_BYTES)
             encoding = detect(head, complete=len(head) < SAMPLE_BYTES)
             if encoding is None:
+                found = is_image(head)
                 return BinaryFile(
                     name=self._workspace.relative(location.path),
                     size_bytes=page.size_bytes,
                     kind=kind_of(head),
+                    is_image=found,
+                    image=_whole(file, head) if found and with_images else None,
                 )
             page.encoding = encoding
             self._fill(page, location, file, head, encoding, stop)
@@ -149,3 +162,9 @@ class PageReader:
         page.feed(decoder.decode(b"", final=True))
         page.finish()
         self._seen.note(location.path, digest.hexdigest())
+
+
+def _whole(file: BinaryIO, head: bytes) -> bytes | None:
+    """All of an open file of which this was read; None where that is more than an image may have."""
+    content = head + file.read(LARGEST_BYTES + 1 - len(head))
+    return content if len(content) <= LARGEST_BYTES else None

@@ -1,13 +1,18 @@
-"""read_file: a page of a text file with line numbers."""
+"""read_file: a page of a text file with line numbers, or an image."""
 
 from __future__ import annotations
 
+import os
+
+from application.ports.workspace import ImageViewer
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.errors import ToolError
+from domain.conversation.image import megabytes
+from domain.errors import ImageError, ToolError
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, in_thread
 from infrastructure.files.workspace import Workspace
+from infrastructure.images.files import LARGEST_BYTES, image_of
 from infrastructure.tools.builtin.arguments import FILE_PARAMETER, text, whole
 from infrastructure.tools.builtin.file_page import (
     LINES_PER_PAGE,
@@ -21,18 +26,20 @@ from infrastructure.tools.builtin.seen import SeenFiles
 
 
 class ReadFile:
-    """Shows a file, page by page, and remembers what was seen."""
+    """Shows a file, page by page, and remembers what was seen. Without `images` it names images only."""
 
-    def __init__(self, workspace: Workspace, seen: SeenFiles) -> None:
+    def __init__(self, workspace: Workspace, seen: SeenFiles, images: ImageViewer | None = None) -> None:
+        self._images = images
         self._workspace = workspace
         self._pages = PageReader(workspace, seen)
         self._definition = ToolDefinition(
             name="read_file",
             description=(
-                "Read a text file. Each line comes with its number and a tab, which are not part of the file. "
-                f"Long files come in pages of at most {LINES_PER_PAGE} lines and 60 kB; the end of a page says "
-                f"how to get the next one. Lines are cut at {LONGEST_LINE} characters. Encodings are "
-                "detected; of a binary file only size and kind are told."
+                "Read a text file, or look at an image (PNG, JPEG, GIF, WebP). Each line comes with its number "
+                "and a tab, which are not part of the file. Long files come in pages of at most "
+                f"{LINES_PER_PAGE} lines and 60 kB; the end of a page says how to get the next one. Lines are "
+                f"cut at {LONGEST_LINE} characters. Encodings are detected; of any other binary file only size "
+                "and kind are told."
             ),
             parameters=(
                 FILE_PARAMETER,
@@ -60,21 +67,33 @@ class ReadFile:
         return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
-        """The page as text. Raises ToolError."""
+        """The page as text, or the label of the image that is shown with the result. Raises ToolError."""
         path = text(arguments, "path")
         page = FilePage(
             whole(arguments, "offset", 1, minimum=1), whole(arguments, "limit", LINES_PER_PAGE, minimum=1)
         )
-        return await in_thread(lambda stop: self._read(path, page, stop), context.controls)
+        read = await in_thread(lambda stop: self._read(path, page, stop), context.controls)
+        return read if isinstance(read, str) else await self._shown(read, context.call_id)
 
-    def _read(self, path: str, page: FilePage, stop: Stop) -> str:
+    def _read(self, path: str, page: FilePage, stop: Stop) -> str | BinaryFile:
         location = self._workspace.locate(path)
-        name = self._workspace.relative(location.path)
-        match self._pages.read(location, page, stop):
-            case BinaryFile() as binary:
-                return f"{name}: {binary.description}"
-            case _:
-                return _rendered(page) if page.lines else _empty(name, page)
+        read = self._pages.read(location, page, stop, with_images=self._images is not None)
+        if isinstance(read, BinaryFile):
+            return read
+        return _rendered(page) if page.lines else _empty(self._workspace.relative(location.path), page)
+
+    async def _shown(self, file: BinaryFile, call_id: str) -> str:
+        if self._images is None or not file.is_image:
+            return f"{file.name}: {file.description}"
+        if file.image is None:
+            most = megabytes(LARGEST_BYTES)
+            return f"{file.name}: {file.description}; not shown, as an image has at most {most}"
+        try:
+            found = image_of(file.name, os.path.basename(file.name), file.image)
+            image = await self._images.show(found, file.image, call_id=call_id)
+        except ImageError as error:
+            return f"{file.name}: {file.description}; not shown: {error}"
+        return f"{image.label} of {file.size_bytes} bytes is shown with this result"
 
 
 def _rendered(page: FilePage) -> str:
