@@ -88,26 +88,26 @@ class RecordingHook(Hook):
 
     async def on_message_send(self, request: RequestDraft) -> HookAnswer:
         """Record the messages, then answer."""
-        self.seen.append(_seen(request))
+        self.seen.append(_take_snapshot(request))
         return _next(self._requests, request, Continue())
 
     async def before_tool_call(self, call: CallDraft) -> HookAnswer:
         """Record the call, then answer."""
-        self.seen.append(_seen(call))
+        self.seen.append(_take_snapshot(call))
         return _next(self._calls, call, Continue())
 
     async def after_tool_call(self, result: ResultDraft) -> HookAnswer:
         """Record the result, then answer."""
-        self.seen.append(_seen(result))
+        self.seen.append(_take_snapshot(result))
         return _next(self._results, result, Continue())
 
     async def on_turn_end(self, messages: Sequence[Message]) -> TurnEndAnswer:
         """Record the messages, then answer."""
-        self.seen.append(_seen(TurnEnd(tuple(messages))))
+        self.seen.append(_take_snapshot(TurnEnd(tuple(messages))))
         return _next(self._turn_ends, messages, Finish())
 
 
-def _seen(subject: HookSubject) -> Seen:
+def _take_snapshot(subject: HookSubject) -> Seen:
     """A snapshot that nothing changes later."""
     match subject:
         case RequestDraft(messages):
@@ -117,7 +117,7 @@ def _seen(subject: HookSubject) -> Seen:
                 context=subject.context,
                 tool=subject.tool,
                 risk=subject.risk,
-                arguments=MappingProxyType({name: _frozen(value) for name, value in subject.arguments.items()}),
+                arguments=MappingProxyType({name: _freeze(value) for name, value in subject.arguments.items()}),
                 paths=subject.paths,
             )
         case ResultDraft():
@@ -158,9 +158,9 @@ def _next(script: deque[Step[_Answer, _Draft]], draft: _Draft, default: _Answer)
     return step(draft) if callable(step) else step
 
 
-def _frozen(value: JsonValue) -> JsonValue:
+def _freeze(value: JsonValue) -> JsonValue:
     if isinstance(value, Mapping):
-        return MappingProxyType({name: _frozen(inner) for name, inner in value.items()})
+        return MappingProxyType({name: _freeze(inner) for name, inner in value.items()})
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return tuple(_frozen(inner) for inner in value)
+        return tuple(_freeze(inner) for inner in value)
     return value

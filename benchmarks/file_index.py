@@ -18,7 +18,7 @@ from pathlib import Path
 
 from infrastructure.blocking import Stop
 from infrastructure.file_index.finder import WorkspaceFiles
-from infrastructure.file_index.listing import indexed, list_files, walked
+from infrastructure.file_index.listing import build_index, list_files, walk_files
 
 WORDS = [
     "src", "test", "lib", "core", "util", "config", "main", "index", "handler", "service", "model", "view",
@@ -93,10 +93,10 @@ def main() -> None:
         listing = asyncio.run(list_files(root, os.environ))
         print(f"{'git lists them':32}{(time.perf_counter() - started) * 1000:8.1f}")
         started = time.perf_counter()
-        index = indexed(listing, folder)
+        index = build_index(listing, folder)
         print(f"{f'index of {len(index)} paths':32}{(time.perf_counter() - started) * 1000:8.1f}")
         started = time.perf_counter()
-        walked(folder, Stop())
+        walk_files(folder, Stop())
         print(f"{'walked without git':32}{(time.perf_counter() - started) * 1000:8.1f}")
         asyncio.run(measured(root))
 

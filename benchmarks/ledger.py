@@ -172,7 +172,7 @@ def look(file: Path, session_id: str) -> None:
         figures[name] = (time.process_time() - began) * 1e3
         began = time.process_time()
 
-    database.archive.listed()
+    database.archive.list_blocking()
     lap("list")
     opened = database.open_session(NamedSession(session_id), cwd="/ws")
     lap("open")

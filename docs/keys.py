@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tui.keys.keymap import by_context, is_remappable
-from tui.keys.names import shown_key
+from tui.keys.names import label_key
 
 PAGE = Path(__file__).parent / "keyboard-shortcuts.md"
 BEGIN, END = "<!-- keys: begin -->", "<!-- keys: end -->"
@@ -27,7 +27,7 @@ def _tables() -> Iterator[str]:
         yield "|---|---|---|"
         for key_action, keys in rows:
             name = f"`{key_action.name}`" if is_remappable(key_action.name) else f"`{key_action.name}` (fixed)"
-            yield f"| {name} | {' '.join(f'`{shown_key(key)}`' for key in keys)} | {key_action.does} |"
+            yield f"| {name} | {' '.join(f'`{label_key(key)}`' for key in keys)} | {key_action.does} |"
     yield ""
 
 

@@ -22,7 +22,7 @@ from domain.events.masking import SecretMask
 from domain.sessions.past_session import SessionChoice
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
-from infrastructure.storage import unrecorded
+from infrastructure.storage import open_unrecorded
 from tui.app.app import QuorumApp
 from tui.screens.review.dialog import ReviewDialog
 
@@ -61,7 +61,7 @@ def compose_in(root: Path) -> Callable[[Approver, Observer], object]:
             environ={},
             approver=person,
             observer=observer,
-            record=unrecorded(loaded.settings.storage, {}),
+            record=open_unrecorded(loaded.settings.storage, {}),
             mask=SecretMask(),
         )
         agent: AgentSession = container.agent()

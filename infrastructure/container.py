@@ -26,7 +26,7 @@ from infrastructure.execution.commands.orphans import OrphanFinder
 from infrastructure.execution.commands.user_shell import UserShell
 from infrastructure.file_index.finder import WorkspaceFiles
 from infrastructure.instructions.environment import MachineEnvironment
-from infrastructure.instructions.finder import TrustedInstructions, instructed_folders
+from infrastructure.instructions.finder import TrustedInstructions, list_former_folders
 from infrastructure.instructions.trust import instruction_files
 from infrastructure.models.opening import fallback_notices, open_first, session_opener
 from infrastructure.permissions.session_rules import SessionRuleService
@@ -137,7 +137,7 @@ class Container(ToolContainer):
             seen=ToolContainer.seen,
             decisions=ToolContainer.trust,
             approver=ToolContainer.approver,
-            before=providers.Callable(instructed_folders, ToolContainer.past),
+            before=providers.Callable(list_former_folders, ToolContainer.past),
         ),
         environment=providers.Singleton(
             MachineEnvironment,

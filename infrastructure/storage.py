@@ -78,7 +78,7 @@ def open_record(
     except LedgerError as trouble:
         if not isinstance(choice, NewSession):
             raise
-        return _unrecorded_because(trouble, table, environ, form)
+        return _open_unrecorded(trouble, table, environ, form)
     try:
         opened = storage.open_session(choice, cwd=cwd, fork=fork)
     except BaseException:
@@ -87,12 +87,12 @@ def open_record(
     return _record(storage, opened, form=form)
 
 
-def _unrecorded_because(
+def _open_unrecorded(
     trouble: LedgerError, table: StorageTable, environ: Mapping[str, str], form: SessionKind
 ) -> SessionRecord:
     notice = f"This session is not recorded, and ends with this process: {trouble}"
     try:
-        return unrecorded(table, environ, notice, form=form)
+        return open_unrecorded(table, environ, notice, form=form)
     except (LedgerError, OSError) as error:
         why = error.strerror if isinstance(error, OSError) else None
         raise LedgerError(
@@ -101,7 +101,7 @@ def _unrecorded_because(
         ) from error
 
 
-def unrecorded(
+def open_unrecorded(
     table: StorageTable, environ: Mapping[str, str], *notices: str, form: SessionKind = SessionKind.AGENT
 ) -> SessionRecord:
     """A record in a folder of its own, which is gone when it is released. `notices` say why.

@@ -36,7 +36,7 @@ from infrastructure.prices.model_figures import price_table
 from infrastructure.session_paths import own_paths, path_policy
 from infrastructure.store.snapshots.keeper import WorkspaceKeeper
 from infrastructure.store.snapshots.reading import FileReader
-from infrastructure.store.snapshots.saved_index import saved_index
+from infrastructure.store.snapshots.saved_index import open_saved_index
 from infrastructure.tools.builtin.edit_file import EditFile
 from infrastructure.tools.builtin.glob_search import GlobSearch
 from infrastructure.tools.builtin.grep_search import GrepSearch
@@ -119,7 +119,7 @@ class ToolContainer(containers.DeclarativeContainer):
     # Who decides that a call may run
     guards = providers.Singleton(build.guard_settings, settings)
     rule_file = providers.Singleton(in_force.rule_file, environ)
-    saved_rules = providers.Singleton(in_force.saved_rules, rule_file, workspace.provided.cwd)
+    saved_rules = providers.Singleton(in_force.load_saved_rules, rule_file, workspace.provided.cwd)
     rules = providers.Singleton(
         in_force.rule_book,
         settings,
@@ -244,7 +244,7 @@ class ToolContainer(containers.DeclarativeContainer):
         contents,
         holds_secret=holds_secret,
         own_paths=providers.Callable(build.as_strings, own),
-        saved_index=providers.Callable(saved_index, settings, environ, paths, record, holds_secret),
+        saved_index=providers.Callable(open_saved_index, settings, environ, paths, record, holds_secret),
     )
     runtime = providers.Singleton(
         ToolRuntime,

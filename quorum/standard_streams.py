@@ -62,7 +62,7 @@ def guard_streams() -> bool:
     Both write what cannot be encoded as JSON escapes. Streams that somebody else has put there, such as a test,
     stay. A closed descriptor is filled, so that no file that is opened later takes its place.
     """
-    codecs.register_error(_ESCAPES, _escaped)
+    codecs.register_error(_ESCAPES, _escape)
     is_open = sys.stdout is not None
     for number in range(3):
         try:
@@ -109,7 +109,7 @@ def _text(raw: io.FileIO, like: TextIO | None, *, each_line: bool = False) -> Te
     )
 
 
-def _escaped(error: UnicodeError) -> tuple[str, int]:
+def _escape(error: UnicodeError) -> tuple[str, int]:
     """What an encoding has no bytes for, as JSON writes it: in JSON it is the same text."""
     if not isinstance(error, UnicodeEncodeError):
         raise error

@@ -109,11 +109,11 @@ class Approval:
                     feed, votes = VoteFeed(), None  # votes on other bytes are worth nothing here
                 case Reject(reason):
                     message = f"rejected by the user: {reason}" if reason else "rejected by the user"
-                    return await self._withheld(packet, DecisionLabel.REJECTED, message, "user_rejected")
+                    return await self._withhold_call(packet, DecisionLabel.REJECTED, message, "user_rejected")
                 case RejectAndInterrupt():
                     message = "rejected by the user, who stopped the turn"
                     raise Interrupted(
-                        await self._withheld(packet, DecisionLabel.REJECTED, message, "user_rejected")
+                        await self._withhold_call(packet, DecisionLabel.REJECTED, message, "user_rejected")
                     )
                 case NobodyThere():
                     return await self._nobody_there(packet, feed, votes)
@@ -157,10 +157,10 @@ class Approval:
         label = DecisionLabel.NEEDS_APPROVAL
         if votes is None or votes.verdict is not Verdict.REJECTED:
             message = "withheld: it needs the approval of a person, and nobody is there to give it"
-            return await self._withheld(packet, label, message, "needs_approval")
+            return await self._withhold_call(packet, label, message, "needs_approval")
         against = "; ".join(f"{b.reviewer}: {b.reason}" for b in feed.ballots if b.vote is Vote.REJECT)
         message = f"withheld: the quorum rejected it ({against}), and nobody is there to overrule it"
-        return await self._withheld(packet, label, message, "quorum_rejected")
+        return await self._withhold_call(packet, label, message, "quorum_rejected")
 
     def _show_waiting(self, what: Literal["review", "votes"], feed: VoteFeed) -> None:
         self._call.execution.waiting_for = what
@@ -211,7 +211,9 @@ class Approval:
         await self._record_decision(packet, label, reason)
         return Granted(label)
 
-    async def _withheld(self, packet: ReviewPacket, label: DecisionLabel, message: str, code: str) -> Withheld:
+    async def _withhold_call(
+        self, packet: ReviewPacket, label: DecisionLabel, message: str, code: str
+    ) -> Withheld:
         await self._record_decision(packet, label, message)
         return Withheld(label, f"{message}. It was not run. [{code}]")
 

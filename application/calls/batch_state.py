@@ -46,7 +46,7 @@ class BatchCall(Protocol):
         """The tool's risk; HIGH for a tool that does not exist."""
         ...
 
-    def turn_changed(self) -> None:
+    def update_turn(self) -> None:
         """Take note of a change of `waits_for`; when that is empty the call may go on."""
         ...
 
@@ -134,7 +134,7 @@ class BatchState:
         for call in self._calls:
             if index in call.waits_for:
                 call.waits_for.discard(index)
-                call.turn_changed()
+                call.update_turn()
 
     def plan(self) -> None:
         """Decide who follows whom, from what the calls would touch as things stand now."""
@@ -147,7 +147,7 @@ class BatchState:
         ended = {call.context.call_index for call in self._calls if call.ended}
         for call in self._calls:
             call.waits_for = set(self.follows(call) - ended)
-            call.turn_changed()
+            call.update_turn()
 
     def state_for(self, call: BatchCall) -> RunState:
         """The shared state as this call may see it: with what the calls it follows changed, in their order.

@@ -198,14 +198,14 @@ class CallRun(DeclaredCall):
     async def _wait_for_predecessors(self) -> None:
         self._waiting = True
         try:
-            self.turn_changed()
+            self.update_turn()
             while self.waits_for:
                 await self.turn.wait()
         finally:
             self._waiting = False
             self.execution.waiting_for = None
 
-    def turn_changed(self) -> None:
+    def update_turn(self) -> None:
         """Take note of a change of `waits_for`; when that is empty the call may go on."""
         if not self.waits_for:
             self.turn.set()
@@ -238,7 +238,7 @@ class CallRun(DeclaredCall):
                 await self._record_settlement(decision, DecisionLabel.ALLOWED)
                 self._label = DecisionLabel.ALLOWED
             else:
-                match await approval.obtain(decision, stale=stale > 0 or await self._changed_since_asked()):
+                match await approval.obtain(decision, stale=stale > 0 or await self._has_changed_since_asked()):
                     case Granted(label):
                         self._label = label
                     case Withheld(label, message):
@@ -255,7 +255,7 @@ class CallRun(DeclaredCall):
             await self._end(Outcome.OK, await self._with_edit_note(output))
             return
 
-    async def _changed_since_asked(self) -> bool:
+    async def _has_changed_since_asked(self) -> bool:
         """Whether a process before this one asked about other bytes than these."""
         return self._asked_before is not None and self._asked_before != (await self.packet()).digest
 

@@ -22,10 +22,10 @@ from application.calls.hooks import (
     UniformHook,
     call_of,
     edit_of,
+    explain_refused_answer,
+    explain_refused_edit,
     method_of,
     point_of,
-    refused_answer,
-    refused_edit,
     restore,
     snapshot,
 )
@@ -43,7 +43,7 @@ from domain.calls.hook import (
     TurnEndAnswer,
     description_of,
 )
-from domain.conversation.history import Message, unpaired_call
+from domain.conversation.history import Message, find_unpaired_call
 from domain.errors import HookAborted, HookFailure, RequestSkipped
 from domain.events.event import HookRan
 from domain.text.json_value import JsonObject
@@ -153,7 +153,7 @@ class HookChain:
         """
         point = point_of(subject)
         ran = await self._ran(one, subject)
-        if ran.error is None and (problem := refused_edit(subject, before)) is not None:
+        if ran.error is None and (problem := explain_refused_edit(subject, before)) is not None:
             ran = _Ran(description_of(point).default, problem)
         if ran.error is not None:
             restore(subject, before)
@@ -201,7 +201,7 @@ class HookChain:
             return _Ran(default, str(error) or type(error).__name__)
         if answer is None:
             return _Ran(default)
-        problem = refused_answer(answer, point)
+        problem = explain_refused_answer(answer, point)
         return _Ran(cast("AnyAnswer", answer)) if problem is None else _Ran(default, problem)
 
     def _at(self, point: HookPoint) -> list[HookRegistration]:
@@ -222,7 +222,7 @@ def _after_failure(one: HookRegistration, point: HookPoint, error: str) -> AnyAn
 def _check_pairs(messages: Sequence[Message], before: Sequence[Message]) -> None:
     """Raise RequestSkipped where the hooks left a call without its result."""
     kept = len(messages) == len(before) and all(map(is_, messages, before))
-    if not kept and (call_id := unpaired_call(messages)) is not None:
+    if not kept and (call_id := find_unpaired_call(messages)) is not None:
         raise RequestSkipped(f"the hooks left the call {call_id} without its result, so nothing was sent")
 
 

@@ -347,7 +347,7 @@ def restore(subject: HookSubject, before: HookSubject) -> None:
             setattr(subject, each.name, getattr(before, each.name))
 
 
-def refused_edit(subject: HookSubject, before: HookSubject) -> str | None:
+def explain_refused_edit(subject: HookSubject, before: HookSubject) -> str | None:
     """Why what a hook left of its subject cannot be used; None where it can."""
     editable = editable_of(before)
     for each in fields(subject):
@@ -358,7 +358,7 @@ def refused_edit(subject: HookSubject, before: HookSubject) -> str | None:
     return unusable_edit(subject)
 
 
-def refused_answer(answer: object, point: HookPoint) -> str | None:
+def explain_refused_answer(answer: object, point: HookPoint) -> str | None:
     """Why an answer cannot be used at this point; None where it can."""
     allowed = description_of(point).answers
     match answer:

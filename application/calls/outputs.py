@@ -61,7 +61,7 @@ class Outputs:
         self, output: str | ToolOutput, *, inline_bytes: int | None = None, summary_bytes: int | None = None
     ) -> KeptOutput:
         """The same for text that no tool gave; None: as long as the settings allow."""
-        limits = self._limits.declared(inline_bytes=inline_bytes, summary_bytes=summary_bytes)
+        limits = self._limits.override(inline_bytes=inline_bytes, summary_bytes=summary_bytes)
         promoted = _promote(output, limits.inline_bytes)
         if isinstance(promoted, Inline):
             return KeptOutput(text=promoted.text)
@@ -95,7 +95,7 @@ class Outputs:
         self._kept.add(blob_id)
         limits = self._limits
         if most_bytes > limits.summary_bytes:
-            limits = limits.declared(inline_bytes=None, summary_bytes=most_bytes)
+            limits = limits.override(inline_bytes=None, summary_bytes=most_bytes)
         return KeptOutput(
             text=summary_of(Text(text), blob_id, limits), blob_id=blob_id, size_bytes=size_of(text)
         )

@@ -137,13 +137,13 @@ class ToolRuntime:
                 state.open(calls)
             else:
                 await self._open(batch, calls, state)
-            interrupted = await _all_ended([asyncio.create_task(call.run()) for call in calls])
+            interrupted = await _wait_for_all([asyncio.create_task(call.run()) for call in calls])
         except HookAborted as stop:
             aborted = str(stop)
         except asyncio.CancelledError:
             absorb_cancellation()
             interrupted = True
-        return await self._ended(batch, calls, state, interrupted=interrupted, aborted=aborted)
+        return await self._end_batch(batch, calls, state, interrupted=interrupted, aborted=aborted)
 
     async def withhold(self, batch: ToolBatch, message: str) -> BatchResult:
         """Run none of these calls: each ends as not run, with the same events as any other. Raises nothing."""
@@ -156,7 +156,7 @@ class ToolRuntime:
             interrupted = True
         state.open(calls)
         self._events.note(BatchPlanned(batch_id=batch.id, lanes=_lanes(calls, state)))
-        return await self._ended(batch, calls, state, interrupted=interrupted, message=message)
+        return await self._end_batch(batch, calls, state, interrupted=interrupted, message=message)
 
     def _place(self, batch: ToolBatch) -> tuple[tuple[CallRun, ...], BatchState]:
         state = BatchState(
@@ -182,7 +182,7 @@ class ToolRuntime:
         )
         return self._current, state
 
-    async def _ended(
+    async def _end_batch(
         self,
         batch: ToolBatch,
         calls: tuple[CallRun, ...],
@@ -231,7 +231,7 @@ class ToolRuntime:
                 await self._events.record(ErrorOccurred(message=text_of(call.output)))
         for call in calls:  # also what a process before this one left: its hooks may not have run
             await self._keep(call, await hooks.output_of(call))
-        if changed := self.state.changed_since(before):
+        if changed := self.state.diff_since(before):
             await self._events.record(StateMerged(batch_id=batch_id, changed=changed))
 
     async def _keep(self, call: CallRun, output: str | ToolOutput) -> None:
@@ -265,7 +265,7 @@ def _lanes(calls: tuple[CallRun, ...], state: BatchState) -> tuple[PlannedLane, 
     )
 
 
-async def _all_ended(tasks: list[asyncio.Task[None]]) -> bool:
+async def _wait_for_all(tasks: list[asyncio.Task[None]]) -> bool:
     """Wait for all calls; True if an interruption, from outside or from a dialog, cut them short."""
     try:
         done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)

@@ -64,7 +64,7 @@ class ContextManager:
         self._budget = budget
         self._values = values
         self._rests_until = 0
-        self._told = False
+        self._is_failure_reported = False
 
     async def compact_if_full(self, model: str, upcoming: Message | None) -> None:
         """Shorten the conversation where a request with this message would come too near to the window.
@@ -189,7 +189,7 @@ class ContextManager:
         if bytes_of(by) >= bytes_of(past):
             raise ConversationError("the summary is no shorter than what it would stand for")
         done = await self._put("summary", past, by, upcoming, focus=focus)
-        self._told = False
+        self._is_failure_reported = False
         return done
 
     def _past_and_least(
@@ -238,6 +238,6 @@ class ContextManager:
         return event
 
     async def _tell(self, trouble: str) -> None:
-        if not self._told:
-            self._told = True
+        if not self._is_failure_reported:
+            self._is_failure_reported = True
             await self._events.record(ErrorOccurred(message=trouble))

@@ -82,7 +82,7 @@ class Summariser:
         )
         try:
             session = self._gateway.session(model, Conversation(), _INSTRUCTIONS, self._shape)
-            return await session.send_streaming(asked, self._heard)
+            return await session.send_streaming(asked, self._handle_event)
         except RequestSkipped as stop:
             raise ProviderError(str(stop), kind=ProviderErrorKind.CONFIGURATION) from stop
 
@@ -91,7 +91,7 @@ class Summariser:
         spent, self._spent = self._spent, []
         return spent
 
-    def _heard(self, event: StreamEvent) -> None:
+    def _handle_event(self, event: StreamEvent) -> None:
         """Nobody watches a summary being written, but that it has to wait is told."""
         if isinstance(event, StreamRetry) and (shown := event_of(event)) is not None:
             self._events.show(shown)

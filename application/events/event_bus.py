@@ -63,7 +63,7 @@ class EventBus:
         self._stream = StreamMask(mask) if mask is not None else None
         self._clock = clock
         self._replay = Replay()
-        self._trouble_told = ""
+        self._reported_trouble = ""
         self._leaving: deque[_Leaving] = deque()
         self._last_turn: asyncio.Event | None = None  # of the last event that had to wait for its own
         for record in past:
@@ -146,7 +146,7 @@ class EventBus:
         try:
             if self._ledger is not None:
                 await self._ledger.append(leaving.event, urgent=urgent)
-            self._trouble_told = ""
+            self._reported_trouble = ""
         except LedgerError as error:
             trouble = error
         except BaseException:
@@ -156,9 +156,9 @@ class EventBus:
             self._leaving.remove(leaving)  # the same is told once
         leaving.ready = True
         self._tell()
-        if complain and trouble is not None and self._trouble_told != str(trouble):
-            self._trouble_told = str(trouble)
-            self.show(ErrorOccurred(message=self._trouble_told))
+        if complain and trouble is not None and self._reported_trouble != str(trouble):
+            self._reported_trouble = str(trouble)
+            self.show(ErrorOccurred(message=self._reported_trouble))
         return trouble
 
     def _tell(self) -> None:

@@ -38,22 +38,22 @@ class ExportedCall:
         """Whether its end is on record."""
         return self._output is not None
 
-    def reviewed(self, event: ReviewRequested) -> None:
+    def record_review(self, event: ReviewRequested) -> None:
         """It was put to review: with this diff, if it is an edit."""
         self._diff = event.packet.seal.diff or self._diff
 
-    def started(self, event: CallStarted) -> None:
+    def record_start(self, event: CallStarted) -> None:
         """It began to run, perhaps with other arguments than the model's."""
         self._diff = event.diff or self._diff
         if event.arguments != self.arguments:
             self._ran_with = event.arguments
 
-    def finished(self, event: CallFinished) -> None:
+    def record_end(self, event: CallFinished) -> None:
         """It ended."""
         self.outcome, self.decision = OUTCOMES[event.outcome], DECISIONS[event.decision]
         self.duration_secs, self._output = event.duration_secs, event.output
 
-    def answered(self, result: ToolResultMessage) -> None:
+    def record_result(self, result: ToolResultMessage) -> None:
         """This is what the model read; it counts where no end of the call is on record."""
         self._output = result.output
         self.outcome = f"{NO_OUTCOME}; the model was told of it"
@@ -68,11 +68,11 @@ class ExportedCall:
             outcome=self.outcome,
             decision=self.decision,
             duration_secs=self.duration_secs,
-            output=None if self._output is None else self._seen(self._output),
+            output=None if self._output is None else self._mask_output(self._output),
             history=tuple(map(self._line, self.history)),
         )
 
-    def _seen(self, output: str) -> str:
+    def _mask_output(self, output: str) -> str:
         """Secrets are hidden in what is left without terminal sequences, which may have taken them apart."""
         return printable(self.mask(printable(output, strip_ansi=True)))
 

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, assert_never
 from application.export.markdown import markdown
 from application.export.narration import account_of
 from application.export.page import page
-from application.export.session_json import json_text, masked_lines
+from application.export.session_json import json_text, mask_lines
 from domain.sessions.canonical import canonical
 from domain.sessions.past_session import LedgerRecord, SessionSummary
 
@@ -27,6 +27,6 @@ def render_export(
         case "json":
             return json_text(summary, records, mask)
         case "canonical":
-            return masked_lines(canonical(records), mask)
+            return mask_lines(canonical(records), mask)
         case _:
             assert_never(form)

@@ -18,12 +18,12 @@ from application.export.wording import (
     describe_change,
     describe_decision,
     describe_review_request,
+    describe_rewind,
     describe_verdict,
     describe_vote,
     effects,
     moment,
     money,
-    rewound,
     tokens,
     user_command_ending,
 )
@@ -204,7 +204,7 @@ class _Narration:
                 for result in results:
                     call = self._calls.get(result.tool_use_id)
                     if call is not None and not call.is_closed:
-                        call.answered(result)
+                        call.record_result(result)
 
     def _narrate_added(self, event: MessageAdded, text: str) -> None:
         if event.command_id is not None:
@@ -218,12 +218,12 @@ class _Narration:
     def _tell_of_call(self, event: _CallEvent) -> None:
         match event:
             case CallStarted():
-                self._of(event.context, event.tool).started(event)
+                self._of(event.context, event.tool).record_start(event)
             case CallFinished():
-                self._of(event.context, event.tool).finished(event)
+                self._of(event.context, event.tool).record_end(event)
             case ReviewRequested():
                 call = self._of(event.context, event.packet.call.tool_name)
-                call.reviewed(event)
+                call.record_review(event)
                 call.history.append(describe_review_request(event))
             case VoteCast():
                 self._of(event.context).history.append(describe_vote(event))
@@ -258,12 +258,12 @@ class _Narration:
             case UserCommandFinished():
                 self._remark(user_command_ending(event), event.output)
             case ConversationCompacted():
-                self._compacted(event)
+                self._narrate_compaction(event)
             case FilesRestored(changes=changes):
                 names = "\n".join(describe_change(change) for change in changes)
                 self._remark(f"{amount(len(changes), 'file')} given back as before:", names)
             case SessionRewound():
-                self._rewound(event)
+                self._narrate_rewind(event)
             case ErrorOccurred(message=message):
                 self._remark(f"error: {message}")
             case _:
@@ -282,7 +282,7 @@ class _Narration:
             case SandboxChecked(told=text):
                 self._remark(text)
             case InstructionsLoaded():
-                self._remark(event.told, "\n".join(event.notices))
+                self._remark(event.description, "\n".join(event.notices))
             case ModeChanged(mode=mode):
                 self._remark(f"the mode is {mode.value} from here on")
             case ModelChanged(model=model):
@@ -329,19 +329,19 @@ class _Narration:
         else:
             self._of(event.context).history.append(text)
 
-    def _compacted(self, event: ConversationCompacted) -> None:
+    def _narrate_compaction(self, event: ConversationCompacted) -> None:
         what = "the outputs of tools were shortened" if event.what == "outputs" else "it gave way to a summary"
         focus = f"; to keep in view: {event.focus}" if event.focus else ""
         tokens = f"{event.tokens_before:,} tokens before, {event.tokens_after:,} after"
         body = "\n\n".join(filter(None, map(_message_text, event.by))) if event.what == "summary" else ""
         self._remark(f"the conversation was compacted: {what} ({tokens}{focus})", body)
 
-    def _rewound(self, event: SessionRewound) -> None:
+    def _narrate_rewind(self, event: SessionRewound) -> None:
         if event.conversation:
             for place in self._turns[max(event.turn, 0) :]:
                 if isinstance(head := self._drafts[place], TurnHead):
                     self._drafts[place] = replace(head, taken_back=True)
-        self._remark(rewound(event))
+        self._remark(describe_rewind(event))
 
     def _ending(self, report: RunReport) -> None:
         if report.status is not RunStatus.COMPLETED:

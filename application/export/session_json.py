@@ -40,7 +40,7 @@ def summary_json(summary: SessionSummary) -> dict[str, JsonValue]:
     }
 
 
-def masked_lines(lines: str, mask: Callable[[str], str]) -> str:
+def mask_lines(lines: str, mask: Callable[[str], str]) -> str:
     """JSON lines with every text of them masked."""
     return "".join(ascii_json(mask_json(json.loads(line), mask)) + "\n" for line in lines.splitlines())
 

@@ -119,7 +119,7 @@ def effects(seen: Effects) -> tuple[str, ...]:
     return text if seen.complete else (*text, "not every change of files could be seen")
 
 
-def rewound(event: SessionRewound) -> str:
+def describe_rewind(event: SessionRewound) -> str:
     """What was taken back, from which turn on."""
     what = {(True, True): "the conversation and the files", (True, False): "the conversation"}
     text = what.get((event.conversation, event.files), "the files" if event.files else "nothing")

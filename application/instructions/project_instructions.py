@@ -52,7 +52,7 @@ class ProjectInstructions:
 
     async def refresh(self) -> None:
         """Put in force what the files say now, before a prompt is said; asks the person where it must."""
-        files, notices = await self._finder.trusted(await self._finder.find())
+        files, notices = await self._finder.select_trusted(await self._finder.find())
         if not self._is_described:
             self._prompt.describe(await self._environment.describe())
         elif _contents(files) == _contents(self._in_prompt):
@@ -69,7 +69,7 @@ class ProjectInstructions:
         """
         if not self._finder.has_new_folders:
             return
-        files, notices = await self._finder.trusted(await self._finder.find())
+        files, notices = await self._finder.select_trusted(await self._finder.find())
         known = {file.file for file in self._recorded}
         found = tuple(file for file in fit(files, self._max_bytes) if file.file not in known)
         await self._record((*self._recorded, *(file for file in files if file.file not in known)), notices)

@@ -22,7 +22,7 @@ class InstructionFinder(Protocol):
         working directory, and those in the folders between that and files that the model has seen."""
         ...
 
-    async def trusted(
+    async def select_trusted(
         self, files: Sequence[InstructionFile]
     ) -> tuple[tuple[InstructionFile, ...], tuple[str, ...]]:
         """Those of them that the person trusts, once they were asked about the others; and sentences for the

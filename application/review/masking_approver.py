@@ -40,11 +40,11 @@ class MaskingApprover:
 
     async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
         """Ask about one sealed call. Cancelled, the question is taken off the screen."""
-        shown = await off_loop(lambda: self._shown(request), request)
+        shown = await off_loop(lambda: self._mask_request(request), request)
         answer = await self._person.review(shown, _MaskedReviewContext(review_context, self._mask))
         if isinstance(answer, Edit) and isinstance(shown.packet, MaskedPacket):
             masked, real, mask = shown.packet, request.packet, self._mask.in_review
-            return await off_loop(lambda: _meant(answer, masked, real, mask), answer, real)
+            return await off_loop(lambda: _restore_hidden(answer, masked, real, mask), answer, real)
         return answer
 
     async def trust(self, question: TrustQuestion) -> bool:
@@ -55,7 +55,7 @@ class MaskingApprover:
         """Ask whether to go on past a spend cap."""
         return await self._person.raise_cap(question)
 
-    def _shown(self, request: ReviewRequest) -> ReviewRequest:
+    def _mask_request(self, request: ReviewRequest) -> ReviewRequest:
         return replace(
             request,
             packet=self._mask.packet(request.packet),
@@ -109,7 +109,7 @@ class _MaskedReviewContext:
         return self._review_context.preview(rule)
 
 
-def _meant(answer: Edit, shown: ReviewPacket, real: ReviewPacket, mask: SecretMask) -> Edit | Reject:
+def _restore_hidden(answer: Edit, shown: ReviewPacket, real: ReviewPacket, mask: SecretMask) -> Edit | Reject:
     """The edit with what was hidden in its place again."""
     masked, originals = [*_texts(shown.call.arguments)], [*_texts(real.call.arguments)]
     if len(masked) != len(originals):
@@ -117,28 +117,28 @@ def _meant(answer: Edit, shown: ReviewPacket, real: ReviewPacket, mask: SecretMa
     behind: dict[str, list[str]] = {}
     for text, original in zip(masked, originals, strict=True):
         if text != original:
-            for word, value in _hidden_in(text, original, mask):
+            for word, value in _find_hidden(text, original, mask):
                 behind.setdefault(word, []).append(value)
     left = [found for text in _texts(answer.arguments) for found in MASK.findall(text)]
     if any(len(set(values)) > 1 and left.count(word) != len(values) for word, values in behind.items()):
         return Reject(_AMBIGUOUS)
     values_of = {word: cycle(values) for word, values in behind.items()}
 
-    def restored(value: JsonValue) -> JsonValue:
+    def restore(value: JsonValue) -> JsonValue:
         match value:
             case str():
                 return MASK.sub(lambda found: next(values_of.get(found[0], repeat(found[0]))), value)
             case Mapping():
-                return {str(restored(key)): restored(item) for key, item in value.items()}
+                return {str(restore(key)): restore(item) for key, item in value.items()}
             case list() | tuple():
-                return [restored(item) for item in value]
+                return [restore(item) for item in value]
             case _:
                 return value
 
-    return Edit({str(restored(key)): restored(item) for key, item in answer.arguments.items()})
+    return Edit({str(restore(key)): restore(item) for key, item in answer.arguments.items()})
 
 
-def _hidden_in(text: str, original: str, mask: SecretMask) -> Iterator[tuple[str, str]]:
+def _find_hidden(text: str, original: str, mask: SecretMask) -> Iterator[tuple[str, str]]:
     """Each mask of a text, and what it hides; a text that is hidden for its name's sake is hidden whole."""
     spans = mask.spans(original)
     if not spans:

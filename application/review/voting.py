@@ -138,7 +138,7 @@ class Voting:
     async def _ballot(self, reviewer: str, asked: str) -> Ballot:
         breaker = self._breakers[reviewer]
         if (rest := breaker.rests_for()) > 0:
-            return _failed(
+            return _make_error_ballot(
                 reviewer,
                 f"not asked: it failed {FAILURES_THAT_BREAK} times in a row; asked again in {rest:.0f} s",
             )
@@ -147,11 +147,11 @@ class Voting:
             async with asyncio.timeout(limit):
                 ballot = await self._ask(reviewer, asked)
         except TimeoutError:
-            ballot = _failed(reviewer, f"no vote within {limit:g} s")
+            ballot = _make_error_ballot(reviewer, f"no vote within {limit:g} s")
         except SpendCapReached as stop:  # that is no failure of the reviewer
-            return _failed(reviewer, f"not asked: {stop}")
+            return _make_error_ballot(reviewer, f"not asked: {stop}")
         except (ProviderError, Unreadable) as error:
-            ballot = _failed(reviewer, str(error))
+            ballot = _make_error_ballot(reviewer, str(error))
         breaker.note(failed=ballot.vote is Vote.ERROR)
         return ballot
 
@@ -159,7 +159,9 @@ class Voting:
         conversation = Conversation()
         session = self._gateway.session(reviewer, conversation, INSTRUCTIONS)
         forced: ToolChoice = ("tool", BALLOT_TOOL)
-        response = await session.send_with_tools(asked, (BALLOT_SCHEMA,), tool_choice=forced, on_event=_unheard)
+        response = await session.send_with_tools(
+            asked, (BALLOT_SCHEMA,), tool_choice=forced, on_event=_ignore_event
+        )
         await self._count_usage(reviewer, response)
         try:
             return ballot_of(response, reviewer)
@@ -170,10 +172,10 @@ class Voting:
                 ToolResultMessage(tool_use_id=c.native_id, tool_name=c.tool_name, output=again, is_error=True)
                 for c in calls
             ]
-            response = await session.send_tool_results(results, tool_choice=forced, on_event=_unheard)
+            response = await session.send_tool_results(results, tool_choice=forced, on_event=_ignore_event)
         else:
             response = await session.send_with_tools(
-                again, (BALLOT_SCHEMA,), tool_choice=forced, on_event=_unheard
+                again, (BALLOT_SCHEMA,), tool_choice=forced, on_event=_ignore_event
             )
         await self._count_usage(reviewer, response)
         return ballot_of(response, reviewer)
@@ -206,11 +208,11 @@ class _Breaker:
             self._rests_until = 0.0
 
 
-def _failed(reviewer: str, why: str) -> Ballot:
+def _make_error_ballot(reviewer: str, why: str) -> Ballot:
     return Ballot(reviewer=reviewer, vote=Vote.ERROR, reason=why)
 
 
-def _unheard(_event: StreamEvent) -> None:
+def _ignore_event(_event: StreamEvent) -> None:
     """Nobody watches a reviewer think."""
 
 

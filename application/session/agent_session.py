@@ -17,7 +17,7 @@ from application.session.session_record import SessionRecord
 from application.spending.spend_limiter import SpendLimiter
 from application.turn.recovery import orphan_notices
 from application.turn.run_agent import RunAgent
-from application.turn.user_commands import UserCommandRunner, lost_command_notices
+from application.turn.user_commands import UserCommandRunner, describe_lost_commands
 from domain.events.event import (
     ErrorOccurred,
     SessionFinished,
@@ -118,7 +118,7 @@ class AgentSession:
                     *((fallen_back,) if fallen_back is not None else ()),
                     *self._events.state.mended,
                     *self.run.recovered,
-                    *lost_command_notices(self.user_commands.lost),
+                    *describe_lost_commands(self.user_commands.lost),
                     *await self._still_running(),
                 ),
             )

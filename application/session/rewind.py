@@ -81,7 +81,9 @@ class Rewind:
 
     async def diff(self, step: RestoreStep) -> str:
         """What a step would change: from how the file is now to how it was."""
-        return await self._restorer.diff(step, await self._known(step.now), await self._known(step.wanted))
+        return await self._restorer.diff(
+            step, await self._read_stored(step.now), await self._read_stored(step.wanted)
+        )
 
     async def restore(self, plan: RestorePlan, overwrite: frozenset[str] = frozenset()) -> Restored:
         """Carry a plan out: all of it that nobody edited since, and of the rest the paths in `overwrite`.
@@ -93,7 +95,7 @@ class Rewind:
         failed: dict[str, str] = {}
         try:
             for step in sorted(plan.steps, key=_order):
-                if (why := _left_because(step, overwrite)) is not None:
+                if (why := _explain_skipped_step(step, overwrite)) is not None:
                     left[step.path] = why
                     continue
                 try:
@@ -153,7 +155,7 @@ class Rewind:
             kind = ChangeKind.CREATED if step.now is None else ChangeKind.DELETED
         return FileChange(path=step.path, kind=kind, declared=True, before=step.now, after=after)
 
-    async def _known(self, state: FileState | None) -> bytes | None:
+    async def _read_stored(self, state: FileState | None) -> bytes | None:
         """What a file held in that state, where it is stored."""
         if state is None or state.kind is not FileKind.FILE or state.sha256 is None or state.unkept is not None:
             return None
@@ -169,7 +171,7 @@ def _order(step: RestoreStep) -> tuple[int, int, str]:
     return (0, -depth, step.path) if step.wanted is None else (1, depth, step.path)
 
 
-def _left_because(step: RestoreStep, overwrite: frozenset[str]) -> str | None:
+def _explain_skipped_step(step: RestoreStep, overwrite: frozenset[str]) -> str | None:
     if step.trouble is not None:
         return step.trouble
     if step.edited_since and step.path not in overwrite:

@@ -48,16 +48,16 @@ class Attachments:
         """Keep the image in the clipboard. Raises ImageError."""
         return await self.keep(*await self._source.from_clipboard())
 
-    def said(self, text: str) -> UserMessage:
+    def build_message(self, text: str) -> UserMessage:
         """What the person says with this text: with the images whose labels stand in it, in their order."""
         if "[image " not in text:
             return UserMessage(text)
         found = sorted((text.find(label), label) for label in self._by_label if label in text)
         return UserMessage(text, tuple(self._by_label[label] for _, label in found))
 
-    def said_before(self, text: str) -> UserMessage:
+    def rebuild_message(self, text: str) -> UserMessage:
         """What the person said with this text to a process before this one, which kept the text alone."""
-        said = self.said(text)
+        said = self.build_message(text)
         lost = (label for label in _LABEL.findall(text) if label not in self._by_label)
         for label in dict.fromkeys(lost):
             text = text.replace(label, f"{label[:-1]}: {_LOST}]")

@@ -103,7 +103,7 @@ class Dialogue:
             content = await self._attach_files(content)
         await self._note(UserMessage(content) if isinstance(content, str) else content)
         sending = self._session.send_with_tools(content, self._schemas, on_event=self._on_stream)
-        return await self._answered(await self._once_more_if_too_long(sending))
+        return await self._apply_response(await self._once_more_if_too_long(sending))
 
     async def give(self, results: Sequence[ToolResultMessage], *, tool_choice: ToolChoice = "auto") -> Answered:
         """Give the results of the open calls, and after them what waits to be read, unless this is the last
@@ -118,7 +118,7 @@ class Dialogue:
             sending = self._session.send_tool_results(
                 results, self._schemas, tool_choice=tool_choice, on_event=self._on_stream
             )
-        return await self._answered(await self._once_more_if_too_long(sending, tool_choice))
+        return await self._apply_response(await self._once_more_if_too_long(sending, tool_choice))
 
     async def tell_of_commands(self) -> None:
         """Let the model read, with whatever is said next, what became of the person's own commands.
@@ -221,7 +221,7 @@ class Dialogue:
         unreturned, self._unreturned = self._unreturned, None
         match self.conversation.messages:
             case (*_, AssistantMessage(response)) if response != self._last_kept:
-                return await self._answered(response)
+                return await self._apply_response(response)
             case _:
                 return unreturned
 
@@ -251,7 +251,7 @@ class Dialogue:
                 None, self._schemas, tool_choice=tool_choice, on_event=self._on_stream
             )
 
-    async def _answered(self, response: LlmResponse) -> Answered:
+    async def _apply_response(self, response: LlmResponse) -> Answered:
         answered = await whole(self._took(response))
         self._unreturned = None
         return answered

@@ -36,7 +36,7 @@ class Recovery:
         """Whether a review is to be asked again."""
         return bool(self.batch.reviews)
 
-    def given_up(self) -> Recovery:
+    def drop_reviews(self) -> Recovery:
         """The same without its reviews: the person went on with something else, so those calls will not run."""
         ends = {id_: CallEnd(outcome=Outcome.NOT_RUN, message=_NOT_ANSWERED) for id_ in self.batch.reviews}
         batch = replace(self.batch, ends={**self.batch.ends, **ends}, reviews={})

@@ -103,10 +103,10 @@ class RunAgent:
         Whatever the ending, the conversation is left with a result for every call, ready for the next prompt.
         """
         if self._recovery is not None:
-            await self._close(self._recovery.given_up())
+            await self._close(self._recovery.drop_reviews())
         await self._say_undelivered_prompts()
         self._prompts.append(prompt)
-        said = self.attachments.said(prompt)
+        said = self.attachments.build_message(prompt)
         return await self._turn(prompt, lambda tally: self._say(said, tally), said)
 
     # ---------------------------------------------------------------- said meanwhile
@@ -119,7 +119,7 @@ class RunAgent:
         before, unsent = self.undelivered, list(self.unsent)
         if text in unsent[len(before) :]:  # it waited as a prompt until now
             unsent.remove(text)
-        self._dialogue.pending_messages.add(PendingMessage(self.attachments.said(text)))
+        self._dialogue.pending_messages.add(PendingMessage(self.attachments.build_message(text)))
         self._record_unsent([*before, text, *unsent[len(before) :]])
 
     @property
@@ -160,7 +160,7 @@ class RunAgent:
             return await self.resume_pending()
         if undelivered := self._events.state.undelivered_prompts:
             await self._say_undelivered_prompts(but_last=True)
-            said = self.attachments.said_before(undelivered[-1])
+            said = self.attachments.rebuild_message(undelivered[-1])
             return await self._turn("", lambda tally: self._say(said, tally), said)
         messages = self._conversation.messages
         if not messages:
@@ -179,7 +179,7 @@ class RunAgent:
         """Put them into the conversation, before anything that is said after them."""
         prompts = self._events.state.undelivered_prompts
         for prompt in prompts[:-1] if but_last else prompts:
-            await self._dialogue.add(self.attachments.said_before(prompt))
+            await self._dialogue.add(self.attachments.rebuild_message(prompt))
 
     async def resume_pending(self) -> RunReport:
         """Ask again what was asked when the process before this one ended, and go on from there.

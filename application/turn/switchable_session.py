@@ -46,7 +46,7 @@ class SwitchableSession:
         self.conversation = conversation
         self._open_session = open_session
         self._attempt: _Attempt | None = None
-        self._told: tuple[LlmSession, tuple[JsonObject, ...]] | None = None
+        self._last_counted: tuple[LlmSession, tuple[JsonObject, ...]] | None = None
 
     @property
     def model(self) -> str:
@@ -137,14 +137,18 @@ class SwitchableSession:
             said = content
             if said is None and not self._knows(session, tools) and self._ends_with_an_answer():
                 said = GO_ON  # what another model began can only be continued when it is asked for
-            self._told = session, tools
+            self._last_counted = session, tools
             return await session.send_with_tools(said, tools, tool_choice=tool_choice, on_event=on_event)
 
         return say
 
     def _knows(self, session: LlmSession, tools: tuple[JsonObject, ...]) -> bool:
         """Whether this session sent the latest request, and offered these tools with it."""
-        return self._told is not None and self._told[0] is session and self._told[1] == tools
+        return (
+            self._last_counted is not None
+            and self._last_counted[0] is session
+            and self._last_counted[1] == tools
+        )
 
     async def _send(
         self, request: _Request, tools: tuple[JsonObject, ...], choice: ToolChoice, on_event: OnStreamEvent

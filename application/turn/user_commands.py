@@ -14,7 +14,7 @@ from application.ports.tools import UserShellPort
 from application.turn.steering import PendingMessage, PendingMessages
 from domain.calls.execution import Outcome
 from domain.calls.summary import styles_of, text_of
-from domain.calls.user_command import CommandRun, UserCommand, note_of, note_of_lost
+from domain.calls.user_command import CommandRun, UserCommand, describe_lost_command, note_of
 from domain.conversation.history import UserMessage
 from domain.errors import LedgerError
 from domain.events.event import UserCommandFinished, UserCommandProgressed, UserCommandStarted
@@ -92,7 +92,9 @@ class UserCommandRunner:
                     exit_code=None,
                     output="",
                     duration_secs=0.0,
-                    note=note_of_lost(self._events.hide(command.command)) if command.visible_to_model else None,
+                    note=describe_lost_command(self._events.hide(command.command))
+                    if command.visible_to_model
+                    else None,
                 )
             )
 
@@ -134,7 +136,7 @@ def _remarks(ran: CommandRun, kept: KeptOutput) -> tuple[str, ...]:
     return (*failure, *ran.remarks, *([kept.trouble] if kept.trouble is not None else []))
 
 
-def lost_command_notices(commands: Sequence[UserCommand]) -> tuple[str, ...]:
+def describe_lost_commands(commands: Sequence[UserCommand]) -> tuple[str, ...]:
     """What the person should know of these commands of theirs: a sentence, or none."""
     if not commands:
         return ()

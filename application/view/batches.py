@@ -59,7 +59,7 @@ class Batches:
         """The answer ended without calls to run: what was being written will not be."""
         if self._composed is not None:
             for call in self._composed.calls:
-                call.arguments = call.arguments or _arguments_begun(call.composed)
+                call.arguments = call.arguments or _parse_partial_arguments(call.composed)
                 call.enter(Phase.ABANDONED, self._clock())
             self._composed.version += 1
             self._composed = None
@@ -220,7 +220,7 @@ class Batches:
             batch.version += 1
 
 
-def _arguments_begun(text: str) -> JsonObject:
+def _parse_partial_arguments(text: str) -> JsonObject:
     """The arguments of which only this beginning was written; what cannot be completed is told as it is."""
     for closed in (text, f'{text}"}}', f"{text}}}", f'{text.rstrip(chr(92))}"}}'):
         try:

@@ -7,13 +7,13 @@ from domain.review.ballot import Vote
 from domain.review.questions import DecisionLabel
 
 
-def decided(call: Call) -> str:
+def describe_decision(call: Call) -> str:
     """What let a reviewed call run, in a few words; empty where nothing did."""
     if not call.is_decided:
         return ""
     match call.decision:
         case DecisionLabel.APPROVED | DecisionLabel.EDITED:
-            return approved(call.decision, call.reason)
+            return describe_approval(call.decision, call.reason)
         case DecisionLabel.ALLOWED if call.votes:
             verdicts = [ballot.vote for ballot in call.votes]
             return f"quorum approved {verdicts.count(Vote.APPROVE)}:{verdicts.count(Vote.REJECT)}"
@@ -23,7 +23,7 @@ def decided(call: Call) -> str:
             return ""
 
 
-def approved(label: DecisionLabel, reason: str | None) -> str:
+def describe_approval(label: DecisionLabel, reason: str | None) -> str:
     """That the person approved; empty where this was not what they decided."""
     match label:
         case DecisionLabel.APPROVED | DecisionLabel.EDITED:

@@ -46,12 +46,12 @@ def unknown_stop(report: RunReport) -> str | None:
     return f"the model stopped for a reason that quorum does not know: {report.stop_reason}"
 
 
-def resumed(event: SessionResumed) -> str:
+def describe_resumption(event: SessionResumed) -> str:
     """That the session was taken up again, and below it what had to be mended or closed."""
     return "\n".join([f"resumed with {event.model}", *event.told])
 
 
-def compacted(event: ConversationCompacted) -> str:
+def describe_compaction(event: ConversationCompacted) -> str:
     """What was shortened, and what that came to, as far as it is known."""
     what = "outputs of tools were shortened" if event.what == "outputs" else "compacted to a summary"
     sizes = f": {tokens(event.tokens_before)} → {tokens(event.tokens_after)} tokens"
@@ -59,7 +59,7 @@ def compacted(event: ConversationCompacted) -> str:
     return what + (sizes if event.tokens_before and event.tokens_after else "") + kept
 
 
-def rewound(event: SessionRewound, turns: int) -> str:
+def describe_rewind(event: SessionRewound, turns: int) -> str:
     """What was taken back. `turns` is how many there were when that was done."""
     count = amount(max(1, turns - event.turn), "turn")
     if not event.conversation:

@@ -122,7 +122,7 @@ class Kept:
         left_out = text.count("\n", _HEAD_KEPT, len(text) - _TAIL_KEPT) + 1
         return cls(text[:_HEAD_KEPT], text[-_TAIL_KEPT:], left_out, lines)
 
-    def painted(self) -> Kept:
+    def restore_styles(self) -> Kept:
         """The same with the sequences in it that style it."""
         return replace(self, head=with_sequences(self.head, self.styles)) if self.styles else self
 
@@ -152,11 +152,11 @@ class Progress:
         self.text = text[-_PROGRESS_KEPT:]
         self.styles = styles if len(text) <= _PROGRESS_KEPT else ()
 
-    def shown(self) -> list[str]:
+    def list_lines(self) -> list[str]:
         """Its last lines, without empty ones at the end."""
         return _last_lines(self.text.rstrip("\r\n"))
 
-    def painted(self) -> list[str]:
+    def list_styled_lines(self) -> list[str]:
         """The same with the sequences that style them."""
         return _last_lines(with_sequences(self.text.rstrip("\r\n"), self.styles))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from application.view.decisions import decided
+from application.view.decisions import describe_decision
 from application.view.entries import Batch, Call, NoticeKind, Phase, Remark
 from application.view.hook_runs import hook_answer
 from domain.calls.execution import ToolExecutionContext
@@ -105,7 +105,7 @@ class Present:
         for place, one in enumerate(self.decisions):
             if one.context == context and not one.text.startswith(_EARLIER):
                 self.decisions[place] = replace(one, text=_EARLIER + one.text)
-        text = decided(call)
+        text = describe_decision(call)
         shown = text or call.reason or call.decision.value
         self.decisions.append(Decided(call.tool, shown, bool(text), context))
 

@@ -12,7 +12,13 @@ from collections.abc import Callable
 from typing import assert_never
 
 from application.view.batches import Batches
-from application.view.endings import PROCESS_ENDED, compacted, ending, resumed, rewound
+from application.view.endings import (
+    PROCESS_ENDED,
+    describe_compaction,
+    describe_resumption,
+    describe_rewind,
+    ending,
+)
 from application.view.entries import AnswerEntry, Batch, Entry, Notice, NoticeKind, PromptEntry, Restoration
 from application.view.hook_runs import hook_remark
 from application.view.present import Present
@@ -130,7 +136,7 @@ class SessionView:
                 self._user_commands.finish(event)
             case ev.InstructionsLoaded():
                 if event.files:
-                    self._note(NoticeKind.INFO, event.told)
+                    self._note(NoticeKind.INFO, event.description)
                 for notice in event.notices:
                     self._note(NoticeKind.WARNING, notice)
             case ev.ModeChanged():
@@ -164,10 +170,10 @@ class SessionView:
                 self._break_off(PROCESS_ENDED)
                 self._moment = resumed_at
                 self._cwd = event.cwd
-                self._note(NoticeKind.INFO, resumed(event))
+                self._note(NoticeKind.INFO, describe_resumption(event))
             case ev.ConversationCompacted():
                 self.status.touch()
-                self._note(NoticeKind.INFO, compacted(event))
+                self._note(NoticeKind.INFO, describe_compaction(event))
             case ev.SessionRewound():
                 self.status.touch()
                 self._take_back(event)
@@ -280,7 +286,7 @@ class SessionView:
                     continue  # what the person ran themselves is not taken back
                 entry.undone = True
                 entry.version += 1
-        self._note(NoticeKind.INFO, rewound(event, turns))
+        self._note(NoticeKind.INFO, describe_rewind(event, turns))
 
     def _remark(self, event: ev.HookRan) -> None:
         """A hook's answer belongs to its call; elsewhere only one that made a difference is told."""

@@ -133,7 +133,7 @@ class TurnTimings:
                 request.why = event.reason
                 self.version += 1
             case ev.ResponseCompleted() if self.is_live:
-                self._answered(event.response, now)
+                self._note_response(event.response, now)
             case ev.TurnFinished():
                 self.rest(now, event.report.status.value)
             case ev.SessionRewound() if event.conversation:
@@ -158,7 +158,7 @@ class TurnTimings:
             self.version += 1
         return self._request
 
-    def _answered(self, response: LlmResponse, now: float) -> None:
+    def _note_response(self, response: LlmResponse, now: float) -> None:
         request = self._ask(_last_moment(self.turns[-1], now))
         request.end, request.calls = now, len(response.tool_calls())
         request.words = response.text_content().strip().partition("\n")[0][:200]
@@ -184,8 +184,8 @@ def totals_of(turn: TurnTiming, now: float) -> Totals:
     return Totals(
         model=sum((request.end or now) - request.begin for request in turn.requests),
         calls=sum(end - begin for begin, end in running),
-        ran=covered(running),
-        waited=covered(_stretches(calls, Phase.REVIEWED, now)),
+        ran=measure_covered(running),
+        waited=measure_covered(_stretches(calls, Phase.REVIEWED, now)),
         paused=sum(end - begin for request in turn.requests for begin, end in request.retries),
         attempts=sum(len(request.retries) for request in turn.requests),
     )
@@ -196,7 +196,7 @@ def _stretches(calls: Sequence[Call], phase: Phase, now: float) -> Iterator[Stre
         yield from call.stretches(phase, now)
 
 
-def covered(stretches: Iterable[Stretch]) -> float:
+def measure_covered(stretches: Iterable[Stretch]) -> float:
     """The seconds in which at least one of them was under way."""
     total, until = 0.0, float("-inf")
     for begin, end in sorted(stretches):

@@ -30,7 +30,7 @@ class RunState:
         """This state with one value set."""
         return RunState({**self.values, key: value})
 
-    def changed_since(self, earlier: RunState) -> Mapping[str, JsonValue]:
+    def diff_since(self, earlier: RunState) -> Mapping[str, JsonValue]:
         """The values that differ from those of an earlier state; None for one that is gone."""
         keys = sorted({*self.values, *earlier.values})
         return {key: self.get(key) for key in keys if self.get(key) != earlier.get(key)}

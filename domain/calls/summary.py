@@ -82,7 +82,7 @@ def both_ends(text: str, room: int) -> str:
     The end gets more room than the beginning. A line that is itself too long is cut, which a … shows. Between
     the two stands how `inspect` shows what is left out.
     """
-    text = _well_formed(text)
+    text = _replace_lone_surrogates(text)
     data = text.encode()
     if len(data) <= room:
         return text
@@ -176,9 +176,9 @@ def _sections(content: Content, limits: OutputLimits) -> list[_Section]:
 def _parts(value: JsonValue, cap: int) -> list[_Section]:
     match value:
         case Mapping():
-            return [_Section("keys", [_well_formed(line) for line in key_lines(value)])]
+            return [_Section("keys", [_replace_lone_surrogates(line) for line in key_lines(value)])]
         case Sequence() if not isinstance(value, str):
-            schema = [_well_formed(line) for first in value[:1] for line in schema_lines(first)]
+            schema = [_replace_lone_surrogates(line) for first in value[:1] for line in schema_lines(first)]
             head = [_entry(item, cap) for item in value[:_HEAD_ENTRIES]]
             return [_Section("schema", schema), _Section("head", head)]
         case _:
@@ -187,7 +187,7 @@ def _parts(value: JsonValue, cap: int) -> list[_Section]:
 
 def _entry(value: JsonValue, cap: int) -> str:
     text, is_whole = opening(value, cap)
-    return _well_formed(text if is_whole else text + _CUT)
+    return _replace_lone_surrogates(text if is_whole else text + _CUT)
 
 
 def _first_lines(text: str, count: int, cap: int) -> list[str]:
@@ -213,10 +213,10 @@ def _last_lines(text: str, count: int, cap: int) -> list[str]:
 
 
 def _line(text: str) -> str:
-    return _well_formed(text.removesuffix("\r"))
+    return _replace_lone_surrogates(text.removesuffix("\r"))
 
 
-def _well_formed(text: str) -> str:
+def _replace_lone_surrogates(text: str) -> str:
     """The text without halves of surrogate pairs, which no encoding can carry."""
     return text.encode("utf-8", "replace").decode()
 

@@ -78,6 +78,6 @@ def note_of(command: str, run: CommandRun, printed: str) -> str:
     return _RAN.format(command=command, ending=ending) + output
 
 
-def note_of_lost(command: str) -> str:
+def describe_lost_command(command: str) -> str:
     """What the model reads of a command whose end nobody saw."""
     return _RAN.format(command=command, ending=_LOST)

@@ -96,7 +96,7 @@ def pieces_of(messages: Sequence[Message]) -> Iterator[ContextPiece]:
                     yield ContextPiece(kind=ContextKind.FILES, size=size, label=_label(file.name))
             case AssistantMessage(response):
                 tools |= {each.id: _label(each) for each in response.content if isinstance(each, ToolUseBlock)}
-                yield from _answered(message)
+                yield from _account_answer(message)
             case ToolResults(results):
                 frame = _FRAME
                 for result in results:
@@ -129,7 +129,7 @@ def largest_in(pieces: Sequence[ContextPiece], per_byte: float) -> tuple[Context
     )
 
 
-def _answered(message: AssistantMessage) -> Iterator[ContextPiece]:
+def _account_answer(message: AssistantMessage) -> Iterator[ContextPiece]:
     """An answer's blocks; the frame of the message is the first one's."""
     frame = _FRAME
     for block in message.response.content:

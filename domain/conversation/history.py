@@ -128,7 +128,7 @@ class Conversation:
     def _put(self, messages: tuple[Message, ...]) -> None:
         """The calls of the last answer may be open; all others must have their results."""
         closed = messages[:-1] if messages and isinstance(messages[-1], AssistantMessage) else messages
-        if (call := unpaired_call(closed)) is not None:
+        if (call := find_unpaired_call(closed)) is not None:
             raise ConversationError(f"the call {call} and its result would come apart")
         self._messages = list(messages)
 
@@ -155,7 +155,7 @@ def in_common(one: Sequence[Message], other: Sequence[Message]) -> int:
     return next(place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] is not pair[1])
 
 
-def unpaired_call(messages: Sequence[Message]) -> str | None:
+def find_unpaired_call(messages: Sequence[Message]) -> str | None:
     """The id of a call that its result does not follow, or of a result without its call; None if all fits."""
     awaited: list[str] = []
     for message in messages:

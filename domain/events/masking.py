@@ -14,19 +14,19 @@ from domain.secrets.known import KnownSecrets, NamedSecret
 from domain.secrets.patterns import (
     MASK,
     SecretSpan,
-    assigned_word,
     mask_of,
+    name_assigned_secret,
     parts_without_effect,
     pattern_spans,
 )
-from domain.secrets.unfinished import unfinished_from
+from domain.secrets.unfinished import find_unfinished
 from domain.text.json_value import JsonObject, JsonValue
 from domain.text.terminal_sequences import (
     SeenText,
     bytes_hold_sequences,
+    find_unfinished_sequence,
     holds_sequences,
     may_begin_sequence,
-    unfinished_sequence_from,
 )
 
 _T = TypeVar("_T")
@@ -80,11 +80,11 @@ class SecretMask:
 
     def text(self, text: str) -> str:
         """The text without its secrets; the very same object where it holds none."""
-        return hidden(text, self.spans(text))
+        return hide_spans(text, self.spans(text))
 
     def exact(self, text: str) -> str:
         """The text without known values; what only looks like a secret stays."""
-        return hidden(text, _through_sequences(text, self._known_spans))
+        return hide_spans(text, _through_sequences(text, self._find_spans))
 
     def may_hold_known(self, content: bytes) -> bool:
         """Whether `exact` might hide something of a text, given in UTF-8, with whatever is none in it replaced:
@@ -116,20 +116,20 @@ class SecretMask:
     def diff(self, diff: str) -> str:
         """The diff without its secrets, each of its lines still there with its sign."""
         spans = [one for span in self.spans(diff) for one in _by_line(diff, span)]
-        return hidden(diff, spans)
+        return hide_spans(diff, spans)
 
     def spans(self, text: str) -> list[SecretSpan]:
         """Where secrets stand, in order, none over another, also those that terminal sequences take apart."""
         return _through_sequences(text, self._spans)
 
-    def _known_spans(self, text: str) -> list[SecretSpan]:
+    def _find_spans(self, text: str) -> list[SecretSpan]:
         return self._known.spans(text, in_review=self._is_for_review)
 
     def _spans(self, text: str) -> list[SecretSpan]:
         found = pattern_spans(text)
         if self._is_for_review:
             found = [part for span in found for part in parts_without_effect(text, span)]
-        return _apart([*self._known_spans(text), *found])
+        return _apart([*self._find_spans(text), *found])
 
     def look(self, text: str) -> tuple[list[SecretSpan], int]:
         """The spans of a text that still grows, and where, at its end, something begins that more text could
@@ -137,27 +137,27 @@ class SecretMask:
         stand."""
         if not (holds_sequences(text) or may_begin_sequence(text)):
             return self._look(text)
-        begun = unfinished_sequence_from(text)  # it may stand inside of a secret
+        begun = find_unfinished_sequence(text)  # it may stand inside of a secret
         seen = SeenText(text[:begun])
         _, place = self._look(seen.text)
         return self.spans(text), begun if place == len(seen.text) else seen.place(place)
 
     def _look(self, text: str) -> tuple[list[SecretSpan], int]:
-        patterns, place = pattern_spans(text), unfinished_from(text)
+        patterns, place = pattern_spans(text), find_unfinished(text)
         if not self._known.touches(text):
             return _apart(patterns), place
-        return _apart([*self._known.spans(text), *patterns]), min(place, self._known.unfinished_from(text))
+        return _apart([*self._known.spans(text), *patterns]), min(place, self._known.find_unfinished(text))
 
     def cut_head(self, text: str) -> SecretSpan | None:
         """The end of a known value with which a text begins that was cut from a longer one."""
         return self._known.cut_head(text)
 
     def _hide(self, value: _T, hide: Callable[[str], str]) -> _T:
-        hiding: Any = self._hidden_value(value, hide)
+        hiding: Any = self._hide_value(value, hide)
         result: _T = hiding
         return result
 
-    def _hidden_value(self, value: object, hide: Callable[[str], str]) -> object:
+    def _hide_value(self, value: object, hide: Callable[[str], str]) -> object:
         match value:
             case str() if type(value) is str:
                 return hide(value)
@@ -176,7 +176,7 @@ class SecretMask:
         return self.text(text) if any(map(str.isspace, text)) else self.exact(text)
 
     def _in_sequence(self, value: Any, hide: Callable[[str], str]) -> object:
-        items = [self._hidden_value(item, hide) for item in value]
+        items = [self._hide_value(item, hide) for item in value]
         if all(new is old for new, old in zip(items, value, strict=True)):
             return value
         return type(value)(items)
@@ -189,9 +189,9 @@ class SecretMask:
         return named
 
     def _in_field(self, key: object, item: object, hide: Callable[[str], str]) -> object:
-        hiding = self._hidden_value(item, hide)
+        hiding = self._hide_value(item, hide)
         if hiding is item and hide == self.text and isinstance(key, str) and isinstance(item, str):
-            word = assigned_word(key, item)
+            word = name_assigned_secret(key, item)
             return hiding if word is None else mask_of(word)
         return hiding
 
@@ -207,7 +207,7 @@ class SecretMask:
         changed: dict[str, object] = {}
         for name in _FIELDS.get(type(value)) or _identity_fields(type(value)):
             old = getattr(value, name)
-            new = self.diff(old) if name == "diff" and old else self._hidden_value(old, hide)
+            new = self.diff(old) if name == "diff" and old else self._hide_value(old, hide)
             if new is not old:
                 changed[name] = new
         if "output" in changed and hasattr(value, "styles"):
@@ -221,7 +221,7 @@ def _identity_fields(kind: type[Any]) -> tuple[str, ...]:
     return found
 
 
-def hidden(text: str, spans: list[SecretSpan]) -> str:
+def hide_spans(text: str, spans: list[SecretSpan]) -> str:
     """The text with a word in the place of each span; the spans stand in order, none over another."""
     if not spans:
         return text

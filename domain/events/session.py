@@ -69,7 +69,7 @@ class InstructionsLoaded:
     notices: tuple[str, ...] = ()
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What holds, in a sentence for the person."""
         names = (
             f"{each.file} (cut by {size(each.left_out)})" if each.left_out else each.file for each in self.files

@@ -15,7 +15,7 @@ from domain.events.event import (
     ToolCallDelta,
     UserCommandProgressed,
 )
-from domain.events.masking import SecretMask, hidden
+from domain.events.masking import SecretMask, hide_spans
 from domain.secrets.known import LONGEST
 from domain.secrets.patterns import SecretSpan
 
@@ -78,12 +78,12 @@ class MaskedText:
             for span in spans
             if before < span.end <= len(text)
         ]
-        return hidden(text[before:], new)
+        return hide_spans(text[before:], new)
 
     def _skip(self, text: str, before: int, place: int) -> str:
         """What could be a secret goes on without end: hide it all, up to a character that ends it."""
         spans = [span for span in self._mask.spans(text[:place]) if span.end <= place]
-        shown = self._show(text[:place], before, spans) + hidden("", [_ENDLESS])
+        shown = self._show(text[:place], before, spans) + hide_spans("", [_ENDLESS])
         rest = text[place:]
         self._held, self._enough, self._skipping = "", 0, True
         end = next((at for at, character in enumerate(rest) if at > LONGEST and character in _ENDS), None)
@@ -113,7 +113,7 @@ class StreamMask:
         """Take an event; those that may be shown now, the very same where nothing had to be hidden."""
         match event:
             case TextDelta() | ReasoningDelta() | ToolCallDelta():
-                event = self._named(event)
+                event = self._mask_tool_name(event)
                 earlier = self._change_to(event)
                 text = _text_of(event)
                 shown = self._text.push(text)
@@ -141,7 +141,7 @@ class StreamMask:
             last = replace(last, id=None, name=None)
         return (_with_text(last, rest),)
 
-    def _named(self, event: _Delta) -> _Delta:
+    def _mask_tool_name(self, event: _Delta) -> _Delta:
         """The same with its tool's name masked, which arrives whole."""
         if not isinstance(event, ToolCallDelta) or event.name is None:
             return event
@@ -162,7 +162,7 @@ class StreamMask:
             spans = [head, *(span for span in spans if span.start >= head.end)]
         if place < len(text) and not any(span.start <= place < span.end for span in spans):
             spans = [*(span for span in spans if span.end <= place), SecretSpan(place, len(text), "")]
-        shown = hidden(text, spans)
+        shown = hide_spans(text, spans)
         return event if shown is text else replace(event, text=shown.removesuffix("[secret:]"), styles=())
 
 

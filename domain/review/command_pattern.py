@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from domain.shell.command_line import JudgedCommand, ShellVerdict
 from domain.shell.git_commands import GIT_COMMANDS
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS
-from domain.shell.star_words import has_writing_uses, uncovered_word
+from domain.shell.star_words import find_uncovered_word, has_writing_uses
 
 # What runs the program that is named behind it, somewhere among its words.
 WRAPPERS = frozenset(
@@ -141,7 +141,7 @@ def _programs_in(words: Sequence[str], most: int) -> Iterator[tuple[str, ...] | 
         name = rest[0].rpartition("/")[2]
         yield (name, *rest[1:most])
         yield from _of_git(name, rest[1:], most)
-        if name in _EVALUATING or (name in SHELLS and _is_told_what_to_run(rest[1:])):
+        if name in _EVALUATING or (name in SHELLS and _takes_command(rest[1:])):
             yield None
         if name not in WRAPPERS:
             return
@@ -162,7 +162,7 @@ def _behind_wrapper(words: Sequence[str], most: int) -> Iterator[tuple[str, ...]
             yield from _behind_wrapper(_ENDS_OF_WORDS.split(word), most)
 
 
-def _is_told_what_to_run(words: Sequence[str]) -> bool:
+def _takes_command(words: Sequence[str]) -> bool:
     """Whether a shell is given its commands by a word or by its input; otherwise it runs a script."""
     options = [word for word in words if word.startswith(("-", "+"))]
     return len(options) == len(words) or any(
@@ -211,8 +211,8 @@ def _is_star_limited_to_ordinary_words(wanted: Sequence[str], words: Sequence[st
     if _is_reader(words):
         if any(words[place].startswith("-") and words[place] not in wanted for place in starred):
             return False
-        return not has_writing_uses(words) or uncovered_word(words, starred) is None
-    return uncovered_word(words, starred) is None
+        return not has_writing_uses(words) or find_uncovered_word(words, starred) is None
+    return find_uncovered_word(words, starred) is None
 
 
 def _star_places(wanted: Sequence[str], words: Sequence[str]) -> frozenset[int]:

@@ -116,9 +116,9 @@ def _of_mode(subject: Subject, mode: Mode, paths: PathPolicy, votes: Tally | Non
     name = f"mode {mode}"
     match mode:
         case Mode.READ_ONLY:
-            return _Voice(Answer.DENY, name, f"the mode is read-only{_why_not_proved(subject)}")
+            return _Voice(Answer.DENY, name, f"the mode is read-only{_explain_missing_proof(subject)}")
         case Mode.ASK:
-            return _Voice(Answer.ASK, name, f"high risk, and the mode is ask{_why_not_proved(subject)}")
+            return _Voice(Answer.ASK, name, f"high risk, and the mode is ask{_explain_missing_proof(subject)}")
         case Mode.ACCEPT_EDITS if _is_edit_inside(subject, paths):
             return _Voice(Answer.ALLOW, name, "an edit inside the workspace, and the mode is accept-edits")
         case Mode.ACCEPT_EDITS:
@@ -130,12 +130,12 @@ def _of_mode(subject: Subject, mode: Mode, paths: PathPolicy, votes: Tally | Non
         case Mode.QUORUM:
             return _Voice(Answer.ASK, name, "high risk, and no quorum has voted on it")
         case Mode.SANDBOXED:
-            return _of_sandboxed(subject, name, paths)
+            return _judge_sandboxed(subject, name, paths)
         case Mode.AUTO:
             return _Voice(Answer.ALLOW, name, "the mode is auto")
 
 
-def _of_sandboxed(subject: Subject, name: str, paths: PathPolicy) -> _Voice:
+def _judge_sandboxed(subject: Subject, name: str, paths: PathPolicy) -> _Voice:
     if _is_edit_inside(subject, paths):
         return _Voice(Answer.ALLOW, name, "an edit inside the workspace, and the mode is sandboxed")
     if subject.shell is not None and subject.shell.is_confined:
@@ -143,7 +143,7 @@ def _of_sandboxed(subject: Subject, name: str, paths: PathPolicy) -> _Voice:
     return _Voice(Answer.ASK, name, "high risk, and it would not run inside the sandbox without network")
 
 
-def _why_not_proved(subject: Subject) -> str:
+def _explain_missing_proof(subject: Subject) -> str:
     """What speaks against a command that would have run unasked, had it been proved to change nothing."""
     if subject.shell is None or subject.shell.is_read_only:
         return ""

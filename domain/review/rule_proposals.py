@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from domain.review.permissions import COMMAND_TOOL, READ_ONLY, WRITERS, Subject
 from domain.shell.command_line import SimpleCommand
-from domain.shell.star_words import proposed_prefix
+from domain.shell.star_words import propose_prefix
 
 _GLOB = frozenset("*?[")
 _LONGEST = 300
@@ -60,7 +60,7 @@ def _of_command(subject: Subject, command: str) -> Iterator[str]:
 def _pattern_of(command: SimpleCommand) -> tuple[str, ...] | None:
     """The first words of a command that may be followed by any others; None where there are none."""
     words = command.words
-    if (prefix := proposed_prefix(words)) is not None:
+    if (prefix := propose_prefix(words)) is not None:
         return prefix
     for length in (1, 2):
         if len(words) > length and words[:length] in _RUNNERS and _SUBCOMMAND.fullmatch(words[length]):

@@ -142,7 +142,7 @@ class KnownSecrets:
             for span in _each(form, name, text)
         ]
 
-    def unfinished_from(self, text: str) -> int:
+    def find_unfinished(self, text: str) -> int:
         """Where, at the end of the text, a known value may have begun; the length of the text if nowhere.
 
         Up to three characters of a value may stand before that place.

@@ -157,7 +157,7 @@ def pattern_spans(text: str) -> list[SecretSpan]:
     return found
 
 
-def assigned_word(name: str, value: str) -> str | None:
+def name_assigned_secret(name: str, value: str) -> str | None:
     """The word that hides this value of a field of this name; None where it is no secret."""
     match = _TELLING.search(name)
     if (

@@ -35,7 +35,7 @@ _END = r"(?:-{1,6}(?:E|EN|END[ A-Z0-9]*+-{0,5})?)?"
 _PRIVATE_KEY = re.compile(rf"-----BEGIN [A-Z0-9 ]{{0,60}}+(?:-{{1,4}}|-----{BODY}*+{_END})?\Z")
 
 
-def unfinished_from(text: str) -> int:
+def find_unfinished(text: str) -> int:
     """Where, at the end of a text, the first thing begins that more text could make a secret; else its length.
 
     What stands before that place may be shown: no secret lies across it, unless one that is whole does.

@@ -97,7 +97,7 @@ class _Line:
         """Write it, with these names."""
         told: JsonObject = {"type": "unreadable"}
         if self.event is not None:
-            told = event_to_json(names.renamed(self.event))
+            told = event_to_json(names.rename_ids(self.event))
         mark: JsonObject = {"redacted": True} if self.redacted else {}
         self.shown = json.dumps({"turn": self.turn, **told, **mark}, sort_keys=True, separators=(",", ":"))
 

@@ -221,19 +221,19 @@ def _link(link_format: LinkFormat, record: ChainedRecord, session_id: str, befor
         case LinkFormat.DIGEST_ONLY:
             return hash_fields(purpose, *place)
         case LinkFormat.EVENT_OUTCOME:
-            return hash_fields(purpose, *place, _fixed_fields_of_event(record.payload))
+            return hash_fields(purpose, *place, _extract_fixed_event_fields(record.payload))
         case LinkFormat.ALL_OUTCOMES:
-            return hash_fields(purpose, *place, _fixed_fields(record.payload))
+            return hash_fields(purpose, *place, _extract_fixed_fields(record.payload))
 
 
-def _fixed_fields_of_event(payload: bytes) -> str:
+def _extract_fixed_event_fields(payload: bytes) -> str:
     """The outcome and decision of an event itself, as JSON."""
     value = _parse(payload, _FIXED_IN_SECOND)
     fixed = {name: value[name] for name in _FIXED_IN_SECOND if name in value}
     return json.dumps(fixed, sort_keys=True)
 
 
-def _fixed_fields(payload: bytes) -> str:
+def _extract_fixed_fields(payload: bytes) -> str:
     """All that no redaction may change in an event, in the order in which it is found, as JSON."""
     fixed: list[tuple[str, object]] = []
     left: list[object] = [_parse(payload, FIXED)]

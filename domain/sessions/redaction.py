@@ -43,7 +43,7 @@ def redact_records(
             continue
         changed = redact_record(record, payload)
         entry = redaction_of(record, changed, seq=len(earlier) + len(entries), at_ms=at_ms)
-        entries.append(entry.linked(session_id, previous))
+        entries.append(entry.link_after(session_id, previous))
         previous = entries[-1].link
         changes.append((index, changed))
     return changes, entries
@@ -64,7 +64,7 @@ def _without(payload: bytes, text: str) -> bytes:
     known = _is_understood(value)
     # What makes it an event of its type stays, and so does what the chain holds as it is.
     hidden = {
-        key: each if key in _KEPT else _hidden(each, text, key, is_free=not known)
+        key: each if key in _KEPT else _hide_text(each, text, key, is_free=not known)
         for key, each in value.items()
     }
     if hidden == value:
@@ -77,7 +77,7 @@ def _without(payload: bytes, text: str) -> bytes:
     return payload_of(hidden)
 
 
-def _hidden(value: Any, text: str, name: object = None, *, is_free: bool, is_inner: bool = False) -> Any:
+def _hide_text(value: Any, text: str, name: object = None, *, is_free: bool, is_inner: bool = False) -> Any:
     """The value of this name without the text.
 
     `is_free`: its names are not ours, and may hold the text too. `is_inner`: it is part of an object whose
@@ -91,12 +91,12 @@ def _hidden(value: Any, text: str, name: object = None, *, is_free: bool, is_inn
                 return value
             return value if name in _HASHES and _HASH.fullmatch(value) else value.replace(text, MARK)
         case list():
-            return [_hidden(each, text, is_free=is_free, is_inner=is_inner) for each in value]
+            return [_hide_text(each, text, is_free=is_free, is_inner=is_inner) for each in value]
         case dict():
             return {
-                key.replace(text, MARK) if is_inner or (is_free and key not in FIXED | FREE) else key: _hidden(
-                    each, text, key, is_free=is_free, is_inner=is_inner
-                )
+                key.replace(text, MARK)
+                if is_inner or (is_free and key not in FIXED | FREE)
+                else key: _hide_text(each, text, key, is_free=is_free, is_inner=is_inner)
                 for key, each in value.items()
             }
         case _:
@@ -109,7 +109,7 @@ def _hide_what_can_be(whole: dict[str, Any], part: Any, text: str, *, is_inner: 
     for name, was in list(part.items() if isinstance(part, dict) else enumerate(part)):
         if part is whole and name in _KEPT:
             continue
-        part[name] = _hidden(was, text, name, is_free=False, is_inner=is_inner)
+        part[name] = _hide_text(was, text, name, is_free=False, is_inner=is_inner)
         if part[name] != was and not _is_understood(whole):
             part[name] = was
             if isinstance(was, dict | list):

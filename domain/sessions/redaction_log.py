@@ -31,7 +31,7 @@ class RedactionEntry:
     after: bytes
     link: bytes = b""
 
-    def linked(self, session_id: str, previous: bytes) -> RedactionEntry:
+    def link_after(self, session_id: str, previous: bytes) -> RedactionEntry:
         """The same entry after the one with the link `previous`; NO_LINK for the first."""
         numbers = (str(self.seq), str(self.at_ms), str(self.record_seq))
         digests = (self.record_link, self.before, self.after)
@@ -43,7 +43,7 @@ def fitting(session_id: str, entries: Iterable[RedactionEntry]) -> list[Redactio
     found: list[RedactionEntry] = []
     previous = NO_LINK
     for entry in entries:
-        if entry.seq != len(found) or entry.linked(session_id, previous).link != entry.link:
+        if entry.seq != len(found) or entry.link_after(session_id, previous).link != entry.link:
             break
         found.append(entry)
         previous = entry.link
@@ -62,7 +62,7 @@ def relink(
     for entry in entries:
         if entry.record_link in links:
             moved = replace(entry, seq=len(relinked), record_link=links[entry.record_link])
-            relinked.append(moved.linked(session_id, previous))
+            relinked.append(moved.link_after(session_id, previous))
             previous = relinked[-1].link
     return relinked
 

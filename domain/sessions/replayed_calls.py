@@ -100,14 +100,14 @@ class ReplayedCalls:
                     if (followed := self._calls.get(lane.context.call_id)) is not None:
                         followed.context = lane.context
             case HookRan():
-                self._hooked(event)
+                self._apply_hook_run(event)
             case CallStarted() | CallFinished() | ReviewRequested() | ReviewDecided() | OutputStored():
-                if (followed := self._followed(event.context)) is not None:
+                if (followed := self._find_call(event.context)) is not None:
                     _note(followed, event)
             case _:
                 assert_never(event)
 
-    def _followed(self, context: ToolExecutionContext) -> _Followed | None:
+    def _find_call(self, context: ToolExecutionContext) -> _Followed | None:
         """The call of this context; providers may use the ids of former calls again."""
         followed = self._calls.get(context.call_id)
         if followed is None or followed.context not in (None, context):
@@ -115,10 +115,10 @@ class ReplayedCalls:
         followed.context = context
         return followed
 
-    def _hooked(self, event: HookRan) -> None:
+    def _apply_hook_run(self, event: HookRan) -> None:
         if event.point is not HookPoint.AFTER_TOOL_CALL or event.context is None:
             return
-        if (followed := self._followed(event.context)) is None:
+        if (followed := self._find_call(event.context)) is None:
             return
         if event.edited is not None and isinstance(output := event.edited.get("output"), str):
             followed.output = output

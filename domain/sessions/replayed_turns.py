@@ -121,13 +121,13 @@ class ReplayedTurns:
                 self._let_go(event.context)
                 self._observe(event)
             case FilesRestored():
-                self._note_written(event.changes)
+                self._mark_edited(event.changes)
             case _:
                 assert_never(event)
 
     def _observe(self, event: EffectsObserved) -> None:
         edited = {change.path for change in event.effects.changes if self._was_edited(change)}
-        self._note_written(event.effects.changes)
+        self._mark_edited(event.effects.changes)
         if not self._turns:
             return
         turn = self._turns[-1]
@@ -157,7 +157,7 @@ class ReplayedTurns:
         if (turn := self._kept.pop(context, None)) is not None:
             del turn.manifests[context]
 
-    def _note_written(self, changes: Iterable[FileChange]) -> None:
+    def _mark_edited(self, changes: Iterable[FileChange]) -> None:
         """What was found out late counts as edited: it may be the person's work."""
         for change in changes:
             if change.late or (change.after is None and change.kind is not ChangeKind.DELETED):

@@ -100,8 +100,8 @@ def plan_for_turns(
             doubtful |= suspects
             for path in sorted(suspects):
                 wanted.setdefault(path, kept.states.get(path))
-            edited |= _changed_before(taken_back[place:], suspects, kept)
-            unseen.extend(_untold(kept, now))
+            edited |= _find_changed_before(taken_back[place:], suspects, kept)
+            unseen.extend(_list_unknown_changes(kept, now))
     for path in wanted.keys() - doubtful:
         # All that was done here is undone already: what still differs was not done by a call.
         if path in last_written and is_same(last_written[path], wanted[path]):
@@ -134,7 +134,7 @@ def _plan_steps(
             steps.append(
                 RestoreStep(path=path, wanted=wanted[path], now=there, edited_since=edited, trouble=trouble)
             )
-    unseen = [*unseen, *(_left_to_git(folder, names) for folder, names in of_git.items())]
+    unseen = [*unseen, *(_describe_git_changes(folder, names) for folder, names in of_git.items())]
     if hidden:
         unseen = [*unseen, f"Files whose names hold secrets, which are not kept, stay as they are: {hidden}."]
     if unlooked:
@@ -170,7 +170,7 @@ def _git_folder(path: str) -> str | None:
     return "/".join(names[: names.index(".git") + 1]) if ".git" in names else None
 
 
-def _left_to_git(folder: str, names: Sequence[str]) -> str:
+def _describe_git_changes(folder: str, names: Sequence[str]) -> str:
     telling = sorted((name for name in names if name), key=lambda name: (_weight(name), name))
     more = len(telling) - _MOST_NAMED
     named = ", ".join(telling[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
@@ -187,7 +187,7 @@ def _weight(name: str) -> int:
     return 1 if name == "HEAD" or name.startswith("refs/") else 2
 
 
-def _changed_before(turns: Sequence[PastTurn], suspects: set[str], kept: KeptFiles) -> set[str]:
+def _find_changed_before(turns: Sequence[PastTurn], suspects: set[str], kept: KeptFiles) -> set[str]:
     """Those of the suspects that these turns changed, and never found as they had been kept."""
     changed: set[str] = set()
     alike: set[str] = set()
@@ -207,7 +207,7 @@ def _suspects(kept: KeptFiles, now: KeptFiles) -> set[str]:
     return {path for path in paths if not is_like(kept.states.get(path), now.states.get(path))}
 
 
-def _untold(kept: KeptFiles, now: KeptFiles) -> list[str]:
+def _list_unknown_changes(kept: KeptFiles, now: KeptFiles) -> list[str]:
     told = []
     if not (kept.complete and now.complete):
         told.append("The workspace is too large to see every change of an interrupted call.")

@@ -77,7 +77,7 @@ class StableNames:
         told = "|".join(map(re.escape, folders))
         self._folder = re.compile(rf"(?<![\w.-])(?<!\w/)(?:{told})(?![\w-]|\.\w)") if folders else None
 
-    def renamed(self, value: _T) -> _T:
+    def rename_ids(self, value: _T) -> _T:
         """The value without times, all ids in it named; those in texts as far as they were met before."""
         return cast("_T", self._rename(value))
 

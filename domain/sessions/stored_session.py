@@ -33,7 +33,7 @@ class StoredSession:
             for record in self.chain
         )
 
-    def verified(self) -> Verification:
+    def verify(self) -> Verification:
         """What the check of its chain comes to, and of its end against the list of sessions."""
         result = verify(self.summary.id, self.chain, self.redactions)
         count, told = len(self.chain), self.summary.records
@@ -53,7 +53,7 @@ def find_session(name: str, listed: Sequence[SessionSummary]) -> SessionSummary:
     if len(near) == 1:
         return near[0]
     if near:
-        raise LedgerError(f"{len(near)} sessions begin with {name}: {_named(near)}; give more of the id")
+        raise LedgerError(f"{len(near)} sessions begin with {name}: {_list_names(near)}; give more of the id")
     raise LedgerError(f"there is no session {name[:70]!a}; {_nearest(name, listed)}")
 
 
@@ -70,9 +70,9 @@ def _nearest(name: str, listed: Sequence[SessionSummary]) -> str:
         return "there are no sessions yet"
     close = get_close_matches(name, [session.id for session in listed], n=_NAMED_AT_MOST, cutoff=0.7)
     near = [session for session in listed if session.id in close]
-    return f"the nearest: {_named(near)}" if near else f"the latest: {_named(listed)}"
+    return f"the nearest: {_list_names(near)}" if near else f"the latest: {_list_names(listed)}"
 
 
-def _named(listed: Sequence[SessionSummary]) -> str:
+def _list_names(listed: Sequence[SessionSummary]) -> str:
     named = [f"{session.id} ({session.title[:40] or 'no prompt'})" for session in listed[:_NAMED_AT_MOST]]
     return ", ".join(named) + (", …" if len(listed) > _NAMED_AT_MOST else "")

@@ -45,6 +45,6 @@ class TrustQuestion:
         named = "".join(f"{item.digest} {item.file}\0" for item in self.items)
         return hashlib.sha256(named.encode("utf-8", "surrogateescape")).hexdigest()
 
-    def joined(self, items: tuple[TrustItem, ...]) -> TrustQuestion:
+    def extend(self, items: tuple[TrustItem, ...]) -> TrustQuestion:
         """The same question about these as well."""
         return TrustQuestion(folder=self.folder, items=(*self.items, *items))

@@ -9,20 +9,20 @@ from domain.shell.git_commands import git_use
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS
 
 
-def refused_options(words: Sequence[str]) -> frozenset[str]:
+def list_refused_options(words: Sequence[str]) -> frozenset[str]:
     """The words of a command that are options not known only to read, as given; none for an unknown command.
 
     A pattern that allows `sort *` is not meant to allow `sort -o FILE`: it should not cover these.
     """
     refused: set[str] = set()
     name, rest = words[0], list(words[1:])
-    while (word := _first_refused(name, rest)) is not None:
+    while (word := _find_refused_option(name, rest)) is not None:
         refused.add(word)
         rest.remove(word)
     return frozenset(refused)
 
 
-def _first_refused(name: str, words: Sequence[str]) -> str | None:
+def _find_refused_option(name: str, words: Sequence[str]) -> str | None:
     try:
         if name == "git":
             git_use(words)

@@ -37,7 +37,7 @@ _ALONE = _Reading(is_covered=True)
 _TAKES_NEXT = _Reading(is_covered=True, takes_next=True)
 
 
-def uncovered_word(words: Sequence[str], starred: Collection[int]) -> str | None:
+def find_uncovered_word(words: Sequence[str], starred: Collection[int]) -> str | None:
     """The first word at a place in `starred` that a `*` does not cover; None where it covers all of them.
 
     `words` is a plain command, the name of its program first. Words at other places are written in the rule.
@@ -90,7 +90,7 @@ def has_writing_uses(words: Sequence[str]) -> bool:
     return table_of(words)[0].is_mostly_reading
 
 
-def proposed_prefix(words: Sequence[str]) -> tuple[str, ...] | None:
+def propose_prefix(words: Sequence[str]) -> tuple[str, ...] | None:
     """The first words of a command, for a rule that ends in `*`; None for a program without a table."""
     table, behind = table_of(words)
     return tuple(words[:behind]) if table.is_proposed and "/" not in words[behind - 1] else None

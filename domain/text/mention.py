@@ -79,7 +79,7 @@ def find_mentions(text: str) -> Iterator[str]:
     for found in _MENTION.finditer(text):
         quoted, bare = found["quoted"], found["bare"]
         if quoted is not None:
-            path = _meant(quoted) + (found["lines"] or "") if quoted else ""
+            path = _unescape_path(quoted) + (found["lines"] or "") if quoted else ""
         else:
             path = bare.rstrip(_ENDS_A_SENTENCE)
         if path:
@@ -91,16 +91,16 @@ def parse_quoted_mention(text: str, at: int) -> tuple[str, int] | None:
     found = _MENTION.match(text, at)
     if found is None or found["quoted"] is None:
         return None
-    return _meant(found["quoted"]), found.end()
+    return _unescape_path(found["quoted"]), found.end()
 
 
-def unfinished_mention(before: str) -> tuple[int, str] | None:
+def find_unfinished_mention(before: str) -> tuple[int, str] | None:
     """Where the mention begins that this text ends in, and what of its path is there; None where none is."""
     found = _BEGUN.search(before)
     if found is None:
         return None
     quoted = found["quoted"]
-    return found.start(), _meant(quoted) if quoted is not None else found["bare"]
+    return found.start(), _unescape_path(quoted) if quoted is not None else found["bare"]
 
 
 def _escape(character: str) -> str:
@@ -116,7 +116,7 @@ def _escape(character: str) -> str:
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
-def _meant(quoted: str) -> str:
+def _unescape_path(quoted: str) -> str:
     return _ESCAPE.sub(_unescape, quoted)
 
 

@@ -78,7 +78,7 @@ class OutputLimits:
     head_lines: int | None = 5
     tail_lines: int | None = 3
 
-    def declared(self, *, inline_bytes: int | None, summary_bytes: int | None) -> OutputLimits:
+    def override(self, *, inline_bytes: int | None, summary_bytes: int | None) -> OutputLimits:
         """These limits with those of one tool in their place; None where it declares none."""
         limits = self if inline_bytes is None else replace(self, inline_bytes=inline_bytes)
         if summary_bytes is None:

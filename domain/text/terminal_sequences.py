@@ -95,7 +95,7 @@ def may_begin_sequence(text: str) -> bool:
     )
 
 
-def unfinished_sequence_from(text: str) -> int:
+def find_unfinished_sequence(text: str) -> int:
     """Where, at the end of a text that still grows, a terminal sequence has begun; else the text's length."""
     match = _UNFINISHED.search(text, max(0, len(text) - _LONGEST))
     if match is not None and match[0].startswith("\\"):

@@ -14,7 +14,7 @@ from infrastructure.config.paths import ConfigLocations
 from infrastructure.config.schema import Settings
 from infrastructure.config.toml_text import (
     KeyPath,
-    dotted,
+    format_key,
     key_path,
     literal,
     parse_value,
@@ -53,18 +53,18 @@ def accounts(loaded: LoadedSettings) -> Iterator[SettingAccount]:
         default = defaults.get(path)
         yield SettingAccount(
             path=path,
-            value=shown_value(key, value),
-            default="" if default is None else shown_value(key, default),
+            value=format_value(key, value),
+            default="" if default is None else format_value(key, default),
             origin=printable(loaded.place(path)),
             description=key.about.description,
             about_table=_about_table(path),
             expected=key.expected,
             choices=("true", "false") if key.expected == "true or false" else key.choices,
-            fixed=_fixed(key, value),
+            fixed=_explain_fixed(key, value),
         )
 
 
-def shown_value(key: Key, value: object) -> str:
+def format_value(key: Key, value: object) -> str:
     """A value as TOML, without what is secret in it."""
     return HIDDEN if key.about.secret else without_credentials(literal(value))
 
@@ -80,20 +80,20 @@ def path_of(text: str) -> KeyPath:
     if isinstance(node, Key):
         return path
     if isinstance(node, Table):
-        names = ", ".join(node.entries) if not node.has_free_names else f"{dotted(path)}.NAME"
-        raise ConfigError(f"{dotted(path)} is a table of settings: {names}")
+        names = ", ".join(node.entries) if not node.has_free_names else f"{format_key(path)}.NAME"
+        raise ConfigError(f"{format_key(path)} is a table of settings: {names}")
     raise ConfigError(unknown_key(path))
 
 
-def typed_value(path: KeyPath, text: str) -> object:
+def parse_typed_value(path: KeyPath, text: str) -> object:
     """The value that a person has typed for a setting: TOML, or for a text what was typed.
 
     Whether it fits is for the loader to say. Raises ConfigError for a secret and for what is only edited in a
     file.
     """
     key = key_at(path)
-    if fixed := _fixed(key, None):
-        raise ConfigError(f"{dotted(path)} {fixed}")
+    if fixed := _explain_fixed(key, None):
+        raise ConfigError(f"{format_key(path)} {fixed}")
     value = parse_value(text.strip())
     takes_text = key.fits("") or key.fits(text.strip()) or bool(key.choices)
     return text.strip() if takes_text and not isinstance(value, str | list) else value
@@ -102,7 +102,7 @@ def typed_value(path: KeyPath, text: str) -> object:
 def refusal_for_project(path: KeyPath) -> str:
     """Why a project's file may not set this, trusted or not; empty where it may."""
     if key_at(path).project is ProjectRule.OWN:
-        return f"no project's file may set {dotted(path)}, so that would be ignored: put it in your own"
+        return f"no project's file may set {format_key(path)}, so that would be ignored: put it in your own"
     return ""
 
 
@@ -125,11 +125,11 @@ def _about_table(path: KeyPath) -> str:
     return table.about.description if isinstance(table, Table) else ""
 
 
-def _fixed(key: Key, value: object) -> str:
+def _explain_fixed(key: Key, value: object) -> str:
     if key.about.secret:
         return "is secret: it is neither shown nor changed here, but in its file"
     if key.element is not None:
-        return f"is a list of tables: edit [[{dotted(key.path)}]] in its file"
+        return f"is a list of tables: edit [[{format_key(key.path)}]] in its file"
     if isinstance(value, str) and without_credentials(value) != value:
         return "holds a password: it is changed in its file"
     return ""

@@ -44,7 +44,7 @@ class CommandTemplate:
                 f"parameters.{unused[0]} is not used: put {{{unused[0]}}} into command or remove the parameter"
             )
 
-    def filled(self, arguments: JsonObject) -> tuple[str, ...]:
+    def fill_words(self, arguments: JsonObject) -> tuple[str, ...]:
         """The words of the command for these arguments, which fit the tool's schema.
 
         A parameter that is an element by itself gives no word where it is missing and several where it is an
@@ -95,19 +95,21 @@ def _words(element: _Element, arguments: JsonObject) -> Iterator[str]:
         case (_Slot(parameter),):
             value = arguments.get(parameter.name)
             values = value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
-            yield from (_guarded(_text(each, parameter), parameter) for each in values if each is not None)
+            yield from (
+                _check_word_start(_text(each, parameter), parameter) for each in values if each is not None
+            )
         case _:
-            yield _joined(element, arguments)
+            yield _join(element, arguments)
 
 
-def _joined(element: _Element, arguments: JsonObject) -> str:
+def _join(element: _Element, arguments: JsonObject) -> str:
     word = ""
     for part in element:
         if isinstance(part, str):
             word += part
         elif (value := arguments.get(part.parameter.name)) is not None:
             text = _text(value, part.parameter)
-            word += text if word else _guarded(text, part.parameter)
+            word += text if word else _check_word_start(text, part.parameter)
     return word
 
 
@@ -128,7 +130,7 @@ def _text(value: JsonValue, parameter: CustomParameter) -> str:
     return text
 
 
-def _guarded(text: str, parameter: CustomParameter) -> str:
+def _check_word_start(text: str, parameter: CustomParameter) -> str:
     """The text that begins a word, unless a program could take it for an option."""
     if text.startswith("-") and not parameter.allow_dash:
         raise ToolError(

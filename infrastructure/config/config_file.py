@@ -14,7 +14,7 @@ from domain.errors import ConfigError
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.paths import is_present
 from infrastructure.config.toml_edit import with_value, without_value
-from infrastructure.config.toml_file import TomlFile, shown
+from infrastructure.config.toml_file import TomlFile, escape_path
 from infrastructure.config.toml_text import KeyPath
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -38,13 +38,13 @@ class ConfigFile:
     def unset(self, key: KeyPath) -> LoadedSettings:
         """Take one key out. Answers and raises as `set` does."""
         if not is_present(self.path):
-            raise ConfigError(f"{shown(self.path)} does not exist, and so sets nothing")
+            raise ConfigError(f"{escape_path(self.path)} does not exist, and so sets nothing")
         return self._change(lambda text: without_value(text, key))
 
     def _change(self, edit: Callable[[str], str]) -> LoadedSettings:
         if not self.follows_links and self.path.is_symlink():
             raise ConfigError(
-                f"{shown(self.path)} is a link, so that another file would be changed; "
+                f"{escape_path(self.path)} is a link, so that another file would be changed; "
                 "change that one itself, or put a file in the link's place"
             )
         target = Path(os.path.realpath(self.path)) if self.follows_links else self.path
@@ -54,7 +54,7 @@ class ConfigFile:
         try:
             after = mark + edit(present.text).encode()
         except ConfigError as error:
-            raise ConfigError(f"{shown(self.path)}: {error}") from error
+            raise ConfigError(f"{escape_path(self.path)}: {error}") from error
         except UnicodeEncodeError as error:
             raise ConfigError("the value is not valid Unicode and cannot be written") from error
         loaded = self.load(TomlFile.of(self.path, after))
@@ -63,7 +63,7 @@ class ConfigFile:
                 _replace(self.path, target, before, after)
             except OSError as error:
                 raise ConfigError(
-                    f"{shown(self.path)} cannot be written ({error.strerror}); it is as it was"
+                    f"{escape_path(self.path)} cannot be written ({error.strerror}); it is as it was"
                 ) from error
         return loaded
 
@@ -76,7 +76,7 @@ def _content(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"{shown(path)} cannot be read: {error.strerror}") from error
+        raise ConfigError(f"{escape_path(path)} cannot be read: {error.strerror}") from error
 
 
 def _replace(path: Path, target: Path, before: bytes | None, after: bytes) -> None:
@@ -100,7 +100,7 @@ def _replace(path: Path, target: Path, before: bytes | None, after: bytes) -> No
                 os.fchmod(file.fileno(), status.st_mode & 0o777)
             os.fsync(file.fileno())
         if _content(path) != before:
-            raise ConfigError(f"{shown(path)} was changed meanwhile and is left as it is; try again")
+            raise ConfigError(f"{escape_path(path)} was changed meanwhile and is left as it is; try again")
         os.replace(temporary, target)
     except BaseException:
         with suppress(OSError):

@@ -25,7 +25,7 @@ def foreign_setting(table: Mapping[str, object]) -> str | None:
     return None
 
 
-def repeated_guard(tables: object) -> str | None:
+def find_repeated_guard(tables: object) -> str | None:
     """What is wrong with all the tables together: two of them are about the same guard."""
     names = Counter(table.get("name") for table in tables) if isinstance(tables, list | tuple) else Counter()
     for name, count in names.items():

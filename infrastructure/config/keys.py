@@ -15,7 +15,7 @@ from msgspec.structs import FieldInfo
 from domain.text.nearest import ALIKE, likeness
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.schema import Settings
-from infrastructure.config.toml_text import KeyPath, Position, dotted, shortened
+from infrastructure.config.toml_text import KeyPath, Position, format_key, shorten_text
 
 ANY_NAME = "*"
 
@@ -62,7 +62,7 @@ class Key:
         if self.choices:
             return f"{'one of ' if len(self.choices) > 1 else ''}{', '.join(self.choices)}"
         if self.element is not None:
-            return f"a list of tables, each of them headed [[{dotted(self.path)}]]"
+            return f"a list of tables, each of them headed [[{format_key(self.path)}]]"
         base = _base(self.type)
         if base is bool:
             return "true or false"
@@ -135,18 +135,18 @@ def key_at(path: KeyPath) -> Key:
     """The setting at a path with real names. Raises KeyError where there is none."""
     node = node_at(path)
     if not isinstance(node, Key):
-        raise KeyError(dotted(path))
+        raise KeyError(format_key(path))
     return node
 
 
 def nearest(path: KeyPath) -> str | None:
     """The known key most like an unknown one, in dotted form, or None where nothing is like it."""
-    wanted = tuple(name if isinstance(name, Position) else shortened(name, 80).lower() for name in path)
-    known = [_named(key.path, wanted) for key in all_keys()]
+    wanted = tuple(name if isinstance(name, Position) else shorten_text(name, 80).lower() for name in path)
+    known = [_fill_names(key.path, wanted) for key in all_keys()]
     tables = {key[:end] for key in known for end in range(1, len(key))}
     candidates = known + sorted(table for table in tables if len(table) == len(path))
     best = max(candidates, key=lambda candidate: (_likeness(wanted, candidate), -len(candidate)))
-    return dotted(best) if _likeness(wanted, best) >= ALIKE else None
+    return format_key(best) if _likeness(wanted, best) >= ALIKE else None
 
 
 def _likeness(wanted: KeyPath, known: KeyPath) -> float:
@@ -155,7 +155,7 @@ def _likeness(wanted: KeyPath, known: KeyPath) -> float:
     return last - 0.35 * (1 - likeness(".".join(wanted[:-1]), ".".join(known[:-1])))
 
 
-def _named(pattern: KeyPath, path: KeyPath) -> KeyPath:
+def _fill_names(pattern: KeyPath, path: KeyPath) -> KeyPath:
     """A key's path with the free names of a path like it filled in, or NAME where the path is not like it."""
     filled = list(pattern)
     for place, name in enumerate(pattern):
@@ -181,14 +181,14 @@ def _node(
     about = next((extra for extra in _extras(annotated) if isinstance(extra, About)), inherited)
     base = _base(annotated)
     if about is None:
-        raise TypeError(f"the setting {dotted(path)} has no explanation in the schema")
+        raise TypeError(f"the setting {format_key(path)} has no explanation in the schema")
     if isinstance(base, type) and issubclass(base, msgspec.Struct):
         return _table(base, path, about)
     if get_origin(base) is Mapping:
         entry = _node(get_args(base)[1], (*path, ANY_NAME), about)
         return Table(path=path, about=about, entries={ANY_NAME: entry})
     if about.project is None:
-        raise TypeError(f"the setting {dotted(path)} does not say what a project file may do to it")
+        raise TypeError(f"the setting {format_key(path)} does not say what a project file may do to it")
     return Key(
         path=path,
         type=annotated,

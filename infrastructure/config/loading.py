@@ -20,15 +20,15 @@ from infrastructure.config.project_trust import WHY, Restrained, let_in, passwor
 from infrastructure.config.quorum_table import out_of_reach
 from infrastructure.config.schema import Settings
 from infrastructure.config.toml_file import TomlFile
-from infrastructure.config.toml_text import KeyPath, dotted, parse_value, printable
+from infrastructure.config.toml_text import KeyPath, format_key, parse_value, printable
 from infrastructure.config.validation import (
     MOST_PROBLEMS,
     Assignment,
     Checked,
     PlaceOf,
-    checked,
+    check_source,
     missing_keys,
-    nested,
+    nest_value,
     table_problem,
 )
 
@@ -70,7 +70,7 @@ class LoadedSettings:
 
     def place(self, path: KeyPath) -> str:
         """Where a value came from, as `origins` says it, with the line where that is a file."""
-        parts = self.origins.get(dotted(path), DEFAULT_ORIGIN).split(_ADDED)
+        parts = self.origins.get(format_key(path), DEFAULT_ORIGIN).split(_ADDED)
         places = (self.sources[part].place(path) if part in self.sources else part for part in parts)
         return _ADDED.join(places)
 
@@ -111,7 +111,7 @@ def load_settings(
     for key, value in overrides.items():
         stack.lay(_flag(key, value))
     settings = stack.settings()
-    origins = {dotted(path): stack.origin(path) for path, _ in setting_values(settings)}
+    origins = {format_key(path): stack.origin(path) for path, _ in setting_values(settings)}
     return LoadedSettings(
         settings=settings,
         origins=MappingProxyType(origins),
@@ -162,7 +162,7 @@ class _Stack:
     def check(self, file: TomlFile) -> Checked:
         self.files.append(file.path)
         self.sources[str(file.path)] = file
-        return checked(file.data, origin=str(file.path), place=file.place)
+        return check_source(file.data, origin=str(file.path), place=file.place)
 
     def lay(self, source: Checked) -> None:
         self.problems += source.problems
@@ -184,7 +184,7 @@ class _Stack:
                 f"{problem}; the file {WHY[known]}, so this is ignored" for problem in source.problems
             ]
             outcome = restrict(source.assignments, self.values, file=path, user_file=user_file, standing=known)
-            self.covered = {dotted(one.path): self.values[one.path].value for one in outcome.assignments}
+            self.covered = {format_key(one.path): self.values[one.path].value for one in outcome.assignments}
             self.put(outcome.assignments)
             self.question = _question(place, file.digest, known, outcome)
         self.warnings += outcome.warnings
@@ -202,7 +202,7 @@ class _Stack:
             raise ConfigError("\n".join(problems[:MOST_PROBLEMS]))
         data: dict[str, object] = {}
         for path, assignment in self.values.items():
-            _merge(data, nested(path, assignment.value))
+            _merge(data, nest_value(path, assignment.value))
         if unfit := [
             f"{place(path)}: {sentence}"
             for path, place in self.named_tables.items()
@@ -242,11 +242,13 @@ def _defaults() -> Checked:
 
 
 def _plain(settings: Settings) -> Checked:
-    return checked(msgspec.to_builtins(settings), origin=DEFAULT_ORIGIN, place=lambda _: DEFAULT_ORIGIN)
+    return check_source(msgspec.to_builtins(settings), origin=DEFAULT_ORIGIN, place=lambda _: DEFAULT_ORIGIN)
 
 
 def _flag(key: str, value: object) -> Checked:
-    return checked(nested(tuple(key.split(".")), value), origin=FLAG_ORIGIN, place=lambda _: "command line")
+    return check_source(
+        nest_value(tuple(key.split(".")), value), origin=FLAG_ORIGIN, place=lambda _: "command line"
+    )
 
 
 def _merge(into: dict[str, object], data: Mapping[str, object]) -> None:
@@ -283,7 +285,7 @@ def settings_in(environ: Mapping[str, str], names: Iterable[KeyPath]) -> list[Ch
 
 def _variable(variable: str, path: KeyPath, value: object) -> Checked:
     origin = f"environment {printable(variable)}"
-    return checked(nested(path, value), origin=origin, place=lambda _: origin)
+    return check_source(nest_value(path, value), origin=origin, place=lambda _: origin)
 
 
 def _path(name: str, known: tuple[KeyPath, ...]) -> KeyPath:
@@ -291,13 +293,13 @@ def _path(name: str, known: tuple[KeyPath, ...]) -> KeyPath:
     node: object = schema_tree()
     for part in name.split(_SEPARATOR):
         own = isinstance(node, Table) and node.has_free_names
-        word = _spelled(path, part, known) if own else part.lower()
+        word = _quote_as_written(path, part, known) if own else part.lower()
         path = (*path, word)
         node = node.entry(word) if isinstance(node, Table) else None
     return path
 
 
-def _spelled(table: KeyPath, part: str, known: tuple[KeyPath, ...]) -> str:
+def _quote_as_written(table: KeyPath, part: str, known: tuple[KeyPath, ...]) -> str:
     place = len(table)
     meant = part.lower().replace("_", "-")
     for path in known:

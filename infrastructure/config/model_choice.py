@@ -84,7 +84,7 @@ def choose_model(
         # a cloud has names of its own for the models it serves
         if not table.client and table.api_key_env and environ.get(table.api_key_env, "").strip():
             return ModelChoice(model, f"models.decision is not set, and {table.api_key_env} is")
-    if configured := _configured(loaded):
+    if configured := _list_configured(loaded):
         name, why = configured[0]
         raise ConfigError(
             f"the provider {name} is configured ({why}), but no model is chosen; set models.decision = "
@@ -204,7 +204,7 @@ def _unknown_provider(loaded: LoadedSettings, role: str, model: str) -> str | No
     )
 
 
-def _configured(loaded: LoadedSettings) -> list[tuple[str, str]]:
+def _list_configured(loaded: LoadedSettings) -> list[tuple[str, str]]:
     """Providers that someone set up, and where: own ones, and those of which something was changed."""
     found = []
     for name, table in loaded.settings.providers.items():

@@ -22,7 +22,7 @@ def _asked_twice(models: object) -> str | None:
     return None if twice is None else f"it names {literal(twice)} twice; name it once"
 
 
-def _repeated(models: object) -> str | None:
+def _find_repeated(models: object) -> str | None:
     """What is wrong with a list of reviewers: one of them would vote twice."""
     names = list(models) if isinstance(models, list | tuple) else []
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
@@ -93,7 +93,7 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             description="The models that vote on risky calls, independently. Empty: no model votes.",
             project=_NEVER,
             expected='a list of "provider/model"',
-            flaw=_repeated,
+            flaw=_find_repeated,
         ),
     ] = ()
     participants: Annotated[

@@ -33,7 +33,7 @@ def locate(*, cwd: Path, environ: Mapping[str, str], config_file: Path | None) -
     names no file of its own."""
     from_environment = environ.get("QUORUM_CONFIG")
     if config_file is None and from_environment:
-        config_file, named_by = _expanded(from_environment, environ), "QUORUM_CONFIG"
+        config_file, named_by = _expand_home(from_environment, environ), "QUORUM_CONFIG"
         if not config_file.is_absolute():  # it would have full say in each folder that brings such a file along
             raise ConfigError(
                 f"QUORUM_CONFIG is {printable(from_environment)}, which names another file in every folder; "
@@ -97,7 +97,7 @@ def _home(environ: Mapping[str, str]) -> Path | None:
     return home if home.is_absolute() else None
 
 
-def _expanded(path: str, environ: Mapping[str, str]) -> Path:
+def _expand_home(path: str, environ: Mapping[str, str]) -> Path:
     """A path in which `~/` is the home folder: nothing expands it in a variable that no shell has read."""
     home = _home(environ)
     return home / path[2:] if path.startswith("~/") and home is not None else Path(path)

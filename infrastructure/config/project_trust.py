@@ -12,8 +12,15 @@ from domain.review.mode import Mode
 from domain.sessions.trust import Standing
 from infrastructure.config.about import ProjectRule
 from infrastructure.config.keys import Key, key_at, node_at
-from infrastructure.config.toml_file import shown
-from infrastructure.config.toml_text import KeyPath, Position, dotted, literal, shortened, without_credentials
+from infrastructure.config.toml_file import escape_path
+from infrastructure.config.toml_text import (
+    KeyPath,
+    Position,
+    format_key,
+    literal,
+    shorten_text,
+    without_credentials,
+)
 from infrastructure.config.validation import Assignment, PlaceOf
 from infrastructure.config.web_address import is_web_address
 
@@ -71,12 +78,12 @@ def restrict(
         elif key.project is ProjectRule.FREE:
             kept.append(assignment)
         else:
-            tightened, refusal = _tightened(key, assignment, beneath[assignment.path])
+            tightened, refusal = _tighten(key, assignment, beneath[assignment.path])
             if tightened is not None:
                 kept.append(tightened)
             if refusal is not None:
                 wanted.append(assignment)
-                warnings.append(f"{shown(file)} {refusal}")
+                warnings.append(f"{escape_path(file)} {refusal}")
     if own:
         warnings.insert(0, _not_its_own(own, file, user_file))
     if forbidden:
@@ -99,7 +106,7 @@ def let_in(
         if key.project is ProjectRule.OWN:
             own.append(assignment.path)
         elif key.project is ProjectRule.ADD:
-            added, _ = _tightened(key, assignment, beneath[assignment.path])
+            added, _ = _tighten(key, assignment, beneath[assignment.path])
             kept += [added] if added is not None else []
         else:
             kept.append(assignment)
@@ -112,20 +119,21 @@ def passwords(assignments: Iterable[Assignment], place: PlaceOf) -> list[str]:
     To leave such an address out would send what is meant for it to the public one, so it is an error.
     """
     return [
-        f"{place(assignment.path)}: {dotted(assignment.path)} holds a user name and password; a project's file "
-        "may hold no key, even if you trust it: take them out, or put the address in your own file"
+        f"{place(assignment.path)}: {format_key(assignment.path)} holds a user name and password; a "
+        "project's file may hold no key, even if you trust it: take them out, or put the address in "
+        "your own file"
         for assignment in assignments
         if key_at(assignment.path).about.accepts is is_web_address
         and without_credentials(text := str(assignment.value)) != text
     ]
 
 
-def _tightened(key: Key, wanted: Assignment, beneath: Assignment) -> tuple[Assignment | None, str | None]:
+def _tighten(key: Key, wanted: Assignment, beneath: Assignment) -> tuple[Assignment | None, str | None]:
     value, refusal = _WAYS[key.project](key, beneath.value, wanted.value)
     sentence = None
     if refusal is not None:
-        found = shortened(literal(wanted.value))
-        sets = f"sets {dotted(wanted.path)} = {found}"
+        found = shorten_text(literal(wanted.value))
+        sets = f"sets {format_key(wanted.path)} = {found}"
         sentence = f"{sets}; until you trust it (`quorum config trust`), it may only {refusal}"
     if value == beneath.value:
         return None, sentence
@@ -178,20 +186,20 @@ def _narrow(_: Key, beneath: object, wanted: object) -> tuple[object, str | None
 
 
 def _forbidden(paths: list[KeyPath], file: Path, why: str) -> str:
-    names = ", ".join(map(dotted, paths))
+    names = ", ".join(map(format_key, paths))
     return (
-        f"{shown(file)} {why}, so what it sets of {shortened(names, 400)} is ignored "
+        f"{escape_path(file)} {why}, so what it sets of {shorten_text(names, 400)} is ignored "
         "(`quorum config trust` shows what it wants, and trusts it)"
     )
 
 
 def _not_its_own(paths: list[KeyPath], file: Path, user_file: Path | None) -> str:
-    names = ", ".join(map(dotted, paths))
+    names = ", ".join(map(format_key, paths))
     ignored = "it is ignored" if len(paths) == 1 else "they are ignored"
     them = "it" if len(paths) == 1 else "them"
-    own = f"put {them} in {shown(user_file)}, or " if user_file is not None else ""
+    own = f"put {them} in {escape_path(user_file)}, or " if user_file is not None else ""
     return (
-        f"{shown(file)} sets {shortened(names, 400)}; no project's file may, so {ignored} "
+        f"{escape_path(file)} sets {shorten_text(names, 400)}; no project's file may, so {ignored} "
         f"({own}name the file with --config)"
     )
 
@@ -208,7 +216,7 @@ _WAYS: Mapping[ProjectRule, _Tighten] = {
 def wants_of(assignments: Iterable[Assignment]) -> Iterator[str]:
     """The settings in words. Of a list of tables each key is one; what is secret is hidden."""
     for assignment in assignments:
-        yield from starmap(_worded, _parts(assignment.path, assignment.value))
+        yield from starmap(_format_value, _parts(assignment.path, assignment.value))
 
 
 def _parts(path: KeyPath, value: object) -> Iterator[tuple[KeyPath, object]]:
@@ -221,10 +229,10 @@ def _parts(path: KeyPath, value: object) -> Iterator[tuple[KeyPath, object]]:
             yield (*path, Position(index), name), entry
 
 
-def _worded(path: KeyPath, value: object) -> str:
+def _format_value(path: KeyPath, value: object) -> str:
     node = node_at(path)
     hidden = node is not None and node.about.secret
-    return f"{dotted(path)} = {_HIDDEN if hidden else _cut(without_credentials(literal(value)))}"
+    return f"{format_key(path)} = {_HIDDEN if hidden else _cut(without_credentials(literal(value)))}"
 
 
 def _cut(text: str) -> str:

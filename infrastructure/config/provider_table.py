@@ -145,7 +145,7 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ] = field(default_factory=dict)
 
 
-def built_in_providers() -> dict[str, ProviderTable]:
+def load_built_in_providers() -> dict[str, ProviderTable]:
     """The providers that exist without being declared."""
     return {
         "anthropic": ProviderTable(type="anthropic", api_key_env="ANTHROPIC_API_KEY"),

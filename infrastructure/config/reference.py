@@ -13,8 +13,8 @@ from infrastructure.config.keys import ANY_NAME, Key, Table, schema_tree
 from infrastructure.config.loading import setting_values
 from infrastructure.config.paths import is_present
 from infrastructure.config.schema import Settings
-from infrastructure.config.toml_file import shown
-from infrastructure.config.toml_text import KeyPath, dotted, literal
+from infrastructure.config.toml_file import escape_path
+from infrastructure.config.toml_text import KeyPath, format_key, literal
 
 _WIDTH = 100
 _PREAMBLE = """\
@@ -73,29 +73,29 @@ def write_reference(path: Path) -> Path:
     Raises ConfigError where something is there already or cannot be written.
     """
     if is_present(path):
-        raise ConfigError(f"{shown(path)} exists already and is left as it is; remove it first")
+        raise ConfigError(f"{escape_path(path)} exists already and is left as it is; remove it first")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise ConfigError(f"{shown(path)} cannot be written: {error.strerror}") from error
+        raise ConfigError(f"{escape_path(path)} cannot be written: {error.strerror}") from error
     try:
         with open(descriptor, "w", encoding="utf-8") as file:
             file.write(render_reference())
     except OSError as error:
         path.unlink()
-        raise ConfigError(f"{shown(path)} cannot be written: {error.strerror}") from error
+        raise ConfigError(f"{escape_path(path)} cannot be written: {error.strerror}") from error
     return path
 
 
 def _table(table: Table, path: KeyPath, values: Mapping[KeyPath, object]) -> Iterator[str]:
     if table.has_free_names:
         built_in = dict.fromkeys(key[len(path)] for key in values if key[: len(path)] == path)
-        yield from _named_tables(table, path, values, built_in) if built_in else _own_tables(table, path)
+        yield from _render_named_tables(table, path, values, built_in) if built_in else _own_tables(table, path)
         return
     yield from ("", "")
     yield from _comment(table.about.description)
-    yield f"[{dotted(path)}]"
+    yield f"[{format_key(path)}]"
     for name, entry in table.entries.items():
         if isinstance(entry, Key):
             yield from ("", *_explanation(entry.about.description, entry.project))
@@ -108,8 +108,8 @@ def _table(table: Table, path: KeyPath, values: Mapping[KeyPath, object]) -> Ite
 def _array(key: Key) -> Iterator[str]:
     """The keys of the tables of an array, all of it comment: there is no such table by default."""
     if key.element is None:
-        raise TypeError(f"the setting {dotted(key.path)} stands outside any table")
-    yield from ("", "", *_comment(key.about.description), "##", f"## [[{dotted(key.path)}]]")
+        raise TypeError(f"the setting {format_key(key.path)} stands outside any table")
+    yield from ("", "", *_comment(key.about.description), "##", f"## [[{format_key(key.path)}]]")
     yield from _keys_of_own(key.element)
 
 
@@ -123,9 +123,9 @@ def _own_table(table: Table, path: KeyPath) -> Iterator[str]:
     own = table.entries[ANY_NAME]
     here = (*path, table.about.names_example)
     if isinstance(own, Key):
-        yield from ("##", f"## [{dotted(path)}]", f"##   {table.about.names_example} = …  ({own.expected})")
+        yield from ("##", f"## [{format_key(path)}]", f"##   {table.about.names_example} = …  ({own.expected})")
     if isinstance(own, Table):
-        yield from ("##", f"## [{dotted(here)}]", *_keys_of_own(own))
+        yield from ("##", f"## [{format_key(here)}]", *_keys_of_own(own))
         for name, entry in own.entries.items():
             if isinstance(entry, Table):
                 yield from ("##", *_comment(entry.about.description))
@@ -141,13 +141,13 @@ def _keys_of_own(table: Table) -> Iterator[str]:
         yield from ("##", *_comment(entry.about.description), f"##   {name} = {given}")
 
 
-def _named_tables(
+def _render_named_tables(
     table: Table, path: KeyPath, values: Mapping[KeyPath, object], names: Iterable[str]
 ) -> Iterator[str]:
     """The tables of the built-in names; the first one explains the keys of all."""
     yield from ("", "", *_comment(table.about.description), "##", *_comment(_OWN_PROVIDER))
     for place, own_name in enumerate(names):
-        yield from ("", f"[{dotted((*path, own_name))}]")
+        yield from ("", f"[{format_key((*path, own_name))}]")
         named = table.entry(own_name)
         for name, entry in (named.entries if isinstance(named, Table) else {}).items():
             if place == 0:

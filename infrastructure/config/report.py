@@ -10,8 +10,8 @@ from infrastructure.config.keys import key_at
 from infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings, setting_values
 from infrastructure.config.model_choice import ROLES, ModelRoles, choose_roles
 from infrastructure.config.paths import ConfigLocations, is_present
-from infrastructure.config.toml_file import shown
-from infrastructure.config.toml_text import dotted, literal, printable, without_credentials
+from infrastructure.config.toml_file import escape_path
+from infrastructure.config.toml_text import format_key, literal, printable, without_credentials
 
 _HIDDEN = '"********"'
 _COMMENT_COLUMN = 60
@@ -31,14 +31,14 @@ def setting_texts(loaded: LoadedSettings) -> Iterator[tuple[str, str, str]]:
     """Every setting: its key, its value as TOML, and where it came from. Secrets are hidden."""
     for path, value in setting_values(loaded.settings):
         text = _HIDDEN if key_at(path).about.secret else without_credentials(literal(value))
-        yield dotted(path), text, printable(loaded.origins[dotted(path)])
+        yield format_key(path), text, printable(loaded.origins[format_key(path)])
 
 
 def _trust(loaded: LoadedSettings) -> Iterator[str]:
     """How the project's file stands, where one was read."""
     if loaded.locations.project is None or loaded.standing is None:
         return
-    file = shown(loaded.locations.project)
+    file = escape_path(loaded.locations.project)
     match loaded.standing:
         case Standing.TRUSTED:
             yield f"{file} is trusted"
@@ -56,7 +56,7 @@ def check(loaded: LoadedSettings, environ: Mapping[str, str]) -> str:
     Raises ConfigError where no model can be chosen, or one has no provider.
     """
     origins = list(loaded.origins.values())
-    lines = [f"{shown(file)}: valid; {_settings(_count(origins, str(file)))}" for file in loaded.files]
+    lines = [f"{escape_path(file)}: valid; {_settings(_count(origins, str(file)))}" for file in loaded.files]
     lines = lines or ["no configuration file: the defaults count"]
     others = {origin for origin in origins if origin.startswith("environment ") or origin == FLAG_ORIGIN}
     lines += (f"{printable(origin)}: {_settings(_count(origins, origin))}" for origin in sorted(others))
@@ -83,17 +83,20 @@ def _places(locations: ConfigLocations) -> Iterator[tuple[str, str]]:
     if locations.user is None:
         yield "user", "no home folder"
     else:
-        yield "user", f"{shown(locations.user)}  ({_state(is_present(locations.user), replaced)})"
+        yield "user", f"{escape_path(locations.user)}  ({_state(is_present(locations.user), replaced)})"
     if locations.project is not None:
         rules = "" if replaced else ", as a project's file: until you trust it, it may only tighten"
-        yield "project", f"{shown(locations.project)}  ({_state(True, replaced)}{rules})"
+        yield "project", f"{escape_path(locations.project)}  ({_state(True, replaced)}{rules})"
     else:
         first, last = locations.project_search[0], locations.project_search[-1]
-        up_to = f" and above, up to {shown(last.parent)}" if first != last else ""
-        yield "project", f"{shown(first)}{up_to}  (not there)"
+        up_to = f" and above, up to {escape_path(last.parent)}" if first != last else ""
+        yield "project", f"{escape_path(first)}{up_to}  (not there)"
     if locations.named is not None:
         there = is_present(locations.named)
-        yield locations.named_by, f"{shown(locations.named)}  ({_state(there, False)}, in place of the others)"
+        yield (
+            locations.named_by,
+            f"{escape_path(locations.named)}  ({_state(there, False)}, in place of the others)",
+        )
 
 
 def _state(there: bool, replaced: bool) -> str:

@@ -15,12 +15,12 @@ from domain.text.output import COMMAND_LIMITS
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.context_table import ContextTable
 from infrastructure.config.custom_tool_table import NAME_EXPECTED, TOOL_NAME, CustomToolTable, unfit_command
-from infrastructure.config.guard_table import GuardTable, foreign_setting, repeated_guard
+from infrastructure.config.guard_table import GuardTable, find_repeated_guard, foreign_setting
 from infrastructure.config.hook_table import HookTable, lacks_one_program
 from infrastructure.config.models_table import ModelsTable
 from infrastructure.config.permission_table import PermissionTable
 from infrastructure.config.price_table import PRICES, ModelPriceTable
-from infrastructure.config.provider_table import ProviderTable, built_in_providers
+from infrastructure.config.provider_table import ProviderTable, load_built_in_providers
 from infrastructure.config.quorum_table import QuorumTable
 from infrastructure.config.review_table import ReviewTable
 from infrastructure.config.web_table import WebTable
@@ -358,7 +358,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             "copilot and offline exist without a declaration; a table with their name "
             "changes only the keys it sets."
         ),
-    ] = field(default_factory=built_in_providers)
+    ] = field(default_factory=load_built_in_providers)
     prices: Annotated[Mapping[str, ModelPriceTable], PRICES] = field(default_factory=dict)
     agent: Annotated[AgentTable, About(description="Limits of one turn, and of what a session spends.")] = (
         AgentTable()
@@ -386,7 +386,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             "[[guards]] changes the keys that it sets for one of them.",
             project=_NEVER,
             problem=foreign_setting,
-            flaw=repeated_guard,
+            flaw=find_repeated_guard,
         ),
     ] = ()
     tools: Annotated[ToolsTable, About(description="The tools that a model gets.")] = ToolsTable()

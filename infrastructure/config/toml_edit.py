@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from domain.errors import ConfigError
 from infrastructure.config.toml_statements import Statement, innermost, statements
-from infrastructure.config.toml_text import KeyPath, Position, dotted, literal
+from infrastructure.config.toml_text import KeyPath, Position, format_key, literal
 
 _TOKENS = re.compile(
     r'"""(?:\\.|[^\\])*?"""|' + r"'''.*?'''|" + r'"(?:\\.|[^"\\\n])*"|' + r"'[^'\n]*'|(?P<comment>#[^\n]*)",
@@ -60,10 +60,10 @@ def _set(text: str, path: KeyPath, value: object) -> str:
         lines.set_value(statement, value)
     elif (place := lines.place_for(path)) is not None:
         line, header = place
-        lines.insert(line, [f"{dotted(path[len(header) :])} = {literal(value)}"])
+        lines.insert(line, [f"{format_key(path[len(header) :])} = {literal(value)}"])
     else:
         gap = [""] if text.strip() else []
-        lines.insert(lines.end, [*gap, f"[{dotted(path[:-1])}]", f"{path[-1]} = {literal(value)}"])
+        lines.insert(lines.end, [*gap, f"[{format_key(path[:-1])}]", f"{path[-1]} = {literal(value)}"])
     return lines.text
 
 
@@ -90,7 +90,7 @@ class _Lines:
     def setting(self, path: KeyPath) -> tuple[Statement, KeyPath] | None:
         """The statement that sets this path, or an inline table around it, and the path that it names."""
         for statement in self._statements:
-            if statement.leaves and (own := self._named(statement)) == path[: len(own)]:
+            if statement.leaves and (own := self._parse_key(statement)) == path[: len(own)]:
                 return statement, own
         return None
 
@@ -127,7 +127,7 @@ class _Lines:
             before = source[: -len(comments[-1])]
             at_end = before[len(before.rstrip()) :] + comments.pop()
         first, *more = _rows(value, spread=statement.end - statement.first > 1)
-        new = [f"{self._left(statement).rstrip()} = {first}", *more]
+        new = [f"{self._read_key_text(statement).rstrip()} = {first}", *more]
         self.replace(statement, [*comments, *new[:-1], new[-1] + at_end])
 
     def replace(self, statement: Statement, lines: Sequence[str]) -> None:
@@ -144,7 +144,7 @@ class _Lines:
     def _source(self, statement: Statement) -> str:
         return "".join(self._lines_of(statement))
 
-    def _left(self, statement: Statement) -> str:
+    def _read_key_text(self, statement: Statement) -> str:
         """What stands left of the equals sign."""
         source = self._source(statement)
         for place in _places(source, "="):
@@ -155,8 +155,8 @@ class _Lines:
             return source[:place]
         raise ValueError("a statement without a key")
 
-    def _named(self, statement: Statement) -> KeyPath:
-        return (*statement.header, *innermost(tomllib.loads(f"{self._left(statement)} = 0")))
+    def _parse_key(self, statement: Statement) -> KeyPath:
+        return (*statement.header, *innermost(tomllib.loads(f"{self._read_key_text(statement)} = 0")))
 
 
 def _rows(value: object, *, spread: bool) -> list[str]:
@@ -192,7 +192,7 @@ def _take(data: object, path: KeyPath) -> None:
     for step in tables:
         data = data.get(step) if isinstance(data, dict) else None
     if not isinstance(data, dict) or name not in data:
-        raise ConfigError(f"{dotted(path)} is not set there")
+        raise ConfigError(f"{format_key(path)} is not set there")
     del data[name]
 
 
@@ -217,5 +217,6 @@ def _bare(data: object) -> object:
 
 def _too_odd(path: KeyPath) -> ConfigError:
     return ConfigError(
-        f"{dotted(path)} stands in a form that is not edited here without touching more; edit the file itself"
+        f"{format_key(path)} stands in a form that is not edited here without touching more; edit the "
+        "file itself"
     )

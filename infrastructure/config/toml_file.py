@@ -14,7 +14,7 @@ from pathlib import Path
 
 from domain.errors import ConfigError
 from infrastructure.config.toml_statements import statements
-from infrastructure.config.toml_text import KeyPath, printable, shortened
+from infrastructure.config.toml_text import KeyPath, printable, shorten_text
 
 _LARGEST_BYTES = 1_000_000
 _MOST_DOTS = 32
@@ -44,8 +44,8 @@ class TomlFile:
     @classmethod
     def of(cls, path: Path, content: bytes) -> TomlFile:
         """The file of that name as if this were in it. Raises ConfigError as `read` does."""
-        text = _decoded(path, content)
-        too_deep = ConfigError(f"{shown(path)} is nested too deeply to be settings; flatten it")
+        text = _decode(path, content)
+        too_deep = ConfigError(f"{escape_path(path)} is nested too deeply to be settings; flatten it")
         if _DOTTED.search(text):
             raise too_deep
         try:
@@ -65,10 +65,10 @@ class TomlFile:
         # what stands inside a value, such as a list of inline tables, is where that value is
         for length in range(len(key) - 1, 0, -1) if line is None else ():
             line = line or set_on.get(key[:length])
-        return shown(self.path) if line is None else f"{shown(self.path)}:{line}"
+        return escape_path(self.path) if line is None else f"{escape_path(self.path)}:{line}"
 
 
-def shown(path: Path) -> str:
+def escape_path(path: Path) -> str:
     """A path as it may be shown on a terminal."""
     return printable(str(path))
 
@@ -78,14 +78,14 @@ def _content(path: Path) -> bytes:
         content, size = _read(path)
     except FileNotFoundError:
         raise ConfigError(
-            f"the configuration file {shown(path)} does not exist; `quorum config init` writes a commented one "
-            "for you, and `quorum config path` shows which files are read"
+            f"the configuration file {escape_path(path)} does not exist; `quorum config init` writes a "
+            "commented one for you, and `quorum config path` shows which files are read"
         ) from None
     except OSError as error:
-        raise ConfigError(f"{shown(path)} cannot be read: {error.strerror}") from error
+        raise ConfigError(f"{escape_path(path)} cannot be read: {error.strerror}") from error
     if len(content) > _LARGEST_BYTES:
         raise ConfigError(
-            f"{shown(path)} is {size:,} bytes long, which is too large for settings (at most "
+            f"{escape_path(path)} is {size:,} bytes long, which is too large for settings (at most "
             f"{_LARGEST_BYTES:,}); is it the right file?"
         )
     return content
@@ -98,21 +98,21 @@ def _read(path: Path) -> tuple[bytes, int]:
     try:
         status = os.fstat(descriptor)
         if stat.S_ISDIR(status.st_mode):
-            raise ConfigError(f"{shown(path)} is a folder; name the file in it")
+            raise ConfigError(f"{escape_path(path)} is a folder; name the file in it")
         if not stat.S_ISREG(status.st_mode):
-            raise ConfigError(f"{shown(path)} is no regular file; put the settings into one")
+            raise ConfigError(f"{escape_path(path)} is no regular file; put the settings into one")
         with open(descriptor, "rb", closefd=False) as file:
             return file.read(_LARGEST_BYTES + 1), status.st_size
     finally:
         os.close(descriptor)
 
 
-def _decoded(path: Path, content: bytes) -> str:
+def _decode(path: Path, content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{shown(path)}:{line}: the file is not UTF-8; save it as UTF-8") from error
+        raise ConfigError(f"{escape_path(path)}:{line}: the file is not UTF-8; save it as UTF-8") from error
 
 
 def _is_deeper(data: object, levels: int) -> bool:
@@ -133,12 +133,12 @@ def _is_deeper(data: object, levels: int) -> bool:
 
 def _syntax_problem(path: Path, text: str, error: ValueError) -> str:
     if not isinstance(error, tomllib.TOMLDecodeError):
-        return f"{shown(path)} holds a number or date that is out of range; correct it"
+        return f"{escape_path(path)} holds a number or date that is out of range; correct it"
     position = _POSITION.search(str(error))
     line = position[1] if position and position[1] else str(text.rstrip().count("\n") + 1)
-    reason = printable(shortened(_POSITION.sub("", str(error)), 200))
+    reason = printable(shorten_text(_POSITION.sub("", str(error)), 200))
     hint = "; a text needs quotes" if reason == "Invalid value" else ""
-    return f"{shown(path)}:{line}: this is not TOML: {reason}{hint}"
+    return f"{escape_path(path)}:{line}: this is not TOML: {reason}{hint}"
 
 
 @lru_cache(maxsize=4)

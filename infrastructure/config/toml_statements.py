@@ -45,7 +45,7 @@ def statements(text: str) -> Iterator[Statement]:
             return
         line = lines[start].lstrip()
         if line.startswith("["):
-            header = _positioned(innermost(parsed), arrays, opens=line.startswith("[["))
+            header = _insert_positions(innermost(parsed), arrays, opens=line.startswith("[["))
             yield Statement(first=start, end=end, header=header, is_header=True)
         else:
             leaves = tuple(header + key for key in _leaves(parsed))
@@ -63,7 +63,7 @@ def innermost(table: object) -> KeyPath:
     return ()
 
 
-def _positioned(header: KeyPath, arrays: dict[KeyPath, int], *, opens: bool) -> KeyPath:
+def _insert_positions(header: KeyPath, arrays: dict[KeyPath, int], *, opens: bool) -> KeyPath:
     """A header's path with the positions of the arrays of tables in it; `opens`: it begins a table of one."""
     path: KeyPath = ()
     for place, name in enumerate(header, start=1):

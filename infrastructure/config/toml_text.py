@@ -26,7 +26,7 @@ def literal(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return f'"{"".join(map(_escaped, value))}"'
+        return f'"{"".join(map(_escape_char, value))}"'
     if isinstance(value, Mapping):
         inner = ", ".join(f"{_key(str(name))} = {literal(entry)}" for name, entry in value.items())
         return f"{{ {inner} }}" if inner else "{}"
@@ -56,7 +56,7 @@ def key_path(text: str) -> KeyPath:
     return path
 
 
-def dotted(path: KeyPath) -> str:
+def format_key(path: KeyPath) -> str:
     """A key as it would stand in a TOML file: `tools.run_command.timeout_secs`; `hooks[0].command`."""
     steps = (f"[{name}]" if isinstance(name, Position) else f".{_key(name)}" for name in path)
     return "".join(steps).removeprefix(".")
@@ -72,7 +72,7 @@ def without_credentials(text: str) -> str:
     return _CREDENTIALS.sub(r"\1…@", text)
 
 
-def shortened(text: str, limit: int = 60) -> str:
+def shorten_text(text: str, limit: int = 60) -> str:
     """At most `limit` characters of a text, the cut marked."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
@@ -81,7 +81,7 @@ def _key(name: str) -> str:
     return name if _BARE_KEY.fullmatch(name) else literal(name)
 
 
-def _escaped(char: str) -> str:
+def _escape_char(char: str) -> str:
     if char in _ESCAPES:
         return _ESCAPES[char]
     return char if char.isprintable() else _unicode_escape(char)

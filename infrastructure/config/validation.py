@@ -9,7 +9,14 @@ from typing import TypeAlias, assert_never
 
 from domain.text.nearest import nearest_word
 from infrastructure.config.keys import Key, Node, Table, nearest, node_at, schema_tree
-from infrastructure.config.toml_text import KeyPath, Position, dotted, literal, shortened, without_credentials
+from infrastructure.config.toml_text import (
+    KeyPath,
+    Position,
+    format_key,
+    literal,
+    shorten_text,
+    without_credentials,
+)
 
 MOST_PROBLEMS = 20
 
@@ -35,7 +42,7 @@ class Checked:
     problems: list[str] = field(default_factory=list)
 
 
-def checked(data: Mapping[str, object], *, origin: str, place: PlaceOf) -> Checked:
+def check_source(data: Mapping[str, object], *, origin: str, place: PlaceOf) -> Checked:
     """Check all of a source. `place` says where a key stands in it; it is asked only about wrong keys."""
     result = Checked()
     for node, path, value in _walk(schema_tree(), (), data):
@@ -58,7 +65,7 @@ def missing_keys(path: KeyPath, given: Callable[[KeyPath], bool]) -> Iterator[st
     table = node_at(path)
     for key in table.required if isinstance(table, Table) else ():
         if not given(here := (*path, key.path[-1])):
-            yield f"{dotted(here)} is missing; it must be {key.expected}"
+            yield f"{format_key(here)} is missing; it must be {key.expected}"
 
 
 def table_problem(path: KeyPath, data: Mapping[str, object]) -> str | None:
@@ -73,13 +80,13 @@ def table_problem(path: KeyPath, data: Mapping[str, object]) -> str | None:
     if not isinstance(node, Table) or node.about.problem is None or not isinstance(value, Mapping):
         return None
     problem = node.about.problem(value)
-    return None if problem is None else f"{dotted(path)}: {problem}"
+    return None if problem is None else f"{format_key(path)}: {problem}"
 
 
-def nested(path: KeyPath, value: object) -> dict[str, object]:
+def nest_value(path: KeyPath, value: object) -> dict[str, object]:
     """The tables that hold one value at a path of at least one name."""
     name, *rest = path
-    return {name: nested(tuple(rest), value) if rest else value}
+    return {name: nest_value(tuple(rest), value) if rest else value}
 
 
 def unknown_key(path: KeyPath) -> str:
@@ -90,8 +97,8 @@ def unknown_key(path: KeyPath) -> str:
         table = None
     if table is not None and table.has_free_names:
         takes = table.about.names_expected
-        return f"{shortened(literal(name))} cannot be a name in [{dotted(parents)}], which takes {takes}"
-    text = f"there is no setting {shortened(dotted(path), 120)}"
+        return f"{shorten_text(literal(name))} cannot be a name in [{format_key(parents)}], which takes {takes}"
+    text = f"there is no setting {shorten_text(format_key(path), 120)}"
     if (like := nearest(path)) is not None:
         return f"{text}; did you mean {like}?"
     where = f"{_header(parents)} knows" if parents else "the tables are"
@@ -100,7 +107,7 @@ def unknown_key(path: KeyPath) -> str:
 
 def wrong_value(key: Key, path: KeyPath, value: object) -> str:
     """The sentence about a value that does not fit its key."""
-    text = f"{dotted(path)} must be {key.expected}, not {_found(key, value)}"
+    text = f"{format_key(path)} must be {key.expected}, not {_describe_found(key, value)}"
     like = nearest_word(value, key.choices) if isinstance(value, str) else None
     return f'{text}; did you mean "{like}"?' if like is not None else text
 
@@ -112,7 +119,7 @@ def _problems(node: Node | None, path: KeyPath, value: object) -> Iterator[tuple
             yield path, unknown_key(path)
         case Table():
             if not isinstance(value, Mapping):
-                yield path, f"{dotted(path)} must be a table, not {_found(node, value)}"
+                yield path, f"{format_key(path)} must be a table, not {_describe_found(node, value)}"
         case Key(element=None):
             if not node.fits(value):
                 yield path, wrong_value(node, path, value)
@@ -135,7 +142,7 @@ def _problems_of_array(key: Key, path: KeyPath, value: object) -> Iterator[tuple
 
 def _flaws(key: Key, path: KeyPath, value: object) -> Iterator[tuple[KeyPath, str]]:
     if key.about.flaw is not None and (flaw := key.about.flaw(value)) is not None:
-        yield path, f"{dotted(path)}: {flaw}"
+        yield path, f"{format_key(path)}: {flaw}"
 
 
 def _problems_of_element(key: Key, path: KeyPath, table: Mapping[str, object]) -> Iterator[tuple[KeyPath, str]]:
@@ -148,7 +155,7 @@ def _problems_of_element(key: Key, path: KeyPath, table: Mapping[str, object]) -
     for missing in missing_keys(path, lambda below: below[-1] in table):
         yield path, missing
     if sound and key.about.problem is not None and (whole := key.about.problem(table)) is not None:
-        yield path, f"{dotted(path)} {whole}"
+        yield path, f"{format_key(path)} {whole}"
 
 
 def _walk(
@@ -168,10 +175,10 @@ def _walk(
 
 def _header(path: KeyPath) -> str:
     """The header under which settings of a table stand."""
-    return f"[[{dotted(path[:-1])}]]" if isinstance(path[-1], Position) else f"[{dotted(path)}]"
+    return f"[[{format_key(path[:-1])}]]" if isinstance(path[-1], Position) else f"[{format_key(path)}]"
 
 
-def _found(node: Node, value: object) -> str:
+def _describe_found(node: Node, value: object) -> str:
     if node.about.unquoted:
         return "this text" if isinstance(value, str) else "this"
-    return shortened(without_credentials(literal(value)))
+    return shorten_text(without_credentials(literal(value)))

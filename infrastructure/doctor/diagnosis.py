@@ -11,10 +11,10 @@ from domain.shell.sandbox import SandboxOff
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.model_choice import StoredKey, choose_roles, no_stored_key
 from infrastructure.config.schema import RunCommandTable
-from infrastructure.config.toml_file import shown
+from infrastructure.config.toml_file import escape_path
 from infrastructure.doctor.extras import extras_findings
 from infrastructure.doctor.finding import Finding, fail, ok, warn
-from infrastructure.doctor.machine import machine_findings, python_found
+from infrastructure.doctor.machine import check_python, machine_findings
 from infrastructure.doctor.probe import probe as ask_providers
 from infrastructure.doctor.probe import questions
 from infrastructure.doctor.providers import is_set_up, readiness, role_findings
@@ -34,7 +34,7 @@ async def diagnose(
     small request to every model that has a role, and to every other provider that could be asked. `stored_key`
     answers with a provider's key where that is kept elsewhere than in the environment.
     """
-    findings = [python_found()]
+    findings = [check_python()]
     if isinstance(loaded, ConfigError):
         findings.append(fail("configuration", str(loaded), "correct it, or name another file with --config"))
     else:
@@ -43,14 +43,14 @@ async def diagnose(
     fetches = not isinstance(loaded, ConfigError) and loaded.settings.tools.web.fetch
     return (
         *findings,
-        await sandbox_found(commands, environ),
+        await check_sandbox(commands, environ),
         *extras_findings(fetches_pages=fetches),
         *machine_findings(environ),
     )
 
 
 def _configuration(loaded: LoadedSettings) -> Finding:
-    files = ", ".join(map(shown, loaded.files)) or "no file: the defaults count"
+    files = ", ".join(map(escape_path, loaded.files)) or "no file: the defaults count"
     if loaded.warnings:
         lines = "\n".join((files, *loaded.warnings))
         return warn("configuration", lines, "`quorum config show` prints every value and its source")
@@ -79,7 +79,7 @@ async def _models(
     return findings
 
 
-async def sandbox_found(table: RunCommandTable, environ: Mapping[str, str]) -> Finding:
+async def check_sandbox(table: RunCommandTable, environ: Mapping[str, str]) -> Finding:
     """Try the sandbox as a session in this folder would. To be repaired only where it is required."""
     sandbox = Sandbox(choice=table.sandbox, policy=PathPolicy(roots=(os.getcwd(),)), environ=environ)
     state = await sandbox.state()

@@ -12,16 +12,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from infrastructure.config.paths import state_folder
-from infrastructure.config.toml_file import shown
+from infrastructure.config.toml_file import escape_path
 from infrastructure.doctor.finding import Finding, fail, ok, warn
 
 _GET_CHILD_SUBREAPER = 37
 
 
-def python_found() -> Finding:
+def check_python() -> Finding:
     """The interpreter that runs quorum."""
     version = ".".join(map(str, sys.version_info[:3]))
-    return ok("python", f"{version} ({shown(Path(sys.executable))})")
+    return ok("python", f"{version} ({escape_path(Path(sys.executable))})")
 
 
 def machine_findings(environ: Mapping[str, str]) -> list[Finding]:
@@ -49,8 +49,8 @@ def _programs(environ: Mapping[str, str]) -> list[Finding]:
     path = environ.get("PATH")
     git, bash = (shutil.which(name, path=path) for name in ("git", "bash"))
     return [
-        ok("git", shown(Path(git))) if git else warn("git", "not found", "install git"),
-        ok("bash", shown(Path(bash)))
+        ok("git", escape_path(Path(git))) if git else warn("git", "not found", "install git"),
+        ok("bash", escape_path(Path(bash)))
         if bash
         else warn("bash", "not found; commands run in /bin/sh", "install bash"),
     ]
@@ -75,8 +75,10 @@ def _state_folder(environ: Mapping[str, str]) -> Finding:
         return fail("state", "there is no home folder to keep state in", "set HOME or XDG_STATE_HOME")
     existing = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
     if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
-        return ok("state", f"{shown(folder)} {'is writable' if existing == folder else 'can be made'}")
-    return fail("state", f"{shown(folder)}: {shown(existing)} cannot be written to", "repair its rights")
+        return ok("state", f"{escape_path(folder)} {'is writable' if existing == folder else 'can be made'}")
+    return fail(
+        "state", f"{escape_path(folder)}: {escape_path(existing)} cannot be written to", "repair its rights"
+    )
 
 
 def _terminal(environ: Mapping[str, str]) -> Finding:

@@ -64,7 +64,7 @@ async def probe(
     tables = loaded.settings.providers
     settings = {name: _cheap(one, limit_secs) for name, one in provider_settings(tables).items()}
     gateway = ProviderRegistry(settings, environ=environ, stored_key=stored_key)
-    hide = _hiding(tables, environ, [_stored(one.provider, stored_key) for one in asked])
+    hide = _hiding(tables, environ, [_read_stored_key(one.provider, stored_key) for one in asked])
     try:
         findings = await asyncio.gather(
             *(_ask(one, tables[one.provider], gateway, limit_secs) for one in asked)
@@ -162,7 +162,7 @@ def _who_asks(table: str, settings: ProviderTable) -> str:
     return f"put a valid key into the variable that api_key_env of {table} names"
 
 
-def _stored(provider: str, stored_key: StoredKey) -> str:
+def _read_stored_key(provider: str, stored_key: StoredKey) -> str:
     try:
         return stored_key(provider) or ""
     except ConfigError:  # asking will say so

@@ -15,7 +15,7 @@ from infrastructure.building_blocks import provider_settings
 from infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
 from infrastructure.config.model_choice import OFFLINE_MODEL, ROLES, ModelRoles, StoredKey, no_stored_key
 from infrastructure.config.provider_table import ProviderTable
-from infrastructure.config.toml_file import shown
+from infrastructure.config.toml_file import escape_path
 from infrastructure.doctor.finding import Finding, fail, ok, warn
 from infrastructure.extras import install_command, is_installed
 from infrastructure.models.registry import ProviderRegistry
@@ -149,7 +149,7 @@ def _key(name: str, table: ProviderTable, environ: Mapping[str, str], stored_key
 def _copilot(program: str, environ: Mapping[str, str]) -> _Fact:
     found = shutil.which(program, path=environ.get("PATH", ""))
     if found is not None:
-        return _Fact(f"the GitHub Copilot CLI is {shown(Path(found))}")
+        return _Fact(f"the GitHub Copilot CLI is {escape_path(Path(found))}")
     return _Fact(f"the program {program} is not found", _COPILOT_INSTALLATION)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from domain.calls.found_file import FoundFile
 from infrastructure.file_index.index import FileIndex
-from infrastructure.file_index.listing import Listing, indexed, list_files
+from infrastructure.file_index.listing import Listing, build_index, list_files
 
 _FRESH_SECS = 3.0
 _PATIENCE_SECS = 0.05
@@ -62,7 +62,7 @@ class WorkspaceFiles:
         try:
             listing = await list_files(self._cwd, self._environ)
             if listing != self._listing or self._index is None:
-                self._index = await asyncio.to_thread(indexed, listing, str(self._cwd))
+                self._index = await asyncio.to_thread(build_index, listing, str(self._cwd))
                 self._listing = listing
         finally:
             self._listed_at, self._renewal = self._clock(), None

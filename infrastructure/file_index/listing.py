@@ -50,7 +50,7 @@ async def list_files(cwd: Path, environ: Mapping[str, str]) -> Listing:
         return Listing(raw)
     stop = Stop()
     try:
-        return Listing(await asyncio.to_thread(walked, str(cwd), stop), walked=True)
+        return Listing(await asyncio.to_thread(walk_files, str(cwd), stop), walked=True)
     finally:
         stop.ask()
 
@@ -93,7 +93,7 @@ async def _from_git(cwd: Path, environ: Mapping[str, str]) -> bytes:
             await process.wait()
 
 
-def walked(cwd: str, stop: Stop, clock: Callable[[], float] = time.monotonic) -> bytes:
+def walk_files(cwd: str, stop: Stop, clock: Callable[[], float] = time.monotonic) -> bytes:
     """The files below a folder, nearest first, without ignored ones and heavy folders. Follows no links."""
     deadline = clock() + _WALK_SECS
     found: list[bytes] = []
@@ -136,7 +136,7 @@ def _look_into(cwd: str, names: tuple[str, ...], rules: IgnoreRules, found: list
     return below
 
 
-def indexed(listing: Listing, cwd: str) -> FileIndex:
+def build_index(listing: Listing, cwd: str) -> FileIndex:
     """The index of what was listed: without what is gone from the disk, with the folders, the newest first."""
     times: dict[str, int] = {}
     folders: set[str] = set()

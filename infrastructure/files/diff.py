@@ -15,7 +15,7 @@ _MOST_COMPARISONS = 4_000_000
 _Opcode = tuple[Literal["replace", "delete", "insert", "equal"], int, int, int, int]
 
 
-def unified_diff(before: bytes | None, after: bytes, name: str, *, is_text: bool = False) -> str:
+def render_unified_diff(before: bytes | None, after: bytes, name: str, *, is_text: bool = False) -> str:
     """What turns `before` (None: no file) into `after`, complete. Empty if nothing changes.
 
     `is_text`: `after` was given as text, and is shown as text whatever characters it holds. A side that is
@@ -23,8 +23,8 @@ def unified_diff(before: bytes | None, after: bytes, name: str, *, is_text: bool
     """
     if before == after:
         return ""
-    old = _decoded(before or b"")
-    new = _decoded(after, like=old[1] if old else None) or (_as_text(after, old) if is_text else None)
+    old = _decode_like(before or b"")
+    new = _decode_like(after, like=old[1] if old else None) or (_as_text(after, old) if is_text else None)
     if old is None and new is None:
         return f"binary: {len(before or b'')} → {len(after)} bytes\n"
     head = f"--- {'/dev/null' if before is None else 'a/' + name}\n+++ b/{name}\n"
@@ -47,7 +47,7 @@ def _as_text(content: bytes, old: tuple[str, Encoding] | None) -> tuple[str, Enc
     return content.decode("latin-1"), Encoding("latin-1", guessed=True)
 
 
-def _decoded(content: bytes, like: Encoding | None = None) -> tuple[str, Encoding] | None:
+def _decode_like(content: bytes, like: Encoding | None = None) -> tuple[str, Encoding] | None:
     encoding = detect(content, complete=True)
     if like is not None and like.guessed and (content.isascii() or (encoding is not None and encoding.guessed)):
         # One guess for both sides: else a changed word could show as a changed encoding.
@@ -73,13 +73,13 @@ def _hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
         yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n"
         for tag, low, high, new_low, new_high in group:
             if tag == "equal":
-                yield from _marked(" ", before[low:high])
+                yield from _add_sign(" ", before[low:high])
                 continue
-            yield from _marked("-", before[low:high])
-            yield from _marked("+", after[new_low:new_high])
+            yield from _add_sign("-", before[low:high])
+            yield from _add_sign("+", after[new_low:new_high])
 
 
-def _marked(sign: str, lines: Sequence[str]) -> Iterator[str]:
+def _add_sign(sign: str, lines: Sequence[str]) -> Iterator[str]:
     for line in lines:
         yield f"{sign}{line}" if line.endswith("\n") else f"{sign}{line}\n\\ No newline at end of file\n"
 

@@ -74,7 +74,7 @@ UTF_8 = Encoding("utf-8")
 
 def detect(sample: bytes, *, complete: bool) -> Encoding | None:
     """The encoding of a file that begins with, or if `complete` is, the sample; None if it is binary."""
-    marked = marked_encoding(sample)
+    marked = read_byte_order_mark(sample)
     if marked is not None:
         return marked
     if is_binary(sample) or kind_of(sample) == "PDF":
@@ -86,7 +86,7 @@ def detect(sample: bytes, *, complete: bool) -> Encoding | None:
     return UTF_8
 
 
-def marked_encoding(head: bytes) -> Encoding | None:
+def read_byte_order_mark(head: bytes) -> Encoding | None:
     """The encoding that a byte order mark at the beginning tells, or None."""
     return next((Encoding(codec, mark) for mark, codec in _MARKS if head.startswith(mark)), None)
 

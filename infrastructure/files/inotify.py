@@ -50,13 +50,13 @@ class Inotify:
     """A queue of events of single folders. Raises OSError where the system has none, or no more of them."""
 
     def __init__(self) -> None:
-        self._descriptor = _called("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
+        self._descriptor = _load_function("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
         self._closing = weakref.finalize(self, os.close, self._descriptor)
 
     def add(self, folder: str) -> int:
         """Watch what changes in a folder, not below it. The same folder has the same watch. Raises OSError."""
         mask = _CHANGES | _ONLY_FOLDERS | _NO_LINKS
-        return _called("inotify_add_watch", self._descriptor, os.fsencode(folder), mask)
+        return _load_function("inotify_add_watch", self._descriptor, os.fsencode(folder), mask)
 
     def remove(self, watch: int) -> None:
         """Watch a folder no longer. Does nothing where it is gone."""
@@ -95,7 +95,7 @@ def _library() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _called(name: str, *arguments: int | bytes) -> int:
+def _load_function(name: str, *arguments: int | bytes) -> int:
     try:
         function = getattr(_library(), name)
     except AttributeError as error:

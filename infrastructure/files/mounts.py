@@ -41,7 +41,7 @@ def are_local(folders: Sequence[str], mounts: Path = _MOUNTS) -> bool:
         fields = before.split()
         if len(fields) < 5 or not after:
             return False
-        types[os.fsdecode(_unescaped(fields[4]))] = os.fsdecode(
+        types[os.fsdecode(_unescape(fields[4]))] = os.fsdecode(
             after.split()[0]
         )  # a later one covers earlier ones
     return all(
@@ -63,7 +63,7 @@ def _inner_types(folder: str, types: dict[str, str]) -> frozenset[str]:
     return frozenset(each for point, each in types.items() if point.startswith(prefix))
 
 
-def _unescaped(name: bytes) -> bytes:
+def _unescape(name: bytes) -> bytes:
     """A name as it is: blanks, line ends and backslashes are listed as three octal digits."""
     for code in (b"040", b"011", b"012", b"134"):
         name = name.replace(b"\\" + code, bytes([int(code, 8)]))

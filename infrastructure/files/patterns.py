@@ -31,7 +31,7 @@ class LinePattern:
         if not pattern:
             raise ToolError("pattern is empty: it would match every line")
         try:
-            self._regex = _compiled(_EACH_LINE + pattern, never_nl=True, case_sensitive=not ignore_case)
+            self._regex = _compile(_EACH_LINE + pattern, never_nl=True, case_sensitive=not ignore_case)
         except re2.error as error:
             raise ToolError(_complaint(pattern, error.args[0])) from error
         except UnicodeEncodeError as error:
@@ -63,7 +63,7 @@ class Glob:
         if self.pattern.startswith("/") or ".." in self.pattern.split("/"):
             raise ToolError(f"{argument} must be relative to the folder searched, without a leading / or ..")
         try:
-            self._regex = _compiled(_translated(self.pattern), dot_nl=True)
+            self._regex = _compile(_translate_glob(self.pattern), dot_nl=True)
         except (re2.error, UnicodeEncodeError) as error:
             raise ToolError(
                 f"{argument} {self.pattern!r} is not a valid glob: check its brackets and braces"
@@ -80,7 +80,7 @@ class Glob:
 
 
 # RE2's module is untyped; nothing of it leaves this file.
-def _compiled(pattern: str, **settings: bool) -> Any:
+def _compile(pattern: str, **settings: bool) -> Any:
     options = re2.Options()
     options.log_errors = False
     for name, value in settings.items():
@@ -110,7 +110,7 @@ def _complaint(pattern: str, reason: bytes | str) -> str:
             return f"pattern is not valid: {words}; {_DIALECT}"
 
 
-def _translated(glob: str) -> str:
+def _translate_glob(glob: str) -> str:
     parts: list[str] = []
     at, braces = 0, 0
     while at < len(glob):

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from domain.errors import ConfigError
-from infrastructure.config.toml_file import shown
+from infrastructure.config.toml_file import escape_path
 
 PATIENCE_SECS = 5.0
 _PAUSE_SECS = 0.02
@@ -29,8 +29,8 @@ class OwnFile:
         """Why what stands in the file may not be the person's own. Raises OSError where it cannot be told."""
         status = self.path.stat()
         if status.st_uid not in (os.geteuid(), 0):
-            return f"{shown(self.path)} belongs to another user"
-        return f"others may write {shown(self.path)}" if status.st_mode & 0o022 else None
+            return f"{escape_path(self.path)} belongs to another user"
+        return f"others may write {escape_path(self.path)}" if status.st_mode & 0o022 else None
 
     def change(self, text: Callable[[], str]) -> None:
         """Replace the file by this text, which is made while no other process changes the file.
@@ -43,7 +43,7 @@ class OwnFile:
             with self._alone(target):
                 self._replace(target, text())
         except OSError as error:
-            raise ConfigError(f"{shown(self.path)} cannot be written: {error.strerror}") from error
+            raise ConfigError(f"{escape_path(self.path)} cannot be written: {error.strerror}") from error
 
     @contextmanager
     def _alone(self, target: Path) -> Iterator[None]:
@@ -51,11 +51,11 @@ class OwnFile:
         lock = os.open(f"{target}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             deadline = time.monotonic() + self._patience_secs
-            while not _locked(lock):
+            while not _try_lock(lock):
                 if time.monotonic() > deadline:
                     raise ConfigError(
-                        f"another quorum has been changing {shown(self.path)} for {self._patience_secs:g} s; "
-                        "end it and try again"
+                        f"another quorum has been changing {escape_path(self.path)} for "
+                        f"{self._patience_secs:g} s; end it and try again"
                     )
                 time.sleep(_PAUSE_SECS)
             yield
@@ -83,7 +83,7 @@ class OwnFile:
             os.close(folder)
 
 
-def _locked(descriptor: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -10,7 +10,7 @@ import stat
 
 from domain.errors import StaleSeal, ToolError
 from infrastructure.blocking import Stop
-from infrastructure.files.workspace import Location, Workspace, explained, open_regular
+from infrastructure.files.workspace import Location, Workspace, open_regular, translate_os_errors
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHUNK = 1024 * 1024
@@ -32,7 +32,7 @@ def replace_file(
     descriptor just before the rename. Raises StaleSeal if it differs, ToolError, Stopped: nothing was changed.
     """
     name, shown_path = location.names[-1], workspace.relative(location.path)
-    with workspace.folder(location.parent, create=create_folders) as folder, explained(shown_path):
+    with workspace.folder(location.parent, create=create_folders) as folder, translate_os_errors(shown_path):
         before = _status(name, folder)
         if before is not None and not os.access(name, os.W_OK, dir_fd=folder):
             raise ToolError(f"{shown_path} is write-protected: change its mode first if that is meant")

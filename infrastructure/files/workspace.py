@@ -79,7 +79,7 @@ class Workspace:
         self._paths = tuple(map(Path, self._roots))
         for root in self._roots:
             if not os.path.isdir(root):
-                raise ConfigError(f"{shown(root)} is not a folder: name an existing one as the workspace")
+                raise ConfigError(f"{escape_path(root)} is not a folder: name an existing one as the workspace")
 
     @property
     def cwd(self) -> Path:
@@ -101,7 +101,7 @@ class Workspace:
             raise ToolError(self._outside(path, canonical))
         _refuse_dead_links(joined, path)
         names = tuple(os.path.relpath(canonical, root).split("/")) if canonical != root else ()
-        return Location(root, names, self._given(joined, canonical))
+        return Location(root, names, self._locate_named(joined, canonical))
 
     def relative(self, path: str | Path) -> str:
         """The path for display: from the working directory if it lies there, control characters escaped."""
@@ -109,7 +109,7 @@ class Workspace:
         cwd = self._roots[0]
         if text == cwd:
             return "."
-        return shown(text.removeprefix(cwd.rstrip("/") + "/"))
+        return escape_path(text.removeprefix(cwd.rstrip("/") + "/"))
 
     @contextmanager
     def folder(self, location: Location, *, create: bool = False) -> Iterator[int]:
@@ -117,7 +117,7 @@ class Workspace:
 
         `create` makes the folders that are missing. Raises ToolError.
         """
-        with explained(self.relative(location.path)):
+        with translate_os_errors(self.relative(location.path)):
             descriptor = _descend(location, create=create)
         try:
             yield descriptor
@@ -130,21 +130,21 @@ class Workspace:
         shown_path = self.relative(location.path)
         if not location.names:
             raise ToolError(f"{shown_path} is a folder: use list_directory")
-        with explained(shown_path):
+        with translate_os_errors(shown_path):
             folder = _descend(location.parent, create=False)
             try:
                 descriptor = open_regular(location.names[-1], folder, shown_path)
             finally:
                 os.close(folder)
-        with os.fdopen(descriptor, "rb") as file, explained(shown_path):
+        with os.fdopen(descriptor, "rb") as file, translate_os_errors(shown_path):
             yield file
 
     def _outside(self, path: str, canonical: str) -> str:
-        roots = ", ".join(shown(root) for root in self._roots)
-        leads = "" if canonical == path else f" (it leads to {shown(canonical)})"
-        return f"{shown(path)} lies outside the workspace{leads}: only paths inside {roots} can be used"
+        roots = ", ".join(escape_path(root) for root in self._roots)
+        leads = "" if canonical == path else f" (it leads to {escape_path(canonical)})"
+        return f"{escape_path(path)} lies outside the workspace{leads}: only paths inside {roots} can be used"
 
-    def _given(self, joined: str, canonical: str) -> str:
+    def _locate_named(self, joined: str, canonical: str) -> str:
         """The absolute path as named, under its resolved root; named from outside, the canonical one."""
         lexical = os.path.abspath(joined)
         for named, root in zip(self._named, self._roots, strict=True):
@@ -153,7 +153,7 @@ class Workspace:
         return lexical if _root_of(lexical, self._roots) else canonical
 
 
-def shown(path: str) -> str:
+def escape_path(path: str) -> str:
     """A path as text that is safe to print: what is not printable is escaped."""
     if path.isprintable():
         return path
@@ -161,7 +161,7 @@ def shown(path: str) -> str:
 
 
 @contextmanager
-def explained(what: str) -> Iterator[None]:
+def translate_os_errors(what: str) -> Iterator[None]:
     """Turns OSError into a ToolError that names `what` and the reason."""
     try:
         yield
@@ -221,15 +221,17 @@ def _require_well_formed(path: str) -> None:
     if not path:
         raise ToolError('the path is empty: write "." for the working directory')
     if "\0" in path:
-        raise ToolError(f"{shown(path)} holds a NUL character, which no path can")
+        raise ToolError(f"{escape_path(path)} holds a NUL character, which no path can")
     if path.split("/", 1)[0].startswith("~"):
-        raise ToolError(f"{shown(path)}: ~ is not expanded; write the path in full, or ./~… for such a name")
+        raise ToolError(
+            f"{escape_path(path)}: ~ is not expanded; write the path in full, or ./~… for such a name"
+        )
     try:
         encoded = os.fsencode(path)
     except UnicodeEncodeError as error:
-        raise ToolError(f"{shown(path)} holds characters that no path can") from error
+        raise ToolError(f"{escape_path(path)} holds characters that no path can") from error
     if len(encoded) > _LONGEST_PATH or any(len(name) > _LONGEST_NAME for name in encoded.split(b"/")):
-        raise ToolError(f"{shown(path[:80])}… is longer than a path can be")
+        raise ToolError(f"{escape_path(path[:80])}… is longer than a path can be")
 
 
 def _refuse_dead_links(joined: str, path: str) -> None:
@@ -239,7 +241,7 @@ def _refuse_dead_links(joined: str, path: str) -> None:
         if not os.path.lexists(reached):
             return
         if os.path.islink(reached) and not os.path.exists(reached):
-            raise ToolError(f"{shown(path)}: the symbolic link {shown(reached)} leads nowhere")
+            raise ToolError(f"{escape_path(path)}: the symbolic link {escape_path(reached)} leads nowhere")
 
 
 def _root_of(path: str, roots: Sequence[str]) -> str | None:

@@ -78,7 +78,7 @@ def _refuse_workspace(top: str, where: str, folder: Path | None, workspace: Path
     for location in _locations(spec):
         if not location.is_relative_to(workspace.resolve()):
             continue
-        if not any(location.is_relative_to(place) for place in _trusted_places(folder)):
+        if not any(location.is_relative_to(place) for place in _list_trusted_folders(folder)):
             own = f"; put it into {folder}" if folder is not None else ""
             raise ConfigError(
                 f"{where}: the module {top} is in the workspace, from which no hook is loaded{own}"
@@ -92,7 +92,7 @@ def _locations(spec: ModuleSpec | None) -> list[Path]:
     return [Path(place).resolve() for place in (*named, *(spec.submodule_search_locations or ()))]
 
 
-def _trusted_places(folder: Path | None) -> list[Path]:
+def _list_trusted_folders(folder: Path | None) -> list[Path]:
     """Where installed modules are, though the workspace may hold the environment; and the person's own."""
     paths = sysconfig.get_paths()
     installed = [Path(paths[kind]) for kind in ("stdlib", "platstdlib", "purelib", "platlib")]

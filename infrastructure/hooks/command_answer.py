@@ -65,17 +65,21 @@ def read_answer(printed: bytes, point: HookPoint) -> CommandAnswer:
     given = _object(printed)
     name, goes_with = description.handed_back.key, _WORDS[description.handed_back.goes_with]
     if unknown := sorted(set(given) - {"decision", "reason", name}):
-        raise HookFailure(f"{_quoted(unknown[0])} means nothing at {point}; it reads decision, reason, {name}")
+        raise HookFailure(
+            f"{_quote_value(unknown[0])} means nothing at {point}; it reads decision, reason, {name}"
+        )
     decision = given.get("decision", goes_with if name in given else default)
     if not isinstance(decision, str) or decision not in decisions:
         allowed = ", ".join(decisions)
-        raise HookFailure(f"the decision {_quoted(decision)} is none of those at {point}: {allowed}")
+        raise HookFailure(f"the decision {_quote_value(decision)} is none of those at {point}: {allowed}")
     reason = given.get("reason", "")
     if not isinstance(reason, str):
         raise HookFailure("reason must be a text")
     carried = given.get(name)
     if carried is not None and decision != goes_with:
-        raise HookFailure(f'{name} goes with the decision "{goes_with}" only, not with {_quoted(decision)}')
+        raise HookFailure(
+            f'{name} goes with the decision "{goes_with}" only, not with {_quote_value(decision)}'
+        )
     if carried is not None and not isinstance(carried, description.handed_back.kind):
         raise HookFailure(f"{name} must be {description.handed_back.wanted}")
     if decision == "abort" and not reason:
@@ -91,10 +95,10 @@ def _object(printed: bytes) -> dict[str, JsonValue]:
         raise HookFailure("what it printed is nested too deeply") from None
     except ValueError as error:
         start = printed[:80].decode("utf-8", "replace").strip()
-        raise HookFailure(f"what it printed is no JSON ({error}): {_quoted(start)}") from error
+        raise HookFailure(f"what it printed is no JSON ({error}): {_quote_value(start)}") from error
     if not isinstance(given, dict):
         raise HookFailure(
-            f'it must print a JSON object such as {{"decision": "continue"}}, not {_quoted(given)}'
+            f'it must print a JSON object such as {{"decision": "continue"}}, not {_quote_value(given)}'
         )
     return given
 
@@ -103,6 +107,6 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number")
 
 
-def _quoted(value: object) -> str:
+def _quote_value(value: object) -> str:
     text = json.dumps(value, ensure_ascii=True)
     return text if len(text) <= 100 else f"{text[:99]}…"

@@ -69,13 +69,13 @@ class CommandHook(UniformHook):
 
     async def answer(self, subject: HookSubject) -> AnyAnswer:
         """Sends the subject; what comes back with Continue is put in its place."""
-        given = await self._asked(point_of(subject), payload_of(subject))
+        given = await self._run_command(point_of(subject), payload_of(subject))
         answer = given.answer()
         if isinstance(answer, Continue) and given.carried is not None:
             edit(subject, given.carried)
         return answer
 
-    async def _asked(self, point: HookPoint, subject: JsonObject) -> CommandAnswer:
+    async def _run_command(self, point: HookPoint, subject: JsonObject) -> CommandAnswer:
         payload = json.dumps({"event": point.value, **subject}, ensure_ascii=False).encode("utf-8", "replace")
         printed = _Printed()
         ending = await self._run(payload, printed)
@@ -92,7 +92,7 @@ class CommandHook(UniformHook):
             return read_answer(bytes(printed.output), point)
         if ending.exit_code == _SKIP and Skip in description_of(point).answers:
             return CommandAnswer(decision="skip", reason=errors)
-        raise HookFailure(f"{self._argv[0]} {_ended(ending, point)}{f': {errors}' if errors else ''}")
+        raise HookFailure(f"{self._argv[0]} {_describe_ending(ending, point)}{f': {errors}' if errors else ''}")
 
     async def _run(self, payload: bytes, printed: _Printed) -> Ending:
         argv = await asyncio.to_thread(self._line)
@@ -138,7 +138,7 @@ class CommandHook(UniformHook):
         return found
 
 
-def _ended(ending: Ending, point: HookPoint) -> str:
+def _describe_ending(ending: Ending, point: HookPoint) -> str:
     if ending.exit_code is None:
         return "got rid of its supervisor, and how it ended is not known"
     if ending.exit_code < 0:

@@ -10,9 +10,9 @@ from application.calls.hooks import (
     Hook,
     HookSubject,
     UniformHook,
+    explain_refused_answer,
     method_of,
     point_of,
-    refused_answer,
     restore,
     snapshot,
     unusable_edit,
@@ -41,14 +41,14 @@ class PythonHook(UniformHook):
         if not hasattr(self._inner, point):
             return default
         try:
-            answer = await _called(cast("Hook", self._inner), subject)
+            answer = await _call_hook(cast("Hook", self._inner), subject)
         except QuorumError:
             raise
         except Exception as error:
             raise self._failure(point, f"raised {type(error).__name__}: {error}") from error
         if answer is None:
             answer = default
-        if problem := refused_answer(answer, point) or unusable_edit(subject):
+        if problem := explain_refused_answer(answer, point) or unusable_edit(subject):
             raise self._failure(point, problem)
         if isinstance(answer, ContinueWithMessages):
             return ContinueWithMessages(tuple(answer.messages))
@@ -58,7 +58,7 @@ class PythonHook(UniformHook):
         return HookFailure(f"{type(self._inner).__name__}.{point.value} {what}")
 
 
-async def _called(inner: Hook, subject: HookSubject) -> object:
+async def _call_hook(inner: Hook, subject: HookSubject) -> object:
     method: Callable[[], object] = method_of(inner, subject)
     if inspect.iscoroutinefunction(method):
         return await cast("Awaitable[object]", method())

@@ -124,7 +124,7 @@ class _Trial:
         chain = HookChain([registration], EventBus([answers]))
         started = time.perf_counter()
         try:
-            follows = await self._asked(chain, point)
+            follows = await self._ask_at(chain, point)
         except (HookAborted, RequestSkipped) as ending:
             follows = [f"follows: {ending}"]
         took = time.perf_counter() - started
@@ -136,7 +136,7 @@ class _Trial:
             lines.append(f"{'error' if run.answer == 'error' else 'reason'}: {run.reason}")
         return "\n  ".join([*lines, *follows])
 
-    async def _asked(self, chain: HookChain, point: HookPoint) -> list[str]:
+    async def _ask_at(self, chain: HookChain, point: HookPoint) -> list[str]:
         """Ask at one point; what came of it besides the answer."""
         description = description_of(point)
         subject = subject_at(point, self.sample)

@@ -30,7 +30,7 @@ class ImageHeader(NamedTuple):
 def read_header(content: bytes) -> ImageHeader:
     """What this content is. Raises ImageError, which says what is wrong, for anything but a sound header."""
     try:
-        header = _recognised(content)
+        header = _recognise(content)
     except (struct.error, IndexError) as cut:
         raise ImageError("it ends in the middle of its header") from cut
     if not (0 < header.width <= _MOST_PIXELS_AN_EDGE and 0 < header.height <= _MOST_PIXELS_AN_EDGE):
@@ -38,7 +38,7 @@ def read_header(content: bytes) -> ImageHeader:
     return header
 
 
-def _recognised(content: bytes) -> ImageHeader:
+def _recognise(content: bytes) -> ImageHeader:
     if content.startswith(_PNG):
         return _png(content)
     if content.startswith(_JPEG):

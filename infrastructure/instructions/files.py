@@ -80,7 +80,7 @@ class InstructionFiles:
             return
         inside = self.project if scope is InstructionScope.PROJECT else None
         for name in _IMPORT.findall(_CODE.sub("", importer.text)):
-            path = _resolved(name.rstrip("."), Path(importer.file).parent)
+            path = _resolve(name.rstrip("."), Path(importer.file).parent)
             canonical = os.path.realpath(path)
             if canonical in seen or len(seen) > _MOST_IMPORTS or self._is_sensitive(canonical):
                 continue
@@ -103,7 +103,7 @@ class InstructionFiles:
         return relative if scope is InstructionScope.PROJECT else f"~/{relative}"
 
 
-def _resolved(name: str, folder: Path) -> Path:
+def _resolve(name: str, folder: Path) -> Path:
     return Path(os.path.normpath(folder / os.path.expanduser(name)))
 
 

@@ -16,7 +16,7 @@ from domain.sessions.trust import TrustQuestion
 from domain.text.printable import printable
 from infrastructure.config.paths import standing_place
 from infrastructure.instructions.files import InstructionFiles
-from infrastructure.instructions.trust import wanted_by
+from infrastructure.instructions.trust import list_wanted
 from infrastructure.tools.builtin.seen import SeenFiles
 from infrastructure.trust.decisions import TrustDecisions
 
@@ -54,11 +54,11 @@ class TrustedInstructions:
     def _find(self) -> tuple[InstructionFile, ...]:
         return (*self._files.at_start(), *self._files.below(self._looked | self._before))
 
-    async def trusted(
+    async def select_trusted(
         self, files: Sequence[InstructionFile]
     ) -> tuple[tuple[InstructionFile, ...], tuple[str, ...]]:
         """Those that the person trusts, and sentences about the others."""
-        items = await asyncio.to_thread(self._decisions.items, wanted_by(files))
+        items = await asyncio.to_thread(self._decisions.items, list_wanted(files))
         notices: list[str] = []
         if items:
             question = TrustQuestion(folder=str(self._files.project), items=items)
@@ -69,7 +69,8 @@ class TrustedInstructions:
         refused = {item.file: item.changed for item in items}
         notices += [
             f"{printable(file)} {'has changed since you trusted it' if changed else 'is not trusted'}, so its "
-            f"instructions are not used; to look at it and trust it: quorum -C {_quoted(file)} config trust"
+            f"instructions are not used; to look at it and trust it: quorum -C {_quote_folder(file)} "
+            "config trust"
             for file, changed in refused.items()
         ]
         kept = tuple(
@@ -78,14 +79,14 @@ class TrustedInstructions:
         return kept, tuple(notices)
 
 
-def instructed_folders(past: Sequence[LedgerRecord]) -> tuple[str, ...]:
+def list_former_folders(past: Sequence[LedgerRecord]) -> tuple[str, ...]:
     """The folders of the instruction files that were in force when the session was last open."""
     loaded = (record.event for record in reversed(past) if isinstance(record.event, InstructionsLoaded))
     last = next(loaded, None)
     return tuple(os.path.dirname(file.file) for file in last.files) if last is not None else ()
 
 
-def _quoted(file: str) -> str:
+def _quote_folder(file: str) -> str:
     return shlex.quote(printable(os.path.dirname(file), newlines=False))
 
 

@@ -21,7 +21,7 @@ def instruction_files(root: Path, environ: Mapping[str, str], settings: Settings
     return InstructionFiles(root, environ, policy.is_sensitive)
 
 
-def wanted_by(files: Iterable[InstructionFile]) -> dict[Path, tuple[str, tuple[str, ...]]]:
+def list_wanted(files: Iterable[InstructionFile]) -> dict[Path, tuple[str, tuple[str, ...]]]:
     """For each file of a project its place, its digest, and its text as lines that the person can read.
 
     The person's own files need no trust.

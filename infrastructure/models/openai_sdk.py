@@ -23,7 +23,7 @@ from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.model_listing import (
     ModelPage,
     all_pages,
-    listing_refused,
+    explain_listing_refusal,
     no_listing,
     read_page,
 )
@@ -79,7 +79,7 @@ class OpenAiClient:
         client = self._client
         if client is None:
             client = await asyncio.to_thread(self._ready_client)
-        with self._provider_errors(self._failures.refused, lambda: answer.started):
+        with self._provider_errors(self._failures.explain_refusal, lambda: answer.started):
             async with self._request(client, model, body) as response:
                 return await read_answer(
                     response.iter_bytes(), response.headers.get("content-type", ""), answer, self._failures
@@ -95,7 +95,9 @@ class OpenAiClient:
         client = self._client
         if client is None:
             client = await asyncio.to_thread(self._ready_client)
-        with self._provider_errors(lambda response: listing_refused(response, self._failures), lambda: False):
+        with self._provider_errors(
+            lambda response: explain_listing_refusal(response, self._failures), lambda: False
+        ):
             async with client.models.with_streaming_response.list() as response:
                 page = await read_page(response.iter_bytes(), self._failures)
                 return ModelPage(page.names)  # this list has one page

@@ -78,12 +78,14 @@ class ProviderRegistry:
         provider, _, own_name = model.partition("/")
         if provider not in self._settings:
             known = ", ".join(sorted(self._settings)) or "none"
-            raise _misconfigured(
+            raise _make_configuration_error(
                 f'model "{model}": there is no provider "{provider}"; the known ones are {known}: write '
                 f"provider/model, or declare [providers.{provider}]"
             )
         if not own_name:
-            raise _misconfigured(f'model "{model}" names no model; write "{provider}/" and the model\'s name')
+            raise _make_configuration_error(
+                f'model "{model}" names no model; write "{provider}/" and the model\'s name'
+            )
         return provider, own_name
 
     def _backend(self, provider: str) -> Provider:
@@ -118,13 +120,15 @@ class ProviderRegistry:
                 wire = OpenAiChat(endpoint, max_output_tokens=settings.max_output_tokens)
             case "copilot":
                 if not is_installed("copilot"):
-                    raise _misconfigured(
+                    raise _make_configuration_error(
                         f"provider {provider} needs the SDK of GitHub Copilot, which is not installed; "
                         f"install it with: {install_command('copilot')}"
                     )
                 from infrastructure.models.copilot.provider import CopilotProvider
 
-                return CopilotProvider(provider, settings, self._seen_by(provider, settings), self._contents)
+                return CopilotProvider(
+                    provider, settings, self._get_environment(provider, settings), self._contents
+                )
             case "offline":
                 from infrastructure.models.offline import OfflineApiClient
 
@@ -134,7 +138,7 @@ class ProviderRegistry:
         return ApiProvider(wire, max_retries=settings.max_retries, contents=self._contents)
 
     def _endpoint(self, provider: str, settings: ProviderSettings, public: PublicService) -> Endpoint:
-        environ = self._seen_by(provider, settings, public)
+        environ = self._get_environment(provider, settings, public)
         if settings.client:
             from infrastructure.models.clouds.selection import cloud_endpoint
 
@@ -143,7 +147,7 @@ class ProviderRegistry:
 
         return Endpoint.of(provider, settings, environ, public)
 
-    def _seen_by(
+    def _get_environment(
         self, provider: str, settings: ProviderSettings, public: PublicService | None = None
     ) -> Mapping[str, str]:
         """The environment with the provider's key from the keyring, where its variable is not set."""
@@ -153,5 +157,5 @@ class ProviderRegistry:
         return WithStoredKey(self._environ, variables, provider, self._stored_key)
 
 
-def _misconfigured(text: str) -> ProviderError:
+def _make_configuration_error(text: str) -> ProviderError:
     return ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)

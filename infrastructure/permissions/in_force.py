@@ -26,7 +26,7 @@ def rule_file(environ: Mapping[str, str]) -> RuleFile | None:
     return RuleFile(own.with_name(FILE_NAME)) if own is not None else None
 
 
-def saved_rules(file: RuleFile | None, folder: Path) -> LoadedRules:
+def load_saved_rules(file: RuleFile | None, folder: Path) -> LoadedRules:
     """The saved rules that hold in a folder. Raises ConfigError for a damaged file."""
     return file.load(folder, parse) if file is not None else LoadedRules()
 

@@ -13,7 +13,7 @@ from domain.review.rule_examples import ReadCommand, failing
 from domain.review.saved_rule import SavedRule
 from infrastructure.blocking import in_thread
 from infrastructure.config.paths import is_present
-from infrastructure.config.toml_file import TomlFile, shown
+from infrastructure.config.toml_file import TomlFile, escape_path
 from infrastructure.files.private_file import PATIENCE_SECS, OwnFile
 from infrastructure.permissions.rule_toml import PlacedRule, read_rules, rules_as_toml
 
@@ -56,7 +56,7 @@ class RuleFile:
         warnings: list[str] = []
         if placed and (danger := self._file.danger()):
             warnings.append(
-                f"{danger}, so no rule in it that allows is used; say chmod 600 {shown(self._path)}"
+                f"{danger}, so no rule in it that allows is used; say chmod 600 {escape_path(self._path)}"
             )
         kept: list[Rule] = []
         for one in placed:

@@ -12,7 +12,7 @@ from domain.errors import ConfigError
 from domain.review.permissions import Answer, BadRule, Rule
 from domain.review.saved_rule import SavedRule
 from infrastructure.config.toml_file import TomlFile
-from infrastructure.config.toml_text import Position, literal, printable, shortened
+from infrastructure.config.toml_text import Position, literal, printable, shorten_text
 
 _USER = "user"
 _PREAMBLE = """\
@@ -49,14 +49,14 @@ def read_rules(file: TomlFile) -> tuple[PlacedRule, ...]:
     unknown = [name for name in file.data if name != "rule"]
     if unknown:
         raise ConfigError(
-            f"{file.place((unknown[0],))}: {_shown(unknown[0])} is unknown here; it knows [[rule]]"
+            f"{file.place((unknown[0],))}: {_shorten_literal(unknown[0])} is unknown here; it knows [[rule]]"
         )
     tables = file.data.get("rule", [])
     if not isinstance(tables, list):
         raise ConfigError(
             f"{file.place(('rule',))}: rule must be a list of tables, each of them headed [[rule]]"
         )
-    return tuple(_placed(file, index, table) for index, table in enumerate(tables))
+    return tuple(_parse_rule(file, index, table) for index, table in enumerate(tables))
 
 
 def rules_as_toml(rules: Iterable[SavedRule]) -> str:
@@ -77,30 +77,30 @@ def _table(saved: SavedRule) -> Iterator[str]:
             yield "]"
 
 
-def _placed(file: TomlFile, index: int, table: object) -> PlacedRule:
+def _parse_rule(file: TomlFile, index: int, table: object) -> PlacedRule:
     place = file.place(("rule", Position(index)))
     try:
         entry = msgspec.convert(table, _Entry, strict=True)
     except msgspec.ValidationError as problem:
         raise ConfigError(f"{place}: this is no saved rule: {printable(str(problem))}; correct it") from problem
-    return PlacedRule(_saved(entry, place), place)
+    return PlacedRule(_parse_entry(entry, place), place)
 
 
-def _saved(entry: _Entry, place: str) -> SavedRule:
+def _parse_entry(entry: _Entry, place: str) -> SavedRule:
     texts: Mapping[Answer, str] = {Answer.ALLOW: entry.allow, Answer.ASK: entry.ask, Answer.DENY: entry.deny}
     given = [(answer, text) for answer, text in texts.items() if text]
     if len(given) != 1:
         raise ConfigError(f"{place}: a saved rule has exactly one of allow, ask and deny; correct it")
     if entry.scope != _USER and not entry.scope.startswith("/"):
         raise ConfigError(
-            f'{place}: scope must be "user" or the full path of a folder, not {_shown(entry.scope)}'
+            f'{place}: scope must be "user" or the full path of a folder, not {_shorten_literal(entry.scope)}'
         )
     ((answer, text),) = given
     try:
         rule = Rule.parse(text, answer, place)
     except BadRule as problem:
         raise ConfigError(
-            f"{place}: {_shown(text)} is no rule: {problem}; correct it or remove it"
+            f"{place}: {_shorten_literal(text)} is no rule: {problem}; correct it or remove it"
         ) from problem
     return SavedRule(
         rule=rule,
@@ -111,5 +111,5 @@ def _saved(entry: _Entry, place: str) -> SavedRule:
     )
 
 
-def _shown(text: str) -> str:
-    return shortened(literal(text), 120)
+def _shorten_literal(text: str) -> str:
+    return shorten_text(literal(text), 120)

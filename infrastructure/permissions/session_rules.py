@@ -43,10 +43,10 @@ class SessionRuleService:
     async def rules(self) -> tuple[HeldRule, ...]:
         """All that hold in this session's folder, the strictest first. Raises ConfigError."""
         placed = await in_thread(lambda _stop: self._file.rules() if self._file is not None else ())
-        held = list(self._held([one for one in placed if one.saved.project in (None, str(self._folder))]))
+        held = list(self._list_held([one for one in placed if one.saved.project in (None, str(self._folder))]))
         return tuple(sorted(held, key=lambda one: _STRICTEST_FIRST.index(one.rule.answer)))
 
-    def _held(self, placed: Sequence[PlacedRule]) -> Iterator[HeldRule]:
+    def _list_held(self, placed: Sequence[PlacedRule]) -> Iterator[HeldRule]:
         for rule in self._book.fixed:
             yield HeldRule(rule=rule, place=rule.source)
         others = [rule for rule in self._book.rules if rule not in self._book.fixed]

@@ -65,7 +65,7 @@ def listing(rules: Sequence[Rule], saved: Sequence[PlacedRule]) -> str:
     return "\n".join(map(printable, lines or ["there are no rules; the mode decides"]))
 
 
-def numbered(number: int, saved: Sequence[PlacedRule]) -> PlacedRule:
+def find_saved_rule(number: int, saved: Sequence[PlacedRule]) -> PlacedRule:
     """The saved rule of that number in the listing. Raises ConfigError."""
     if not 1 <= number <= len(saved):
         there = f"they are numbered 1 to {len(saved)}" if saved else "there are none"

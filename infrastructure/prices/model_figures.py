@@ -9,7 +9,7 @@ from domain.conversation.cost import Price, PriceTable, without_date
 from infrastructure.config.context_table import ModelWindowTable
 from infrastructure.config.price_table import ModelPriceTable
 from infrastructure.config.provider_table import ProviderTable
-from infrastructure.prices.published import published_prices
+from infrastructure.prices.published import load_published_prices
 
 # Whose prices hold for what speaks like this at which address. A published price is for the vendor's own
 # service: a proxy, a cloud or a region may charge anything else.
@@ -32,7 +32,7 @@ def price_table(
         f"{name}/{model.partition('/')[2]}": published.price
         for name, table in providers.items()
         if (vendor := _vendor(table, environ)) is not None
-        for model, published in published_prices().items()
+        for model, published in load_published_prices().items()
         if model.startswith(f"{vendor}/")
     }
     return PriceTable(prices | {model: _price(table) for model, table in own.items()})
@@ -58,7 +58,7 @@ def context_windows(
         if table is None or table.type == _OFFLINE:
             return None if table is None else 0
         vendor = _VENDORS[table.type][0] if table.type in _VENDORS else None
-        published = published_prices()
+        published = load_published_prices()
         known = [published.get(f"{vendor}/{name}") for name in (own_name, without_date(own_name))]
         return next((each.window for each in known if each is not None), None)
 

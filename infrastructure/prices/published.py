@@ -65,7 +65,7 @@ class _Entry(_Figures, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 @cache
-def published_prices() -> Mapping[str, PublishedPrice]:
+def load_published_prices() -> Mapping[str, PublishedPrice]:
     """The published prices by "vendor/model". Raises ConfigError where the file is damaged or missing."""
     try:
         text = resources.files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
@@ -80,10 +80,10 @@ def parse_prices(text: str) -> dict[str, PublishedPrice]:
         data = tomllib.loads(text, parse_float=Decimal)
     except (ValueError, ArithmeticError) as error:
         raise ConfigError(f"{_FILE} is not TOML: {error}; correct it") from error
-    return {model: _published(model, entry) for model, entry in data.items()}
+    return {model: _parse_price(model, entry) for model, entry in data.items()}
 
 
-def _published(model: str, data: object) -> PublishedPrice:
+def _parse_price(model: str, data: object) -> PublishedPrice:
     try:
         if not _MODEL.fullmatch(model):
             raise ValueError('its name must be "vendor/model"')

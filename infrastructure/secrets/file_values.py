@@ -54,18 +54,18 @@ def secrets_in(text: str, file_name: str) -> Iterator[NamedSecret]:
     """Every secret in the text of a file of this name, as far as it can be read; some may come twice."""
     yield from _private_keys(text.replace("\\n", "\n"), file_name)
     for address in _ADDRESS.finditer(text):
-        yield from (_named(file_name, password) for password in passwords_in(address[0]))
+        yield from (_name_value(file_name, password) for password in passwords_in(address[0]))
     match file_name:
         case ".netrc" | "_netrc":
-            yield from (_named(file_name, found[1]) for found in _NETRC.finditer(text))
+            yield from (_name_value(file_name, found[1]) for found in _NETRC.finditer(text))
         case ".pgpass":
-            yield from (_named(file_name, re.sub(r"\\(.)", r"\1", m[1])) for m in _PGPASS.finditer(text))
+            yield from (_name_value(file_name, re.sub(r"\\(.)", r"\1", m[1])) for m in _PGPASS.finditer(text))
         case _ if os.path.splitext(file_name)[1].lower() in _CODE:
             return  # names are given values all over it
         case _ if (parsed := _as_json(text)) is not None:
             yield from _in_json(parsed, file_name)
         case _:
-            yield from _assigned(text)
+            yield from _find_assigned(text)
             yield from _if_alone(file_name, text.strip())
 
 
@@ -111,7 +111,7 @@ def passwords_in(address: str) -> Iterator[str]:
             yield from dict.fromkeys((value, unquote(value)))
 
 
-def _named(name: str, value: str, *, as_it_is: bool = False) -> NamedSecret:
+def _name_value(name: str, value: str, *, as_it_is: bool = False) -> NamedSecret:
     """A value of a file. What could be a command stays legible where the person approves calls: else a file of
     a strange folder could call it a secret, and nobody would see what they approve."""
     return NamedSecret(name, value, as_it_is=as_it_is, is_legible=ACTS.search(value.strip()) is not None)
@@ -125,10 +125,10 @@ def _private_keys(text: str, file_name: str) -> Iterator[NamedSecret]:
         yield NamedSecret(file_name, text[begin.start() : place], as_it_is=True)
         for line in map(str.strip, text[begin.end() : end.start()].splitlines()):
             if len(line) >= _SHORTEST_LINE:
-                yield _named(file_name, line, as_it_is=True)
+                yield _name_value(file_name, line, as_it_is=True)
 
 
-def _assigned(text: str) -> Iterator[NamedSecret]:
+def _find_assigned(text: str) -> Iterator[NamedSecret]:
     place = 0
     for line in text.splitlines(keepends=True):
         end = place + len(line)
@@ -146,7 +146,7 @@ def _values(text: str, start: int, end: int) -> Iterator[str]:
         value = next(found for found in quoted.groups() if found is not None)
         yield value
         if "\\" in value:
-            yield _unescaped(value)
+            yield _unescape(value)
         return
     yield text[start:end].strip()
     for separator in (_COMMENT, _SEPARATOR):
@@ -157,7 +157,7 @@ def _values(text: str, start: int, end: int) -> Iterator[str]:
 def _if_alone(file_name: str, text: str) -> Iterator[NamedSecret]:
     """A file that holds one word and nothing else holds the secret itself."""
     if len(text) >= _SHORTEST_ALONE and not any(map(str.isspace, text)) and is_random(text):
-        yield _named(file_name, text)
+        yield _name_value(file_name, text)
 
 
 def _if_secret(name: str, value: str) -> Iterator[NamedSecret]:
@@ -166,9 +166,9 @@ def _if_secret(name: str, value: str) -> Iterator[NamedSecret]:
         yield from _in_connection(name, value)
     by_form = len(value) >= _SHORTEST_BY_FORM and is_random(value) and not could_be_public(name)
     if (is_called_one or by_form) and "://" not in value and is_worth_hiding(value):
-        yield _named(name, value)
+        yield _name_value(name, value)
         if name == "auth":  # the credential stores of container tools hold user:password in base64
-            yield from (_named(name, password) for password in _behind_a_user(value))
+            yield from (_name_value(name, password) for password in _behind_a_user(value))
 
 
 def _in_connection(name: str, value: str) -> Iterator[NamedSecret]:
@@ -176,7 +176,7 @@ def _in_connection(name: str, value: str) -> Iterator[NamedSecret]:
     for part in value.split(";"):
         key, _, rest = part.partition("=")
         if names_a_secret_in_a_file(key.strip()) and is_worth_hiding(rest):
-            yield _named(name, rest)
+            yield _name_value(name, rest)
 
 
 def _behind_a_user(encoded: str) -> Iterator[str]:
@@ -211,5 +211,5 @@ def _as_json(text: str) -> object:
         return None
 
 
-def _unescaped(value: str) -> str:
+def _unescape(value: str) -> str:
     return value.replace("\\n", "\n").replace('\\"', '"').replace("\\\\", "\\")

@@ -52,17 +52,17 @@ class KeyRing:
                 raise self._trouble  # what did not answer once is not waited for again
             if provider not in self._read:
                 try:
-                    found = _asked(lambda ring: _entry(ring, provider), self._reading_secs, missing=None)
+                    found = _ask_keyring(lambda ring: _entry(ring, provider), self._reading_secs, missing=None)
                 except ConfigError as trouble:
                     self._trouble = trouble
                     raise
-                self._read[provider] = self._noted(provider, found)
+                self._read[provider] = self._learn_key(provider, found)
             return self._read[provider]
 
     def keep(self, provider: str, key: str) -> None:
         """Put a key into the keyring, in place of the one that is there."""
         self._require_package()
-        self._noted(provider, key)
+        self._learn_key(provider, key)
 
         def put(ring: KeyringBackend) -> bool:
             try:
@@ -73,7 +73,7 @@ class KeyRing:
                     raise RuntimeError(str(error).replace(key, "…")) from None
                 raise
 
-        if not _asked(put, CHANGING_SECS, missing=False):
+        if not _ask_keyring(put, CHANGING_SECS, missing=False):
             raise ConfigError(_NO_KEYRING)
         self._read[provider] = key
 
@@ -87,7 +87,7 @@ class KeyRing:
             ring.delete_password(SERVICE, provider)
             return True
 
-        removed = _asked(take_out, CHANGING_SECS, missing=False)
+        removed = _ask_keyring(take_out, CHANGING_SECS, missing=False)
         self._read[provider] = None
         return removed
 
@@ -95,7 +95,7 @@ class KeyRing:
         if self.missing:
             raise ConfigError(self.missing)
 
-    def _noted(self, provider: str, key: str | None) -> str | None:
+    def _learn_key(self, provider: str, key: str | None) -> str | None:
         key = (key or "").strip()
         if key:
             self._learn(f"{provider}-key", key)
@@ -120,7 +120,7 @@ def _entry(ring: KeyringBackend, provider: str) -> str | None:
     raise TypeError(f"its entry for {provider} is {type(found).__name__}, not a text")
 
 
-def _asked(question: Callable[[KeyringBackend], _Found], secs: float, *, missing: _Found) -> _Found:
+def _ask_keyring(question: Callable[[KeyringBackend], _Found], secs: float, *, missing: _Found) -> _Found:
     """What the keyring answers, or `missing` where there is no keyring.
 
     It is asked in a thread of its own, which nobody waits for at the end: what keeps keys may want to be

@@ -21,7 +21,7 @@ def mask_logs(hide: Callable[[str], str]) -> Callable[[], None]:
     make: _Maker = logging.getLogRecordFactory()
     make = getattr(make, "unmasked", make)  # one mask at a time: that of the session opened last
 
-    def made(*args: Any, **kwargs: Any) -> logging.LogRecord:
+    def make_masked(*args: Any, **kwargs: Any) -> logging.LogRecord:
         record = make(*args, **kwargs)
         try:
             said = record.getMessage()
@@ -33,8 +33,8 @@ def mask_logs(hide: Callable[[str], str]) -> Callable[[], None]:
             record.exc_info = None
         return record
 
-    made.unmasked = make  # type: ignore[attr-defined]
-    logging.setLogRecordFactory(made)
+    make_masked.unmasked = make  # type: ignore[attr-defined]
+    logging.setLogRecordFactory(make_masked)
     return lambda: logging.setLogRecordFactory(make)
 
 

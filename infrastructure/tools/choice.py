@@ -16,7 +16,7 @@ from domain.errors import ConfigError
 from domain.text.nearest import nearest_word
 from infrastructure.config.schema import Settings
 from infrastructure.own_packages import name_conflict
-from infrastructure.tools.registration import ToolSource, checked
+from infrastructure.tools.registration import ToolSource, check_tools
 
 _PLUGIN_GROUP = "quorum.tools"
 
@@ -43,7 +43,7 @@ def choose_tools(
     `covered` are the values that those of an untrusted project's file replaced, by their dotted keys. Raises
     ConfigError for names of no tool, wherever else they are from.
     """
-    by_name = checked((*sources, *plugin_tools(cwd)), cwd=str(cwd))
+    by_name = check_tools((*sources, *plugin_tools(cwd)), cwd=str(cwd))
     notices: list[str] = []
     known: dict[str, tuple[str, ...]] = {}
     for key, names in (("enabled", settings.tools.enabled), ("disabled", settings.tools.disabled)):
@@ -90,22 +90,24 @@ def _source(entry: EntryPoint, root: Path) -> ToolSource:
         factory = entry.load()
     except (ImportError, AttributeError) as error:
         conflict = name_conflict(error.name if isinstance(error, ImportError) else entry.module)
-        raise ConfigError(f"{origin} cannot be loaded: {_shown(error)}{conflict or '; ' + remedy}") from error
+        raise ConfigError(
+            f"{origin} cannot be loaded: {_describe_error(error)}{conflict or '; ' + remedy}"
+        ) from error
     except (Exception, SystemExit) as error:
-        raise ConfigError(f"{origin} cannot be loaded: {_shown(error)}; {remedy}") from error
+        raise ConfigError(f"{origin} cannot be loaded: {_describe_error(error)}; {remedy}") from error
     if not callable(factory):
         raise ConfigError(
             f"{origin} names an object of type {type(factory).__name__}, which cannot be called; {remedy}"
         )
     try:
-        given = _called(factory, root)
+        given = _call_factory(factory, root)
         tools = tuple(given) if isinstance(given, Iterable) else (given,)
     except (Exception, SystemExit) as error:
-        raise ConfigError(f"{origin} gives no tools: {_shown(error)}; {remedy}") from error
+        raise ConfigError(f"{origin} gives no tools: {_describe_error(error)}; {remedy}") from error
     return ToolSource(origin, tools)
 
 
-def _called(factory: Callable[..., object], root: Path) -> object:
+def _call_factory(factory: Callable[..., object], root: Path) -> object:
     try:
         inspect.signature(factory).bind()
     except TypeError:
@@ -117,5 +119,5 @@ def _distribution(entry: EntryPoint) -> str:
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "of an unknown distribution"
 
 
-def _shown(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

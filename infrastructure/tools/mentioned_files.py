@@ -11,7 +11,7 @@ from domain.errors import ToolError
 from domain.text.amounts import size
 from domain.text.mention import LineRange, is_resource, split_lines
 from infrastructure.blocking import Stop, in_thread
-from infrastructure.files.workspace import Location, Workspace, shown
+from infrastructure.files.workspace import Location, Workspace, escape_path
 from infrastructure.tools.builtin.file_page import PAGE_BYTES, BinaryFile, FilePage, PageReader
 from infrastructure.tools.builtin.list_directory import ListDirectory
 from infrastructure.tools.builtin.reading import reading_access
@@ -160,5 +160,5 @@ def _said(lines: LineRange | None) -> str:
 
 
 def _named(path: str) -> str:
-    name = shown(path)
+    name = escape_path(path)
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"

@@ -28,7 +28,7 @@ class ToolSource:
     tools: Sequence[object]
 
 
-def checked(sources: Iterable[ToolSource], *, cwd: str) -> dict[str, Tool]:
+def check_tools(sources: Iterable[ToolSource], *, cwd: str) -> dict[str, Tool]:
     """The tools by name, in their order; a tool of high risk that cannot seal is made reviewable.
 
     Raises ConfigError, naming origin and tool, for one that does not keep the contract of `Tool` and for two
@@ -38,7 +38,7 @@ def checked(sources: Iterable[ToolSource], *, cwd: str) -> dict[str, Tool]:
     origins: dict[str, str] = {}
     for source in sources:
         for candidate in source.tools:
-            tool, definition = _checked(candidate, source.origin)
+            tool, definition = _check_tool(candidate, source.origin)
             name = definition.name
             if name in tools:
                 places = f"{origins[name]} and {source.origin}"
@@ -70,7 +70,7 @@ class UnsealedTool:
         return Seal(cwd=self._cwd, unsealed=_UNSEALED)
 
 
-def _checked(candidate: object, origin: str) -> tuple[Tool, ToolDefinition]:
+def _check_tool(candidate: object, origin: str) -> tuple[Tool, ToolDefinition]:
     kind = candidate if isinstance(candidate, type) else type(candidate)
     label = f"{origin}: the tool {kind.__module__}.{kind.__qualname__}"
     if isinstance(candidate, type):

@@ -22,14 +22,14 @@ class TrustDecisions:
         self._accepted: dict[str, str] = {}
         self._refused: set[tuple[str, str]] = set()
 
-    def trusted(self) -> TrustedFiles:
+    def load_trusted(self) -> TrustedFiles:
         """All that is trusted now. Blocks."""
         loaded = self._file.load() if self._file is not None else TrustedFiles()
         return TrustedFiles({**loaded.digests, **self._accepted}, loaded.warning)
 
     def items(self, wanted: Mapping[Path, tuple[str, tuple[str, ...]]]) -> tuple[TrustItem, ...]:
         """Of these contents, by place a digest and what it wants, those that are not trusted. Blocks."""
-        trusted = self.trusted()
+        trusted = self.load_trusted()
         standings = {place: trusted.standing(place, digest) for place, (digest, _) in wanted.items()}
         return tuple(
             TrustItem(file=str(place), digest=digest, wants=wants, changed=standings[place] is Standing.CHANGED)

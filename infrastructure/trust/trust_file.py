@@ -15,7 +15,7 @@ from domain.errors import ConfigError
 from domain.sessions.trust import Standing, TrustQuestion
 from infrastructure.blocking import in_thread
 from infrastructure.config.paths import is_present, state_folder
-from infrastructure.config.toml_file import TomlFile, shown
+from infrastructure.config.toml_file import TomlFile, escape_path
 from infrastructure.config.toml_text import literal, printable
 from infrastructure.files.private_file import PATIENCE_SECS, OwnFile
 
@@ -73,11 +73,11 @@ class TrustFile:
             danger = self._file.danger() if digests else None
         except (ConfigError, OSError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            remedy = f"no project's file is trusted until {shown(self._path)} is corrected or removed"
+            remedy = f"no project's file is trusted until {escape_path(self._path)} is corrected or removed"
             return TrustedFiles(warning=f"{reason} ({remedy})")
         if danger is not None:
             return TrustedFiles(
-                warning=f"{danger}, so no project's file is trusted; say chmod 600 {shown(self._path)}"
+                warning=f"{danger}, so no project's file is trusted; say chmod 600 {escape_path(self._path)}"
             )
         return TrustedFiles(digests)
 
@@ -108,7 +108,7 @@ class TrustFile:
         try:
             content = msgspec.convert(TomlFile.read(self._path).data, _Content, strict=True)
         except msgspec.ValidationError as problem:
-            raise ConfigError(f"{shown(self._path)} is damaged: {printable(str(problem))}") from problem
+            raise ConfigError(f"{escape_path(self._path)} is damaged: {printable(str(problem))}") from problem
         return {entry.file: entry.sha256 for entry in content.trusted}
 
 

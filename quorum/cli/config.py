@@ -15,7 +15,7 @@ from infrastructure.config.paths import FILE_NAME, ConfigLocations, locate, stan
 from infrastructure.config.reference import write_reference
 from infrastructure.config.report import check, config_path, show
 from infrastructure.instructions.files import NAMES as INSTRUCTION_FILES
-from infrastructure.instructions.trust import instruction_files, wanted_by
+from infrastructure.instructions.trust import instruction_files, list_wanted
 from infrastructure.trust.decisions import trust_decisions
 from infrastructure.trust.trust_file import trust_file
 from quorum.cli.errors import UsageError
@@ -24,7 +24,7 @@ from quorum.cli.settings import load, load_trusting, trust_question
 from quorum.cli.settings_service import PROJECT, FileSettingsService
 from quorum.options import Options
 from tui.keys.keymap import by_context, keymap_of
-from tui.keys.names import shown_key
+from tui.keys.names import label_key
 
 _NAME_CELLS, _KEY_CELLS = 24, 30
 
@@ -84,7 +84,7 @@ def _trust(options: Options, root: Path) -> None:
     for item in question.items:
         print("\n".join((f"{printable(item.file)} wants:", *(f"  {printable(want)}" for want in item.wants))))
     answered = decisions.with_answer(question)
-    if trust_question(load_trusting(options, root, answered.trusted()), root, answered) is not None:
+    if trust_question(load_trusting(options, root, answered.load_trusted()), root, answered) is not None:
         raise UsageError("something was changed meanwhile; nothing is trusted, look at it again")
     if (problem := asyncio.run(decisions.accept(question))) is not None:
         raise ConfigError(problem)
@@ -104,7 +104,7 @@ def _untrust(options: Options, root: Path) -> None:
 
 
 def _nothing_to_trust(loaded: LoadedSettings, root: Path) -> str:
-    if wanted_by(instruction_files(root, os.environ, loaded.settings).at_start()):
+    if list_wanted(instruction_files(root, os.environ, loaded.settings).at_start()):
         return "all that this project brings along is trusted as it is now"
     if loaded.locations.project is None:
         raise UsageError("there is no project's file here, and so nothing to trust; see: quorum config path")
@@ -129,11 +129,11 @@ def _lines(loaded: LoadedSettings) -> Iterator[str]:
         yield ""
         yield title
         for key_action, keys in rows:
-            usual, present = _joined(key_action.keys), _joined(keys)
+            usual, present = _join_keys(key_action.keys), _join_keys(keys)
             changed = f"  (usually {usual})" if present != usual else ""
             name = f"  {key_action.name:<{_NAME_CELLS}}"
             yield f"{name}{present:<{_KEY_CELLS}} {printable(key_action.does)}{changed}"
 
 
-def _joined(keys: tuple[str, ...]) -> str:
-    return ", ".join(map(shown_key, keys))
+def _join_keys(keys: tuple[str, ...]) -> str:
+    return ", ".join(map(label_key, keys))

@@ -124,7 +124,7 @@ async def _show(options: Options, root: Path) -> int:
     sessions = _Sessions(options, root, listening)
     try:
         with starting():
-            app, shutdown = _made_app(options, root, sessions, listening)
+            app, shutdown = _make_app(options, root, sessions, listening)
         try:
             await app.run_async(headless=headless, size=options.listen.size if headless else None)
         finally:
@@ -149,7 +149,7 @@ def _listening(options: Options, root: Path) -> Listening | None:
     return Listening(options, root)
 
 
-def _made_app(
+def _make_app(
     options: Options, root: Path, sessions: _Sessions, listening: Listening | None
 ) -> tuple[QuorumApp, Shutdown]:
     from tui.terminal.shutdown import Shutdown
@@ -192,10 +192,10 @@ class _Sessions:
         self._trust = self._trust or trust_decisions(os.environ)
         loaded = await load_with_trust(self._options, self._root, self._trust, person.trust)
         await asyncio.to_thread(check_keys, loaded)
-        record = await asyncio.to_thread(self._opened, loaded, choice)
+        record = await asyncio.to_thread(self._open_record, loaded, choice)
         try:
-            container = await asyncio.to_thread(self._composed, loaded, person, observer, record)
-            notices = self._adopted(loaded) if self._is_first else ()
+            container = await asyncio.to_thread(self._compose_container, loaded, person, observer, record)
+            notices = self._adopt_settings(loaded) if self._is_first else ()
             agent = container.agent()
             await agent.open()
         except BaseException:
@@ -209,7 +209,7 @@ class _Sessions:
         _tell((*told, *loaded.warnings, *notices, *container.saved_rules().warnings), observer)
         return agent
 
-    def _adopted(self, loaded: LoadedSettings) -> tuple[str, ...]:
+    def _adopt_settings(self, loaded: LoadedSettings) -> tuple[str, ...]:
         """Have the app take over its settings; returns a sentence about what of an untrusted file is ignored.
 
         It is for the first session: later on they are what the person has made of them.
@@ -237,14 +237,14 @@ class _Sessions:
         self.rebind(tui.keys)
         return notices
 
-    def _opened(self, loaded: LoadedSettings, choice: SessionChoice) -> SessionRecord:
+    def _open_record(self, loaded: LoadedSettings, choice: SessionChoice) -> SessionRecord:
         """Runs in a thread, as all that is imported late or waits for a disk."""
         from infrastructure.bootstrap import open_session
 
         fork = self._options.fork and self._is_first
         return open_session(loaded, self._root, choice, fork=fork)
 
-    def _composed(
+    def _compose_container(
         self, loaded: LoadedSettings, person: Approver, observer: Observer, record: SessionRecord
     ) -> Container:
         """Runs in a thread while the screen is already up: most of what is imported is imported here."""
@@ -280,9 +280,9 @@ class _Sessions:
 
     async def open_archive(self) -> SessionArchive:
         """The list of sessions, for a choice before there is any."""
-        return await asyncio.to_thread(self._opened_archive)
+        return await asyncio.to_thread(self._open_archive)
 
-    def _opened_archive(self) -> SessionArchive:
+    def _open_archive(self) -> SessionArchive:
         from infrastructure.storage import open_storage
         from quorum.cli.settings import load
 

@@ -101,7 +101,7 @@ class HeadlessPrinter:
         if isinstance(event, SessionFinished):
             self._report = event.report
         if self._output == "stream-json":
-            self._print(_json_line(_as_printed(event)))
+            self._print(_json_line(_render_event(event)))
         if isinstance(event, MessageAdded) and isinstance(event.message, UserMessage) and not self._quiet:
             for file in event.message.files:
                 _tell(f"· {'attached ' if file.is_attached else ''}{printable(file.label)}")
@@ -137,7 +137,7 @@ class HeadlessPrinter:
                 for notice in notices:
                     _tell(f"quorum: {printable(notice)}")
                 if self._verbose and event.files:
-                    _tell(f"quorum: {printable(event.told)}")
+                    _tell(f"quorum: {printable(event.description)}")
             case SessionStarted(model=model, mode=mode) if self._verbose:
                 _tell(f"quorum: {printable(model)}, mode {mode.value}")
             case _:
@@ -172,7 +172,7 @@ class HeadlessPrinter:
                 if (ending := _ending(report)) and not self._quiet:
                     _tell(f"quorum: {ending}")
                 if self._verbose:
-                    _tell(f"quorum: {_spent(report)}")
+                    _tell(f"quorum: {_describe_usage(report)}")
             case "json":
                 self._print(_json_line(report_to_json(report)))
             case "stream-json":
@@ -205,7 +205,7 @@ async def run_headless(
     if not agent.is_resumed and (why := await agent.review.refusal_of(agent.review.mode)) is not None:
         task.cancel()
         raise ConfigError(why)
-    with _watched(printer):
+    with _watch_reader(printer):
         await agent.open()
         printer.tell_unsent(len(agent.run.unsent))
         may_begin.set()
@@ -218,7 +218,7 @@ async def run_headless(
 
 
 @contextmanager
-def _watched(printer: HeadlessPrinter) -> Iterator[None]:
+def _watch_reader(printer: HeadlessPrinter) -> Iterator[None]:
     """Find out at once that the reader of a pipe is gone, and not with the next line, which may be far off."""
     loop, number = asyncio.get_running_loop(), 1
     if printer.lost is not None or not stat.S_ISFIFO(os.fstat(number).st_mode):
@@ -248,7 +248,7 @@ async def _report(task: asyncio.Task[RunReport], agent: AgentSession) -> RunRepo
         )
 
 
-def _as_printed(event: Event) -> JsonObject:
+def _render_event(event: Event) -> JsonObject:
     """The last line is the object of `--output json` with a type in front."""
     if isinstance(event, SessionFinished):
         shown = event_to_json(event)
@@ -292,7 +292,7 @@ def _ending(report: RunReport) -> str:
             return printable(unknown_stop(report) or "")
 
 
-def _spent(report: RunReport) -> str:
+def _describe_usage(report: RunReport) -> str:
     """The tokens of the run, and what they cost where that is known."""
     usage = report.usage
     cached = f" ({usage.cache_read:,} from the cache)" if usage.cache_read else ""

@@ -77,7 +77,7 @@ def _variable_of(table: ProviderTable) -> str:
 
 def _set(name: str, ring: KeyRing, table: ProviderTable) -> int:
     try:
-        key = _typed(name)
+        key = _read_key(name)
     except KeyboardInterrupt:
         print(file=sys.stderr)
         return INTERRUPTED
@@ -92,7 +92,7 @@ def _set(name: str, ring: KeyRing, table: ProviderTable) -> int:
     return 0
 
 
-def _typed(name: str) -> str:
+def _read_key(name: str) -> str:
     if sys.stdin is None:
         return ""
     try:

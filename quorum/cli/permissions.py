@@ -10,7 +10,7 @@ from domain.errors import ConfigError
 from infrastructure.bootstrap import build_unused
 from infrastructure.container import Container
 from infrastructure.permissions.in_force import rule_file
-from infrastructure.permissions.trial import listing, numbered, try_call
+from infrastructure.permissions.trial import find_saved_rule, listing, try_call
 from quorum.cli.errors import complain
 from quorum.cli.headless import NonInteractiveApprover, Unobserved
 from quorum.cli.settings import load
@@ -36,7 +36,7 @@ def print_permissions(options: Options, root: Path) -> int:
         case _:
             if file is None:
                 raise ConfigError("there is no home folder, and so there are no saved rules")
-            chosen = numbered(options.number, saved)
+            chosen = find_saved_rule(options.number, saved)
             asyncio.run(file.remove(chosen.saved))
             print(f"removed {chosen.saved.rule.id}")
     return 0

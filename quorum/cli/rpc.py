@@ -22,11 +22,11 @@ _TOKEN_BYTES = 4096
 def print_answer(options: RpcOptions) -> int:
     """Print the result and return 0, or the error on stderr and return 1. Raises UsageError."""
     request = {"jsonrpc": "2.0", "id": 1, "method": options.method, "params": _params(options)}
-    answer = _asked(options, json.dumps(request).encode())
+    answer = _send_request(options, json.dumps(request).encode())
     if (error := answer.get("error")) is not None:
-        print(_shown(error), file=sys.stderr)
+        print(_render_json(error), file=sys.stderr)
         return _ERROR
-    print(_shown(answer.get("result")))
+    print(_render_json(answer.get("result")))
     return 0
 
 
@@ -52,7 +52,7 @@ def _token(descriptor: int) -> str:
         raise UsageError(f"the token cannot be read from descriptor {descriptor}: {error.strerror}") from error
 
 
-def _asked(options: RpcOptions, body: bytes) -> dict[str, object]:
+def _send_request(options: RpcOptions, body: bytes) -> dict[str, object]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_CONNECT_SECS)
         try:
@@ -69,7 +69,7 @@ def _asked(options: RpcOptions, body: bytes) -> dict[str, object]:
         try:
             with suppress(BrokenPipeError):  # refused before it was heard; why is there to be read
                 connection.sendall(frame(body))
-            answer = json.loads(_received(connection))
+            answer = json.loads(_receive(connection))
         except TimeoutError as error:
             raise UsageError(f"no answer within {_ANSWER_SECS:g} s") from error
         except (OSError, FrameError, ValueError) as error:
@@ -79,7 +79,7 @@ def _asked(options: RpcOptions, body: bytes) -> dict[str, object]:
     return answer
 
 
-def _received(connection: socket.socket) -> bytes:
+def _receive(connection: socket.socket) -> bytes:
     frames = FrameReader(MOST_ANSWER_BYTES)
     while (body := frames.take()) is None:
         data = connection.recv(_CHUNK_BYTES)
@@ -89,7 +89,7 @@ def _received(connection: socket.socket) -> bytes:
     return body
 
 
-def _shown(value: object) -> str:
+def _render_json(value: object) -> str:
     """As JSON in which nothing could act on a terminal: what is not printed is spelt as JSON spells it."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)

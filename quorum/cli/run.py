@@ -48,9 +48,9 @@ def _prompt(options: Options) -> str:
 async def _with_images(agent: AgentSession, prompt: str, files: Sequence[Path], root: Path) -> str:
     """The prompt with the labels below it of these images, and of those that it mentions. Raises UsageError
     where one cannot be shown."""
-    from tui.images.mentions import mentioned_images, with_labels
+    from tui.images.mentions import find_mentioned_images, with_labels
 
-    paths = [*(str(file.absolute()) for file in files), *mentioned_images(prompt, root)]
+    paths = [*(str(file.absolute()) for file in files), *find_mentioned_images(prompt, root)]
     try:
         labels = [(await agent.attachments.attach(path)).label for path in paths]
     except ImageError as error:
@@ -62,7 +62,7 @@ async def _answer(
     options: Options, root: Path, loaded: LoadedSettings, prompt: str, signals: RunSignals
 ) -> int:
     with starting():
-        agent, printer = await _composed(options, root, loaded)
+        agent, printer = await _compose_session(options, root, loaded)
         from quorum.cli.headless import run_headless
     try:
         prompt = await _with_images(agent, prompt, options.images, root)
@@ -80,7 +80,7 @@ async def _answer(
     return code
 
 
-async def _composed(
+async def _compose_session(
     options: Options, root: Path, loaded: LoadedSettings
 ) -> tuple[AgentSession, HeadlessPrinter]:
     from infrastructure.bootstrap import build_session, open_session

@@ -24,7 +24,7 @@ async def prune(wish: SessionsOptions, store: SessionStore) -> int:
     """Delete what fits once the person agreed, or said so before; always 0."""
     if wish.older_than is None and wish.keep is None:
         raise UsageError("say what to delete: --older-than DAYS, --keep N, or both")
-    sessions = await store.chosen(everywhere=wish.all)
+    sessions = await store.list_chosen(everywhere=wish.all)
     ids = _going(sessions, wish)
     seen = await store.archive.prune(ids=ids, dry_run=True) if ids else None
     complain(f"{session.id} is in use and stays" for session in (seen.spared if seen else ()))
@@ -34,7 +34,7 @@ async def prune(wish: SessionsOptions, store: SessionStore) -> int:
     print_table(seen.sessions, sessions, width=None, folders=wish.all)
     if wish.dry_run:
         complain([f"{_amount(seen)} would be deleted; nothing was done"])
-    elif wish.yes or _agreed(seen):
+    elif wish.yes or _confirm(seen):
         complain([f"{_amount(await store.archive.prune(ids=[gone.id for gone in seen.sessions]))} deleted"])
     else:
         complain(["nothing was deleted"])
@@ -51,7 +51,7 @@ def _going(sessions: Sequence[SessionSummary], wish: SessionsOptions) -> list[st
     ]
 
 
-def _agreed(seen: Pruned) -> bool:
+def _confirm(seen: Pruned) -> bool:
     """Ask on the terminal. Raises UsageError where there is none."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("nobody is there to ask; --yes deletes them without asking, --dry-run only shows them")
@@ -74,7 +74,7 @@ async def redact(wish: SessionsOptions, store: SessionStore) -> int:
         text = (sys.stdin.read() if sys.stdin else "").removesuffix("\n")
     if not text.strip():
         raise UsageError("there is no text to remove; name it, or - to read it from stdin")
-    session = await store.named(wish.session)
+    session = await store.find_named(wish.session)
     count = await store.archive.redact(session.id, text)
     if not count:
         complain([f"the text is in no record of the session {session.id}"])

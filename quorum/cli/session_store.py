@@ -23,18 +23,18 @@ class SessionStore:
     root: Path
     cwd: str
 
-    async def chosen(self, *, everywhere: bool) -> list[SessionSummary]:
+    async def list_chosen(self, *, everywhere: bool) -> list[SessionSummary]:
         """The sessions of this folder, or of every folder, the one used last first."""
         return [each for each in await self.archive.sessions() if everywhere or each.cwd == self.cwd]
 
-    async def named(self, name: str) -> SessionSummary:
+    async def find_named(self, name: str) -> SessionSummary:
         """The session of this id; for "latest" and without a name, that of this folder which was used last.
 
         Raises LedgerError, and UsageError where there is none here.
         """
         if name and name != "latest":
             return await self.archive.find(name)
-        here = [each for each in await self.chosen(everywhere=False) if each.turns]
+        here = [each for each in await self.list_chosen(everywhere=False) if each.turns]
         if not here:
             raise UsageError(f"{self.nothing(everywhere=False)}; name one by its id")
         return here[0]

@@ -38,7 +38,7 @@ def table(
     lines = []
     for name, age, turns, cost, title in rows:
         front = (name.ljust(widths[0]), age.rjust(widths[1]), turns.rjust(widths[2]), cost.rjust(widths[3]))
-        lines.append(_GAP.join((*front, title if room is None else fitted(title, room))).rstrip())
+        lines.append(_GAP.join((*front, title if room is None else fit_text(title, room))).rstrip())
     return lines
 
 
@@ -52,11 +52,11 @@ def print_table(
 
 def id_length(ids: Sequence[str]) -> int:
     """How many letters of these ids tell each from every other."""
-    shared = (_shared(one, other) for one, other in pairwise(sorted(set(ids))))
+    shared = (_count_shared(one, other) for one, other in pairwise(sorted(set(ids))))
     return max(_SHORTEST_ID, 1 + max(shared, default=0))
 
 
-def _shared(one: str, other: str) -> int:
+def _count_shared(one: str, other: str) -> int:
     """How many letters two texts begin with alike."""
     pairs = zip(one, other, strict=False)
     return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
@@ -68,7 +68,7 @@ def age(then_ms: int, now_ms: int) -> str:
     return next((f"{secs // unit} {name} ago" for unit, name in _AGES if secs >= unit), "now")
 
 
-def fitted(text: str, width: int) -> str:
+def fit_text(text: str, width: int) -> str:
     """The text, or as much of it as fits into `width` cells with an ellipsis at its end."""
     if cells(text) <= width:
         return text

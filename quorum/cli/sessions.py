@@ -73,7 +73,7 @@ async def _act(options: Options, store: SessionStore) -> int:
 
 
 async def _list(wish: SessionsOptions, store: SessionStore) -> int:
-    shown = (await store.chosen(everywhere=wish.all))[: wish.limit]
+    shown = (await store.list_chosen(everywhere=wish.all))[: wish.limit]
     if wish.json:
         from application.export.session_json import ascii_json, summary_json
 
@@ -84,12 +84,12 @@ async def _list(wish: SessionsOptions, store: SessionStore) -> int:
         from quorum.cli.session_table import print_table
 
         width = get_terminal_size().columns if sys.stdout.isatty() else None
-        print_table(shown, await store.chosen(everywhere=True), width=width, folders=wish.all)
+        print_table(shown, await store.list_chosen(everywhere=True), width=width, folders=wish.all)
     return 0
 
 
 async def _fork(wish: SessionsOptions, store: SessionStore) -> int:
-    session = await store.named(wish.session)
+    session = await store.find_named(wish.session)
     before = None if wish.before is None else await _beginning(session, wish.before, store)
     print(await store.archive.fork(session.id, before=before))
     return 0
@@ -109,7 +109,7 @@ async def _beginning(session: SessionSummary, turn: int, store: SessionStore) ->
 
 async def _verify(wish: SessionsOptions, store: SessionStore) -> bool:
     """Whether every record of these sessions fits; what was found is printed."""
-    sessions = await store.chosen(everywhere=True) if wish.all else [await store.named(wish.session)]
+    sessions = await store.list_chosen(everywhere=True) if wish.all else [await store.find_named(wish.session)]
     holds = True
     for session in sessions:
         checked = await store.archive.verify(session.id)
@@ -145,7 +145,7 @@ async def _show(wish: SessionsOptions, store: SessionStore) -> int:
     from application.export.narration import account_of
     from application.export.plain import plain
 
-    session = await store.named(wish.session)
+    session = await store.find_named(wish.session)
     sys.stdout.write(plain(account_of(session, await store.archive.read(session.id), _mask(store))))
     return 0
 
@@ -154,7 +154,7 @@ async def _export(wish: SessionsOptions, store: SessionStore) -> int:
     """Write all of it to the file asked for, or to stdout; always 0."""
     from application.export.formats import render_export
 
-    session = await store.named(wish.session)
+    session = await store.find_named(wish.session)
     text = render_export(wish.format, session, await store.archive.read(session.id), _mask(store))
     if wish.file is None:
         sys.stdout.write(text)

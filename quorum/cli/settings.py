@@ -11,7 +11,7 @@ from domain.sessions.trust import TrustQuestion
 from infrastructure.config.loading import LoadedSettings, load_settings
 from infrastructure.config.model_choice import model_overrides
 from infrastructure.config.toml_file import TomlFile
-from infrastructure.instructions.trust import instruction_files, wanted_by
+from infrastructure.instructions.trust import instruction_files, list_wanted
 from infrastructure.trust.decisions import AskTrust, TrustDecisions
 from infrastructure.trust.trust_file import TrustedFiles, trust_file
 from quorum.options import Options
@@ -22,7 +22,7 @@ def load(options: Options, root: Path, instead: TomlFile | None = None) -> Loade
 
     `instead` counts in place of the file of its name.
     """
-    return _load(options, root, _trusted(), instead)
+    return _load(options, root, _load_trusted(), instead)
 
 
 async def load_with_trust(
@@ -34,13 +34,13 @@ async def load_with_trust(
     then, that is asked about anew. Only settings that can be loaded are remembered as trusted. Raises
     ConfigError.
     """
-    loaded = await asyncio.to_thread(load_trusting, options, root, decisions.trusted())
+    loaded = await asyncio.to_thread(load_trusting, options, root, decisions.load_trusted())
     unkept: list[str] = []
     while (question := await asyncio.to_thread(trust_question, loaded, root, decisions)) is not None:
         if not await decisions.ask(question, ask):
             break
         answered = decisions.with_answer(question)
-        loaded = await asyncio.to_thread(load_trusting, options, root, answered.trusted())
+        loaded = await asyncio.to_thread(load_trusting, options, root, answered.load_trusted())
         if await asyncio.to_thread(trust_question, loaded, root, answered) is not None:
             continue  # it says something else by now
         if (problem := await decisions.accept(question)) is not None:
@@ -50,10 +50,10 @@ async def load_with_trust(
 
 def trust_question(loaded: LoadedSettings, root: Path, decisions: TrustDecisions) -> TrustQuestion | None:
     """What of all that the project brings along is to be asked about: settings and instructions. Blocks."""
-    items = decisions.items(wanted_by(instruction_files(root, os.environ, loaded.settings).at_start()))
+    items = decisions.items(list_wanted(instruction_files(root, os.environ, loaded.settings).at_start()))
     if loaded.question is None:
         return TrustQuestion(folder=str(Path(os.path.realpath(root))), items=items) if items else None
-    return loaded.question.joined(items)
+    return loaded.question.extend(items)
 
 
 def load_trusting(options: Options, root: Path, trusted: TrustedFiles) -> LoadedSettings:
@@ -61,7 +61,7 @@ def load_trusting(options: Options, root: Path, trusted: TrustedFiles) -> Loaded
     return _load(options, root, trusted)
 
 
-def _trusted() -> TrustedFiles:
+def _load_trusted() -> TrustedFiles:
     file = trust_file(os.environ)
     return file.load() if file is not None else TrustedFiles()
 

@@ -12,18 +12,18 @@ from domain.sessions.trust import Standing
 from infrastructure.config.account import (
     SettingAccount,
     accounts,
+    format_value,
+    parse_typed_value,
     path_of,
     refusal_for_project,
-    shown_value,
-    typed_value,
     writable_files,
 )
 from infrastructure.config.config_file import ConfigFile
 from infrastructure.config.keys import key_at
 from infrastructure.config.loading import LoadedSettings, setting_values
 from infrastructure.config.paths import locate
-from infrastructure.config.toml_file import TomlFile, shown
-from infrastructure.config.toml_text import KeyPath, dotted, literal
+from infrastructure.config.toml_file import TomlFile, escape_path
+from infrastructure.config.toml_text import KeyPath, format_key, literal
 from quorum.cli.key_checks import check_keys
 from quorum.cli.settings import load
 from quorum.options import Options
@@ -64,14 +64,14 @@ class FileSettingsService:
         if text is not None and is_project and (refusal := refusal_for_project(path)):
             raise ConfigError(refusal)
         file = ConfigFile(Path(target.path), self._load, follows_links=not is_project)
-        value = typed_value(path, text) if text is not None else None
+        value = parse_typed_value(path, text) if text is not None else None
         loaded = file.set(path, value) if text is not None else file.unset(path)
-        return _written(loaded, path, value if text is not None else None, target)
+        return _describe_change(loaded, path, value if text is not None else None, target)
 
     def _settings(self) -> Sequence[Setting]:
         loaded = self._load()
         found = [_setting(account) for account in accounts(loaded)]
-        return [*(each for each in found if each.table != dotted(_KEYS)), *_keys(found)]
+        return [*(each for each in found if each.table != format_key(_KEYS)), *_keys(found)]
 
     def _load(self, instead: TomlFile | None = None) -> LoadedSettings:
         loaded = load(self._options, self._root, instead)
@@ -79,31 +79,35 @@ class FileSettingsService:
         return loaded
 
 
-def _written(loaded: LoadedSettings, path: KeyPath, value: object, target: Target) -> Written:
+def _describe_change(loaded: LoadedSettings, path: KeyPath, value: object, target: Target) -> Written:
     """What is to be said of a change that has been made."""
     now = dict(setting_values(loaded.settings)).get(path)
     wanted = tuple(value) if isinstance(value, list) else value
     place = loaded.place(path)
-    name = dotted(path)
+    name = format_key(path)
     if value is None:
-        told = f"{name} is not set in {shown(Path(target.path))} any more"
+        told = f"{name} is not set in {escape_path(Path(target.path))} any more"
         if now is not None:
-            told += f"; it is {shown_value(key_at(path), now)} ({place})"
+            told += f"; it is {format_value(key_at(path), now)} ({place})"
         return Written(message=told, value=now, counts=True)
     if now == wanted:
-        return Written(message=f"{name} = {shown_value(key_at(path), value)} ({place})", value=now, counts=True)
+        return Written(
+            message=f"{name} = {format_value(key_at(path), value)} ({place})", value=now, counts=True
+        )
     why = f"{place} counts more"
     if target.name == PROJECT and loaded.standing is not Standing.TRUSTED:
         why = "it counts once you trust that file as it is now, which the next session asks about"
     elif target.name == PROJECT and place.startswith(target.path):
         why = f"together with what else counts it is {literal(now)}"
-    return Written(message=f"{name} is written to {shown(Path(target.path))}; {why}", value=now, counts=False)
+    return Written(
+        message=f"{name} is written to {escape_path(Path(target.path))}; {why}", value=now, counts=False
+    )
 
 
 def _setting(account: SettingAccount) -> Setting:
     return Setting(
-        key=dotted(account.path),
-        table=dotted(account.path[:-1]),
+        key=format_key(account.path),
+        table=format_key(account.path[:-1]),
         value=account.value,
         default=account.default,
         origin=account.origin,
@@ -118,20 +122,20 @@ def _setting(account: SettingAccount) -> Setting:
 def _keys(found: Sequence[Setting]) -> Iterator[Setting]:
     """A setting for each action that has keys, whether or not the person has others for it."""
     from tui.keys.keymap import is_remappable, key_actions
-    from tui.keys.names import shown_key
+    from tui.keys.names import label_key
 
-    present = {each.name: each for each in found if each.table == dotted(_KEYS)}
+    present = {each.name: each for each in found if each.table == format_key(_KEYS)}
     told: set[str] = set()
     for key_action in key_actions():
         if key_action.name in told or not is_remappable(key_action.name):
             continue
         told.add(key_action.name)
-        usual = [shown_key(key) for key in key_action.keys]
+        usual = [label_key(key) for key in key_action.keys]
         default = literal(usual[0] if len(usual) == 1 else usual)
         own = present.get(key_action.name)
         yield Setting(
-            key=dotted((*_KEYS, key_action.name)),
-            table=dotted(_KEYS),
+            key=format_key((*_KEYS, key_action.name)),
+            table=format_key(_KEYS),
             value=own.value if own is not None else default,
             default=default,
             origin=own.origin if own is not None else "default",

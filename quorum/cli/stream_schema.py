@@ -73,7 +73,9 @@ class _Definitions:
     def event(self, event: type[Event]) -> Schema:
         """A reference to the form in which an event is printed."""
         body = self._report() if event is SessionFinished else self._fields(event)
-        return self._named(event, {"type": {"const": event.type}, "v": {"const": SCHEMA_VERSION}, **body})
+        return self._define_object(
+            event, {"type": {"const": event.type}, "v": {"const": SCHEMA_VERSION}, **body}
+        )
 
     def of(self, hint: object) -> Schema:
         """The schema of a field's type. Raises TypeError for one that has no JSON form."""
@@ -96,11 +98,11 @@ class _Definitions:
             self.known[kind.__name__] = {"description": _about(kind), "enum": [member.value for member in kind]}
             return _reference(kind)
         if kind is ReviewPacket:
-            return self._named(kind, self._packet())
+            return self._define_object(kind, self._packet())
         if kind is RunReport:
-            return self._named(kind, self._report())
+            return self._define_object(kind, self._report())
         if is_dataclass(kind):
-            return self._named(kind, self._fields(kind))
+            return self._define_object(kind, self._fields(kind))
         raise TypeError(f"an event holds a {kind.__name__}, which has no JSON Schema")
 
     def _generic(self, hint: object) -> Schema:
@@ -127,14 +129,14 @@ class _Definitions:
         plain = ("session_id", "status", "stop_reason", "text", "turns")
         return {
             **{name: self.of(hints[name]) for name in plain},
-            "usage": self._spent(),
-            "calls": {"type": "array", "items": self._named(CallRecord, self._record())},
+            "usage": self._define_usage(),
+            "calls": {"type": "array", "items": self._define_object(CallRecord, self._record())},
             "error": {"type": "string"},
             "provider_failed": {"const": True},
             "fallback_models": self.of(hints["fallback_models"]),
         }
 
-    def _spent(self) -> Schema:
+    def _define_usage(self) -> Schema:
         """The tokens of a report, and beside them what they cost where that is known."""
         tokens = self._fields(Usage)
         return {
@@ -162,7 +164,7 @@ class _Definitions:
             **{name: self.of(hints[name]) for name in measured},
         }
 
-    def _named(self, kind: type, properties: Schema) -> Schema:
+    def _define_object(self, kind: type, properties: Schema) -> Schema:
         """Define an object. All its properties are there, but for those of a report that may not apply."""
         reported = kind in (RunReport, SessionFinished)
         self.known[kind.__name__] = {

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from quorum.rpc.approval import Hand
-from quorum.rpc.json_rpc import refused, unfit
-from quorum.rpc.panes import pane, tab_called
+from quorum.rpc.json_rpc import make_refusal, unfit
+from quorum.rpc.panes import find_tab, pane
 from quorum.rpc.questions import open_question
 from quorum.rpc.wording import takes_approval
 from quorum.version import __version__
@@ -92,7 +92,7 @@ class AppPort:
 
     async def send(self, text: str, tab: str, hand: Hand) -> dict[str, object]:
         """Send a text as if it were typed into a tab's prompt. Raises RpcError where it would not be taken."""
-        chat = tab_called(self._app.tabs, tab).chat
+        chat = find_tab(self._app.tabs, tab).chat
         if not text.strip():
             raise unfit("the text is empty")
         if is_command(text.strip()):
@@ -103,11 +103,11 @@ class AppPort:
         chat.say("")
         chat.post_message(Prompt.Submitted(text))
         await self._in(chat, _nothing)
-        return {"tab": tab_called(self._app.tabs, tab).mode, "waiting": chat.turns.waiting, "said": chat.notice}
+        return {"tab": find_tab(self._app.tabs, tab).mode, "waiting": chat.turns.waiting, "said": chat.notice}
 
     async def execute(self, command: str, tab: str, hand: Hand) -> dict[str, object]:
         """Carry out a command as if it were typed, slash and all. Raises RpcError where there is none such."""
-        chat = tab_called(self._app.tabs, tab).chat
+        chat = find_tab(self._app.tabs, tab).chat
         if not command.strip().startswith("/"):
             command = f"/{command.strip()}"
         if not is_command(command.strip()):
@@ -121,11 +121,11 @@ class AppPort:
         if (words := prompt_in(command)) and not is_prompt(words):
             raise unfit(REFUSAL)
         if chat is not self._app.chat:
-            raise refused(
+            raise make_refusal(
                 "commands are for the tab in front; interaction.activate shows another", "not_in_front"
             )
         if self._app.screen is not chat and action != _LEAVING:
-            raise refused(
+            raise make_refusal(
                 f"{type(self._app.screen).__name__} is open over the chat; keys.feed closes it", "covered"
             )
         chat.say("")
@@ -140,7 +140,7 @@ class AppPort:
         if query.strip() and not is_prompt(query):
             raise unfit("a query is a prompt, and no command")
         if len(self._app.tabs.all) >= MOST_TABS:
-            raise refused(f"{MOST_TABS} tabs are open; close one first", "full")
+            raise make_refusal(f"{MOST_TABS} tabs are open; close one first", "full")
         if form == "ask":
             await self._in(self._app.chat, lambda: self._app.action_ask(query))
         else:
@@ -151,7 +151,7 @@ class AppPort:
 
     async def activate(self, interaction_id: str) -> dict[str, object]:
         """Bring a tab to the front. Raises RpcError where there is none of that id."""
-        tab = tab_called(self._app.tabs, interaction_id)
+        tab = find_tab(self._app.tabs, interaction_id)
         await self._in(self._app.chat, lambda: self._app.tabs.go_to(tab))
         return {"interaction_id": self._app.tabs.front.mode}
 
@@ -159,9 +159,9 @@ class AppPort:
 
     def _ready_for_more(self, chat: ChatScreen) -> None:
         if chat.current.session is not None and chat.current.session.refusal:
-            raise refused(chat.current.session.refusal, "read_only")
+            raise make_refusal(chat.current.session.refusal, "read_only")
         if chat.turns.waiting >= MOST_WAITING:
-            raise refused(f"{MOST_WAITING} prompts are waiting already", "full")
+            raise make_refusal(f"{MOST_WAITING} prompts are waiting already", "full")
 
     async def _in(self, chat: ChatScreen, work: Callable[[], Awaitable[object]]) -> None:
         """Do something after all that the chat has to do already, where its own commands are carried out."""
@@ -175,12 +175,12 @@ class AppPort:
                     done.set_result(None)
 
         if not chat.call_later(perform):
-            raise refused("the app is about to end", "closing")
+            raise make_refusal("the app is about to end", "closing")
         try:
             async with asyncio.timeout(_PATIENCE_SECS):
                 await done
         except TimeoutError:
-            raise refused("the app did not answer in time", "busy") from None
+            raise make_refusal("the app did not answer in time", "busy") from None
 
 
 async def _nothing() -> None:

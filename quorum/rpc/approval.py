@@ -6,7 +6,7 @@ import hmac
 import json
 from dataclasses import dataclass
 
-from quorum.rpc.json_rpc import JsonParams, refused, unfit
+from quorum.rpc.json_rpc import JsonParams, make_refusal, unfit
 
 TOKEN = "token"
 """The parameter that carries the token."""
@@ -22,7 +22,7 @@ class Hand:
     def demand(self, what: str) -> None:
         """Refuse, unless they may approve. `what` is what was asked for, as the subject of a sentence."""
         if not self.may_approve:
-            raise refused(f"{what} takes approval: {self.lacks}", "needs_approval")
+            raise make_refusal(f"{what} takes approval: {self.lacks}", "needs_approval")
 
 
 class RemoteApproval:
@@ -47,5 +47,5 @@ class RemoteApproval:
         if given is None:
             return Hand(False, f"say the {TOKEN!r} that was handed over at the start")
         if not isinstance(given, str) or not hmac.compare_digest(given.encode(), self._token.encode()):
-            raise refused("this is not the token that was handed over at the start", "wrong_token")
+            raise make_refusal("this is not the token that was handed over at the start", "wrong_token")
         return Hand(True)

@@ -11,7 +11,7 @@ from rich.console import Console
 from textual import events
 from textual.geometry import Size
 
-from quorum.rpc.json_rpc import refused
+from quorum.rpc.json_rpc import make_refusal
 
 if TYPE_CHECKING:
     from tui.app.app import QuorumApp
@@ -38,7 +38,7 @@ class Camera:
             if wanted == usual:
                 return self._picture(styles)
             if not self._app.is_headless:
-                raise refused(
+                raise make_refusal(
                     f"the app is on a terminal of {usual.width}x{usual.height}; another size is for --headless",
                     "on_a_terminal",
                 )
@@ -56,7 +56,7 @@ class Camera:
             async with asyncio.timeout(_PATIENCE_SECS):
                 await drawn.wait()
         except TimeoutError:
-            raise refused("the app did not answer in time", "busy") from None
+            raise make_refusal("the app did not answer in time", "busy") from None
 
     def _picture(self, styles: bool) -> dict[str, object]:
         width, height = self._app.size

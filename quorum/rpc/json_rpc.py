@@ -35,7 +35,7 @@ class RpcError(Exception):
         self.code, self.reason = code, reason
 
 
-def refused(message: str, reason: str) -> RpcError:
+def make_refusal(message: str, reason: str) -> RpcError:
     """The app cannot or may not do it as things are."""
     return RpcError(Code.REFUSED, message, reason)
 
@@ -58,17 +58,17 @@ async def answer(body: bytes, invoke: Invoke) -> bytes | None:
     try:
         request = _read(body)
     except _Unreadable as error:
-        return _told(error.id, error=error.problem)
+        return _encode_reply(error.id, error=error.problem)
     try:
         result = await invoke(request.method, request.params)
     except RpcError as problem:
-        return None if request.is_notification else _told(request.id, error=problem)
-    return None if request.is_notification else _told(request.id, result=result)
+        return None if request.is_notification else _encode_reply(request.id, error=problem)
+    return None if request.is_notification else _encode_reply(request.id, result=result)
 
 
 def complaint(why: str) -> bytes:
     """What is said before a connection ends that sent something which is no request at all."""
-    return _told(None, error=RpcError(Code.INVALID_REQUEST, why))
+    return _encode_reply(None, error=RpcError(Code.INVALID_REQUEST, why))
 
 
 class _Unreadable(Exception):
@@ -105,7 +105,7 @@ def _no_number(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number of JSON")
 
 
-def _told(id: _Id, *, result: object = None, error: RpcError | None = None) -> bytes:
+def _encode_reply(id: _Id, *, result: object = None, error: RpcError | None = None) -> bytes:
     reply: dict[str, object] = {"jsonrpc": "2.0", "id": id}
     if error is None:
         reply["result"] = result

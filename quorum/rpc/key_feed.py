@@ -12,7 +12,7 @@ from textual import events
 from textual.message_pump import MessagePump
 
 from quorum.rpc.approval import Hand
-from quorum.rpc.json_rpc import refused
+from quorum.rpc.json_rpc import make_refusal
 from quorum.rpc.keys import NamedKey
 from quorum.rpc.power import power_of
 from quorum.rpc.wording import takes_approval
@@ -66,11 +66,11 @@ class KeyFeed:
                 event = events.Key(key.name, key.character)
                 fed = self._fed[event] = _Fed(hand)
                 self._app.post_message(event)
-                await self._settled()
+                await self._wait_until_settled()
                 if fed.refusal:
                     reason = "suppressed" if fed.never else "needs_approval"
                     message = f"key {place} of {len(keys)}, {key.name}, was not pressed: {fed.refusal}"
-                    raise refused(message, reason)
+                    raise make_refusal(message, reason)
 
     def keeps_back(self, event: events.Key) -> bool:
         """Whether a key must not act on what is in front now; the app asks each time one comes by it."""
@@ -136,19 +136,19 @@ class KeyFeed:
         if sends and (what := takes_approval(app.chat.prompt.whole_text, typed=True)):
             raise _KeptBack(f"{what} takes approval: {fed.hand.lacks}; command.exec takes the free ones")
 
-    async def _settled(self) -> None:
+    async def _wait_until_settled(self) -> None:
         """Wait until a key has been by everyone who may take it: the app, what has the focus, its screen."""
         try:
             async with asyncio.timeout(_PATIENCE_SECS):
-                await _passed(self._app)
+                await _wait_until_idle(self._app)
                 if not self._app.screen_stack:  # it was the key that ends the app
                     return
                 screen = self._app.screen
                 for pump in (screen.focused, screen, self._app):
                     if pump is not None:
-                        await _passed(pump)
+                        await _wait_until_idle(pump)
         except TimeoutError:
-            raise refused("the app did not answer in time", "busy") from None
+            raise make_refusal("the app did not answer in time", "busy") from None
 
 
 class _KeptBack(Exception):
@@ -162,7 +162,7 @@ def _may_send(key: str) -> bool:
     return "enter" in key or key in {"ctrl+j", "ctrl+m", "tab"}
 
 
-async def _passed(pump: MessagePump) -> None:
+async def _wait_until_idle(pump: MessagePump) -> None:
     """Wait until all that a pump had to do so far is done, or it has ended."""
     reached = asyncio.Event()
     if pump.call_later(reached.set):

@@ -32,7 +32,7 @@ def read_keys(names: list[str]) -> list[NamedKey]:
 
 def _read(name: str, place: int) -> NamedKey:
     if len(name) == 1 and (name.isprintable() or name in "\t\r\n"):
-        return _typed(name)
+        return _parse_character(name)
     *modifiers, base = name.split("+") if not name.endswith("++") else [*name[:-2].split("+"), "+"]
     if name in _NAMED and not modifiers:
         return NamedKey(name, _CHARACTERS.get(name))
@@ -47,7 +47,7 @@ def _read(name: str, place: int) -> NamedKey:
     return NamedKey(base, _character(base))
 
 
-def _typed(character: str) -> NamedKey:
+def _parse_character(character: str) -> NamedKey:
     match character:
         case "\r" | "\n":
             return NamedKey("enter", "\r")

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from quorum.rpc.app_port import AppPort
 from quorum.rpc.approval import Hand, RemoteApproval
 from quorum.rpc.capture import Camera
-from quorum.rpc.json_rpc import Code, JsonParams, RpcError, refused, unfit
+from quorum.rpc.json_rpc import Code, JsonParams, RpcError, make_refusal, unfit
 from quorum.rpc.key_feed import KeyFeed
 from quorum.rpc.keys import read_keys
-from quorum.rpc.panes import read_pane, tab_called
-from quorum.rpc.parameters import TOKEN_PARAM, Param, fitted
+from quorum.rpc.panes import find_tab, read_pane
+from quorum.rpc.parameters import TOKEN_PARAM, Param, fit_parameters
 from quorum.rpc.power import power_of
 from quorum.rpc.questions import respond
 from quorum.rpc.settings import LiveSettings, LoadSettings, RemoteSetting
@@ -37,13 +37,13 @@ class Method(NamedTuple):
     params: tuple[Param, ...] = ()
     approval: str = ""
 
-    def described(self) -> dict[str, object]:
+    def describe(self) -> dict[str, object]:
         """What a client is told of it."""
         params = (*self.params, TOKEN_PARAM) if self.approval else self.params
         return {
             "name": self.name,
             "does": self.does,
-            "params": [param.described() for param in params],
+            "params": [param.describe() for param in params],
             "approval": self.approval,
         }
 
@@ -63,7 +63,7 @@ class Methods:
         if (method := self._all.get(name)) is None:
             raise RpcError(Code.METHOD_NOT_FOUND, f"there is no method {name!r}; rpc.discover lists them")
         hand = self._approval.hand(params)
-        return await method.run(fitted(params, method.params), hand)
+        return await method.run(fit_parameters(params, method.params), hand)
 
     def _looking(self) -> tuple[Method, ...]:
         return (
@@ -178,7 +178,7 @@ class Methods:
         return {
             "api_version": API_VERSION,
             "approval": self._approval.is_on,
-            "methods": [method.described() for method in self._all.values()],
+            "methods": [method.describe() for method in self._all.values()],
         }
 
     async def _state(self, _params: JsonParams, _hand: Hand) -> object:
@@ -188,7 +188,7 @@ class Methods:
         return self._port.panes()
 
     async def _read(self, params: JsonParams, _hand: Hand) -> object:
-        tab = tab_called(self._app.tabs, params["tab"])
+        tab = find_tab(self._app.tabs, params["tab"])
         return {"tab": tab.mode, **read_pane(tab.chat, params["last"])}
 
     async def _capture(self, params: JsonParams, _hand: Hand) -> object:
@@ -247,29 +247,31 @@ class Methods:
     # -- settings -------------------------------------------------------------------------------------------
 
     async def _keys(self, _params: JsonParams, _hand: Hand) -> object:
-        return [{"key": each.key, "at_once": each.key in LiveSettings.KEYS} for each in await self._loaded()]
+        return [
+            {"key": each.key, "at_once": each.key in LiveSettings.KEYS} for each in await self._load_settings()
+        ]
 
     async def _get(self, params: JsonParams, _hand: Hand) -> object:
-        setting = await self._known(params["key"])
+        setting = await self._find_setting(params["key"])
         reported = {"key": setting.key, "value": setting.value, "origin": setting.origin}
         present = self._live.present(setting.key)
         return reported if present is None else {**reported, "present": present}
 
     async def _set(self, params: JsonParams, hand: Hand) -> object:
-        await self._known(params["key"])
+        await self._find_setting(params["key"])
         await self._live.change(params["key"], params["value"], hand)
         return {"key": params["key"], "present": self._live.present(params["key"])}
 
-    async def _known(self, key: str) -> RemoteSetting:
-        for setting in await self._loaded():
+    async def _find_setting(self, key: str) -> RemoteSetting:
+        for setting in await self._load_settings():
             if setting.key == key:
                 return setting
         raise unfit(f"there is no setting {key!r}; config.keys lists them")
 
-    async def _loaded(self) -> tuple[RemoteSetting, ...]:
+    async def _load_settings(self) -> tuple[RemoteSetting, ...]:
         from domain.errors import QuorumError
 
         try:
             return tuple(await asyncio.to_thread(self._load))
         except QuorumError as problem:
-            raise refused(f"the settings cannot be read: {problem}", "settings") from problem
+            raise make_refusal(f"the settings cannot be read: {problem}", "settings") from problem

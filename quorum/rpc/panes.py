@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _LONGEST_TEXT = 100_000
 
 
-def tab_called(tabs: Tabs, name: str) -> Tab:
+def find_tab(tabs: Tabs, name: str) -> Tab:
     """The tab of this id; an empty one is the tab in front. Raises RpcError where there is none."""
     if not name:
         return tabs.front
@@ -45,10 +45,10 @@ def pane(tab: Tab, tabs: Tabs) -> dict[str, object]:
 def read_pane(chat: ChatScreen, last: int) -> dict[str, object]:
     """The last entries of a transcript, oldest first, and how many there are in all."""
     entries: Sequence[Entry] = chat.transcript.entries
-    return {"entries": [_told(entry) for entry in entries[-last:]], "of": len(entries)}
+    return {"entries": [_describe_entry(entry) for entry in entries[-last:]], "of": len(entries)}
 
 
-def _told(entry: Entry) -> dict[str, object]:
+def _describe_entry(entry: Entry) -> dict[str, object]:
     from application.view.entries import AnswerEntry, Batch, Notice, PromptEntry, Restoration
 
     shown: dict[str, object]

@@ -28,7 +28,7 @@ class Param(NamedTuple):
         """Whether it has to be given."""
         return self.default is ...
 
-    def described(self) -> dict[str, object]:
+    def describe(self) -> dict[str, object]:
         """What a client is told of it."""
         schema: dict[str, object] = {"name": self.name, "type": self.type, "does": self.does}
         schema["required"] = self.is_required
@@ -42,7 +42,7 @@ class Param(NamedTuple):
 TOKEN_PARAM = Param(TOKEN, "string", "the token of --listen-approve, for what takes approval", default=None)
 
 
-def fitted(given: JsonParams, params: Sequence[Param]) -> JsonParams:
+def fit_parameters(given: JsonParams, params: Sequence[Param]) -> JsonParams:
     """A value for each parameter; the token is left aside. Raises RpcError for what does not fit."""
     known = {param.name for param in params} | {TOKEN}
     if strange := sorted(set(given) - known):

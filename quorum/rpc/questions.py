@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from domain.review.questions import Approve, Reject
 from quorum.rpc.approval import Hand
-from quorum.rpc.json_rpc import refused
+from quorum.rpc.json_rpc import make_refusal
 from tui.screens.review.dialog import ReviewDialog
 from tui.screens.spending.dialog import SpendDialog
 from tui.screens.trust.dialog import TrustDialog
@@ -61,12 +61,12 @@ def respond(app: QuorumApp, decision: str, digest: str, reason: str, hand: Hand)
         hand.demand("approving")
     dialog = _open(app)
     if dialog is None:
-        raise refused(
+        raise make_refusal(
             "nothing is asked in the tab in front; interaction.activate shows another", "nothing_asked"
         )
     asked = dialog.request.packet.digest if isinstance(dialog, ReviewDialog) else dialog.question.digest
     if digest != asked:
-        raise refused(f"the open question is about {asked}; nothing was answered", "stale")
+        raise make_refusal(f"the open question is about {asked}; nothing was answered", "stale")
     while app.screen is not dialog:  # what was opened over it goes first, as when it is taken back
         app.pop_screen()
     if isinstance(dialog, ReviewDialog):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from quorum.rpc.approval import Hand
-from quorum.rpc.json_rpc import refused, unfit
+from quorum.rpc.json_rpc import make_refusal, unfit
 from quorum.rpc.power import CAREFUL_MODES
 from tui.keys.modes import MODES
 from tui.widgets.layout import LAYOUTS
@@ -71,7 +71,7 @@ class LiveSettings:
                 if value not in CAREFUL_MODES:
                     hand.demand(f"the mode {value}")
                 problem = await self._effect(key, value)
-                self._app.chat.state_changed()
+                self._app.chat.refresh_state()
             case "tui.layout" if value in LAYOUTS:
                 problem = await self._effect(key, value)
             case "tui.notifications" | "tui.screen_reader" if isinstance(value, bool):
@@ -79,15 +79,15 @@ class LiveSettings:
             case "tui.theme" if isinstance(value, str) and value in self._app.available_themes:
                 problem = await self._effect(key, value)
             case _ if key in self.KEYS:
-                raise unfit(f"{value!r} is no value of {key}; {self._expected(key)}")
+                raise unfit(f"{value!r} is no value of {key}; {self._describe_expected(key)}")
             case _:
                 at_once = ", ".join(self.KEYS)
-                raise refused(
+                raise make_refusal(
                     f"{key} is not changed at once; write it into a quorum.toml. What is: {at_once}",
                     "not_at_once",
                 )
         if problem:
-            raise refused(problem, "not_possible")
+            raise make_refusal(problem, "not_possible")
 
     async def _effect(self, key: str, value: object) -> str:
         from tui.settings.effects import take_effect
@@ -95,7 +95,7 @@ class LiveSettings:
         session = self._session() if key == "review.mode" else self._app.chat.current.session
         return await take_effect(key, value, app=self._app, session=session, keys={})
 
-    def _expected(self, key: str) -> str:
+    def _describe_expected(self, key: str) -> str:
         match key:
             case "models.decision":
                 return "it is a provider and a model, as provider/model"
@@ -111,5 +111,5 @@ class LiveSettings:
     def _session(self) -> Session:
         session = self._app.chat.current.session
         if session is None:
-            raise refused("there is no session yet; try again in a moment", "starting")
+            raise make_refusal("there is no session yet; try again in a moment", "starting")
         return session

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorum.rpc.json_rpc import refused, unfit
+from quorum.rpc.json_rpc import make_refusal, unfit
 from quorum.rpc.power import power_of
 from tui.keys.commands import NotACommand, action_for, is_command
 
@@ -26,5 +26,5 @@ def takes_approval(text: str, *, typed: bool = False) -> str:
     except NotACommand as problem:
         raise unfit(str(problem)) from None
     if power == "never":
-        raise refused("it would hand the terminal to another program", "suppressed")
+        raise make_refusal("it would hand the terminal to another program", "suppressed")
     return text.partition(" ")[0] if power == "approval" else ""

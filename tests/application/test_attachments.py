@@ -35,25 +35,25 @@ async def test_an_attached_image_is_stored_and_then_said_where_its_label_stands(
     first, second = await known.attach("a.png"), await known.attach("b.png")
 
     assert set(contents.contents) == {first.sha256, second.sha256}
-    assert known.said(f"first {second.label}, then {first.label}").images == (second, first)
+    assert known.build_message(f"first {second.label}, then {first.label}").images == (second, first)
 
 
 async def test_a_label_that_was_deleted_shows_nothing():
     known = attachments(Files(a_png=png()))
     image = await known.attach("a.png")
 
-    assert known.said(f"see {image.label[:-1]}") == UserMessage(f"see {image.label[:-1]}")
-    assert known.said("see") == UserMessage("see")
+    assert known.build_message(f"see {image.label[:-1]}") == UserMessage(f"see {image.label[:-1]}")
+    assert known.build_message("see") == UserMessage("see")
 
 
 async def test_a_label_that_nobody_attached_is_a_text():
-    assert attachments(Files()).said("see [image a.png 1×1]").images == ()
+    assert attachments(Files()).build_message("see [image a.png 1×1]").images == ()
 
 
 async def test_of_a_prompt_that_another_process_kept_an_image_that_is_not_known_is_told_as_lost():
     known = attachments(Files(shot_png=png()))
     image = await known.attach("shot.png")
-    said = known.said_before(f"compare {image.label} with [image other.png 9×9]")
+    said = known.rebuild_message(f"compare {image.label} with [image other.png 9×9]")
     lost = "[image other.png 9×9: quorum ended before it was shown; it has to be attached again]"
     assert said == UserMessage(f"compare {image.label} with {lost}", (image,))
 
@@ -67,7 +67,7 @@ async def test_another_image_of_the_same_name_is_told_apart_and_the_same_image_i
 
     assert first == again
     assert other.label == "[image a.png #2 4×3]"
-    assert known.said(f"{first.label} {other.label}").images == (first, other)
+    assert known.build_message(f"{first.label} {other.label}").images == (first, other)
 
 
 async def test_what_cannot_be_stored_is_not_attached():
@@ -78,14 +78,14 @@ async def test_what_cannot_be_stored_is_not_attached():
     with pytest.raises(ImageError, match=r"a\.png cannot be attached: the disk is full"):
         await known.attach("a.png")
 
-    assert known.said("[image a.png 4×3]").images == ()
+    assert known.build_message("[image a.png 4×3]").images == ()
 
 
 async def test_the_images_of_a_session_taken_up_again_can_be_said_again():
     image = an_image(png(), "old.png")
     known = attachments(Files(), past=[MessageAdded(message=UserMessage(image.label, (image,)))])
 
-    assert known.said(f"once more {image.label}").images == (image,)
+    assert known.build_message(f"once more {image.label}").images == (image,)
 
 
 async def test_a_secret_in_a_name_is_hidden_before_the_name_is_shown():

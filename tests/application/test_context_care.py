@@ -21,7 +21,7 @@ from domain.conversation.history import (
     Message,
     ToolResults,
     UserMessage,
-    unpaired_call,
+    find_unpaired_call,
 )
 from domain.conversation.response import REFUSAL, LlmResponse, Usage
 from domain.errors import (
@@ -311,7 +311,7 @@ async def test_one_huge_turn_is_cut_between_its_batches():
     assert [event.what for event in rig.compactions()] == ["summary"]
     assert rig.messages[0] == UserMessage("prompt 0")
     assert len(outputs_in(rig.messages)) > 1
-    assert unpaired_call(rig.messages) is None
+    assert find_unpaired_call(rig.messages) is None
 
 
 async def test_by_zero_it_never_happens_by_itself():
@@ -526,7 +526,7 @@ async def test_a_cancellation_at_any_moment_leaves_what_is_on_record(asked: bool
         for event in kept:
             past.compact(event.replaced, event.by)
         assert rig.messages == past.messages
-        assert unpaired_call(rig.messages) is None
+        assert find_unpaired_call(rig.messages) is None
         assert was_done or isinstance(result, asyncio.CancelledError)
         outcomes.add(tuple(event.what for event in kept))
         if was_done:
@@ -668,7 +668,7 @@ async def test_three_hundred_turns_fit_into_a_small_window_with_plan_files_and_p
 
     def check() -> None:
         sent = session.sent[-1].messages
-        assert unpaired_call(sent) is None
+        assert find_unpaired_call(sent) is None
         assert rig.gauge.tokens(None) <= window
         everything = repr(sent)
         assert newest in everything

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from application.turn.run_agent import AgentLimits
 from domain.calls.execution import ToolExecutionContext
 from domain.conversation.attached_file import AttachedFile
-from domain.conversation.history import ToolResults, UserMessage, unpaired_call
+from domain.conversation.history import ToolResults, UserMessage, find_unpaired_call
 from domain.conversation.response import LlmResponse
 from domain.errors import LedgerError, ProviderError
 from domain.events.event import Event, MessageAdded
@@ -214,7 +214,7 @@ def assert_legal_wherever_killed(bench: Bench) -> None:
         )
     for end in range(len(records) + 1):
         dead = state_of(records[:end])
-        assert unpaired_call(dead.messages[:-1] if dead.open_calls else dead.messages) is None
+        assert find_unpaired_call(dead.messages[:-1] if dead.open_calls else dead.messages) is None
         assert dead.mended == ()
 
 

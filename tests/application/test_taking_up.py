@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.calls.execution import Orphan, Outcome, ToolExecutionContext
-from domain.conversation.history import ToolResults, UserMessage, unpaired_call
+from domain.conversation.history import ToolResults, UserMessage, find_unpaired_call
 from domain.conversation.response import LlmResponse
 from domain.errors import LedgerError
 from domain.events.event import (
@@ -208,7 +208,7 @@ async def test_wherever_the_record_ends_the_session_goes_on_with_a_legal_history
         report = await again.agent.execute("next")
 
     assert report.status is RunStatus.COMPLETED
-    assert unpaired_call(again.conversation.messages) is None
+    assert find_unpaired_call(again.conversation.messages) is None
     whole = state_of((*records_of(ledger)[:place], *records_of(again.ledger)))
     assert whole.messages == again.conversation.messages
 

@@ -15,7 +15,7 @@ from textual.dom import DOMNode
 import tui
 from docs.keys import PAGE, render
 from tui.keys.keymap import KEY_CONTEXTS, key_actions, nodes_of
-from tui.keys.names import key_named, shown_key
+from tui.keys.names import label_key, parse_key
 
 
 def _classes() -> Iterator[type[DOMNode]]:
@@ -60,7 +60,7 @@ def test_a_name_stands_for_one_thing() -> None:
 
 def test_every_key_is_one_that_can_be_written_as_it_is_shown() -> None:
     assert [
-        key for key_action in key_actions() for key in key_action.keys if key_named(shown_key(key)) != key
+        key for key_action in key_actions() for key in key_action.keys if parse_key(label_key(key)) != key
     ] == []
 
 
@@ -81,7 +81,7 @@ def _named_in_hints() -> set[tuple[str, str]]:
 
 
 def test_hints_name_keys_that_there_are_and_what_these_usually_are() -> None:
-    usual = {key_action.name: {shown_key(key) for key in key_action.keys} for key_action in key_actions()}
+    usual = {key_action.name: {label_key(key) for key in key_action.keys} for key_action in key_actions()}
     arrows = {"left": "←", "right": "→", "-": "−"}
 
     named = _named_in_hints()

@@ -4,7 +4,7 @@ import pytest
 
 from domain.shell.command_spec import CommandSpec, NotReadOnly, Operands, PathUse, Reading, Style, use_of
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS
-from domain.shell.refused_options import refused_options
+from domain.shell.refused_options import list_refused_options
 
 SPEC = CommandSpec(options="-a -b -n= -f=@ -c=? -NUM --all --number= --file=@ --color=?")
 
@@ -294,4 +294,4 @@ def test_options_that_do_more_than_read_are_not_listed(name: str, words: tuple[s
     ],
 )
 def test_refused_options_are_those_that_no_harmless_use_has(line: str, expected: set[str]) -> None:
-    assert refused_options(line.split()) == expected
+    assert list_refused_options(line.split()) == expected

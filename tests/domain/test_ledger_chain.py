@@ -41,7 +41,7 @@ def log(*redactions: tuple[ChainedRecord, ChainedRecord]) -> list[RedactionEntry
     entries: list[RedactionEntry] = []
     for seq, (record, changed) in enumerate(redactions):
         previous = entries[-1].link if entries else NO_LINK
-        entries.append(redaction_of(record, changed, seq=seq, at_ms=2000 + seq).linked(SESSION, previous))
+        entries.append(redaction_of(record, changed, seq=seq, at_ms=2000 + seq).link_after(SESSION, previous))
     return entries
 
 

@@ -8,10 +8,10 @@ from domain.text.mention import (
     LineRange,
     as_mention,
     find_mentions,
+    find_unfinished_mention,
     is_resource,
     split_begun_lines,
     split_lines,
-    unfinished_mention,
 )
 
 
@@ -63,7 +63,7 @@ def test_the_end_of_a_sentence_is_no_part_of_a_path():
     ],
 )
 def test_a_mention_is_begun_until_a_blank_or_its_closing_quote(before, begun):
-    assert unfinished_mention(before) == begun
+    assert find_unfinished_mention(before) == begun
 
 
 @pytest.mark.parametrize(

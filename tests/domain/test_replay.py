@@ -15,7 +15,7 @@ from domain.calls.hook import HookPoint
 from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolResultMessage
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage, unpaired_call
+from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage, find_unpaired_call
 from domain.conversation.response import END_TURN, MAX_TOKENS, LlmResponse, TextBlock, ToolUseBlock, Usage
 from domain.events.event import (
     BatchPlanned,
@@ -179,8 +179,8 @@ def test_wherever_a_record_ends_the_conversation_can_go_on(script: Script, seed:
         replay.apply(record.event, record.at_ms)
         state = replay.state
 
-        assert unpaired_call(closed(state)) is None
-        assert all(unpaired_call(turn.messages_before) is None for turn in state.turns)
+        assert find_unpaired_call(closed(state)) is None
+        assert all(find_unpaired_call(turn.messages_before) is None for turn in state.turns)
         assert state.mended == ()
 
 
@@ -195,7 +195,7 @@ def test_a_damaged_record_leads_to_a_conversation_that_can_go_on(
 
     state = state_of(replace(r, event=None) if r.seq in holes else r for r in records)
 
-    assert unpaired_call(closed(state)) is None
+    assert find_unpaired_call(closed(state)) is None
 
 
 @given(events=st.lists(st.sampled_from(get_args(Event)).flatmap(of_type), max_size=12))
@@ -203,7 +203,7 @@ def test_a_damaged_record_leads_to_a_conversation_that_can_go_on(
 def test_no_sequence_of_events_whatever_is_too_much_for_it(events: list[Event]) -> None:
     state = after(*events)
 
-    assert unpaired_call(closed(state)) is None
+    assert find_unpaired_call(closed(state)) is None
 
 
 # ------------------------------------------------------------------ the conversation
@@ -423,7 +423,7 @@ def test_calls_stay_open_when_another_process_takes_their_turn_up() -> None:
     assert state.open_calls[1].pending == sealed
     assert state.mended == ()
     before = state.turns[1].messages_before
-    assert unpaired_call(before) is None
+    assert find_unpaired_call(before) is None
     assert len(before) == len(state.messages) + 1
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation.history import Message, UserMessage, unpaired_call
+from domain.conversation.history import Message, UserMessage, find_unpaired_call
 from domain.sessions.past_session import LedgerRecord, SessionSummary
 from domain.sessions.replay import state_of
 from domain.sessions.state import SessionState
@@ -67,7 +67,7 @@ async def stored(home: Path) -> list[tuple[SessionSummary, tuple[LedgerRecord, .
 async def state_in(home: Path) -> SessionState:
     ((_, records),) = await stored(home)
     state = state_of(records)
-    assert unpaired_call(state.messages) is None
+    assert find_unpaired_call(state.messages) is None
     return state
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from domain.errors import ConfigError
 from infrastructure.config.context_table import ModelWindowTable
-from infrastructure.config.provider_table import ProviderTable, built_in_providers
+from infrastructure.config.provider_table import ProviderTable, load_built_in_providers
 from infrastructure.config.report import show
 from infrastructure.prices.model_figures import context_windows
-from infrastructure.prices.published import parse_prices, published_prices
+from infrastructure.prices.published import load_published_prices, parse_prices
 from tests.support.settings_machine import Machine
 
 ENTRY = """
@@ -30,11 +30,11 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def window_of(model: str, **tables: ProviderTable) -> int | None:
-    return context_windows(built_in_providers() | tables, {})(model)
+    return context_windows(load_built_in_providers() | tables, {})(model)
 
 
 def test_every_model_with_a_price_has_a_window_of_a_plausible_size():
-    for model, published in published_prices().items():
+    for model, published in load_published_prices().items():
         assert published.window is not None, model
         assert 100_000 <= published.window <= 2_000_000, model
 
@@ -97,7 +97,7 @@ def test_a_window_in_the_settings_counts_more(machine: Machine):
 def test_even_the_offline_interpreter_can_be_given_a_window():
     own = {"offline/offline": ModelWindowTable(window=5_000)}
 
-    assert context_windows(built_in_providers(), own)("offline/offline") == 5_000
+    assert context_windows(load_built_in_providers(), own)("offline/offline") == 5_000
 
 
 def test_what_is_shown_of_the_budget_loads_as_the_same_settings(machine: Machine):

@@ -11,11 +11,11 @@ from domain.conversation.cost import Price
 from domain.conversation.response import Usage
 from domain.errors import ConfigError
 from infrastructure.config.price_table import ModelPriceTable
-from infrastructure.config.provider_table import ProviderTable, built_in_providers
+from infrastructure.config.provider_table import ProviderTable, load_built_in_providers
 from infrastructure.config.report import show
 from infrastructure.config.schema import Settings
 from infrastructure.prices.model_figures import price_table
-from infrastructure.prices.published import parse_prices, published_prices
+from infrastructure.prices.published import load_published_prices, parse_prices
 from tests.support.settings_machine import Machine
 
 ENTRY = """
@@ -35,24 +35,24 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def price_of(model: str, environ: Mapping[str, str] | None = None, **tables: ProviderTable) -> Price | None:
-    return price_table(built_in_providers() | tables, {}, environ or {}).price(model)
+    return price_table(load_built_in_providers() | tables, {}, environ or {}).price(model)
 
 
 # ------------------------------------------------------------------ what is published
 
 
 def test_every_published_price_has_a_date_and_a_source():
-    for published in published_prices().values():
+    for published in load_published_prices().values():
         assert date(2026, 1, 1) <= published.as_of <= date(2100, 1, 1)
         assert published.source
 
 
 def test_the_models_that_are_chosen_by_default_have_a_price():
-    assert {"anthropic/claude-sonnet-5-5", "openai/gpt-5.4"} <= set(published_prices())
+    assert {"anthropic/claude-sonnet-5-5", "openai/gpt-5.4"} <= set(load_published_prices())
 
 
 def test_reading_a_cache_never_costs_more_than_input_nor_writing_one_less():
-    for model, published in published_prices().items():
+    for model, published in load_published_prices().items():
         tiers = [published.price, *([published.price.long_prompt.price] if published.price.long_prompt else [])]
         for price in tiers:
             assert price.cache_read <= price.input <= price.cache_write, model
@@ -106,8 +106,8 @@ def test_a_wrong_entry_is_named(text: str, complaint: str):
 
 
 def test_the_vendors_own_services_have_the_published_prices():
-    assert price_of("anthropic/claude-opus-5-5") == published_prices()["anthropic/claude-opus-5-5"].price
-    assert price_of("openai/gpt-5.4") == published_prices()["openai/gpt-5.4"].price
+    assert price_of("anthropic/claude-opus-5-5") == load_published_prices()["anthropic/claude-opus-5-5"].price
+    assert price_of("openai/gpt-5.4") == load_published_prices()["openai/gpt-5.4"].price
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_the_vendors_own_services_have_the_published_prices():
     ],
 )
 def test_a_provider_of_another_name_at_the_public_address_has_them_too(table: ProviderTable):
-    assert price_of("work/gpt-5.4", work=table) == published_prices()["openai/gpt-5.4"].price
+    assert price_of("work/gpt-5.4", work=table) == load_published_prices()["openai/gpt-5.4"].price
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from domain.conversation.history import AssistantMessage, Message, UserMessage, unpaired_call
+from domain.conversation.history import AssistantMessage, Message, UserMessage, find_unpaired_call
 from domain.conversation.image import Image
 from domain.events.event import (
     CallStarted,
@@ -25,7 +25,7 @@ def check(records: Sequence[LedgerRecord], root: Path) -> None:
     messages = state.messages
     if messages and isinstance(messages[-1], AssistantMessage) and state.open_calls:
         messages = messages[:-1]
-    assert unpaired_call(messages) is None
+    assert find_unpaired_call(messages) is None
     assert not state.mended, state.mended
     started = [r.event.context.call_id for r in records if isinstance(r.event, CallStarted)]
     assert _are_different(started), "a call began twice"

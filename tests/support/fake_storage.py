@@ -144,7 +144,7 @@ class FakeSessions:
         return self.stored(session_id).records()
 
     async def verify(self, session_id: str) -> Verification:
-        return self.stored(session_id).verified()
+        return self.stored(session_id).verify()
 
     async def fork(self, session_id: str, *, before: int | None = None) -> str:
         return self._forked(session_id, before)

@@ -9,7 +9,7 @@ from functools import cache
 from random import Random
 
 from domain.calls.tool import ToolCall, ToolResultMessage
-from domain.conversation.history import Conversation, UserMessage, unpaired_call
+from domain.conversation.history import Conversation, UserMessage, find_unpaired_call
 from domain.conversation.response import LlmResponse, TextBlock, Usage
 from domain.conversation.stream import Delta, StreamEvent
 from domain.errors import ProviderError
@@ -138,7 +138,7 @@ def _check_history(dialect: Dialect, response: LlmResponse) -> None:
         )
     else:
         conversation.add_user("go on")
-    assert unpaired_call(conversation.messages) is None
+    assert find_unpaired_call(conversation.messages) is None
     request = ApiRequest(model="m", system="", messages=conversation.messages, tools=(), tool_choice="auto")
     owner = {other: "p" if other == dialect else "q" for other in DIALECTS}
     read_messages(

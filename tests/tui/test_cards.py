@@ -22,7 +22,7 @@ from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.draw.cards import CardTarget, draw_batch
 from tui.transcript.kinds.colouring import PLAIN
 from tui.transcript.kinds.kind import BY_TOOL, OutputKind, kind_of
-from tui.transcript.kinds.terminal import _written, exit_of
+from tui.transcript.kinds.terminal import _write_characters, exit_of
 
 ROOT = Path(__file__).parents[2]
 LOW, HIGH = RiskLevel.LOW, RiskLevel.HIGH
@@ -505,7 +505,7 @@ async def test_a_click_on_what_is_left_out_asks_for_all_of_it():
     ids=["up to here", "all of it", "from here on", "all of it, twice", "nothing but erasing"],
 )
 def test_what_is_erased_once_more_stays_erased_and_what_is_written_after_it_is_seen(line: str, left: str):
-    cells, _look = _written(line, PLAIN)
+    cells, _look = _write_characters(line, PLAIN)
     assert "".join(char for char, _ in cells) == left
 
 

@@ -51,7 +51,7 @@ class NotingHost:
     def tell(self, sentence):
         self.told.append(sentence)
 
-    def state_changed(self):
+    def refresh_state(self):
         self.changes += 1
 
     def run_worker(self, work, *, group="default", exclusive=False):

@@ -173,8 +173,8 @@ async def test_retry_pressed_twice_goes_on_once(tmp_path):
     async with on_stage(tmp_path, break_off("x"), hold()) as stage:
         await stage.send("go")
         await stage.shows("/retry goes on")
-        stage.app.chat.sending.action_go_on()
-        stage.app.chat.sending.action_go_on()
+        stage.app.chat.sending.action_retry()
+        stage.app.chat.sending.action_retry()
         await stage.until(lambda: stage.agent.reached.is_set())
 
         assert stage.agent.prompts == ["go", ""]

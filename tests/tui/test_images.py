@@ -5,7 +5,7 @@ from textual import events
 
 from tests.support.app_stage import on_stage
 from tests.support.pictures import png
-from tui.images.mentions import dropped_image, mentioned_images, with_labels
+from tui.images.mentions import find_dropped_image, find_mentioned_images, with_labels
 
 
 @pytest.fixture(autouse=True)
@@ -109,12 +109,12 @@ def test_mentions_are_of_files_that_are_there_and_named_like_images(tmp_path, sh
     (tmp_path / "a.txt").write_text("")
     text = 'see @"my shot.png" and @shot.png, (once more @shot.png) @a.txt @new.png @SHOT.png'
 
-    assert mentioned_images(text, tmp_path) == ("my shot.png", "shot.png")
+    assert find_mentioned_images(text, tmp_path) == ("my shot.png", "shot.png")
 
 
 @pytest.mark.parametrize("path", ["@" + "x" * 300 + ".png", "@~nobody-there/a.png", "@a\0b.png"])
 def test_no_mention_is_too_odd_to_be_looked_at(tmp_path, path):
-    assert mentioned_images(path, tmp_path) == ()
+    assert find_mentioned_images(path, tmp_path) == ()
 
 
 def test_a_label_that_stands_in_the_text_already_is_not_put_there_again():
@@ -128,9 +128,9 @@ def test_a_label_that_stands_in_the_text_already_is_not_put_there_again():
     ["{}/my shot.png", "'{}/my shot.png'", '"{}/my shot.png"', "{}/my\\ shot.png ", "file://{}/my%20shot.png"],
 )
 def test_terminals_drop_paths_in_many_forms(tmp_path, shot, form):
-    assert dropped_image(form.format(tmp_path)) == f"{tmp_path}/my shot.png"
+    assert find_dropped_image(form.format(tmp_path)) == f"{tmp_path}/my shot.png"
 
 
 @pytest.mark.parametrize("text", ["", "two\nshot.png", "see shot.png please", "'", "x" * 5000 + ".png"])
 def test_other_texts_are_no_dropped_images(shot, text):
-    assert dropped_image(text) is None
+    assert find_dropped_image(text) is None

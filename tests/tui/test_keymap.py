@@ -4,7 +4,7 @@ from tests.support.app_stage import on_stage
 from tests.support.fake_agent import a_command, a_request, review
 from tui.app.palette import PaletteScreen
 from tui.keys.keymap import keymap_of, problems
-from tui.keys.names import key_named, shown_key
+from tui.keys.names import label_key, parse_key
 from tui.screens.help import HelpScreen
 
 
@@ -40,11 +40,11 @@ def complaints(**wishes) -> list[str]:
     ],
 )
 def test_a_key_is_named_as_people_write_it(written, key):
-    assert key_named(written) == key
+    assert parse_key(written) == key
 
 
 def test_a_key_is_shown_as_it_may_be_written():
-    assert [shown_key(key) for key in ("question_mark", "ctrl+pagedown", "escape")] == ["?", "ctrl+pgdn", "esc"]
+    assert [label_key(key) for key in ("question_mark", "ctrl+pagedown", "escape")] == ["?", "ctrl+pgdn", "esc"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from application.view.entries import Batch, Call, Phase
 from domain.calls.execution import Outcome
 from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.draw.lanes import awaited_last, course, lane, span_of
+from tui.transcript.draw.lanes import course, find_last_awaited, lane, span_of
 
 Q, ASKED, RUN, END = Phase.QUEUED, Phase.REVIEWED, Phase.RUNNING, Phase.FINISHED
 
@@ -38,7 +38,7 @@ def test_of_several_it_is_the_one_that_kept_it_waiting_longest():
     early = call(0, (0.0, Q), (0.0, RUN), (2.0, END))
     late = call(12, (0.0, Q), (0.0, RUN), (6.0, END))
     third = call(3, (0.0, Q), (6.0, RUN), (10.0, END), follows=(0, 12))
-    assert awaited_last(third, [early, late], 10.0) is late
+    assert find_last_awaited(third, [early, late], 10.0) is late
     assert cells(third, early, late) == "····13▆▆▆▆"
 
 

@@ -40,8 +40,8 @@ async def marked(stage: Stage, model: str) -> None:
 
 def a_catalogue() -> Catalogue:
     catalogue = Catalogue(("openai", "anthropic"), CLAUDE[1])
-    catalogue.arrived("anthropic", CLAUDE)
-    catalogue.arrived("openai", GPT)
+    catalogue.add_models("anthropic", CLAUDE)
+    catalogue.add_models("openai", GPT)
     return catalogue
 
 
@@ -70,7 +70,7 @@ def test_what_is_typed_filters_and_what_fits_best_is_marked():
 
 def test_a_provider_that_fails_is_one_line_and_the_current_model_is_there_all_the_same():
     catalogue = Catalogue(("anthropic", "openai"), "openai/own")
-    catalogue.failed("openai", "no key")
+    catalogue.add_failure("openai", "no key")
 
     assert catalogue.rows("") == [
         Heading("openai"),
@@ -101,7 +101,7 @@ def test_a_full_name_that_nobody_lists_can_be_taken_as_typed(typed, chosen):
 
 def test_a_provider_may_list_a_model_twice_and_names_of_any_kind():
     catalogue = Catalogue(("odd",), "odd/[red]x[/red]")
-    catalogue.arrived("odd", ("odd/a", "odd/a", "odd/[red]x[/red]"))
+    catalogue.add_models("odd", ("odd/a", "odd/a", "odd/[red]x[/red]"))
 
     assert offered(catalogue.rows("")) == ["odd/a", "odd/[red]x[/red]"]
 
@@ -182,10 +182,10 @@ async def test_what_arrives_later_does_not_move_the_mark_away_from_where_the_per
         picker = await opened(stage, fake=("fake/model-1", "fake/b", "fake/c"))
         await marked(stage, "fake/model-1")
         await stage.pilot.press("down", "down")
-        picker._catalogue.arrived("fake", ("fake/0", "fake/1", "fake/model-1", "fake/b", "fake/c"))
+        picker._catalogue.add_models("fake", ("fake/0", "fake/1", "fake/model-1", "fake/b", "fake/c"))
         picker._show()
 
-        assert picker._marked() == "fake/c"
+        assert picker._get_marked() == "fake/c"
 
 
 @pytest.mark.long

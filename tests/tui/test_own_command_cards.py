@@ -35,7 +35,11 @@ def test_a_card_shows_what_runs_its_last_lines_and_how_it_ended() -> None:
     transcript.apply(ev.UserCommandProgressed(command_id="c", text="half"))
     transcript.apply(ev.UserCommandProgressed(command_id="c", text="whole"))
     call = the_call(transcript)
-    assert (call.tool, call.arguments, call.progress.shown()) == ("!", {"command": "git status"}, ["whole"])
+    assert (call.tool, call.arguments, call.progress.list_lines()) == (
+        "!",
+        {"command": "git status"},
+        ["whole"],
+    )
     assert transcript.live
 
     transcript.apply(finished(Outcome.ERROR, 2, remarks=("one was ended",), blob_id="b", size_bytes=9))

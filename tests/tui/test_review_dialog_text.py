@@ -14,10 +14,10 @@ from domain.text.unified_diff import parse_diff
 from tests.support.fake_agent import a_command, a_packet, a_request, an_edit
 from tests.support.review_contexts import a_ballot
 from tui.screens.review.earlier import NOTHING, Earlier, EarlierAnswers
-from tui.screens.review.edit import NotEditable, editable, edited
-from tui.screens.review.text.facts import facts, listed
+from tui.screens.review.edit import NotEditable, apply_edit, editable
+from tui.screens.review.text.facts import facts, list_calls
 from tui.screens.review.text.objections import quotes_of
-from tui.screens.review.text.rows import Line, Tone, fold, shown
+from tui.screens.review.text.rows import Line, Tone, clean_line, fold
 from tui.screens.review.text.substance import substance
 
 EVIL = "echo \x1b]52;c;aGk=\x07 \x1b[31mred\x1b[0m \u202egnp.exe\u2066 a\u200bb \x9bx\r"
@@ -87,9 +87,9 @@ def test_a_command_and_what_is_said_of_it_are_folded_between_words():
 
 @given(st.text(), st.integers(min_value=12, max_value=200))
 def test_folding_between_words_keeps_every_character(text, width):
-    rows = plain(fold([Line("", shown(text))], width))
+    rows = plain(fold([Line("", clean_line(text))], width))
 
-    assert "".join(rows) == shown(text)
+    assert "".join(rows) == clean_line(text)
     assert all(cell_len(row) <= width for row in rows)
 
 
@@ -208,7 +208,9 @@ def test_a_call_without_diff_or_command_shows_all_its_arguments():
 
 
 def test_the_list_of_the_rest_shows_every_packet_in_full():
-    text = "\n".join(plain(listed(a_request(a_command("one"), an_edit("@@ -1 +1 @@\n-a\n+b", index=1)), 80)))
+    text = "\n".join(
+        plain(list_calls(a_request(a_command("one"), an_edit("@@ -1 +1 @@\n-a\n+b", index=1)), 80))
+    )
 
     assert "call 1 of 2 · run_command" in text
     assert "$ one" in text
@@ -220,7 +222,7 @@ def test_a_command_is_edited_bare_and_keeps_its_other_arguments():
     packet = a_command("make", timeout_secs=5)
 
     assert editable(packet) == ("make", True)
-    assert edited(packet, "make -k", is_command=True) == {"command": "make -k", "timeout_secs": 5}
+    assert apply_edit(packet, "make -k", is_command=True) == {"command": "make -k", "timeout_secs": 5}
 
 
 def test_a_command_with_hidden_characters_is_edited_as_json_that_shows_them():
@@ -230,7 +232,7 @@ def test_a_command_with_hidden_characters_is_edited_as_json_that_shows_them():
 
     assert not is_command
     assert not {"\x1b", "\x07", "\u202e", "\u200b", "\x9b"} & set(text)
-    assert edited(packet, text, is_command=False) == packet.call.arguments
+    assert apply_edit(packet, text, is_command=False) == packet.call.arguments
 
 
 @given(st.dictionaries(st.text(), st.text() | st.integers() | st.booleans() | st.none()))
@@ -239,7 +241,7 @@ def test_unchanged_arguments_come_back_from_the_editor_as_they_were(arguments):
 
     text, is_command = editable(packet)
 
-    assert edited(packet, text, is_command=is_command) == arguments
+    assert apply_edit(packet, text, is_command=is_command) == arguments
 
 
 @pytest.mark.parametrize(
@@ -248,7 +250,7 @@ def test_unchanged_arguments_come_back_from_the_editor_as_they_were(arguments):
 )
 def test_what_is_no_json_is_refused_with_its_place(text, told):
     with pytest.raises(NotEditable, match=told):
-        edited(a_packet("tool", {}, Seal(cwd="/w")), text, is_command=False)
+        apply_edit(a_packet("tool", {}, Seal(cwd="/w")), text, is_command=False)
 
 
 # -- what changed, and whose edit it is ------------------------------------------------------------------------

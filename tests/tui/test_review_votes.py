@@ -8,7 +8,7 @@ from domain.review.questions import Reject
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request
 from tests.support.review_contexts import THREE, a_ballot, a_review_context, voted
-from tui.screens.review.text.votes import votes_in_full, votes_in_short, wanted_height
+from tui.screens.review.text.votes import compute_height, votes_in_full, votes_in_short
 
 CLAUDE, GPT, GEMINI = THREE
 MAKE = a_command("make && rm -rf build")
@@ -71,7 +71,7 @@ def test_reviewers_of_one_family_are_labelled():
 
 
 def test_where_nobody_votes_there_is_nothing_to_show():
-    assert wanted_height(a_review_context()) == 0
+    assert compute_height(a_review_context()) == 0
 
 
 def test_a_long_reason_takes_the_rows_that_are_left_and_says_where_the_rest_is():

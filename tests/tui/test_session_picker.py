@@ -10,7 +10,7 @@ from domain.errors import LedgerError
 from domain.text.ages import age
 from tests.support.app_stage import Stage
 from tests.support.fake_archive import FakeArchive, a_session
-from tui.screens.session_picker.row import drawn
+from tui.screens.session_picker.row import render_row
 from tui.screens.session_picker.screen import Register, SessionPicker
 
 HOUR_MS = 3_600_000
@@ -210,7 +210,7 @@ def test_ages_are_told_in_the_unit_that_suits_them(passed_ms, told):
 @pytest.mark.parametrize("turns", [1, 99, 1_234])
 def test_turns_cost_and_age_never_run_into_each_other(cost, turns):
     session = replace(a_session("s"), turns=turns, cost_usd=Decimal(cost), updated_ms=0)
-    line = drawn(session, 80, 11 * 60_000, is_here=True, everywhere=False).plain
+    line = render_row(session, 80, 11 * 60_000, is_here=True, everywhere=False).plain
 
     assert len(line) == 80
     assert line.split("  ")[-1].strip() == "11 min ago"

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from quorum.cli.session_table import age, cells, fitted, id_length, table
+from quorum.cli.session_table import age, cells, fit_text, id_length, table
 from tests.support.past_sessions import START_MS, a_summary
 
 NOW_MS = START_MS + 3 * 86_400_000
@@ -75,6 +75,6 @@ def test_an_age_has_one_unit(gone_ms: int, told: str) -> None:
 
 
 def test_a_wide_letter_is_not_cut_in_half() -> None:
-    assert fitted("日本語", 6) == "日本語"
-    assert fitted("日本語", 5) == "日本…"
-    assert fitted("日本語", 4) == "日…"
+    assert fit_text("日本語", 6) == "日本語"
+    assert fit_text("日本語", 5) == "日本…"
+    assert fit_text("日本語", 4) == "日…"

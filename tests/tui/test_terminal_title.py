@@ -32,7 +32,7 @@ class Ringing(App[None]):
 def notifier(app: Ringing, environ: dict[str, str] | None = None, *, focused: bool | None = None) -> Notifier:
     made = Notifier(app, Path("/x/pro\x1b]ject;\x07"), environ or {})
     if focused is not None:
-        made.focus_reported()
+        made.note_focus()
         app.set_reactive(App.app_focus, focused)
     return made
 
@@ -105,17 +105,17 @@ def test_a_terminal_that_is_not_known_to_understand_is_sent_nothing(environ):
 def test_the_bell_rings_where_nothing_else_is_known_and_never_while_the_terminal_has_the_focus():
     for focused, rings in ((None, 1), (False, 1), (True, 0)):
         app = Ringing()
-        notifier(app, focused=focused).answer_needed("edit_file")
+        notifier(app, focused=focused).notify_question("edit_file")
         assert app.written.count("\x07") == rings
 
 
 def test_a_notification_takes_the_place_of_the_bell_where_the_person_is_known_to_look_elsewhere():
     app = Ringing()
-    notifier(app, KITTY, focused=False).answer_needed("edit_file")
+    notifier(app, KITTY, focused=False).notify_question("edit_file")
     assert app.written == "\x1b]99;i=quorum:o=unfocused;quorum: edit_file needs your answer · pro␛]ject,␇\x1b\\"
 
     app = Ringing()
-    notifier(app, KITTY).turn_ended()  # whether it has the focus is not known
+    notifier(app, KITTY).notify_turn_end()  # whether it has the focus is not known
     assert app.written == "\x07"
 
 
@@ -124,14 +124,14 @@ def test_the_person_decides_how(by, expected):
     app = Ringing()
     made = notifier(app, KITTY)
     made.by = by
-    made.turn_ended()
+    made.notify_turn_end()
 
     assert app.written.startswith(expected)
 
 
 def test_in_tmux_the_bell_rings_too_so_that_it_marks_the_window():
     app = Ringing()
-    notifier(app, KITTY | {"TMUX": "x"}, focused=False).turn_ended()
+    notifier(app, KITTY | {"TMUX": "x"}, focused=False).notify_turn_end()
 
     assert app.written.startswith("\x1bPtmux;")
     assert app.written.endswith("\x07")
@@ -141,15 +141,15 @@ def test_who_wants_nothing_hears_nothing():
     app = Ringing()
     made = notifier(app, KITTY, focused=False)
     made.wanted = False
-    made.answer_needed("edit_file")
-    made.turn_ended()
+    made.notify_question("edit_file")
+    made.notify_turn_end()
 
     assert app.written == ""
 
 
 def test_the_name_of_a_tool_cannot_write_to_the_terminal():
     app = Ringing()
-    notifier(app, KITTY, focused=False).answer_needed("x\x1b\\\x1b]52;c;eA==\x07")
+    notifier(app, KITTY, focused=False).notify_question("x\x1b\\\x1b]52;c;eA==\x07")
 
     assert app.written.count("\x1b") == 2
     assert "\x07" not in app.written

@@ -58,7 +58,7 @@ def test_what_is_written_arrives_in_order_and_all_of_it_before_the_end(pty):
 
 def test_a_terminal_that_is_gone_is_told_of_and_blocks_nobody(pty):
     told = threading.Event()
-    pty.writer.tell_when_gone(told.set)
+    pty.writer.call_when_gone(told.set)
     pty.close()
 
     for _ in range(100):

@@ -17,7 +17,7 @@ def _own_state(tmp_path, monkeypatch):
 def typed(*keys: tuple[str, float]) -> str:
     """What reaches the prompt of letters pressed so many seconds after a question closed."""
     trailing = TrailingKeys()
-    trailing.closed(100.0)
+    trailing.note_closed(100.0)
     text = ""
     for key, after in keys:
         before = trailing.admit(key, key, 100.0 + after)

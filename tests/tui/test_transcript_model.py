@@ -308,15 +308,15 @@ def test_each_report_takes_the_place_of_the_one_before(transcript):
     for text in ("10 of 90 files", "one\ntwo\n", "one\ntwo\nthree\n"):
         transcript.apply(ev.CallProgressed(context=context(), text=text))
     progress = only(transcript, Batch).calls[0].progress
-    assert progress.shown() == ["one", "two", "three"]
+    assert progress.list_lines() == ["one", "two", "three"]
     assert progress.updates == 3
 
 
 def test_of_a_long_report_the_last_lines_are_kept(transcript):
     apply(transcript, planned(READ), started("read_file", {"path": "a"}))
     transcript.apply(ev.CallProgressed(context=context(), text="\n".join(map(str, range(90_000)))))
-    assert only(transcript, Batch).calls[0].progress.shown()[-2:] == ["89998", "89999"]
-    assert len(only(transcript, Batch).calls[0].progress.shown()) == 20
+    assert only(transcript, Batch).calls[0].progress.list_lines()[-2:] == ["89998", "89999"]
+    assert len(only(transcript, Batch).calls[0].progress.list_lines()) == 20
 
 
 def test_a_cleared_screen_goes_on_with_the_batch_that_is_under_way(transcript):

@@ -6,7 +6,7 @@ import pytest
 
 from application.view.entries import AnswerEntry, Batch, PromptEntry
 from application.view.session_view import SessionView
-from application.view.turn_timings import RequestTiming, covered, totals_of
+from application.view.turn_timings import RequestTiming, measure_covered, totals_of
 from domain.calls.tool import RiskLevel
 from domain.conversation.history import ToolResults, UserMessage
 from domain.events import event as ev
@@ -173,5 +173,5 @@ def test_an_answer_without_words_leads_to_its_calls(transcript, clock):
 
 
 def test_time_that_several_share_counts_once():
-    assert covered([(0.0, 2.0), (1.0, 3.0), (5.0, 6.0)]) == 4.0
-    assert covered([]) == 0.0
+    assert measure_covered([(0.0, 2.0), (1.0, 3.0), (5.0, 6.0)]) == 4.0
+    assert measure_covered([]) == 0.0

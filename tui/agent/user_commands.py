@@ -53,7 +53,7 @@ class UserCommandQueue:
             agent.user_commands.run(own.command, visible_to_model=own.visible_to_model), name="own command"
         )
         self._tasks[task] = time.monotonic()
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._finish_task)
         self._on_change()
 
     def interrupt(self) -> bool:
@@ -68,7 +68,7 @@ class UserCommandQueue:
                 task.cancel()
             await asyncio.wait(tasks, timeout=patience)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _finish_task(self, task: asyncio.Task[None]) -> None:
         del self._tasks[task]
         if not task.cancelled() and (error := task.exception()) is not None:
             self._on_failure(str(error))

@@ -108,12 +108,12 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
     ) -> None:
         super().__init__(cwd)
 
-        def made(mode: str, opener: Tab | None) -> Tab:
+        def make_tab(mode: str, opener: Tab | None) -> Tab:
             chat = ChatScreen(cwd, clock=clock)
             host = SessionHost(self, chat, compose_agent, open_archive, cwd=cwd, clock=clock)
             return Tab(mode=mode, chat=chat, host=host, opener=opener)
 
-        self.tabs = Tabs(self, made)
+        self.tabs = Tabs(self, make_tab)
         self._choose, self._initial_prompt = choose or _a_new_session, initial_prompt
         self._leaving = False
         self._presses = SecondPress(clock)
@@ -199,7 +199,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
     @on(ChatScreen.AskingChanged)
     def _call_for_attention(self, message: ChatScreen.AskingChanged) -> None:
         if message.answer_needed:
-            self.notifier.answer_needed(message.tool)
+            self.notifier.notify_question(message.tool)
 
     @on(ChatScreen.MarkChanged)
     def _mark_title(self) -> None:
@@ -209,7 +209,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
     @on(ChatScreen.TurnEnded)
     def _call_after_long_turn(self, message: ChatScreen.TurnEnded) -> None:
         if message.secs >= _LONG_TURN_SECS:
-            self.notifier.turn_ended()
+            self.notifier.notify_turn_end()
 
     # -- keys and commands ------------------------------------------------------------------------------------
 
@@ -217,7 +217,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         """Have these keys; what is shown names them."""
         super().rebind(wishes)
         for tab in self.tabs.all:
-            tab.chat.state_changed()
+            tab.chat.refresh_state()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Some keys belong to the chat alone, some work behind a question too."""
@@ -247,7 +247,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
 
     def action_copy_or_stop(self) -> None:
         """Copy what is selected; else stop the turn, clear the prompt or arm quitting. Twice quits."""
-        if text := self._selected_text():
+        if text := self._get_selected_text():
             self.chat.copying.copy_selected(text)
         elif self._presses.is_second("ctrl+c"):
             self._leave_soon()
@@ -267,7 +267,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         """Quit at once."""
         self._leave_soon()
 
-    def _selected_text(self) -> str:
+    def _get_selected_text(self) -> str:
         focused = self.screen.focused
         if isinstance(focused, TextArea | Input) and focused.selected_text:
             return focused.selected_text

@@ -32,7 +32,7 @@ class TrailingKeys:
         self._closed_at = self._held_at = float("-inf")
         self._held = ""
 
-    def closed(self, now: float) -> None:
+    def note_closed(self, now: float) -> None:
         """A question has closed."""
         self._closed_at, self._held = now, ""
 
@@ -65,7 +65,7 @@ class GatedApp(TabbedApp):
     def pop_screen(self) -> AwaitComplete:
         """Close what is on top. A question below it is seen anew: what was typed above it is no answer."""
         if isinstance(self.screen, Guarded):
-            self._trailing.closed(self._key_clock())
+            self._trailing.note_closed(self._key_clock())
         closing = super().pop_screen()
         if isinstance(self.screen, Guarded) and self.screen.is_awake:
             self.screen.arm()

@@ -14,7 +14,7 @@ from textual.worker import Worker
 from tui.keys.commands import all_actions
 from tui.keys.keyed_app import KeyedApp
 from tui.keys.keymap import own_bindings
-from tui.keys.names import shown_key
+from tui.keys.names import label_key
 from tui.widgets.closing import ClosesItself
 
 _LEFT_OUT = ("command_palette", "quit", "show_help", "toggle_fold")
@@ -45,5 +45,5 @@ def all_commands(app: KeyedApp, chat: Screen[None]) -> Iterable[SystemCommand]:
                 present = app.keymap.get(binding.id or "", binding.key)
                 keys.setdefault((binding.description, binding.action), []).extend(present.split(","))
         for (does, action), bound in keys.items():
-            shown = ", ".join(map(shown_key, dict.fromkeys(bound)))
+            shown = ", ".join(map(label_key, dict.fromkeys(bound)))
             yield SystemCommand(does, shown, partial(node.run_action, action))

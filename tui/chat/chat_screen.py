@@ -110,7 +110,7 @@ class ChatScreen(Screen[None]):
         self._observer: ScreenObserver | None = None
         self._guide_handle: Callable[[Event], None] = lambda _event: None
         self.turns = Turns(
-            on_change=self.state_changed,
+            on_change=self.refresh_state,
             on_end=lambda secs: self.post_message(self.TurnEnded(secs)),
             on_failure=self.tell,
             give_back=lambda prompts: self.prompt.give_back(prompts),
@@ -220,7 +220,7 @@ class ChatScreen(Screen[None]):
         if not self.transcript.is_at_end:
             self.say(sentence)
 
-    def state_changed(self) -> None:
+    def refresh_state(self) -> None:
         """Show what is known of the session anew, here and in the line of tabs."""
         if not self.is_mounted:
             return
@@ -248,7 +248,7 @@ class ChatScreen(Screen[None]):
             self.transcript.forget()
             self.panel.forget()
             welcome.display = not self.turns.waiting
-        session = Session(agent, self.transcript.told.status, cwd=str(self._cwd), clock=self._clock)
+        session = Session(agent, self.transcript.session_view.status, cwd=str(self._cwd), clock=self._clock)
         await replay_into(agent.record, self.transcript, self.panel)
         session.begin()
         self.turns.begin_after(last_ending(agent.record.past))
@@ -258,7 +258,7 @@ class ChatScreen(Screen[None]):
         if agent.record.in_use:
             self.tell(session.refusal)
             self.turns.return_waiting()
-        self.state_changed()
+        self.refresh_state()
         self._observer = observer
         self.handle_events(observer.take())
         self.sending.run_held_commands()
@@ -266,17 +266,17 @@ class ChatScreen(Screen[None]):
     def begin_opening(self) -> None:
         """Another session is being opened: this one rests, and what is sent waits."""
         self.current.begin_opening()
-        self.state_changed()
+        self.refresh_state()
 
     def stay(self, sentence: str) -> None:
         """The other session could not be opened, for this reason: this one goes on."""
         self.current.stay()
         self.tell(sentence)
         self.turns.return_waiting()
-        self.state_changed()
+        self.refresh_state()
         self.sending.run_held_commands()
 
-    def be_guided(self, guide: Widget, handle: Callable[[Event], None]) -> None:
+    def start_guide(self, guide: Widget, handle: Callable[[Event], None]) -> None:
         """Have a guide lead through what is seen here; it hears of all that happens."""
         self._guide_handle = handle
         self.mount(guide, before=self._main)
@@ -292,9 +292,9 @@ class ChatScreen(Screen[None]):
             self.transcript.apply(event)
             self._guide_handle(event)
         if happened:
-            self.panel.show(self.transcript.told)
+            self.panel.show(self.transcript.session_view)
         if (session := self.current.session) is not None and session.catch_up():
-            self.state_changed()
+            self.refresh_state()
 
     # -- its own actions --------------------------------------------------------------------------------------
 
@@ -361,10 +361,10 @@ class ChatScreen(Screen[None]):
     @on(Prompt.ImageDropped)
     def _take_image(self, message: Prompt.ImageDropped) -> None:
         message.stop()
-        self.writing.take_dropped(message.path, message.pasted)
+        self.writing.attach_dropped(message.path, message.pasted)
 
     @on(TextArea.Changed, "#prompt")
-    def _prompt_changed(self) -> None:
+    def _on_prompt_changed(self) -> None:
         self.sending.tell_what_enter_does()
 
     @on(TranscriptView.NewBelow)

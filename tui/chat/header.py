@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from domain.text.printable import printable
 from tui.keys.modes import WARNINGS
-from tui.transcript.cells.lines import fitted
+from tui.transcript.cells.lines import fit_text
 
 _STYLES = {"quorum": "bold $text-accent"}
 _NAME = " quorum "
@@ -62,10 +62,10 @@ class Header(Widget):
         sandbox = "" if "sandbox" in gone or not self._sandbox else f" {self._sandbox}"
         room = self.size.width - len(name) - badge.cell_length - len(sandbox) - 1
         model = "" if "model" in gone or not self._model else f"  {self._model} "
-        model = fitted(model, max(_LEAST_MODEL, room // 2))
+        model = fit_text(model, max(_LEAST_MODEL, room // 2))
         room -= cell_len(model)
         branch = "" if "branch" in gone or not self._branch else f"  {self._branch}"
-        branch = fitted(branch, max(_LEAST_BRANCH, room // 3))
+        branch = fit_text(branch, max(_LEAST_BRANCH, room // 3))
         place = "" if "place" in gone else f" {cut_left(self._place, room - cell_len(branch) - 1)}"
         warns = "$text-warning" if self._is_unsafe else "$text-muted"
         left = Content.assemble((name, "bold $text-primary"), place, (branch, "$text-accent"))

@@ -40,7 +40,7 @@ async def replay_into(record: RecordPort, transcript: TranscriptView, panel: Sid
             await asyncio.sleep(0)
             began = time.perf_counter()
     transcript.end_past(RECORD_ENDS if record.in_use else PROCESS_ENDED)
-    panel.show(transcript.told)
+    panel.show(transcript.session_view)
 
 
 def last_ending(past: Sequence[Event]) -> str:

@@ -11,7 +11,7 @@ from textual.content import Content
 from domain.text.printable import printable
 from tui.completion.menu import CompletionMenu
 from tui.completion.offers import FileWish, Known, Offer, Offers, Wish, WordWish
-from tui.completion.sources import found_offers, offers_for, word_offers_for
+from tui.completion.sources import make_file_offers, offers_for, word_offers_for
 
 _MOST_FILES = 50
 Ask: TypeAlias = "Callable[[Callable[[], Coroutine[object, object, None]]], object]"
@@ -105,7 +105,7 @@ class Completion:
         """Get what is wanted; shown only if it is still wanted then."""
         match wish:
             case FileWish(query=query):
-                offers = found_offers(wish, await self._known.find_files(query, _MOST_FILES))
+                offers = make_file_offers(wish, await self._known.find_files(query, _MOST_FILES))
             case WordWish(command=command):
                 if command.name not in self._words:
                     words = await self._known.words_of(command)

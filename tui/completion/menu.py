@@ -71,10 +71,10 @@ class CompletionMenu(Widget):
             more = ""
             if len(self._rows) > len(shown) and place == self._first + len(shown) - 1:
                 more = f"{self._chosen + 1}/{len(self._rows)}"
-            lines.append(self._drawn(row, column, width, is_chosen=place == self._chosen, more=more))
+            lines.append(self._render_row(row, column, width, is_chosen=place == self._chosen, more=more))
         return Content("\n").join(lines)
 
-    def _drawn(self, row: Offer, column: int, width: int, *, is_chosen: bool, more: str) -> Content:
+    def _render_row(self, row: Offer, column: int, width: int, *, is_chosen: bool, more: str) -> Content:
         label = Content(row.label).stylize("bold" if is_chosen else "$text")
         for hit in row.hits:
             label = label.stylize("bold $text-accent underline", hit, hit + 1)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from domain.calls.found_file import FoundFile
 from domain.text.fuzzy import fit
-from domain.text.mention import as_mention, split_begun_lines, unfinished_mention
+from domain.text.mention import as_mention, find_unfinished_mention, split_begun_lines
 from domain.text.printable import printable
 from tui.completion.offers import FileWish, Offer, Offers, Wish, WordWish, word_offers
 from tui.keys.commands import COMMANDS, Command, is_command
@@ -18,7 +18,7 @@ def offers_for(text: str, before: str) -> Offers | Wish | None:
     """What can be offered for a prompt and the line of it before the cursor; None where nothing is begun."""
     if text.startswith("!"):
         return None
-    if (begun := unfinished_mention(before)) is not None:
+    if (begun := find_unfinished_mention(before)) is not None:
         start, query = begun
         path, lines = split_begun_lines(query)
         return FileWish(before[start:], path, lines=lines)
@@ -36,7 +36,7 @@ def needs_argument(command: Command) -> bool:
     return command.takes is not None
 
 
-def found_offers(wish: FileWish, found: Sequence[FoundFile]) -> Offers:
+def make_file_offers(wish: FileWish, found: Sequence[FoundFile]) -> Offers:
     """The files that were found, as rows. What is a whole path already leaves Enter alone."""
     is_whole = any(file.path.rstrip("/") == wish.query.rstrip("/") for file in found)
     if wish.lines and is_whole:

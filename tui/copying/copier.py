@@ -13,7 +13,7 @@ from textual.app import App
 
 from domain.text.amounts import amount, size
 from domain.text.printable import SEQUENCE, printable
-from tui.terminal.programs import found_program
+from tui.terminal.programs import find_program
 
 _PATIENCE_SECS = 3.0
 _SURE_BYTES = 74_000
@@ -113,7 +113,7 @@ def program_of(environment: Mapping[str, str], workspace: Path) -> list[str] | N
 
 
 def _there(environment: Mapping[str, str], workspace: Path, command: list[str]) -> list[str] | None:
-    found = found_program(command[0], environment, workspace)
+    found = find_program(command[0], environment, workspace)
     return [found, *command[1:]] if found else None
 
 

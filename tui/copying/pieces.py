@@ -55,10 +55,12 @@ def code_of(text: str) -> list[Piece]:
 
 
 def output_of(call: Call) -> Piece:
-    return Piece(_kept(call.output), f"the output of {call.tool} {arguments_in_short(call)[0]}".strip(), call)
+    return Piece(
+        _get_kept_text(call.output), f"the output of {call.tool} {arguments_in_short(call)[0]}".strip(), call
+    )
 
 
-def _kept(output: Kept | None) -> str:
+def _get_kept_text(output: Kept | None) -> str:
     if output is None:
         return ""
     if not output.tail:

@@ -88,7 +88,7 @@ class DemoApp(QuorumApp):
         """The guide is there with the first frame. Textual calls this beside that of the class above."""
         chat = self.chat
         self._guide = Guide(chat.prompt.put)
-        self.call_after_refresh(chat.be_guided, self._guide, self._guide.apply)
+        self.call_after_refresh(chat.start_guide, self._guide, self._guide.apply)
 
     def action_next_step(self) -> None:
         """Leave out what the step asks for."""

@@ -24,10 +24,10 @@ class FindBar(HorizontalGroup):
     """Finds in a transcript while it is there. Posts `SearchEnded` when the person is done with it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,down", "go_on(False)", "Find: next match", priority=True, id="find_next"),
+        Binding("enter,down", "find_next(False)", "Find: next match", priority=True, id="find_next"),
         Binding(
             "shift+enter,up,shift+f3",
-            "go_on(True)",
+            "find_next(True)",
             "Find: previous match",
             priority=True,
             id="find_previous",
@@ -87,7 +87,7 @@ class FindBar(HorizontalGroup):
         self._input.select_all()
 
     @on(Input.Changed)
-    def _changed(self, message: Input.Changed) -> None:
+    def _on_changed(self, message: Input.Changed) -> None:
         message.stop()
         if message.value != self._finder.needle.text:
             self._look()
@@ -114,7 +114,7 @@ class FindBar(HorizontalGroup):
         if status != str(self._status.content):
             self._status.update(status)
 
-    def action_go_on(self, backwards: bool) -> None:
+    def action_find_next(self, backwards: bool) -> None:
         """To the next place, or the one before."""
         self._finder.find_next(backwards=backwards)
         self._tell()

@@ -184,7 +184,7 @@ class Finder:
         drawing = page.drawing_of(seen.hit.entry)
         if drawing is not seen.drawing:
             spans = seen.spans
-            if not _unchanged(spans, seen.drawing, drawing):
+            if not _are_unchanged(spans, seen.drawing, drawing):
                 part = passages_of(page.transcript.entries[seen.hit.entry])[seen.hit.passage].part
                 places = self._places(page, seen.hit.entry, part)
                 spans = places[min(seen.hit.nth, len(places) - 1)] if places else []
@@ -192,7 +192,7 @@ class Finder:
         return seen.spans
 
 
-def _unchanged(spans: list[TextSpan], before: Drawing, after: Drawing) -> bool:
+def _are_unchanged(spans: list[TextSpan], before: Drawing, after: Drawing) -> bool:
     """Whether the lines of some spans are still the same."""
     return all(
         span.line < len(after.strips)

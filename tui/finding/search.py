@@ -99,7 +99,7 @@ class Search:
         for place, passage in enumerate(passages_of(self._entries[entry])):
             pattern = self._needle.written if passage.is_written else self._needle.shown
             count = 0
-            for found in _counted(pattern, passage.text):
+            for found in _count_matches(pattern, passage.text):
                 count += found
                 yield
             before, drawn = self._drawn.get((entry, place), (_NOT_YET, 0))
@@ -171,7 +171,7 @@ class Search:
         return Hit(entry, passage, counts[passage] - 1)
 
 
-def _counted(pattern: re.Pattern[str], text: str) -> Iterator[int]:
+def _count_matches(pattern: re.Pattern[str], text: str) -> Iterator[int]:
     """How often the pattern is in the text, one piece of it after the other."""
     at = 0
     while at < len(text):
@@ -212,7 +212,7 @@ def passages_of(entry: Entry) -> list[Passage]:
 def _text_of(call: Call) -> str:
     arguments = (value if isinstance(value, str) else json.dumps(value) for value in call.arguments.values())
     remarks = (remark.text for remark in call.remarks)
-    output = (call.output.head, call.output.tail) if call.output is not None else call.progress.shown()
+    output = (call.output.head, call.output.tail) if call.output is not None else call.progress.list_lines()
     texts = [call.tool, *arguments, call.reason or "", *remarks, call.diff or "", *map(_plain, output)]
     return "\n".join(text for text in texts if text)
 

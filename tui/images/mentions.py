@@ -12,7 +12,7 @@ from domain.text.mention import find_mentions, looks_like_image
 _LONGEST_PATH = 4096
 
 
-def dropped_image(pasted: str) -> str | None:
+def find_dropped_image(pasted: str) -> str | None:
     """The whole path of the image whose file was dropped into the terminal, or pasted as its path; else None.
 
     Terminals drop a path in quotes, with backslashes before its blanks, or as a `file:` address. One that is
@@ -31,7 +31,7 @@ def dropped_image(pasted: str) -> str | None:
     return next((str(here / Path(path).expanduser()) for path in candidates if _is_file(path, here)), None)
 
 
-def mentioned_images(text: str, cwd: Path) -> tuple[str, ...]:
+def find_mentioned_images(text: str, cwd: Path) -> tuple[str, ...]:
     """The paths of the images that a prompt mentions, each once, in order.
 
     What is no file is left out: it may be a wish that one be made.

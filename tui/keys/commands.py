@@ -55,7 +55,7 @@ COMMANDS = (
         names="PROVIDER/MODEL",
         sample="anthropic/claude-sonnet-5-5",
     ),
-    Command("retry", "Continue a turn that failed, was interrupted or reached a limit", "go_on"),
+    Command("retry", "Continue a turn that failed, was interrupted or reached a limit", "retry"),
     Command(
         "steer", "Send text, or the queued prompt, into the running turn", "steer", free="WORDS", sends=True
     ),

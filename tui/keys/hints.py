@@ -16,9 +16,9 @@ def with_keys(hint: str, app: App[object]) -> str:
     keymap = app.keymap if isinstance(app, KeyedApp) else {}
     if not keymap:
         return with_usual_keys(hint)
-    from tui.keys.names import shown_key
+    from tui.keys.names import label_key
 
-    return _KEY.sub(lambda key: shown_key(keymap[key[1]].split(",")[0]) if key[1] in keymap else key[2], hint)
+    return _KEY.sub(lambda key: label_key(keymap[key[1]].split(",")[0]) if key[1] in keymap else key[2], hint)
 
 
 def with_usual_keys(hint: str) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from textual.binding import Binding
 from textual.dom import DOMNode
 
-from tui.keys.names import is_printable, key_named, shown_key
+from tui.keys.names import is_printable, label_key, parse_key
 
 Wishes: TypeAlias = "Mapping[str, str | Sequence[str]]"
 """The keys a person wants, by the names of what they do."""
@@ -72,7 +72,7 @@ class KeyAction:
     def with_wish(self, wish: str | Sequence[str]) -> tuple[str, ...]:
         """The keys it has with those that a person wants; what is no key is left out."""
         wanted = [wish] if isinstance(wish, str) else wish
-        named = [key for each in wanted if (key := key_named(each)) is not None]
+        named = [key for each in wanted if (key := parse_key(each)) is not None]
         return tuple(dict.fromkeys((*named, *(key for key in self.keys if key in KEPT))))
 
 
@@ -124,7 +124,7 @@ def present_keys(key_action: KeyAction, keymap: Mapping[str, str]) -> tuple[str,
 
 def is_remappable(name: str) -> bool:
     """Whether its keys can be changed: not if it shares its default key with another action of its context."""
-    return name not in _bound_in_pairs()
+    return name not in _find_shared_keys()
 
 
 def problems(wishes: Wishes) -> Iterator[tuple[str, str]]:
@@ -160,15 +160,15 @@ def _unfit(same: Sequence[KeyAction], wish: str | Sequence[str]) -> Iterator[str
     if not wish:
         yield f"{name} needs a key at least"
     for text in [wish] if isinstance(wish, str) else wish:
-        key = key_named(text)
+        key = parse_key(text)
         if key is None:
             yield f'{text!r} is no key; write one such as "ctrl+g", "f6", "alt+left" or "?"'
         elif key in KEPT and not any(key in key_action.keys for key_action in same):
-            yield f"{shown_key(key)} always does what it does and cannot be put on anything else"
+            yield f"{label_key(key)} always does what it does and cannot be put on anything else"
         elif name in _LETS_RUN and key in _BY_ACCIDENT:
-            yield f"{shown_key(key)} is pressed too easily for something that lets calls run"
+            yield f"{label_key(key)} is pressed too easily for something that lets calls run"
         elif is_printable(key) and not any(map(is_printable, same[0].keys)):
-            yield f"{shown_key(key)} writes a character there; take one with ctrl or alt, or a function key"
+            yield f"{label_key(key)} writes a character there; take one with ctrl or alt, or a function key"
 
 
 def _clashes(wishes: Wishes) -> Iterator[tuple[str, str]]:
@@ -191,7 +191,7 @@ def _clashes(wishes: Wishes) -> Iterator[tuple[str, str]]:
                     continue  # that is so without any wish: which of them counts depends on what is open
                 told.add(pair)
                 where = other.context.title[0].lower() + other.context.title[1:]
-                yield key_action.name, f"{shown_key(key)} is the key of {other.name} {where}: {other.does}"
+                yield key_action.name, f"{label_key(key)} is the key of {other.name} {where}: {other.does}"
 
 
 def _meet(one: KeyAction, other: KeyAction) -> bool:
@@ -200,7 +200,7 @@ def _meet(one: KeyAction, other: KeyAction) -> bool:
 
 
 @cache
-def _bound_in_pairs() -> frozenset[str]:
+def _find_shared_keys() -> frozenset[str]:
     """What shares a key within its class: which of both counts depends on what the person is about there."""
     found: set[str] = set()
     for context in KEY_CONTEXTS:

@@ -34,7 +34,7 @@ _NAMED = frozenset(key.value for key in Keys if "+" not in key.value and not key
 _SHORT = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn"}
 
 
-def key_named(text: str) -> str | None:
+def parse_key(text: str) -> str | None:
     """The key that a person means, as Textual calls it; None where there is no such key."""
     *modifiers, base = _parts(text.strip())
     base = base if len(base) == 1 else _ALIASES.get(base.lower(), base.lower())
@@ -55,7 +55,7 @@ def key_named(text: str) -> str | None:
     return _SAME.get(whole, whole)
 
 
-def shown_key(key: str) -> str:
+def label_key(key: str) -> str:
     """A key as it is shown: `ctrl+o`, `?`, `pgup`."""
     *modifiers, base = key.split("+")
     return "+".join((*modifiers, _SHORT.get(base) or _characters().get(base, base)))

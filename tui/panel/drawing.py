@@ -13,11 +13,11 @@ from textual.strip import Strip
 from application.view.present import Decided, HookRun, Present, Step, StepStatus
 from domain.text.amounts import amount, duration
 from domain.text.printable import printable
-from tui.panel.folding import Row, folded, shares
+from tui.panel.folding import Row, fold_rows, shares
 from tui.panel.timeline import counts_of, timeline
-from tui.transcript.cells.lines import fitted, strip_of, words
+from tui.transcript.cells.lines import fit_text, strip_of, words
 from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.ballots import awaited_lines, vote_lines
+from tui.transcript.draw.ballots import draw_awaited, vote_lines
 from tui.transcript.draw.lanes import span_of
 from tui.transcript.draw.remarks import sign_of
 
@@ -57,7 +57,7 @@ def draw_present(present: Present, width: int, height: int, palette: Palette, no
     given = shares([one.height for one in sections], [one.least + 1 for one in sections], room)
     strips: list[Strip] = []
     for section, lines in zip(sections, given, strict=True):
-        rows = folded(section.rows, lines - len(section.heading) - 1, section.over, palette.muted)
+        rows = fold_rows(section.rows, lines - len(section.heading) - 1, section.over, palette.muted)
         strips += [*section.heading, *rows, Strip([])]
     return strips[:-1][:height]
 
@@ -74,7 +74,7 @@ def _batch(present: Present, width: int, palette: Palette, now: float) -> _Secti
     took = "" if batch.untimed else duration(end - begin)
     heading = [
         _heading("Batch", took, width, palette),
-        strip_of((fitted(counts_of(batch), width), palette.muted)),
+        strip_of((fit_text(counts_of(batch), width), palette.muted)),
     ]
     return _Section(heading, timeline(batch, width, palette, now), "ended", _LEAST_BATCH)
 
@@ -85,7 +85,7 @@ def _votes(present: Present, width: int, palette: Palette) -> _Section | None:
         return None
     place = f"{len(call.votes)} of {len(call.reviewers)} on call {call.number}"
     drawn = [vote_lines([vote], width, palette, most=_REASON_LINES) for vote in call.votes]
-    drawn += [[line] for line in awaited_lines(call, width, palette)]
+    drawn += [[line] for line in draw_awaited(call, width, palette)]
     rows = [Row(len(strips), False, partial(list, strips)) for strips in drawn]
     return _Section([_heading("Votes", place, width, palette)], rows, "before", _LEAST_VOTES)
 
@@ -100,8 +100,8 @@ def _decisions(present: Present, width: int, palette: Palette) -> _Section | Non
 
 def _decision(one: Decided, width: int, palette: Palette) -> list[Strip]:
     sign, style = ("✓", palette.ok) if one.runs else ("✗", palette.warning)
-    name = fitted(printable(one.tool, newlines=False), width // 2)
-    text = fitted(printable(f" {one.text}", newlines=False), width - 2 - cell_len(name))
+    name = fit_text(printable(one.tool, newlines=False), width // 2)
+    text = fit_text(printable(f" {one.text}", newlines=False), width - 2 - cell_len(name))
     return [strip_of((f"{sign} ", style), (name, Style()), (text, palette.muted))]
 
 
@@ -121,7 +121,7 @@ def _step(step: Step, width: int, palette: Palette) -> Row:
     }[step.status]
     lines = words(printable(step.text, newlines=False), width - 2)
     if len(lines) > _STEP_LINES:
-        lines = [*lines[: _STEP_LINES - 1], fitted(" ".join(lines[_STEP_LINES - 1 :]), width - 2)]
+        lines = [*lines[: _STEP_LINES - 1], fit_text(" ".join(lines[_STEP_LINES - 1 :]), width - 2)]
     signs = [f"{mark} ", *["  "] * (len(lines) - 1)]
     strips = [strip_of((sign, mark_style), (line, style)) for sign, line in zip(signs, lines, strict=True)]
     return Row(len(strips), step.status is StepStatus.DONE, lambda: strips)
@@ -137,7 +137,7 @@ def _hooks(present: Present, width: int, palette: Palette) -> _Section | None:
 
 def _hook(run: HookRun, width: int, palette: Palette) -> list[Strip]:
     sign, style = sign_of(run.kind, palette)
-    name = fitted(printable(run.hook, newlines=False), width // 2)
-    text = fitted(printable(f" {run.hook_answer}", newlines=False), width - 2 - cell_len(name))
+    name = fit_text(printable(run.hook, newlines=False), width // 2)
+    text = fit_text(printable(f" {run.hook_answer}", newlines=False), width - 2 - cell_len(name))
     style = palette.muted if run.quiet else style
     return [strip_of((f"{sign} ", style), (name, Style() if not run.quiet else style), (text, style))]

@@ -20,7 +20,7 @@ class Row:
     draw: Callable[[], list[Strip]]
 
 
-def folded(rows: Sequence[Row], room: int, over: str, style: Style) -> list[Strip]:
+def fold_rows(rows: Sequence[Row], room: int, over: str, style: Style) -> list[Strip]:
     """The rows on at most `room` lines.
 
     Where they are too many, those that are over go first, oldest before newer, and then the last ones. A line

@@ -13,7 +13,7 @@ from application.view.entries import Batch, Call, Phase
 from domain.text.amounts import amount
 from domain.text.printable import printable
 from tui.panel.folding import Row
-from tui.transcript.cells.lines import fitted, padded, program_text, strip_of
+from tui.transcript.cells.lines import fit_text, pad_text, program_text, strip_of
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.lanes import lane, span_of
 from tui.transcript.draw.status import state_of, time_of
@@ -63,7 +63,7 @@ class _Columns:
         palette = self._palette
         left = [
             (f"{call.number:>{self._index}} ", palette.muted),
-            (padded(fitted(_name(call), self._name), self._name) + " ", Style(bold=call.is_open)),
+            (pad_text(fit_text(_name(call), self._name), self._name) + " ", Style(bold=call.is_open)),
         ]
         bar = lane(call, span, self._now, self._lane, palette, others=self._calls) if self._lane else []
         strips = [strip_of(*left, *bar, (" " * (2 if bar else 1), Style()), *self._states(call))]
@@ -74,7 +74,7 @@ class _Columns:
     def _states(self, call: Call) -> list[tuple[str, Style]]:
         style = state_of(call, self._palette)[0][1]
         text, time = self._state_text(call), time_of(call, self._now)
-        text = fitted(text, self._state)
+        text = fit_text(text, self._state)
         gap = self._state - cell_len(text) - len(time)
         return [(text, style), (" " * gap + time, self._palette.muted)] if gap > 0 else [(text, style)]
 
@@ -85,10 +85,10 @@ class _Columns:
         """How often it reported, and while it runs what it said last."""
         indent = " " * (self._index + 1)
         text = amount(call.progress.updates, "update")
-        shown = call.progress.shown()
+        shown = call.progress.list_lines()
         if call.phase is Phase.RUNNING and shown:
             text += f" · {printable(program_text(shown[-1]), newlines=False)}"
-        return strip_of((indent + fitted(f"↳ {text}", self._width - len(indent)), self._palette.muted))
+        return strip_of((indent + fit_text(f"↳ {text}", self._width - len(indent)), self._palette.muted))
 
 
 def _name(call: Call) -> str:

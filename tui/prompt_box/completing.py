@@ -23,7 +23,7 @@ class CompletingPrompt(SearchablePrompt):
         super().__init__(
             id=id, placeholder=placeholder, compact=True, highlight_cursor_line=False, show_line_numbers=False
         )
-        self.menu = CompletionMenu(on_pick=self._picked)
+        self.menu = CompletionMenu(on_pick=self._on_picked)
         self.known = known
         self._opened: Completion | None = None
         self._let_be: str | None = None
@@ -113,7 +113,7 @@ class CompletingPrompt(SearchablePrompt):
         if sends and offer.ready:
             self.send()
 
-    def _picked(self, place: int) -> None:
+    def _on_picked(self, place: int) -> None:
         self._take(place)
         self.offer()
         self.focus()

@@ -11,7 +11,7 @@ _LONGEST = 16_384
 _BEGINNINGS = ("/", "~/", "./", "../", "file://")
 
 
-def dropped_mentions(pasted: str, cwd: Path) -> str:
+def mention_dropped(pasted: str, cwd: Path) -> str:
     """The mentions of what was dropped, and a blank after each; empty where it is not all below `cwd`.
 
     Terminals drop a path in quotes, with backslashes before its blanks, or as a `file:` address, and several in

@@ -15,7 +15,7 @@ from pathlib import Path
 from textual.app import App, SuspendNotSupported
 
 from tui.keys.keyboard_guard import Guarded
-from tui.terminal.programs import found_program
+from tui.terminal.programs import find_program
 
 _LAST_SECS = 2.0
 _USUAL = ("sensible-editor", "editor", "nano", "vim", "vi")
@@ -38,16 +38,16 @@ def editor_command(environ: Mapping[str, str], workspace: Path) -> list[str]:
                 raise EditorFailed(f"${name} cannot be understood: {str(error).lower()}") from error
             if os.path.dirname(first):
                 return [first, *rest]
-            if (found := found_program(first, environ, workspace)) is None:
+            if (found := find_program(first, environ, workspace)) is None:
                 raise EditorFailed(f"{first}, of ${name}, was not found on PATH outside this folder")
             return [found, *rest]
-    found = next((path for name in _USUAL if (path := found_program(name, environ, workspace))), None)
+    found = next((path for name in _USUAL if (path := find_program(name, environ, workspace))), None)
     if found is None:
         raise EditorFailed("no editor was found; name yours in $VISUAL or $EDITOR")
     return [found]
 
 
-async def edited_outside(
+async def edit_outside(
     app: App[None], text: str, *, workspace: Path, environ: Mapping[str, str] = os.environ
 ) -> str:
     """The text as the person leaves it in their editor. Raises EditorFailed where nothing came back.
@@ -62,10 +62,10 @@ async def edited_outside(
     try:
         with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as draft:
             draft.write(text.encode("utf-8", "surrogatepass"))
-        with _terminal_lent(app):
+        with _lend_terminal(app):
             status = await _run([*command, str(file)])
         if status:
-            raise EditorFailed(f"{name} ended with {_told(status)}; the draft is as it was")
+            raise EditorFailed(f"{name} ended with {_describe_status(status)}; the draft is as it was")
         try:
             edited = file.read_bytes().decode("utf-8")
         except UnicodeDecodeError as error:
@@ -81,7 +81,7 @@ async def edited_outside(
     return edited.removesuffix("\n") if not text.endswith("\n") else edited
 
 
-def _told(status: int) -> str:
+def _describe_status(status: int) -> str:
     return f"status {status}" if status > 0 else f"signal {-status}"
 
 
@@ -100,7 +100,7 @@ async def _run(command: list[str]) -> int:
 
 
 @contextmanager
-def _terminal_lent(app: App[None]) -> Iterator[None]:
+def _lend_terminal(app: App[None]) -> Iterator[None]:
     """Nothing of the app reaches the terminal in here, and an interruption there means the editor alone."""
     try:
         with app.suspend(), _silent(app):

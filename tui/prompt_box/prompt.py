@@ -187,9 +187,9 @@ class Prompt(CompletingPrompt):
         if self.is_searching:
             self.search_for_more(harmless(event.text))
             return
-        from tui.images.mentions import dropped_image
+        from tui.images.mentions import find_dropped_image
 
-        if (path := dropped_image(event.text)) is not None:
+        if (path := find_dropped_image(event.text)) is not None:
             self.post_message(self.ImageDropped(path, event.text))
         else:
             is_command = self.text.startswith(("/", MARK))  # there a path is a path

@@ -19,7 +19,7 @@ from textual.widgets import Input, Static
 from tui.keys.commands import COMMANDS, Command
 from tui.keys.keyed_app import KeyedApp
 from tui.keys.keymap import KeyAction, by_context
-from tui.keys.names import shown_key
+from tui.keys.names import label_key
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import DialogFrame, QueryInput
 
@@ -87,11 +87,11 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
 
     def on_mount(self) -> None:
         """All of it, or what fits."""
-        self._contexts = list(self._gathered())
+        self._contexts = list(self._gather_sections())
         self._show(self._query)
         self.query_one(Input).focus()
 
-    def _gathered(self) -> Iterator[tuple[str, list[HelpEntry]]]:
+    def _gather_sections(self) -> Iterator[tuple[str, list[HelpEntry]]]:
         keymap = self.app.keymap if isinstance(self.app, KeyedApp) else {}
         by_action = _keys_by_action(keymap)
         yield "Commands", [_of_command(each, by_action.get(each.action, "")) for each in COMMANDS]
@@ -109,7 +109,7 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
     def _show(self, query: str) -> None:
         words = query.lower().split()
         lines: list[Content] = []
-        if (named := _named(query)) is not None:
+        if (named := _find_command(query)) is not None:
             lines += [line for entry in _account(named) for line in _lines(entry, self._width)]
             lines.append(Content(""))
         for title, entries in self._contexts:
@@ -122,7 +122,7 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
         self.query_one(VerticalScroll).scroll_home(animate=False)
 
     @on(Input.Changed)
-    def _typed(self, message: Input.Changed) -> None:
+    def _on_typed(self, message: Input.Changed) -> None:
         message.stop()
         if message.value == "?":  # as it opened the help, so it closes it
             self.dismiss()
@@ -143,7 +143,7 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
                 scroll.scroll_page_down(animate=False)
 
 
-def _named(query: str) -> Command | None:
+def _find_command(query: str) -> Command | None:
     """The command that the query is the whole name of."""
     name = query.strip()
     return next((each for each in COMMANDS if name == f"/{each.name}"), None)
@@ -179,7 +179,7 @@ def _keys_by_action(keymap: Mapping[str, str]) -> dict[str, str]:
     for title, rows in by_context(keymap):
         for key_action, keys in rows if title in ("Everywhere", "In the chat") else ():
             prefix = "app." if title == "Everywhere" else ""
-            found.setdefault(f"{prefix}{key_action.action}", ", ".join(map(shown_key, keys)))
+            found.setdefault(f"{prefix}{key_action.action}", ", ".join(map(label_key, keys)))
     return found
 
 
@@ -188,10 +188,10 @@ def _of_keys(rows: Iterable[tuple[KeyAction, tuple[str, ...]]]) -> Iterator[Help
     merged: dict[str, list[str]] = {}
     names: dict[str, list[str]] = {}
     for key_action, keys in rows:
-        merged.setdefault(key_action.does, []).extend(map(shown_key, keys))
+        merged.setdefault(key_action.does, []).extend(map(label_key, keys))
         names.setdefault(key_action.does, []).append(key_action.name)
     for does, shown in merged.items():
-        first, *more = _joined(list(dict.fromkeys(shown)))
+        first, *more = _join_names(list(dict.fromkeys(shown)))
         found_by = " ".join((*names[does], *more))
         yield HelpEntry(first, does, found_by)
         yield from (HelpEntry(row, "", f"{first} {does} {found_by}") for row in more)
@@ -202,17 +202,17 @@ def _without_runs(entries: Iterable[HelpEntry]) -> Iterator[HelpEntry]:
     run: list[HelpEntry] = []
     for entry in entries:
         if run and _shape(entry) != _shape(run[-1]):
-            yield from _shortened(run)
+            yield from _shorten_run(run)
             run = []
         run.append(entry)
-    yield from _shortened(run)
+    yield from _shorten_run(run)
 
 
 def _shape(entry: HelpEntry) -> tuple[str, str]:
     return _NUMBER.sub("#", entry.left), _NUMBER.sub("#", entry.right)
 
 
-def _shortened(run: list[HelpEntry]) -> list[HelpEntry]:
+def _shorten_run(run: list[HelpEntry]) -> list[HelpEntry]:
     if len(run) < 3 or not _NUMBER.search(run[0].right):
         return run
     found_by = " ".join(entry.found_by for entry in run)
@@ -229,7 +229,7 @@ def _range(lower: str, upper: str) -> str:
     return lower if lower == upper else f"{lower}…{upper}"
 
 
-def _joined(names: Sequence[str]) -> list[str]:
+def _join_names(names: Sequence[str]) -> list[str]:
     """The names separated by commas, as many to a row as its column holds."""
     rows = [names[0]]
     for name in names[1:]:

@@ -57,7 +57,7 @@ def best_place(rows: Sequence[Row], query: str) -> int | None:
     return max(places, key=merit, default=None)
 
 
-def drawn(row: Row, width: int) -> Content:
+def render_row(row: Row, width: int) -> Content:
     """One line. A setting that something sets has a sign, so that it is told from a default without colours."""
     if isinstance(row, TableHeading):
         return Content(f"[{printable(row.table, newlines=False)}]").stylize("bold $text-accent")

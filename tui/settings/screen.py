@@ -19,7 +19,7 @@ from domain.text.printable import printable
 from tui.agent.settings_service import Setting, SettingsService
 from tui.keys.hints import with_keys
 from tui.settings.effects import holds_at_once, take_effect
-from tui.settings.rows import Row, best_place, describe_setting, drawn, rows_of
+from tui.settings.rows import Row, best_place, describe_setting, render_row, rows_of
 from tui.settings.value_entry import ValueEntry
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import ChoiceList, DialogFrame, QueryInput
@@ -114,15 +114,15 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
         self._rows = rows_of(self._settings, query)
         width = max(20, self._choices.size.width - 1)
         self._choices.set_options(
-            Option(drawn(row, width), disabled=not isinstance(row, Setting)) for row in self._rows
+            Option(render_row(row, width), disabled=not isinstance(row, Setting)) for row in self._rows
         )
         keys = [row.key if isinstance(row, Setting) else "" for row in self._rows]
         place = keys.index(marked.key) if marked is not None and marked.key in keys else None
         self._choices.highlighted = best_place(self._rows, query) if place is None else place
-        self._tell_about_marked()
+        self._describe_marked()
 
     @on(OptionList.OptionHighlighted)
-    def _tell_about_marked(self) -> None:
+    def _describe_marked(self) -> None:
         about = self.query_one("#about", Static)
         if (setting := self._marked) is not None:
             name = Content(f"{printable(setting.key, newlines=False)}\n").stylize("bold")
@@ -148,7 +148,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
         return super().check_action(action, parameters) and not (action == "take_out" and self._edited)
 
     @on(Input.Changed, "#query")
-    def _searched(self, message: Input.Changed) -> None:
+    def _on_searched(self, message: Input.Changed) -> None:
         message.stop()
         self._show()
 
@@ -176,12 +176,12 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
             self.dismiss()
 
     @on(Input.Submitted, "#query")
-    def _entered(self, message: Input.Submitted) -> None:
+    def _on_entered(self, message: Input.Submitted) -> None:
         message.stop()
         self._edit()
 
     @on(OptionList.OptionSelected)
-    def _clicked(self, message: OptionList.OptionSelected) -> None:
+    def _on_clicked(self, message: OptionList.OptionSelected) -> None:
         message.stop()
         self._choices.highlighted = message.option_index
         self._edit()
@@ -212,7 +212,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
         self.query_one("#query", Input).focus()
 
     @on(Input.Submitted, "#value")
-    def _saved(self, message: Input.Submitted) -> None:
+    def _on_saved(self, message: Input.Submitted) -> None:
         message.stop()
         if (setting := self._edited) is not None:
             text = message.value

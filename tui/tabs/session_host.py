@@ -58,14 +58,14 @@ class SessionHost:
     async def run(self, choose: Callable[[], SessionChoice]) -> None:
         """Open the session chosen and those wanted later, for ever. Raises StartFailure if the first fails."""
         try:
-            person = await self._made_person()
-            choice = await self._picked(choose())
+            person = await self._make_approver()
+            choice = await self._pick_session(choose())
         except Exception as error:
             raise StartFailure(error) from error
         agent = self._agent = await self._open(choice, person)
         while True:
             wanted = await self._serve_until_another_is_wanted(agent)
-            agent = self._agent = await self._exchanged(agent, wanted, person)
+            agent = self._agent = await self._exchange_agent(agent, wanted, person)
             self._wanted = None
             self._wish.clear()
 
@@ -84,13 +84,13 @@ class SessionHost:
         except TimeoutError:
             self.trouble = "the session could not be closed in time"
 
-    async def _made_person(self) -> ScreenApprover:
+    async def _make_approver(self) -> ScreenApprover:
         await asyncio.to_thread(import_module, "tui.session.approver")  # heavy, and typing goes on meanwhile
         from tui.session.approver import ScreenApprover
 
         return ScreenApprover(self._app, self._chat.questions, clock=self._clock)
 
-    async def _picked(self, choice: SessionChoice) -> SessionChoice:
+    async def _pick_session(self, choice: SessionChoice) -> SessionChoice:
         """What the person picks, where that was asked for; a new session where they leave the list."""
         from domain.sessions.past_session import NamedSession, NewSession, PickedSession
 
@@ -120,7 +120,7 @@ class SessionHost:
                 task.cancel()
             await asyncio.wait({serving, wish})
 
-    async def _exchanged(self, old: Agent, wanted: Wanted, person: ScreenApprover) -> Agent:
+    async def _exchange_agent(self, old: Agent, wanted: Wanted, person: ScreenApprover) -> Agent:
         """The agent of the session that is wanted; the old one where that cannot be had."""
         from domain.errors import QuorumError
         from domain.sessions.past_session import NamedSession

@@ -28,10 +28,10 @@ class Tabs:
         self._app, self._make = app, make
         self._opened = 0
         self.all: list[Tab] = []
-        self.front = self._made(None)
+        self.front = self._make_tab(None)
         self.front.chat.questions.come_to_front()
 
-    def _made(self, opener: Tab | None) -> Tab:
+    def _make_tab(self, opener: Tab | None) -> Tab:
         self._opened += 1
         tab = self._make(mode_name(self._opened), opener)
         self.all.append(tab)
@@ -55,7 +55,7 @@ class Tabs:
 
     async def open(self) -> Tab:
         """Open another tab behind all others, and go there."""
-        tab = self._made(self.front)
+        tab = self._make_tab(self.front)
         await self.go_to(tab)
         return tab
 

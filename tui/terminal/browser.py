@@ -20,7 +20,7 @@ def has_windows(around: Mapping[str, str]) -> bool:
     return bool(around.get("DISPLAY") or around.get("WAYLAND_DISPLAY"))
 
 
-async def opened(address: str) -> bool:
+async def open_address(address: str) -> bool:
     """Open a web address, and nothing else; whether that could be done."""
     if not is_web(address) or not has_windows(os.environ):
         return False

@@ -69,7 +69,7 @@ class TerminalDriver(LinuxDriver):
             if self._terminal_is_gone():
                 self._lose()
             return
-        writer.tell_when_gone(self._lose)
+        writer.call_when_gone(self._lose)
         self._is_on = True
         cast("TerminalClient", self._app).enter_terminal()
 

@@ -98,7 +98,7 @@ class TerminalKeys(XTermParser):
     def tick(self) -> Iterable[Message]:
         """What time alone has made plain."""
         if self._bursts.is_over(get_time()):
-            yield from _marked([*self._released()])
+            yield from _mark_together([*self._release_held()])
         waited = self._timeout_time is not None
         yield from super().tick()
         if waited and self._timeout_time is None:
@@ -106,16 +106,16 @@ class TerminalKeys(XTermParser):
 
     def feed(self, data: str) -> Iterable[Message]:
         """What these characters, which came at once, mean; none are the end."""
-        return _marked([*self._understood(data)])
+        return _mark_together([*self._parse_input(data)])
 
-    def _understood(self, data: str) -> Iterator[Message]:
+    def _parse_input(self, data: str) -> Iterator[Message]:
         if not data:
-            yield from self._released()
+            yield from self._release_held()
             yield from super().feed("")
         while data:
             if self._paste is not None:
                 before, mark, data = (self._held + data).partition(BRACKETED_PASTE_END)
-                yield from self._pasted(before, whole=bool(mark))
+                yield from self._collect_paste(before, whole=bool(mark))
             elif (at := (self._recent + data).find(BRACKETED_PASTE_START)) < 0:
                 yield from self._keys_and_bursts(data)
                 return
@@ -130,14 +130,14 @@ class TerminalKeys(XTermParser):
             in_sequence = self._timeout_time is not None
             text = "" if in_sequence else plain_text_at(data, at)
             if not text:
-                yield from self._released()
+                yield from self._release_held()
                 text = data[at]
                 yield from self._keys(text)
             elif not self._bursts.holds(text, get_time()):
                 yield from self._keys(text)
             at += len(text)
 
-    def _released(self) -> Iterator[Message]:
+    def _release_held(self) -> Iterator[Message]:
         """What was held back: a paste, keys, or Enter after a paste, which answers no question either."""
         if not self._bursts.is_waiting:
             return
@@ -149,7 +149,7 @@ class TerminalKeys(XTermParser):
             came_together(key for key in keys if isinstance(key, events.Key))
         yield from keys
 
-    def _pasted(self, text: str, *, whole: bool) -> Iterable[Message]:
+    def _collect_paste(self, text: str, *, whole: bool) -> Iterable[Message]:
         """Collect a piece of a paste, without what may be the beginning of its end, or tell of all of it."""
         assert self._paste is not None
         kept = 0 if whole else _length_of_beginning(text)
@@ -190,7 +190,7 @@ class TerminalKeys(XTermParser):
         return keys
 
 
-def _marked(messages: list[Message]) -> list[Message]:
+def _mark_together(messages: list[Message]) -> list[Message]:
     """The same, its keys known to have come together if there are several."""
     keys = [each for each in messages if isinstance(each, events.Key)]
     if len(keys) > 1:

@@ -50,15 +50,15 @@ class Notifier:
         self._environ = os.environ if environ is None else environ
         self._focus_is_known = False
 
-    def focus_reported(self) -> None:
+    def note_focus(self) -> None:
         """The terminal tells when it gains and loses the focus: from now on what it said last is believed."""
         self._focus_is_known = True
 
-    def answer_needed(self, tool: str) -> None:
+    def notify_question(self, tool: str) -> None:
         """A question waits for the person; `tool` is the name of the one it is about, or empty."""
         self._call(f"{in_a_title(tool)} needs your answer" if tool else "your answer is needed")
 
-    def turn_ended(self) -> None:
+    def notify_turn_end(self) -> None:
         """A long turn is over."""
         self._call("the turn has ended")
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-def found_program(name: str, environment: Mapping[str, str], workspace: Path) -> str | None:
+def find_program(name: str, environment: Mapping[str, str], workspace: Path) -> str | None:
     """Where a program of this name lies; None where there is none outside the workspace.
 
     They are started outside the sandbox, unasked. What a command of the model may write is none of them:

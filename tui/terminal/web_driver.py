@@ -34,7 +34,7 @@ class BrowserDriver(WebDriver):
         assert self.stdout is not None  # it has asked it for its number
         self._writer = TerminalWriter(self.stdout)
         self._write = self._writer.send  # type: ignore[assignment]
-        self._writer.tell_when_gone(self._lose)
+        self._writer.call_when_gone(self._lose)
         self._is_lost = False
 
     def start_application_mode(self) -> None:
@@ -63,7 +63,7 @@ class BrowserDriver(WebDriver):
                 if select.select((server,), (), (), silence)[0]:
                     if not (data := _read(server)):
                         break
-                    typed = b"".join(self._typed(packets.feed(data)))
+                    typed = b"".join(self._read_typed(packets.feed(data)))
                     if text := decoder.decode(typed):
                         self._process(keys.feed(text))
                 self._process(keys.tick())
@@ -71,7 +71,7 @@ class BrowserDriver(WebDriver):
             if not self.exit_event.is_set():
                 self._lose()
 
-    def _typed(self, packets: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
+    def _read_typed(self, packets: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
         for kind, payload in packets:
             if kind == "D":
                 yield payload

@@ -30,7 +30,7 @@ class TerminalWriter(threading.Thread):
         self._is_stopped = self._is_gone = self._hurries = False
         self._when_gone: Callable[[], None] | None = None
 
-    def tell_when_gone(self, told: Callable[[], None]) -> None:
+    def call_when_gone(self, told: Callable[[], None]) -> None:
         """Call this, in any thread, once the terminal takes nothing any more."""
         with self._changed:
             self._when_gone = told

@@ -88,7 +88,7 @@ def readable(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
         focused = [Color.parse(changed["primary-muted"])] if name in _FOCUSED else []
         changed[f"text-{name}"] = reading(Color.parse(changed[f"text-{name}"]), [*grounds, *focused]).hex
         changed[name] = reading(Color.parse(changed[name]), plain, DECORATION).hex
-    changed["text-muted"] = _muted(changed["text-muted"], plain)
+    changed["text-muted"] = _mute(changed["text-muted"], plain)
     changed["code-comment"] = reading(plain[1].blend(foreground, 0.6, alpha=1.0), grounds).hex
     tracks = [*plain, Color.parse(changed["scrollbar-background"])]
     for name in _THUMBS:
@@ -96,7 +96,7 @@ def readable(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
     return changed
 
 
-def _muted(written: str, grounds: Sequence[Color]) -> str:
+def _mute(written: str, grounds: Sequence[Color]) -> str:
     """`auto N%`, with the least N from the written one on that can be read on all of the grounds."""
     word, _, share = written.partition(" ")
     if word != "auto" or not share.endswith("%"):

@@ -68,11 +68,11 @@ class Looks(App[None]):
 
         Raises ConfigError for a theme that there is not.
         """
-        self.theme = self._known_theme(theme)
+        self.theme = self._find_theme(theme)
         self.layout_wish, self.screen_reader = layout, screen_reader
         self.notifier.wanted, self.notifier.by = notifications, notify_by
 
-    def _known_theme(self, name: str) -> str:
+    def _find_theme(self, name: str) -> str:
         found = theme_for(name, self._environ)
         if found not in self.available_themes:
             from domain.errors import ConfigError
@@ -115,7 +115,7 @@ class Looks(App[None]):
         from domain.errors import ConfigError
 
         try:
-            self.theme = wanted = self._known_theme(name)
+            self.theme = wanted = self._find_theme(name)
         except ConfigError as problem:
             self.tell_of_looks(str(problem))
             return
@@ -221,11 +221,11 @@ class Looks(App[None]):
 
     def on_app_focus(self) -> None:
         """The terminal has the focus, and tells when it has."""
-        self.notifier.focus_reported()
+        self.notifier.note_focus()
 
     def on_app_blur(self) -> None:
         """The terminal has lost the focus, and tells when it does."""
-        self.notifier.focus_reported()
+        self.notifier.note_focus()
 
 
 def wants_no_colour(environ: Mapping[str, str]) -> bool:

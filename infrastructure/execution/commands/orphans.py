@@ -48,17 +48,17 @@ class OrphanFinder:
 
     async def of_batch(self, batch_id: str) -> tuple[Orphan, ...]:
         """The processes that calls of this batch started, with all below them. Nothing is done to them."""
-        return await in_thread(lambda stop: self._settled(batch_id, stop))
+        return await in_thread(lambda stop: self._wait_until_settled(batch_id, stop))
 
-    def _settled(self, batch_id: str, stop: Stop) -> tuple[Orphan, ...]:
+    def _wait_until_settled(self, batch_id: str, stop: Stop) -> tuple[Orphan, ...]:
         until = time.monotonic() + self._settle_secs
-        while (found := _owned(batch_id)) and time.monotonic() < until:
+        while (found := _find_owned(batch_id)) and time.monotonic() < until:
             stop.check()
             time.sleep(_TICK_SECS)
         return found
 
 
-def _owned(batch_id: str) -> tuple[Orphan, ...]:
+def _find_owned(batch_id: str) -> tuple[Orphan, ...]:
     table = processes()
     marked = {pid for pid in table if any(value == batch_id for _, value in markers(pid))}
     found = marked | family(table, roots=marked, group=None)

@@ -57,7 +57,7 @@ class TerminalText:
     @property
     def line(self) -> Printed:
         """The line that is not finished yet, as it looks now."""
-        return _marked(self._line.rstrip("\r"), iter(self._changes))
+        return _apply_styles(self._line.rstrip("\r"), iter(self._changes))
 
     def feed(self, data: bytes, *, final: bool = False) -> Printed:
         """Take bytes; the text that can no longer change. `final` gives the rest as well."""
@@ -71,7 +71,7 @@ class TerminalText:
         settled += newline
         if final or len(self._line) > _LINE_CHARS:
             settled, self._line = settled + self._line.rstrip("\r"), ""
-        return _marked(settled, iter(self._changes.popleft, None))
+        return _apply_styles(settled, iter(self._changes.popleft, None))
 
     def _clean(self, text: str) -> str:
         text = _ESCAPE.sub(self._without, text.replace(_CHANGE, ""))
@@ -90,7 +90,7 @@ class TerminalText:
         return _CHANGE
 
 
-def _marked(text: str, changes: Iterator[str]) -> Printed:
+def _apply_styles(text: str, changes: Iterator[str]) -> Printed:
     """The text without the marks in it, each of which stands for the next of the changes."""
     if _CHANGE not in text:
         return Printed(text)
@@ -110,10 +110,10 @@ def _fold(line: str) -> str:
         last = max((place for place, state in enumerate(states) if state.strip(_CHANGE)), default=0)
         before, after = "".join(states[:last]), "".join(states[last + 1 :])
         line = _CHANGE * before.count(_CHANGE) + states[last] + _CHANGE * after.count(_CHANGE)
-    return _typed_over(line) if _BACKSPACE in line else line
+    return _apply_backspaces(line) if _BACKSPACE in line else line
 
 
-def _typed_over(line: str) -> str:
+def _apply_backspaces(line: str) -> str:
     """What is left of a line with backspaces in it."""
     kept: list[str] = []
     marks = [0]  # before all, and after each that is kept

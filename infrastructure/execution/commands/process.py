@@ -152,18 +152,18 @@ class SupervisedProcess:
             self._loop.remove_reader(self._control)
             self._stop_timer()
             self._supervisor.wait()  # its descriptors are closed: it is already dying
-            if self._told("done") is None:
+            if self._read_report("done") is None:
                 self._sweep(self._loop.time() + _SWEEP_SECS)
             else:
-                left = tuple(map(int, (self._told("left") or "").split()))
-                self._finish(int(self._told("ended") or 0), left, supervisor_lost=False)
+                left = tuple(map(int, (self._read_report("left") or "").split()))
+                self._finish(int(self._read_report("ended") or 0), left, supervisor_lost=False)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
 
     def _expire(self) -> None:
-        if self._told("exit") is None:
+        if self._read_report("exit") is None:
             self._timed_out = True
             self.end()
 
@@ -193,11 +193,11 @@ class SupervisedProcess:
         if self._lifeline is not None:
             os.close(self._lifeline)
             self._lifeline = None
-        code = self._told("exit")
+        code = self._read_report("exit")
         self._finished.set_result(
             Ending(
                 exit_code=None if code is None else int(code),
-                failure=self._told("failed"),
+                failure=self._read_report("failed"),
                 timed_out=self._timed_out,
                 ended=ended,
                 left=left,
@@ -218,10 +218,10 @@ class SupervisedProcess:
 
     @property
     def _shell(self) -> int | None:
-        pid = self._told("shell")
+        pid = self._read_report("shell")
         return None if pid is None else int(pid)
 
-    def _told(self, topic: str) -> str | None:
+    def _read_report(self, topic: str) -> str | None:
         lines = self._news.decode("utf-8", "replace").split("\n")[:-1]
         said = (line.partition(" ") for line in lines)
         return next((rest for word, _, rest in said if word == topic), None)

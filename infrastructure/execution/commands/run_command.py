@@ -126,7 +126,7 @@ class RunCommand:
         """What can be told of the command without running it; None where nobody looks, or none could run."""
         try:
             request = self._request(arguments)
-            verdict = await self._judged(request)
+            verdict = await self._judge_request(request)
             if self._sandbox is None or (verdict is None and not request.outside):
                 return verdict
             if verdict is not None and verdict.is_read_only and not request.outside:
@@ -151,7 +151,7 @@ class RunCommand:
         to be had.
         """
         request = self._request(arguments)
-        environment = self._environment(await self._judged(request))
+        environment = self._environment(await self._judge_request(request))
         return await self._seal(request, projected, await self._confinement(request), environment)
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> ToolOutput:
@@ -167,7 +167,7 @@ class RunCommand:
         confinement = await self._confinement(request)
         if confinement.is_left and not context.controls.was_asked:
             raise ToolError("nothing was run: outside the sandbox only what the person was asked about runs")
-        environment = self._environment(await self._judged(request))
+        environment = self._environment(await self._judge_request(request))
         if context.controls.seal is not None:
             now = await self._seal(request, {}, confinement, environment)
             require_unchanged(context.controls.seal, now)
@@ -218,7 +218,7 @@ class RunCommand:
         look = self._sandbox.outside if request.outside else self._sandbox.confinement
         return await asyncio.to_thread(look)
 
-    async def _judged(self, request: _Request) -> ShellVerdict | None:
+    async def _judge_request(self, request: _Request) -> ShellVerdict | None:
         return await self._judge(request.command, request.cwd) if self._judge is not None else None
 
     def _environment(self, verdict: ShellVerdict | None) -> dict[str, str]:

@@ -156,7 +156,7 @@ class _Search:
     def through(self, tops: Sequence[str]) -> GuardedFiles:
         # Names that anybody could hide among thousands of others are asked for, not waited for.
         for top in tops:
-            for path in _named(top, (*self._policy.protected, *self._policy.sensitive)):
+            for path in _list_named(top, (*self._policy.protected, *self._policy.sensitive)):
                 if os.path.lexists(path):
                     self._judge(path, os.path.basename(path), bound=False)
         waiting = deque((top, os.path.basename(top) in _PACKAGES) for top in tops)
@@ -259,7 +259,7 @@ def _entries(folder: str) -> Sequence[os.DirEntry[str]]:
         return ()
 
 
-def _named(folder: str, patterns: Iterable[str]) -> Iterator[str]:
+def _list_named(folder: str, patterns: Iterable[str]) -> Iterator[str]:
     """The paths in a folder that patterns name without wildcards."""
     plain = (pattern.strip("/") for pattern in patterns if not _GLOB.search(pattern))
     return (os.path.join(folder, name) for name in plain if name)

@@ -217,7 +217,7 @@ def socket_places(environ: Mapping[str, str]) -> tuple[str, ...]:
     return (*(path for path in named if not os.path.isdir(path)), *_SOCKETS)
 
 
-def expanded(path: str, environ: Mapping[str, str], root: Path) -> str:
+def expand_path(path: str, environ: Mapping[str, str], root: Path) -> str:
     """A path of the settings: `~/` is the home, a relative path begins at the workspace's first root."""
     if path == "~" or path.startswith("~/"):
         path = environ.get("HOME", "") + path[1:]

@@ -65,11 +65,11 @@ def look_for_sandbox(
     if program is None:
         return SandboxOff(why=f"bubblewrap is not installed ({PROGRAM} is not on PATH)", remedy=_INSTALL)
     try:
-        version = _said([program, "--version"], limit_secs)
+        version = _run_trial([program, "--version"], limit_secs)
         if not version.startswith("bubblewrap "):
             raise _Failed(f"{program} does not say that it is bubblewrap")
         true = shutil.which("true", path=os.defpath) or "/bin/true"
-        _said([program, *_TRIAL, "--", true], limit_secs)
+        _run_trial([program, *_TRIAL, "--", true], limit_secs)
     except _Failed as failure:
         return SandboxOff(why=f"bubblewrap does not work here: {failure}", remedy=_PERMIT)
     return SandboxOn(program=program, version=version)
@@ -79,7 +79,7 @@ class _Failed(Exception):
     """A trial did not end well; the text says how, in one line."""
 
 
-def _said(argv: Sequence[str], limit_secs: float) -> str:
+def _run_trial(argv: Sequence[str], limit_secs: float) -> str:
     """What a trial printed. Raises _Failed where it could not be run, failed, or took too long."""
     try:
         done = subprocess.run(

@@ -18,7 +18,7 @@ from infrastructure.execution.sandbox.guarded_files import FolderCache
 from infrastructure.execution.sandbox.places import (
     SOCKET_VARIABLES,
     TEMPORARY_VARIABLES,
-    expanded,
+    expand_path,
     homes,
     private_folders,
     secret_places,
@@ -74,7 +74,7 @@ class Sandbox:
         """The state. The first time it tries bubblewrap, two seconds at most: call it off the event loop."""
         with self._looking:
             if self._state is None:
-                self._state = self._found()
+                self._state = self._detect_state()
             return self._state
 
     async def close(self) -> None:
@@ -161,7 +161,7 @@ class Sandbox:
             raise ToolError(f"there is no sandbox: {state.why}; the person can {state.remedy}")
         return self._line(state, network, argv, cwd, environment).argv
 
-    def _found(self) -> SandboxState:
+    def _detect_state(self) -> SandboxState:
         required = self._choice == "require"
         if self._choice == "off":
             return SandboxOff(
@@ -232,8 +232,8 @@ class Sandbox:
             tools=tool_folders(self._environ, home_folders),
             secrets=(*secret_places(home_folders), *socket_places(self._environ)),
             own=self._own,
-            readable=tuple(expanded(path, self._environ, root) for path in self._readable),
-            writable=tuple(expanded(path, self._environ, root) for path in self._writable),
+            readable=tuple(expand_path(path, self._environ, root) for path in self._readable),
+            writable=tuple(expand_path(path, self._environ, root) for path in self._writable),
         )
 
 

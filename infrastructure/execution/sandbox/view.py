@@ -57,7 +57,9 @@ class SandboxView:
         asked = _existing((*surroundings.readable, *self._writable))
         self._secrets = [p for p in _existing(surroundings.secrets) if not _holds(asked, p)]
         places = [place for root in self._roots for place in repository_places(root)]
-        self._kept = self._kept_of((*surroundings.tools, *places, *([program] if program else ())), asked)
+        self._kept = self._list_visible_inside(
+            (*surroundings.tools, *places, *([program] if program else ())), asked
+        )
         self.guarded: GuardedFiles = find_guarded(
             (*self._roots, *(p for p in places if not p.endswith(".git") and p in self._kept)),
             policy,
@@ -82,20 +84,20 @@ class SandboxView:
         for path in self._writable:
             if not _holds(self._roots, path) and not _holds(self._own, path):
                 yield from ("--bind", path, path)
-        masked = self._masked()
+        masked = self._list_masked()
         for path in masked:
             if not _holds(self._roots, path):
                 yield from _mask(path)
         for root in _outermost_first(self._roots):
             yield from ("--bind", root, root)
-        yield from self._locked()
+        yield from self._list_locked()
         for path in masked:
             if _holds(self._roots, path):
                 yield from _mask(path)
 
     def below_tmp(self) -> list[str] | None:
         """What else is mounted in `/tmp`, relative to it; None where `/tmp` cannot be shared by commands."""
-        masked = self._masked()
+        masked = self._list_masked()
         mounted = (*self._hidden, *self._kept, *self._writable, *self._roots, *masked)
         below = [path.removeprefix(f"{TMP}/") for path in mounted if path.startswith(f"{TMP}/")]
         # Over a single file in it no folder can be put; and there is none that is hidden.
@@ -116,10 +118,10 @@ class SandboxView:
 
     def check(self, policy: PathPolicy, cache: FolderCache | None) -> ProtectedPathCheck:
         """What compares the protected paths as they are now with those after the command."""
-        parts = [os.path.join(path, name) for path in self._opened(".git") for name in _GIT_LOCKED]
+        parts = [os.path.join(path, name) for path in self._list_opened(".git") for name in _GIT_LOCKED]
         return ProtectedPathCheck(policy, self.guarded, opened=self._writable, parts=parts, cache=cache)
 
-    def _kept_of(self, tools: Iterable[str], asked: Iterable[str]) -> tuple[str, ...]:
+    def _list_visible_inside(self, tools: Iterable[str], asked: Iterable[str]) -> tuple[str, ...]:
         """What lies in a hidden place and is to be seen there. Never a place that holds a hidden one."""
         closed = (*self._secrets, *self._own)
         wanted = [path for path in _existing(tools) if not _holds(closed, path)]
@@ -131,7 +133,7 @@ class SandboxView:
                 kept.append(path)
         return tuple(kept)
 
-    def _masked(self) -> list[str]:
+    def _list_masked(self) -> list[str]:
         """What is in sight and must not be; of what lies in a masked place only that place. Never a root."""
         found = (*self._own, *self._secrets, *_existing(self.guarded.sensitive))
         in_sight = [path for path in found if self.is_seen(path) and path not in self._roots]
@@ -141,7 +143,7 @@ class SandboxView:
                 masked.append(path)
         return masked
 
-    def _locked(self) -> Iterator[str]:
+    def _list_locked(self) -> Iterator[str]:
         """Protected paths in the roots, read-only; then what the person opened in them."""
         for path in _outermost_first(self.guarded.protected):
             if _holds(self._roots, path) and not _holds(self._writable, path):
@@ -149,11 +151,11 @@ class SandboxView:
         for path in self._writable:
             if _holds(self._roots, path) and path not in self._roots:
                 yield from ("--bind", path, path)
-        for path in self._opened(".git"):
+        for path in self._list_opened(".git"):
             for part in _existing(os.path.join(path, name) for name in _GIT_LOCKED):
                 yield from ("--ro-bind", part, part)
 
-    def _opened(self, name: str) -> list[str]:
+    def _list_opened(self, name: str) -> list[str]:
         return [p for p in self.guarded.protected if p.endswith(f"/{name}") and _holds(self._writable, p)]
 
 
@@ -192,7 +194,7 @@ def repository_places(root: str) -> tuple[str, ...]:
     places = [top] if top != root else []
     marker = os.path.join(top, ".git")
     if os.path.isfile(marker):
-        git_folder = _named_in(marker, prefix="gitdir: ", base=top)
+        git_folder = _read_named_folder(marker, prefix="gitdir: ", base=top)
         common = _common_folder(git_folder)
         if git_folder and common and (_lies_around(common, top) or _names_back(git_folder, marker)):
             places.append(common)
@@ -215,10 +217,12 @@ def _lies_around(common: str, top: str) -> bool:
 
 def _names_back(git_folder: str, marker: str) -> bool:
     """Whether it is the git folder of a linked working tree, and of that one."""
-    return _named_in(os.path.join(git_folder, "gitdir"), prefix="", base=git_folder) == os.path.realpath(marker)
+    return _read_named_folder(
+        os.path.join(git_folder, "gitdir"), prefix="", base=git_folder
+    ) == os.path.realpath(marker)
 
 
-def _named_in(file: str, *, prefix: str, base: str) -> str | None:
+def _read_named_folder(file: str, *, prefix: str, base: str) -> str | None:
     try:
         with open(file, "rb") as opened:
             line = os.fsdecode(opened.read(_MOST_POINTER_BYTES)).rstrip("\n")

@@ -16,7 +16,7 @@ from domain.shell.command_spec import NotReadOnly, Operands, PathUse, Reading, S
 from domain.shell.find_command import find_use
 from domain.shell.git_commands import GIT_ENVIRONMENT, GitUse, git_use
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
-from domain.shell.refused_options import refused_options
+from domain.shell.refused_options import list_refused_options
 from infrastructure.execution.shell.git_secrets import settings_that_sign_in
 from infrastructure.execution.shell.globs import Globs
 from infrastructure.execution.shell.parsing import parse
@@ -26,10 +26,10 @@ from infrastructure.execution.shell.repository import (
     Repository,
     UnsafeRepository,
     find_repository,
-    named_folders,
+    list_named_folders,
 )
 from infrastructure.files.sensitivity import Sensitivity
-from infrastructure.files.workspace import Location, shown
+from infrastructure.files.workspace import Location, escape_path
 
 _MOST_FOLDERS = 8
 
@@ -81,7 +81,7 @@ class ShellGate:
 
     def _judge_commands(self, commands: Sequence[SimpleCommand], cwd: Path) -> ShellVerdict:
         inspection = Inspection(os.path.realpath(cwd), self._policy, self._programs)
-        parts = tuple(judged for command in commands for judged in _judged(inspection, command))
+        parts = tuple(judged for command in commands for judged in _judge_command(inspection, command))
         objection = next((part.objection for part in parts if part.objection is not None), None)
         return ShellVerdict(
             kind=ShellVerdictKind.READ_ONLY if objection is None else ShellVerdictKind.ASK,
@@ -93,10 +93,10 @@ class ShellGate:
         )
 
 
-def _judged(inspection: Inspection, command: SimpleCommand) -> Iterator[JudgedCommand]:
+def _judge_command(inspection: Inspection, command: SimpleCommand) -> Iterator[JudgedCommand]:
     objection = inspection.objection(command)
     for variant in inspection.as_run(command) if command.globs else (command,):
-        yield JudgedCommand(variant, objection, refused_options(variant.words))
+        yield JudgedCommand(variant, objection, list_refused_options(variant.words))
 
 
 class Inspection:
@@ -111,7 +111,7 @@ class Inspection:
         self._reach = Reach(policy)
         self._globs = Globs(policy)
         self._repository_of = cache(find_repository)
-        self._tracked_by = cache(Repository.tracked)
+        self._tracked_by = cache(Repository.read_index)
         self._require_own_state = cache(Repository.require_own_state)
 
     def objection(self, command: SimpleCommand) -> str | None:
@@ -129,7 +129,7 @@ class Inspection:
     def as_run(self, command: SimpleCommand) -> tuple[SimpleCommand, ...]:
         """The command as it would run in each folder it may run in; as it stands where that cannot be told."""
         try:
-            found = [self._globs.expanded(command, folder)[0] for folder in self._places.now]
+            found = [self._globs.expand_globs(command, folder)[0] for folder in self._places.now]
         except (NotReadOnly, OSError):
             return (command,)
         return tuple(dict.fromkeys(found))
@@ -139,7 +139,7 @@ class Inspection:
             self._inspect_words(command.words)
             return
         for folder in self._places.now:
-            expanded, found = self._globs.expanded(command, folder)
+            expanded, found = self._globs.expand_globs(command, folder)
             if found:
                 self._inspect_globs(expanded.words, found, folder)
             else:
@@ -150,7 +150,7 @@ class Inspection:
         name, rest = words[0], words[1:]
         spec = READ_ONLY_COMMANDS.get(name)
         if spec is None:
-            raise NotReadOnly(f"{shown(name)} is not known only to read with * or ?")
+            raise NotReadOnly(f"{escape_path(name)} is not known only to read with * or ?")
         use = use_of(spec, name, rest)
         self._programs.require(name)
         paths = {path.path for path in use.paths}
@@ -169,7 +169,7 @@ class Inspection:
             self._inspect_words(rest)
         elif name.startswith("/") and (base := os.path.basename(name)) not in SHELL_BUILTINS | {"cd"}:
             if not os.path.lexists(name):
-                raise NotReadOnly(f"{shown(name)} is not there")
+                raise NotReadOnly(f"{escape_path(name)} is not there")
             self._programs.require(name)
             self._inspect_words((base, *rest))
         elif name == "find":
@@ -184,14 +184,14 @@ class Inspection:
             git = git_use(rest)
             self._programs.require(name)
             for folder in self._places.now:
-                self._inspect_git(git, folder, named_folders(rest))
+                self._inspect_git(git, folder, list_named_folders(rest))
         elif (spec := READ_ONLY_COMMANDS.get(name)) is not None:
             use = use_of(spec, name, rest)
             self._programs.require(name)
             for path in use.paths:
                 self._see(path)
         else:
-            raise NotReadOnly(f"{shown(name)} is not known only to read")
+            raise NotReadOnly(f"{escape_path(name)} is not known only to read")
 
     def _inspect_redirect(self, redirect: Redirect, folders: Sequence[str]) -> None:
         if redirect.is_harmless:
@@ -202,7 +202,7 @@ class Inspection:
             return
         paths = [os.path.realpath(os.path.join(folder, redirect.target)) for folder in folders]
         self.written.extend(paths)
-        raise NotReadOnly(f"it writes {shown(paths[-1])}")
+        raise NotReadOnly(f"it writes {escape_path(paths[-1])}")
 
     def _see(self, use: PathUse) -> None:
         for folder in self._places.now:
@@ -225,7 +225,7 @@ class Inspection:
             path = os.path.normpath(os.path.join(folder, words[0]))
             # The shell keeps the name by which it came, programs see where it is: both must be one.
             if self._see_from(folder, PathUse(words[0], Reading.NAMES)) != path:
-                raise NotReadOnly(f"cd {shown(words[0])} goes through a symbolic link")
+                raise NotReadOnly(f"cd {escape_path(words[0])} goes through a symbolic link")
             entered.append(path)
         self._places.enter(entered)
 
@@ -243,26 +243,26 @@ class Inspection:
     def _require_harmless(self, git: GitUse, repository: Repository, limits: tuple[str, ...] | None) -> None:
         top = repository.top
         if git.shows_addresses and (settings := settings_that_sign_in(repository)) is not None:
-            raise NotReadOnly(f"git may show a token, which may stand in {shown(settings)}")
+            raise NotReadOnly(f"git may show a token, which may stand in {escape_path(settings)}")
         if not (git.looks_at_files or git.shows_contents):
             return
         tracked = self._tracked_by(repository)
         if git.looks_at_files and tracked.submodules:
-            place = shown(os.path.join(top, tracked.submodules[0]))
+            place = escape_path(os.path.join(top, tracked.submodules[0]))
             raise UnsafeRepository(f"git would enter the submodule {place}, whose settings may run programs")
         if not git.shows_contents:
             return
         if not all(map(self._policy.is_inside, limits or (top,))):
-            raise OutOfReach(f"git would show files of {shown(top)}, outside the workspace", top)
+            raise OutOfReach(f"git would show files of {escape_path(top)}, outside the workspace", top)
         if self._policy.is_sensitive(top):
-            raise OutOfReach(f"git may show {shown(top)}, which is sensitive", top)
+            raise OutOfReach(f"git may show {escape_path(top)}, which is sensitive", top)
         shown_files = [file for file in tracked.files if _is_below(os.path.join(top, file), limits)]
         repository.require_no_linked_folders(shown_files)
         sensitivity = Sensitivity(self._policy, Location(top, (), top))
         for file in shown_files:
             if sensitivity.covers(tuple(file.split("/"))):
                 path = os.path.join(top, file)
-                raise OutOfReach(f"git may show {shown(path)}, which is sensitive", path)
+                raise OutOfReach(f"git may show {escape_path(path)}, which is sensitive", path)
         if git.shows_history and limits is None:
             raise NotReadOnly("git would show the whole history, in which sensitive files may stand")
 

@@ -90,9 +90,9 @@ def _entries(body: bytes) -> Iterator[tuple[int, bytes]]:
         start = place
         (mode,) = _MODE.unpack_from(body, start + _MODE_AT)
         flags, place = _flags(body, start + _FLAGS_AT, version)
-        name, place = _packed_name(body, place, before[0]) if version == 4 else _name(body, place, b"")
+        name, place = _unpack_name(body, place, before[0]) if version == 4 else _name(body, place, b"")
         if version != 4:
-            place = _padded(body, start, place)
+            place = _skip_padding(body, start, place)
         _require_canonical(name, flags)
         entry = (name, flags & _STAGE)
         if entry <= before:
@@ -121,7 +121,7 @@ def _name(body: bytes, place: int, kept: bytes) -> tuple[bytes, int]:
     return kept + body[place:end], end
 
 
-def _packed_name(body: bytes, place: int, last: bytes) -> tuple[bytes, int]:
+def _unpack_name(body: bytes, place: int, last: bytes) -> tuple[bytes, int]:
     """A name of version 4, which repeats the beginning of the last one, and the place behind it."""
     dropped, place = _varint(body, place)
     if dropped > len(last):
@@ -130,7 +130,7 @@ def _packed_name(body: bytes, place: int, last: bytes) -> tuple[bytes, int]:
     return name, end + 1
 
 
-def _padded(body: bytes, start: int, end: int) -> int:
+def _skip_padding(body: bytes, start: int, end: int) -> int:
     """Where the next entry begins: one to eight zeros fill this one up."""
     place = start + (end - start + 8) // 8 * 8
     if body[end:place] != bytes(place - end):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from domain.review.path_policy import PathPolicy
 from domain.shell.command_line import SimpleCommand
 from domain.shell.command_spec import NotReadOnly
-from infrastructure.files.workspace import shown
+from infrastructure.files.workspace import escape_path
 
 _MOST_NAMES = 2_000
 _MOST_ENTRIES = 20_000
@@ -24,7 +24,7 @@ class Globs:
         self._policy = policy
         self._left = _MOST_ENTRIES
 
-    def expanded(self, command: SimpleCommand, folder: str) -> tuple[SimpleCommand, frozenset[str]]:
+    def expand_globs(self, command: SimpleCommand, folder: str) -> tuple[SimpleCommand, frozenset[str]]:
         """The command as it would run in a folder, and the words that came from globs.
 
         Raises NotReadOnly where that cannot be told, and OSError.
@@ -37,14 +37,14 @@ class Globs:
             words.extend(names or [word])
             found.update(names)
         if option := next((word for word in sorted(found) if word.startswith("-")), None):
-            raise NotReadOnly(f"it takes the file {shown(option)} for an option")
+            raise NotReadOnly(f"it takes the file {escape_path(option)} for an option")
         return replace(command, words=tuple(words), globs=frozenset()), frozenset(found)
 
     def _names(self, pattern: str, folder: str) -> list[str]:
         fixed = _WILD.split(pattern, maxsplit=1)[0]
         start = os.path.realpath(os.path.join(folder, fixed.rpartition("/")[0]))
         if not self._policy.is_inside(start):
-            raise NotReadOnly(f"{pattern} stands for names in {shown(start)}, outside the workspace")
+            raise NotReadOnly(f"{pattern} stands for names in {escape_path(start)}, outside the workspace")
         names = sorted(self._below("", pattern.split("/"), folder))
         if len(names) > _MOST_NAMES:
             raise NotReadOnly(f"{pattern} stands for too many names to judge")
@@ -68,7 +68,7 @@ class Globs:
             for entry in entries:
                 self._left -= 1
                 if self._left < 0:
-                    raise NotReadOnly(f"{shown(folder)} has too many files to look through")
+                    raise NotReadOnly(f"{escape_path(folder)} has too many files to look through")
                 if entry.name.startswith("."):
                     continue
                 # How many letters another name has depends on the language of the system.

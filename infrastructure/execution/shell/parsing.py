@@ -16,7 +16,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from domain.shell.command_line import CommandLine, Redirect, SimpleCommand
-from infrastructure.execution.shell.words import Opaque, as_written, decoded, glob_of, source_of, why_opaque
+from infrastructure.execution.shell.words import (
+    Opaque,
+    decode_word,
+    describe_word,
+    glob_of,
+    source_of,
+    why_opaque,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -87,7 +94,7 @@ def parse(text: str) -> CommandLine:
         reader = _Reader(text.encode())
         commands = reader.read(root)
     except Opaque as reason:
-        return CommandLine(tuple(_made_out(root)), str(reason))
+        return CommandLine(tuple(_find_commands(root)), str(reason))
     return CommandLine(commands, expanded=reader.expanded)
 
 
@@ -284,7 +291,7 @@ class _Reader:
 
     def _word(self, node: Node, variables: Mapping[str, str] = MappingProxyType({})) -> str:
         self._begin_word(node)
-        word = decoded(node, {**self._variables, **variables})
+        word = decode_word(node, {**self._variables, **variables})
         if variables and "$?" in source_of(node):
             self.expanded = self.expanded or "it uses a variable, whose value is not known"
         return word
@@ -306,7 +313,7 @@ class _Reader:
             raise Opaque("a part of it is not understood")
 
 
-def _made_out(root: Node) -> Iterator[SimpleCommand]:
+def _find_commands(root: Node) -> Iterator[SimpleCommand]:
     """Every command and redirection found anywhere in an opaque text, as far as each can be read."""
     waiting = [root]
     while waiting:
@@ -314,9 +321,9 @@ def _made_out(root: Node) -> Iterator[SimpleCommand]:
         waiting.extend(reversed(node.children))
         if node.type == "command":
             assigned = (source_of(part) for part in node.children if part.type == "variable_assignment")
-            words = (as_written(part) for part in node.children if part.type not in _NO_WORDS)
+            words = (describe_word(part) for part in node.children if part.type not in _NO_WORDS)
             yield SimpleCommand(tuple(words), (), tuple(assigned))
         elif node.type == "file_redirect":
             operator = next((source_of(part) for part in node.children if not part.is_named), "")
             target = next((part for part in reversed(node.children) if part.is_named), None)
-            yield SimpleCommand((), (Redirect(operator, "" if target is None else as_written(target)),))
+            yield SimpleCommand((), (Redirect(operator, "" if target is None else describe_word(target)),))

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 from functools import lru_cache
 
-from infrastructure.files.workspace import shown
+from infrastructure.files.workspace import escape_path
 
 PROGRAM_FOLDERS = (
     "/usr/local/sbin",
@@ -56,7 +56,7 @@ def why_foreign(program: str, folders: frozenset[str], *, person: int) -> str | 
     if _is_of_conda(folder, os.path.basename(program), person):
         return None
     if person == 0:
-        return f"{shown(folder)} is no folder of the system"
+        return f"{escape_path(folder)} is no folder of the system"
     return next(filter(None, map(_why_not_roots, _places(os.path.realpath(program), folder))), None)
 
 
@@ -72,9 +72,9 @@ def _places(*paths: str) -> Iterator[str]:
 def _why_not_roots(path: str) -> str | None:
     found = os.stat(path)
     if found.st_uid != 0:
-        return f"{shown(path)} does not belong to root"
+        return f"{escape_path(path)} does not belong to root"
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return f"others than root may write {shown(path)}"
+        return f"others than root may write {escape_path(path)}"
     return None
 
 

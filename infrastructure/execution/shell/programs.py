@@ -10,7 +10,7 @@ from domain.review.path_policy import PathPolicy
 from domain.shell.command_spec import NotReadOnly
 from domain.shell.read_only_commands import SHELL_BUILTINS
 from infrastructure.execution.shell.program_folders import PROGRAM_FOLDERS, why_foreign
-from infrastructure.files.workspace import shown
+from infrastructure.files.workspace import escape_path
 
 # ELF, and Mach-O in its byte orders, alone and as one file for several processors.
 _BINARY = (
@@ -43,12 +43,14 @@ class SystemPrograms:
         if found is None:
             return
         if why := why_foreign(found, self._folders, person=os.geteuid()):
-            raise NotReadOnly(f"{name} would run {shown(found)}, which is none of the system's programs: {why}")
+            raise NotReadOnly(
+                f"{name} would run {escape_path(found)}, which is none of the system's programs: {why}"
+            )
         if self._policy.is_inside(os.path.realpath(found)):
-            raise NotReadOnly(f"{name} would run {shown(found)}, which lies in the workspace")
+            raise NotReadOnly(f"{name} would run {escape_path(found)}, which lies in the workspace")
         if _is_script(found) and (entry := self._entry_in_workspace()) is not None:
             raise NotReadOnly(
-                f"{name} is a script, which would look for programs in {shown(entry)}, in the workspace"
+                f"{name} is a script, which would look for programs in {escape_path(entry)}, in the workspace"
             )
 
     def _entry_in_workspace(self) -> str | None:

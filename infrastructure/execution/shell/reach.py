@@ -18,7 +18,7 @@ from infrastructure.execution.shell.git_secrets import (
     person_settings,
 )
 from infrastructure.files.sensitivity import Sensitivity
-from infrastructure.files.workspace import Location, shown
+from infrastructure.files.workspace import Location, escape_path
 
 _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 # What a folder may hold that bears on the search below it.
@@ -56,11 +56,11 @@ class Reach:
         if path == _NOTHING:
             return path
         if not self._policy.is_inside(path):
-            raise OutOfReach(f"it reads {shown(path)}, outside the workspace", path)
+            raise OutOfReach(f"it reads {escape_path(path)}, outside the workspace", path)
         # A link is judged by its own name as well: it may be called like what must be asked about.
         named = os.path.normpath(os.path.join(folder, use.path))
         if self._policy.is_sensitive(path) or self._policy.is_sensitive(named):
-            raise OutOfReach(f"it reads {shown(path)}, which is sensitive", path)
+            raise OutOfReach(f"it reads {escape_path(path)}, which is sensitive", path)
         if use.reading is not Reading.NAMES:
             self._require_kind(path, use)
         return path
@@ -72,12 +72,12 @@ class Reach:
             return
         if stat.S_ISDIR(mode):
             if use.reading is Reading.FILE:
-                raise OutOfReach(f"{shown(path)} is a folder, and what is read of it is not known", path)
+                raise OutOfReach(f"{escape_path(path)} is a folder, and what is read of it is not known", path)
             self._require_nothing_sensitive(path, use)
         elif not stat.S_ISREG(mode):
-            raise OutOfReach(f"{shown(path)} is no regular file", path)
+            raise OutOfReach(f"{escape_path(path)} is no regular file", path)
         elif is_git_settings(path):
-            raise OutOfReach(f"it reads {shown(path)}, settings of git, in which tokens may stand", path)
+            raise OutOfReach(f"it reads {escape_path(path)}, settings of git, in which tokens may stand", path)
 
     def _require_nothing_sensitive(self, folder: str, use: PathUse) -> None:
         if (folder, use) in self._searched:
@@ -99,7 +99,7 @@ class Reach:
         for names in _below(folder, only, skips_hidden=skips_hidden):
             self._left -= 1
             if self._left < 0:
-                raise OutOfReach(f"{shown(folder)} has too many files to look through", folder)
+                raise OutOfReach(f"{escape_path(folder)} has too many files to look through", folder)
             is_selected = not only or names[-1].endswith(only)
             if follows_links and (is_selected or os.path.isdir(os.path.join(folder, *names))):
                 self._require_links_inside(os.path.join(folder, *names), folder)
@@ -110,9 +110,9 @@ class Reach:
                 continue
             path = os.path.join(folder, *names)
             if is_sensitive:
-                raise OutOfReach(f"it would also read {shown(path)}, which is sensitive", path)
+                raise OutOfReach(f"it would also read {escape_path(path)}, which is sensitive", path)
             if is_git_settings(path) and os.path.isfile(path) and may_hold_secret(path):
-                raise OutOfReach(f"it would also read {shown(path)}, in which a token may stand", path)
+                raise OutOfReach(f"it would also read {escape_path(path)}, in which a token may stand", path)
 
     def _require_links_inside(self, path: str, folder: str) -> None:
         """A link must lead to what is looked through as well, or to a single file that may be read."""
@@ -120,10 +120,10 @@ class Reach:
             return
         target = os.path.realpath(path)
         if not self._policy.is_inside(target) or self._policy.is_sensitive(target):
-            raise OutOfReach(f"it would follow the symbolic link {shown(path)}", target)
+            raise OutOfReach(f"it would follow the symbolic link {escape_path(path)}", target)
         if os.path.isdir(target):
             if target != folder and not target.startswith(f"{folder}/"):
-                raise OutOfReach(f"it would follow the symbolic link {shown(path)}", target)
+                raise OutOfReach(f"it would follow the symbolic link {escape_path(path)}", target)
         elif os.path.exists(target):
             self._require_kind(target, PathUse(target, Reading.FILE))
 

@@ -115,7 +115,7 @@ class Repository:
             if number == _MOST_ENTRIES:
                 raise UnsafeRepository(f"{self.shared} has too many files to look through")
             _require_own(entry)
-            if entry.name == "commondir" and _shared_folder(os.path.dirname(entry.path)) != self.shared:
+            if entry.name == "commondir" and _find_shared_folder(os.path.dirname(entry.path)) != self.shared:
                 raise UnsafeRepository(f"{entry.path} leads to a repository elsewhere, which git would show")
         alternates = os.path.join(self.shared, "objects", "info", "alternates")
         if os.path.lexists(alternates):
@@ -151,7 +151,7 @@ class Repository:
         if linked := next((path for path in paths if os.path.islink(path)), None):
             raise UnsafeRepository(f"git may read files behind the symbolic link {linked}")
 
-    def tracked(self) -> IndexSummary:
+    def read_index(self) -> IndexSummary:
         """What its index names. Raises UnsafeRepository where that cannot be read."""
         path = os.path.join(self.git_folder, "index")
         try:
@@ -162,7 +162,7 @@ class Repository:
             raise UnsafeRepository(f"{path} cannot be read: {error}") from error
 
 
-def named_folders(words: Iterable[str]) -> frozenset[str]:
+def list_named_folders(words: Iterable[str]) -> frozenset[str]:
     """The folders of a repository that words may name a file of: git takes any such file for a revision."""
     return frozenset(name for name in _NOT_READ if any(f"{name}/" in word.casefold() for word in words))
 
@@ -177,7 +177,7 @@ def find_repository(folder: str) -> Repository | None:
         marker = os.path.join(place, ".git")
         if os.path.lexists(marker):
             git_folder = _git_folder(marker)
-            shared = _shared_folder(git_folder)
+            shared = _find_shared_folder(git_folder)
             _require_harmless(git_folder, shared)
             if found is None:
                 _require_whole(git_folder, shared)
@@ -206,7 +206,7 @@ def _git_folder(marker: str) -> str:
     return os.path.realpath(os.path.join(os.path.dirname(marker), text[len("gitdir: ") :].rstrip("\r\n")))
 
 
-def _shared_folder(git_folder: str) -> str:
+def _find_shared_folder(git_folder: str) -> str:
     common = os.path.join(git_folder, "commondir")
     if not os.path.lexists(common):
         return git_folder

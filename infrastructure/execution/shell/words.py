@@ -58,24 +58,24 @@ class Opaque(Exception):
     """The text is more than plain commands; the message says why."""
 
 
-def decoded(node: Node, variables: Mapping[str, str] = MappingProxyType({})) -> str:
+def decode_word(node: Node, variables: Mapping[str, str] = MappingProxyType({})) -> str:
     """The word as a program gets it, where `variables` have these values.
 
     Raises Opaque where the shell would make something else of it.
     """
     match node.type:
         case "command_name" if node.child_count == 1:
-            return decoded(node.children[0])
+            return decode_word(node.children[0])
         case "concatenation" if source_of(node) == "{}":
             return "{}"
         case "concatenation" if _is_seamless(node):
-            return "".join(decoded(child, variables) for child in node.children)
+            return "".join(decode_word(child, variables) for child in node.children)
         case "word" | "number" | "file_descriptor" if not any(child.is_named for child in node.children):
             return _bare(source_of(node))
         case "raw_string":
             return source_of(node)[1:-1]
         case "string":
-            return _quoted(source_of(node), variables)
+            return _decode_quoted(source_of(node), variables)
         case "simple_expansion" | "expansion":
             return _value(node, variables)
         case _:
@@ -134,10 +134,10 @@ def _value(node: Node, variables: Mapping[str, str]) -> str:
     return value
 
 
-def _quoted(text: str, variables: Mapping[str, str]) -> str:
+def _decode_quoted(text: str, variables: Mapping[str, str]) -> str:
     """What stands in double quotes, if the value of each variable in it is known."""
 
-    def replaced(found: re.Match[str]) -> str:
+    def replace(found: re.Match[str]) -> str:
         escaped, name, braced, _ = found.groups()
         if escaped is not None:
             return "" if escaped == "\n" else escaped
@@ -146,7 +146,7 @@ def _quoted(text: str, variables: Mapping[str, str]) -> str:
             raise Opaque("it has $ or ` in double quotes, which the shell expands")
         return value
 
-    return _IN_QUOTES.sub(replaced, text[1:-1])
+    return _IN_QUOTES.sub(replace, text[1:-1])
 
 
 def why_opaque(node: Node) -> str:
@@ -157,10 +157,10 @@ def why_opaque(node: Node) -> str:
     return "it is more than plain words joined by && || ; |"
 
 
-def as_written(node: Node) -> str:
+def describe_word(node: Node) -> str:
     """The word as a program gets it where that can be told, else its text as it stands."""
     try:
-        return decoded(node)
+        return decode_word(node)
     except Opaque:
         return source_of(node)
 

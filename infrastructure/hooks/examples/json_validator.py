@@ -24,7 +24,7 @@ class JsonValidator:
         last = messages[-1] if messages else None
         if not isinstance(last, AssistantMessage):
             return Finish()
-        problem = self._problem(_unfenced(last.response.text_content()))
+        problem = self._problem(_strip_fence(last.response.text_content()))
         if problem is None:
             return Finish()
         return ContinueWithMessages(
@@ -42,7 +42,7 @@ class JsonValidator:
         return f"it lacks {', '.join(missing)}" if missing else None
 
 
-def _unfenced(text: str) -> str:
+def _strip_fence(text: str) -> str:
     text = text.strip()
     if text.startswith("```") and text.endswith("```") and "\n" in text:
         return text.partition("\n")[2].removesuffix("```")

@@ -95,7 +95,7 @@ class ArrivingBlock:
             grows = isinstance(before, str) and isinstance(value, str)
             self.start[key] = f"{before}{value}" if grows else value
 
-    def finished(self, provider: str) -> ContentBlock | None:
+    def finish(self, provider: str) -> ContentBlock | None:
         """The block as content; None for text that says nothing. A call may lack its name."""
         match self.kind:
             case "text":
@@ -138,7 +138,7 @@ class MessagesAnswer:
         """Take one event. Raises ProviderError for one that reports an error or is out of place."""
         kind = text_of(event, "type") or name
         if kind != name and name.startswith("content_block_"):
-            raise self._broken(f"an event of the name {name} says that it is another")
+            raise self._explain_damage(f"an event of the name {name} says that it is another")
         match kind:
             case "content_block_delta":
                 self._extend(event)
@@ -156,7 +156,7 @@ class MessagesAnswer:
             case _:
                 # kinds of a later version of the API carry nothing that this one needs
                 if kind == "error" or event.get("error"):
-                    raise self._failures.reported(event.get("error") or event, started=self.started)
+                    raise self._failures.explain_reported(event.get("error") or event, started=self.started)
 
     def end(self) -> None:
         """Take note of an end mark that this API does not have, but gateways send."""
@@ -168,12 +168,12 @@ class MessagesAnswer:
     def response(self) -> LlmResponse:
         """The whole answer. Raises ProviderError when the stream ended before it was whole."""
         if self._stop is None or not all(block.stopped for block in self._blocks):
-            raise self._broken("the stream ended before the answer was complete")
+            raise self._explain_damage("the stream ended before the answer was complete")
         content = tuple(
-            finished for block in self._blocks if (finished := block.finished(self._provider)) is not None
+            finished for block in self._blocks if (finished := block.finish(self._provider)) is not None
         )
         if any(isinstance(block, ToolUseBlock) and not block.name for block in content):
-            raise self._broken("a call without the name of a tool")
+            raise self._explain_damage("a call without the name of a tool")
         return LlmResponse(
             content=content,
             stop_reason=self._stop_reason(content),
@@ -183,7 +183,7 @@ class MessagesAnswer:
 
     def _begin(self, message: JsonObject) -> None:
         if self._blocks:
-            raise self._broken("the answer began anew in the middle")
+            raise self._explain_damage("the answer began anew in the middle")
         self._model = text_of(message, "model")
         self._count(object_of(message, "usage"))
 
@@ -191,11 +191,11 @@ class MessagesAnswer:
         self.started = True
         block = ArrivingBlock(dict(call_object(event, "content_block")))
         if not block.kind:
-            raise self._broken("a block does not say of what kind it is")
+            raise self._explain_damage("a block does not say of what kind it is")
         before = self._block_at(event)
         # some gateways give all blocks one number, which is as good while they come one after the other
         if before is not None and not (before.stopped and not before.is_same_call(block)):
-            raise self._broken("a block began twice")
+            raise self._explain_damage("a block began twice")
         self._blocks.append(block)
         self._by_index[self._index(event)] = block
         match block.kind:
@@ -219,10 +219,10 @@ class MessagesAnswer:
                 self._show_reasoning(block, text_of(delta, "thinking"))
             case "tool_use", "input_json_delta":
                 if block.stopped:
-                    raise self._broken("a piece of a call arrived after its end")
+                    raise self._explain_damage("a piece of a call arrived after its end")
                 self._show_arguments(block, call_text(delta, "partial_json"))
             case ("tool_use", _) | ("text" | "thinking", "input_json_delta"):
-                raise self._broken("a piece of a block is of another kind than the block")
+                raise self._explain_damage("a piece of a block is of another kind than the block")
             case _, "input_json_delta":
                 block.pieces.append(call_text(delta, "partial_json"))
             case _, "citations_delta":
@@ -253,7 +253,7 @@ class MessagesAnswer:
     def _block_of(self, event: JsonObject) -> ArrivingBlock:
         block = self._block_at(event)
         if block is None:
-            raise self._broken("a piece of a block arrived before its beginning")
+            raise self._explain_damage("a piece of a block arrived before its beginning")
         return block
 
     def _block_at(self, event: JsonObject) -> ArrivingBlock | None:
@@ -281,8 +281,8 @@ class MessagesAnswer:
             return TOOL_USE  # gateways of other models end so; every block was closed, so the calls are whole
         return stop
 
-    def _broken(self, what: str) -> ProviderError:
-        return self._failures.damaged(what, started=self.started)
+    def _explain_damage(self, what: str) -> ProviderError:
+        return self._failures.explain_damage(what, started=self.started)
 
 
 def _usage(counts: JsonObject) -> Usage:

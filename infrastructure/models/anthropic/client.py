@@ -18,7 +18,7 @@ from domain.errors import ProviderError
 from infrastructure.models.anthropic.answer import MessagesAnswer
 from infrastructure.models.anthropic.payload import messages_history, messages_payload
 from infrastructure.models.clouds.amazon_bedrock import BedrockAccess
-from infrastructure.models.clouds.amazon_stream import is_framed, unframed
+from infrastructure.models.clouds.amazon_stream import is_framed, unpack_frames
 from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint, PublicService
 from infrastructure.models.clouds.google_vertex import VertexAccess
 from infrastructure.models.shared.answer_reading import EVENT_STREAM, read_answer
@@ -27,7 +27,7 @@ from infrastructure.models.shared.model_listing import (
     MOST_MODELS,
     ModelPage,
     all_pages,
-    listing_refused,
+    explain_listing_refusal,
     no_listing,
     read_page,
 )
@@ -97,7 +97,7 @@ class AnthropicMessages:
 
     async def exchange(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
         """Send one request and stream its answer. Raises ProviderError."""
-        client = await self._signed_in_client()
+        client = await self._get_signed_in_client()
         body = messages_payload(
             request,
             history=self._history,
@@ -105,17 +105,17 @@ class AnthropicMessages:
         )
         answer = MessagesAnswer(self.provider, on_event, self._failures)
 
-        def damaged(what: str) -> ProviderError:
-            return self._failures.damaged(what, started=answer.started)
+        def explain_damage(what: str) -> ProviderError:
+            return self._failures.explain_damage(what, started=answer.started)
 
-        with self._provider_errors(self._failures.refused, lambda: answer.started):
+        with self._provider_errors(self._failures.explain_refusal, lambda: answer.started):
             # `extra_body` replaces the fields as they are: the SDK would check and copy the whole history
             async with client.messages.with_streaming_response.create(
                 model=request.model, max_tokens=self._max_tokens, messages=[], stream=True, extra_body=body
             ) as response:
                 kind, pieces = response.headers.get("content-type", ""), response.iter_bytes()
                 if is_framed(kind):
-                    kind, pieces = EVENT_STREAM, unframed(pieces, damaged)
+                    kind, pieces = EVENT_STREAM, unpack_frames(pieces, explain_damage)
                 return await read_answer(pieces, kind, answer, self._failures)
 
     async def models(self) -> tuple[str, ...]:
@@ -125,12 +125,14 @@ class AnthropicMessages:
     async def _page_after(self, last_id: str | None) -> ModelPage:
         if self._endpoint.cloud is not None:  # the clouds' clients know no list
             raise no_listing(self.provider)
-        client = await self._signed_in_client()
+        client = await self._get_signed_in_client()
         import anthropic  # at hand by now
 
         if not isinstance(client, anthropic.AsyncAnthropic):
             raise no_listing(self.provider)
-        with self._provider_errors(lambda response: listing_refused(response, self._failures), lambda: False):
+        with self._provider_errors(
+            lambda response: explain_listing_refusal(response, self._failures), lambda: False
+        ):
             async with client.models.with_streaming_response.list(
                 limit=MOST_MODELS, after_id=last_id if last_id is not None else anthropic.omit
             ) as response:
@@ -159,7 +161,7 @@ class AnthropicMessages:
         except anthropic.AnthropicError as error:
             raise self._failures.unusable(error) from error
 
-    async def _signed_in_client(self) -> _Client:
+    async def _get_signed_in_client(self) -> _Client:
         """The client, with credentials that are still good. Raises ProviderError."""
         client = self._client
         if client is None:

@@ -20,7 +20,12 @@ from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.json_fields import objects_of, text_of, whole
 from infrastructure.models.shared.rendered_history import RenderedHistory
-from infrastructure.models.shared.sent_calls import SentIds, sent_name, sent_output, sent_prompt
+from infrastructure.models.shared.sent_calls import (
+    SentIds,
+    clean_tool_name,
+    fill_empty_output,
+    fill_empty_prompt,
+)
 from infrastructure.models.shared.sent_images import images_of
 
 _CACHED: JsonObject = {"type": "ephemeral"}
@@ -89,7 +94,7 @@ class _Turns:
     def __call__(self, message: Message, request: ApiRequest) -> Iterator[Turn]:
         match message:
             case UserMessage():
-                said = (*_images(message, request), _text(sent_prompt(message.sent_text)))
+                said = (*_images(message, request), _text(fill_empty_prompt(message.sent_text)))
                 yield "user", (_brought(message.of_call, said, self._ids),) if message.of_call else said
             case AssistantMessage():
                 content = message.response.content
@@ -211,7 +216,7 @@ def _answer_blocks(
                 if block.text.strip():
                     yield _text(whole(block.text))
             case ToolUseBlock():
-                call_id, name = ids.of_call(block.id), sent_name(block.name)
+                call_id, name = ids.of_call(block.id), clean_tool_name(block.name)
                 yield {"type": "tool_use", "id": call_id, "name": name, "input": block.input}
             case ReasoningBlock() | OpaqueBlock():
                 if block.provider == provider and (unsigned or _is_signed(block.payload)):
@@ -230,7 +235,7 @@ def _result(result: ToolResultMessage, ids: SentIds) -> dict[str, JsonValue]:
     return {
         "type": "tool_result",
         "tool_use_id": ids.of_result(result.tool_use_id),
-        "content": sent_output(result.output),
+        "content": fill_empty_output(result.output),
         **({"is_error": True} if failed else {}),
     }
 

@@ -53,15 +53,15 @@ class BedrockAccess:
 
         try:
             with self._asking:
-                return self._found()
+                return self._find_keys()
         except (exceptions.ConnectionError, exceptions.HTTPClientError) as error:
             raise self.sign_in.unreachable(str(error)) from error
         except exceptions.ClientError as error:
-            raise self.sign_in.refused(str(error)) from error
+            raise self.sign_in.explain_refusal(str(error)) from error
         except exceptions.BotoCoreError as error:
             raise self.sign_in.unusable(str(error)) from error
 
-    def _found(self) -> AmazonKeys:
+    def _find_keys(self) -> AmazonKeys:
         import botocore.session
 
         if self._session is None:
@@ -81,7 +81,7 @@ def region_of(provider: str, region: str | None, environ: Mapping[str, str]) -> 
     found = region or environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or _of_profile(environ)
     if found:
         return found
-    raise _misconfigured(
+    raise _make_configuration_error(
         f'provider {provider} has no region; set region in [providers.{provider}], for example "us-east-1", '
         "or AWS_REGION, or a region in your AWS profile"
     )
@@ -100,9 +100,11 @@ def _entry(path: str, section: str) -> str:
     try:
         parser.read(file, encoding="utf-8")
     except (configparser.Error, UnicodeDecodeError) as error:
-        raise _misconfigured(f"{file} cannot be read: {' '.join(str(error).split())}; correct it") from error
+        raise _make_configuration_error(
+            f"{file} cannot be read: {' '.join(str(error).split())}; correct it"
+        ) from error
     return parser.get(section, "region", fallback="").strip()
 
 
-def _misconfigured(text: str) -> ProviderError:
+def _make_configuration_error(text: str) -> ProviderError:
     return ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)

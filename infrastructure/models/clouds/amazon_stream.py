@@ -19,7 +19,9 @@ def is_framed(content_type: str) -> bool:
     return content_type.partition(";")[0].strip().lower() == _FRAMED
 
 
-async def unframed(body: AsyncIterator[bytes], damaged: Callable[[str], ProviderError]) -> AsyncIterator[bytes]:
+async def unpack_frames(
+    body: AsyncIterator[bytes], damaged: Callable[[str], ProviderError]
+) -> AsyncIterator[bytes]:
     """The body as server-sent events, one for each frame. Raises what `damaged` makes of a broken frame."""
     from botocore.eventstream import EventStreamBuffer, ParserError  # type: ignore[import-untyped]
 

@@ -111,13 +111,13 @@ def _key(provider: str, key_env: str | None, environ: Mapping[str, str], *, may_
     if not key and may_lack:
         return _NO_KEY
     if not key:
-        raise _misconfigured(
+        raise _make_configuration_error(
             f"the environment variable {key_env} is not set; set it to your key for provider {provider}, "
             f"store the key with `quorum keys set {provider}`, or name another variable with api_key_env in "
             f"[providers.{provider}]"
         )
     if not (key.isascii() and key.isprintable()):
-        raise _misconfigured(
+        raise _make_configuration_error(
             f"the environment variable {key_env} holds characters that no key has; copy the key for provider "
             f"{provider} again"
         )
@@ -127,7 +127,7 @@ def _key(provider: str, key_env: str | None, environ: Mapping[str, str], *, may_
 def _check_headers(provider: str, headers: Mapping[str, str]) -> None:
     for name, value in headers.items():
         if not (name.isascii() and name.isprintable() and value.isascii() and value.isprintable()):
-            raise _misconfigured(
+            raise _make_configuration_error(
                 f"header {name!r} of [providers.{provider}] holds characters other than printable ASCII; "
                 "remove them"
             )
@@ -159,11 +159,11 @@ def _without_password(address: str) -> str:
 
 
 def _no_address(provider: str) -> ProviderError:
-    return _misconfigured(
+    return _make_configuration_error(
         f"base_url of [providers.{provider}] is not the address of a server; write it like "
         "http://localhost:11434/v1"
     )
 
 
-def _misconfigured(text: str) -> ProviderError:
+def _make_configuration_error(text: str) -> ProviderError:
     return ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)

@@ -61,15 +61,15 @@ class VertexAccess:
 
         try:
             with self._asking:
-                return self._refreshed()
+                return self._refresh_token()
         except exceptions.DefaultCredentialsError as error:
             raise self.sign_in.unusable(str(error)) from error
         except exceptions.TransportError as error:
             raise self.sign_in.unreachable(str(error)) from error
         except exceptions.GoogleAuthError as error:
-            raise self.sign_in.refused(str(error), retryable=error.retryable) from error
+            raise self.sign_in.explain_refusal(str(error), retryable=error.retryable) from error
 
-    def _refreshed(self) -> str:
+    def _refresh_token(self) -> str:
         import google.auth
         from google.auth.transport.requests import Request
 

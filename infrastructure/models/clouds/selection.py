@@ -28,7 +28,7 @@ def check_type(provider: str, settings: ProviderSettings) -> None:
     types = _SERVES[settings.client]
     if settings.type not in types:
         fitting = " or ".join(f'"{type_}"' for type_ in types)
-        raise _misconfigured(
+        raise _make_configuration_error(
             f'client = "{settings.client}" of [providers.{provider}] does not go with type = '
             f'"{settings.type}"; set type to {fitting}, or remove client'
         )
@@ -86,7 +86,7 @@ def _vertex(provider: str, settings: ProviderSettings, environ: Mapping[str, str
     require_extra(provider, "vertex", "google.auth", "requests")
     region = settings.region or environ.get("CLOUD_ML_REGION")
     if not region:
-        raise _misconfigured(
+        raise _make_configuration_error(
             f'provider {provider} has no region; set region in [providers.{provider}], for example "global" '
             'or "europe-west1", or CLOUD_ML_REGION'
         )
@@ -165,11 +165,11 @@ def _endpoint(
 
 
 def _no_azure_address(provider: str, variable: str, example: str) -> ProviderError:
-    return _misconfigured(
+    return _make_configuration_error(
         f"provider {provider} has no address; set base_url in [providers.{provider}], or {variable}, to that "
         f"of your resource, for example {example}"
     )
 
 
-def _misconfigured(text: str) -> ProviderError:
+def _make_configuration_error(text: str) -> ProviderError:
     return ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)

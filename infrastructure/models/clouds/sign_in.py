@@ -48,7 +48,7 @@ class SignIn:
         text = f"{self.provider}: the credentials of {self.cloud} cannot be used: {_clause(reason)}"
         return ProviderError(f"{text}; {self.remedy}", kind=ProviderErrorKind.CONFIGURATION)
 
-    def refused(self, reason: str, *, retryable: bool = False) -> ProviderError:
+    def explain_refusal(self, reason: str, *, retryable: bool = False) -> ProviderError:
         """The cloud would not have these credentials."""
         text = f"{self.provider}: {self.cloud} refused the credentials: {_clause(reason)}; {self.remedy}"
         return ProviderError(text, kind=ProviderErrorKind.AUTHENTICATION, retryable=retryable)

@@ -70,7 +70,7 @@ class CopilotApiClient:
         kind = _TOOLS if request.tools else _TEXT
         prompted = False
         try:
-            channel = await self._prompted(kind, request, on_event)
+            channel = await self._open_channel(kind, request, on_event)
             prompted = True
             turn = await channel.read(request.model, on_event)
             response = turn.response()
@@ -94,9 +94,9 @@ class CopilotApiClient:
         for kind in list(self._channels):
             await self._drop(kind)
 
-    async def _prompted(self, kind: str, request: ApiRequest, on_event: OnStreamEvent) -> Channel:
+    async def _open_channel(self, kind: str, request: ApiRequest, on_event: OnStreamEvent) -> Channel:
         """The session of the CLI that is now answering."""
-        offered = _offered(request)
+        offered = _select_offered_tools(request)
         channel = self._channels.get(kind)
         if channel is not None and channel.follows(request.messages):
             try:
@@ -104,7 +104,7 @@ class CopilotApiClient:
                 await _give_last(channel, request)
                 return channel
             except ProviderError as error:
-                on_event(_told_anew(error))
+                on_event(_announce_replay(error))
         await self._drop(kind)
         process = await self._ready()
         if self._process is None:
@@ -155,7 +155,7 @@ def _extended(result: ToolResultMessage, by: UserMessage) -> ToolResultMessage:
     return replace(result, output=f"{result.output}\n{by.text}")
 
 
-def _offered(request: ApiRequest) -> tuple[JsonObject, ...]:
+def _select_offered_tools(request: ApiRequest) -> tuple[JsonObject, ...]:
     """The CLI leaves the choice to the model, so what may not be chosen is not offered."""
     match request.tool_choice:
         case "auto":
@@ -166,7 +166,7 @@ def _offered(request: ApiRequest) -> tuple[JsonObject, ...]:
             return tuple(tool for tool in request.tools if tool.get("name") == name)
 
 
-def _told_anew(error: ProviderError) -> StreamRetry:
+def _announce_replay(error: ProviderError) -> StreamRetry:
     return StreamRetry(
         attempt=1,
         attempts=1,

@@ -91,7 +91,7 @@ class Channel:
     async def offer(self, tools: tuple[JsonObject, ...]) -> None:
         """Have the model's next request offer these tools, and no others. Raises ProviderError."""
         if tools != self._offered:
-            await self._accepted(self._session.set_tools(declared(tools)), "take the tools")
+            await self._await_acceptance(self._session.set_tools(declare_tools(tools)), "take the tools")
             self._offered = tools
 
     async def say(self, prompt: str, images: Iterable[tuple[Image, str]] = ()) -> None:
@@ -102,7 +102,9 @@ class Channel:
         ]
         self._answered = ()
         self._busy = True  # from here on: a prompt that is given up while it is taken may be taken all the same
-        await self._accepted(self._session.send(whole(prompt), attachments=attached or None), "take the prompt")
+        await self._await_acceptance(
+            self._session.send(whole(prompt), attachments=attached or None), "take the prompt"
+        )
 
     async def answer(
         self, results: Iterable[ToolResultMessage], images: Mapping[str, Sequence[tuple[Image, str]]]
@@ -122,11 +124,11 @@ class Channel:
                 request_id=self.requests.pop(result.tool_use_id), result=text
             )
             self._busy = True
-            taken = await self._accepted(
+            taken = await self._await_acceptance(
                 self._session.rpc.tools.handle_pending_tool_call(request), "take a result"
             )
             if not taken.success:
-                raise self._failures.refused("a call is no longer waiting for its result")
+                raise self._failures.explain_refusal("a call is no longer waiting for its result")
             answered.append(result.tool_use_id)
         self._answered = tuple(answered)
 
@@ -182,8 +184,8 @@ class Channel:
         except TimeoutError:
             return None
 
-    async def _accepted(self, asked: Awaitable[T], what: str) -> T:
-        return await accepted(asked, what, self._failures)
+    async def _await_acceptance(self, asked: Awaitable[T], what: str) -> T:
+        return await await_acceptance(asked, what, self._failures)
 
 
 def _binary(
@@ -198,31 +200,31 @@ def _binary(
     ] or None
 
 
-async def accepted(asked: Awaitable[T], what: str, failures: CopilotFailures) -> T:
+async def await_acceptance(asked: Awaitable[T], what: str, failures: CopilotFailures) -> T:
     """What the CLI answers to a request that it answers at once. Raises ProviderError."""
     try:
         async with asyncio.timeout(_ACCEPT_SECS):
             return await asked
     except TimeoutError as error:
-        raise failures.unanswered(what, _ACCEPT_SECS) from error
+        raise failures.explain_timeout(what, _ACCEPT_SECS) from error
     except JsonRpcError as error:
-        raise failures.refused(error.message) from error
+        raise failures.explain_refusal(error.message) from error
     except (ProcessExitedError, OSError, RuntimeError) as error:
-        raise failures.ended(str(error), partial=False) from error
+        raise failures.explain_exit(str(error), partial=False) from error
     except SDK_FAILURES as error:
-        raise failures.refused(str(error)) from error
+        raise failures.explain_refusal(str(error)) from error
 
 
-def declared(tools: Iterable[JsonObject]) -> list[Tool]:
+def declare_tools(tools: Iterable[JsonObject]) -> list[Tool]:
     """Tools that the CLI may offer but only we execute.
 
     Without `overrides_built_in_tool` a tool of ours that has the name of one of the CLI's, even of one that is
     switched off, would be run by the CLI itself.
     """
-    return [_declared(tool) for tool in tools]
+    return [_declare_tool(tool) for tool in tools]
 
 
-def _declared(tool: JsonObject) -> Tool:
+def _declare_tool(tool: JsonObject) -> Tool:
     schema = tool.get("input_schema")
     return Tool(
         name=str(tool["name"]),

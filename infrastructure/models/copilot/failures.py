@@ -58,22 +58,24 @@ class CopilotFailures:
     def __init__(self, launch: CliLaunch) -> None:
         self._launch = launch
 
-    def reported(self, error_type: str, message: str, status: int | None, *, partial: bool) -> ProviderError:
+    def explain_reported(
+        self, error_type: str, message: str, status: int | None, *, partial: bool
+    ) -> ProviderError:
         """The CLI gave a turn up, after it had tried again itself where that could help."""
         kind = self._kind(error_type, message, status)
         number = f" ({status})" if status is not None else ""
         first_line = message.strip().partition("\n")[0]
         remedy = f"; {self._remedy}" if kind is _Kind.AUTHENTICATION else ""
-        text = f"{self._launch.provider} {_SAYS[kind]}{number}: {self.shown(first_line)}{remedy}"
+        text = f"{self._launch.provider} {_SAYS[kind]}{number}: {self.clean_text(first_line)}{remedy}"
         may_pass = kind in _MAY_PASS and not partial
         return ProviderError(text, kind=kind, retryable=may_pass, status=status, partial=partial)
 
-    def not_listed(self, message: str) -> ProviderError:
+    def explain_listing_failure(self, message: str) -> ProviderError:
         """The CLI would not list the models."""
         if _NOT_LOGGED_IN.search(message):
             text = f"{self._launch.provider} lists its models only to whom it knows; {self._remedy}"
             return ProviderError(text, kind=_Kind.AUTHENTICATION)
-        text = f"{self._launch.provider} could not list its models: {self.shown(message)}"
+        text = f"{self._launch.provider} could not list its models: {self.clean_text(message)}"
         return ProviderError(text, kind=_Kind.SERVER, retryable=True)
 
     def own_server_lists_nothing(self) -> ProviderError:
@@ -85,15 +87,15 @@ class CopilotFailures:
         )
         return ProviderError(text, kind=_Kind.CONFIGURATION)
 
-    def ended(self, why: str, *, partial: bool) -> ProviderError:
+    def explain_exit(self, why: str, *, partial: bool) -> ProviderError:
         """The CLI's process is gone."""
         text = (
-            f"the Copilot CLI of provider {self._launch.provider} ended ({self.shown(why)}); the next request "
-            "starts it again"
+            f"the Copilot CLI of provider {self._launch.provider} ended ({self.clean_text(why)}); the "
+            "next request starts it again"
         )
         return ProviderError(text, kind=_Kind.CONNECTION, retryable=not partial, partial=partial)
 
-    def unanswered(self, what: str, secs: float) -> ProviderError:
+    def explain_timeout(self, what: str, secs: float) -> ProviderError:
         """The CLI lives but does not answer what it always answers at once."""
         text = f"the Copilot CLI of provider {self._launch.provider} did not {what} within {secs:g} s"
         return ProviderError(text, kind=_Kind.TIMEOUT, retryable=True)
@@ -103,34 +105,33 @@ class CopilotFailures:
         text = f"{self._launch.provider} sent nothing for {self._launch.timeout_secs:g} s"
         return ProviderError(text, kind=_Kind.TIMEOUT, retryable=not partial, partial=partial)
 
-    def refused(self, message: str, *, partial: bool = False) -> ProviderError:
+    def explain_refusal(self, message: str, *, partial: bool = False) -> ProviderError:
         """The CLI would not do what it was asked."""
         if _NOT_LOGGED_IN.search(message):
-            return self.reported("authentication", message, None, partial=partial)
-        text = f"the Copilot CLI of provider {self._launch.provider} refused: {self.shown(message)}"
+            return self.explain_reported("authentication", message, None, partial=partial)
+        text = f"the Copilot CLI of provider {self._launch.provider} refused: {self.clean_text(message)}"
         return ProviderError(text, kind=_Kind.BAD_REQUEST, partial=partial)
 
-    def damaged(self, what: str, *, partial: bool) -> ProviderError:
+    def explain_damage(self, what: str, *, partial: bool) -> ProviderError:
         """What the CLI told does not fit together."""
-        text = f"{self._launch.provider}: {self.shown(what)}"
+        text = f"{self._launch.provider}: {self.clean_text(what)}"
         return ProviderError(text, kind=_Kind.DAMAGED_STREAM, retryable=not partial, partial=partial)
 
-    def not_started(self, why: str) -> ProviderError:
+    def explain_start_failure(self, why: str) -> ProviderError:
         """The program could not be started, or is no Copilot CLI."""
         text = (
-            f"{self._launch.program} did not start as the Copilot CLI: {self.shown(why)}; {NEEDED}: "
+            f"{self._launch.program} did not start as the Copilot CLI: {self.clean_text(why)}; {NEEDED}: "
             "npm install -g @github/copilot"
         )
         return ProviderError(text, kind=_Kind.CONFIGURATION)
 
     def wrong_version(self, version: str) -> ProviderError:
         """The program speaks another protocol than we."""
-        text = (
-            f"{NEEDED}, found {self.shown(version)} at {self._launch.program}; npm install -g @github/copilot"
-        )
+        text = f"{NEEDED}, found {self.clean_text(version)} at {self._launch.program}; npm install -g "
+        "@github/copilot"
         return ProviderError(text, kind=_Kind.CONFIGURATION)
 
-    def shown(self, text: str) -> str:
+    def clean_text(self, text: str) -> str:
         """Foreign text made fit for a sentence, without the key."""
         if self._launch.secret:
             text = text.replace(self._launch.secret, "…")

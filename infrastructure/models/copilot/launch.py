@@ -61,7 +61,7 @@ class CliLaunch:
         return cls(
             provider=provider,
             program=_program(provider, settings.program or _DEFAULT_PROGRAM, environ),
-            environ=_passed_on(environ, with_login=not address and not key),
+            environ=_select_environment(environ, with_login=not address and not key),
             token="" if address else key,
             server=OwnServer(address=address.rstrip("/"), key=key) if address else None,
             key_env=settings.api_key_env or None,
@@ -82,11 +82,11 @@ class CliLaunch:
 
 def _check_unsupported(provider: str, settings: ProviderSettings) -> None:
     if settings.headers:
-        raise _misconfigured(
+        raise _make_configuration_error(
             f"[providers.{provider}] sets headers, which the Copilot CLI does not take; remove them"
         )
     if settings.client:
-        raise _misconfigured(
+        raise _make_configuration_error(
             f'[providers.{provider}] sets client = "{settings.client}", but the Copilot CLI knows no cloud of '
             "that kind; remove it"
         )
@@ -99,7 +99,7 @@ def _check_address(provider: str, address: str) -> None:
     except ValueError:
         usable = False
     if not usable:
-        raise _misconfigured(
+        raise _make_configuration_error(
             f"base_url of [providers.{provider}] is not the address of a server; write it like "
             "http://localhost:11434/v1, or leave it out to use GitHub"
         )
@@ -110,13 +110,13 @@ def _key(provider: str, key_env: str | None, environ: Mapping[str, str]) -> str:
         return ""
     key = environ.get(key_env, "").strip()
     if not key:
-        raise _misconfigured(
+        raise _make_configuration_error(
             f"the environment variable {key_env} is not set; set it, store the key with `quorum keys set "
             f"{provider}`, or leave api_key_env out of [providers.{provider}] to use what `copilot login` "
             "stored"
         )
     if not (key.isascii() and key.isprintable()):
-        raise _misconfigured(
+        raise _make_configuration_error(
             f"the environment variable {key_env} holds characters that no key has; copy the key for provider "
             f"{provider} again"
         )
@@ -129,17 +129,17 @@ def _program(provider: str, program: str, environ: Mapping[str, str]) -> str:
     if found is not None:
         return str(Path(found).absolute())  # the CLI is started in another folder than ours
     place = "at that path" if "/" in program else f"in the folders of PATH ({searched or 'which is empty'})"
-    raise _misconfigured(
+    raise _make_configuration_error(
         f'the GitHub Copilot CLI of provider {provider}, "{program}", is no program {place}; install it with '
         f"npm install -g @github/copilot, or name it with program in [providers.{provider}]"
     )
 
 
-def _passed_on(environ: Mapping[str, str], *, with_login: bool) -> dict[str, str]:
+def _select_environment(environ: Mapping[str, str], *, with_login: bool) -> dict[str, str]:
     names = _PASSED_ON | _LOGIN if with_login else _PASSED_ON
     kept = {name: value for name, value in environ.items() if name in names or name.startswith("LC_")}
     return {**kept, "NO_COLOR": "1", "COPILOT_AUTO_UPDATE": "false"}
 
 
-def _misconfigured(text: str) -> ProviderError:
+def _make_configuration_error(text: str) -> ProviderError:
     return ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)

@@ -17,7 +17,7 @@ from copilot._jsonrpc import JsonRpcError
 
 from domain.errors import ProviderError
 from domain.text.json_value import JsonObject
-from infrastructure.models.copilot.channel import SDK_FAILURES, Channel, accepted, declared
+from infrastructure.models.copilot.channel import SDK_FAILURES, Channel, await_acceptance, declare_tools
 from infrastructure.models.copilot.failures import CopilotFailures
 from infrastructure.models.copilot.launch import CliLaunch
 
@@ -65,7 +65,7 @@ class CliProcess:
             client_name="quorum",
             provider=self._provider(),
             system_message={"mode": "replace", "content": system},
-            tools=declared(tools),
+            tools=declare_tools(tools),
             available_tools=["custom:*"] if with_tools else [],
             excluded_tools=["builtin:*", "mcp:*"],
             streaming=True,
@@ -86,7 +86,7 @@ class CliProcess:
             custom_agents_local_only=True,
             memory={"enabled": False},
         )
-        session = await accepted(creating, "open a session", self._failures)
+        session = await await_acceptance(creating, "open a session", self._failures)
         channel = Channel(
             client,
             session,
@@ -115,11 +115,11 @@ class CliProcess:
             async with asyncio.timeout(_MODELS_SECS):
                 return tuple(model.id for model in await client.list_models())
         except TimeoutError as error:
-            raise self._failures.unanswered("list its models", _MODELS_SECS) from error
+            raise self._failures.explain_timeout("list its models", _MODELS_SECS) from error
         except JsonRpcError as error:
-            raise self._failures.not_listed(error.message) from error
+            raise self._failures.explain_listing_failure(error.message) from error
         except SDK_FAILURES as error:
-            raise self._failures.not_listed(str(error)) from error
+            raise self._failures.explain_listing_failure(str(error)) from error
 
     async def aclose(self) -> None:
         """Stop the CLI: asked first, killed if it does not go. Its sessions are forgotten, here and there."""
@@ -146,9 +146,9 @@ class CliProcess:
             async with asyncio.timeout(_PING_SECS):
                 await client.ping()
         except TimeoutError as error:
-            raise self._failures.unanswered("answer a ping", _PING_SECS) from error
+            raise self._failures.explain_timeout("answer a ping", _PING_SECS) from error
         except SDK_FAILURES as error:
-            raise self._failures.ended(str(error), partial=partial) from error
+            raise self._failures.explain_exit(str(error), partial=partial) from error
 
     async def _lives(self, client: CopilotClient) -> bool:
         try:
@@ -164,12 +164,12 @@ class CliProcess:
                 await client.start()
         except TimeoutError as error:
             await self._stop_client(client)
-            raise self._failures.not_started(f"it did not answer within {_START_SECS:g} s") from error
+            raise self._failures.explain_start_failure(f"it did not answer within {_START_SECS:g} s") from error
         except SDK_FAILURES as error:
             await self._stop_client(client)
             if is_mismatch(error):
-                raise self._failures.wrong_version(await version_found(self._launch, error)) from error
-            raise self._failures.not_started(str(error)) from error
+                raise self._failures.wrong_version(await describe_version(self._launch, error)) from error
+            raise self._failures.explain_start_failure(str(error)) from error
         except asyncio.CancelledError:
             await asyncio.shield(self._stop_client(client))
             raise
@@ -239,7 +239,7 @@ def is_mismatch(error: Exception) -> bool:
     return _MISMATCH.search(str(error)) is not None
 
 
-async def version_found(launch: CliLaunch, mismatch: Exception) -> str:
+async def describe_version(launch: CliLaunch, mismatch: Exception) -> str:
     """The version that the program gives, and the protocol that it spoke."""
     spoken = _SPOKEN.search(str(mismatch))
     protocol = f"protocol {spoken[1]}" if spoken else "another protocol"

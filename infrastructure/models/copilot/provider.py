@@ -63,7 +63,7 @@ class CopilotProvider:
 
     def warm_up(self) -> None:
         """Load the SDK. Blocks for about a second the first time; may be called from any thread."""
-        self._loaded()
+        self._load_process()
 
     async def aclose(self) -> None:
         """Stop the CLI, where it was started."""
@@ -72,10 +72,10 @@ class CopilotProvider:
 
     async def _ready(self) -> CliProcess:
         if self._process is None:
-            return await asyncio.to_thread(self._loaded)
+            return await asyncio.to_thread(self._load_process)
         return self._process
 
-    def _loaded(self) -> CliProcess:
+    def _load_process(self) -> CliProcess:
         with self._loading:
             process = self._process
             if process is None:

@@ -127,7 +127,7 @@ class Turn:
         """The answer, once it is complete. Raises ProviderError where the CLI gave it up."""
         if self._error is not None:
             error = self._error
-            raise self._failures.reported(
+            raise self._failures.explain_reported(
                 error.error_type, error.message, error.status_code, partial=self.started
             )
         content: list[ContentBlock] = []
@@ -186,14 +186,16 @@ class Turn:
 
     def _check_apart(self, apart: bool) -> None:
         if not apart:
-            raise self._failures.damaged("two calls of one answer carry the same id", partial=self.started)
+            raise self._failures.explain_damage(
+                "two calls of one answer carry the same id", partial=self.started
+            )
 
     def _begin_again(self, reason: str) -> None:
         """The CLI asks the model again: what had arrived of the answer in progress is void."""
         self._text.begin_again()
         self._begun = []
         self._retries += 1
-        words = f"the model's server failed ({self._failures.shown(reason.replace('_', ' '))})"
+        words = f"the model's server failed ({self._failures.clean_text(reason.replace('_', ' '))})"
         self._on_event(
             StreamRetry(attempt=self._retries, delay_secs=0.0, reason=words, kind=kind_of_retry(reason))
         )

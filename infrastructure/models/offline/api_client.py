@@ -93,17 +93,17 @@ def _answer(request: ApiRequest) -> tuple[str, tuple[Request, ...]]:
 def _answer_prompt(prompt: str, request: ApiRequest) -> tuple[str, tuple[Request, ...]]:
     match read_prompt(prompt):
         case NothingAsked():
-            return wording.nothing_asked(), ()
+            return wording.explain_no_request(), ()
         case HelpWanted():
             return wording.EXAMPLES, ()
         case NotUnderstood() as reading:
-            return wording.not_understood(reading), ()
+            return wording.explain_not_understood(reading), ()
         case Understood(requests):
             callable_tools = _callable_tools(request)
             if not callable_tools:
                 return wording.no_tools(requests), ()
             if missing := [one.tool for one in requests if one.tool not in callable_tools]:
-                return wording.not_offered(missing), ()
+                return wording.explain_missing_tools(missing), ()
             return wording.announcement(requests), requests
 
 

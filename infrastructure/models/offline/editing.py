@@ -6,7 +6,7 @@ import re
 
 from infrastructure.models.offline.naming import name, need_names
 from infrastructure.models.offline.requests import Misread, Request
-from infrastructure.models.offline.scanning import Scanner, unwrapped
+from infrastructure.models.offline.scanning import Scanner, strip_quotes
 from infrastructure.models.offline.vocabulary import looks_like_path
 
 _REPLACE_EXAMPLE = 'For example: replace "old text" with "new text" in a.py.'
@@ -34,15 +34,15 @@ def replace(scanner: Scanner, phrase: str) -> list[Request]:
     end = scanner.clause_end()
     everywhere = scanner.skip(_ALL)
     start = scanner.pos
-    by = next(scanner.unquoted(_BY[phrase], end), None)
+    by = next(scanner.find_unquoted(_BY[phrase], end), None)
     if by is None:
         raise Misread(f"Say what to replace, with what, and in which file. {_REPLACE_EXAMPLE}")
     scanner.pos = by.end()
-    places = list(scanner.unquoted(_IN, end))
+    places = list(scanner.find_unquoted(_IN, end))
     if not places:
         raise Misread(f"Say in which file to replace it. {_REPLACE_EXAMPLE}")
-    old = unwrapped(scanner.text[start : by.start()])
-    new = unwrapped(scanner.text[by.end() : places[-1].start()])
+    old = strip_quotes(scanner.text[start : by.start()])
+    new = strip_quotes(scanner.text[by.end() : places[-1].start()])
     if not old or old == new:
         raise Misread(f"There is nothing to replace. {_REPLACE_EXAMPLE}")
     scanner.pos = places[-1].end()
@@ -59,7 +59,7 @@ def replace(scanner: Scanner, phrase: str) -> list[Request]:
 def write(scanner: Scanner) -> list[Request]:
     """write FILE: CONTENT, write FILE with "CONTENT", write "CONTENT" to FILE"""
     scanner.skip_spaces()
-    first = scanner.quoted()
+    first = scanner.read_quoted()
     if first is not None and scanner.skip(_TO):
         if path := name(scanner):
             return [_writing(path, first)]
@@ -77,7 +77,7 @@ def _path(scanner: Scanner) -> str | None:
     start = scanner.pos
     scanner.skip(_A_FILE)
     before = scanner.text[start : scanner.pos].casefold()
-    if (inner := scanner.quoted()) is not None:
+    if (inner := scanner.read_quoted()) is not None:
         return inner
     if (found := _PATH.match(scanner.text, scanner.pos)) is None:
         return None
@@ -93,7 +93,7 @@ def _content(scanner: Scanner) -> str | None:
         return fenced
     scanner.skip(_BLANKS)
     start = scanner.pos
-    inner = scanner.quoted()
+    inner = scanner.read_quoted()
     if inner is not None and scanner.at_request_end:
         return inner
     scanner.pos = len(scanner.text)

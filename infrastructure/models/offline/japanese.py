@@ -6,7 +6,7 @@ import re
 
 from infrastructure.models.offline.looking import literal
 from infrastructure.models.offline.requests import Request
-from infrastructure.models.offline.scanning import Scanner, unwrapped
+from infrastructure.models.offline.scanning import Scanner, strip_quotes
 
 _PLEASE = r"(?:て|で|する|る|む)?(?:ください|下さい|ね)?"
 _END = re.compile(
@@ -24,7 +24,7 @@ def requests(scanner: Scanner) -> list[Request] | None:
     """The requests of the Japanese clause that begins here, stepping over it; None if none does."""
     line_end = scanner.text.find("\n", scanner.pos, scanner.pos + _LONGEST)
     line_end = min(len(scanner.text), scanner.pos + _LONGEST) if line_end == -1 else line_end
-    end = next(scanner.unquoted(_END, line_end), None)
+    end = next(scanner.find_unquoted(_END, line_end), None)
     if end is None:
         return None
     said = scanner.text[scanner.pos : end.start()].strip()
@@ -34,7 +34,7 @@ def requests(scanner: Scanner) -> list[Request] | None:
         case "find":
             found = _finding(_parts(said, _PLACE))
         case "run":
-            found = [Request("run_command", {"command": unwrapped(said)})]
+            found = [Request("run_command", {"command": strip_quotes(said)})]
         case _:
             found = _editing(said)
     if not found or not all(all(request.arguments.values()) for request in found):
@@ -46,16 +46,16 @@ def requests(scanner: Scanner) -> list[Request] | None:
 def _finding(parts: list[str]) -> list[Request]:
     match parts:
         case [wanted]:
-            return [Request("grep_search", {"pattern": literal(unwrapped(wanted)), "path": "."})]
+            return [Request("grep_search", {"pattern": literal(strip_quotes(wanted)), "path": "."})]
         case [place, wanted]:
-            return [Request("grep_search", {"pattern": literal(unwrapped(wanted)), "path": _name(place)})]
+            return [Request("grep_search", {"pattern": literal(strip_quotes(wanted)), "path": _name(place)})]
         case _:
             return []
 
 
 def _editing(said: str) -> list[Request]:
     path, change = _split_once(said, _OF)
-    old, new = map(unwrapped, _split_once(change, _OBJECT))
+    old, new = map(strip_quotes, _split_once(change, _OBJECT))
     if old == new:
         return []
     return [Request("edit_file", {"path": _name(path), "old_text": old, "new_text": new})]
@@ -63,13 +63,13 @@ def _editing(said: str) -> list[Request]:
 
 def _name(text: str) -> str:
     """The name, freed of its quotes; empty for words that are not one name."""
-    name = unwrapped(text)
+    name = strip_quotes(text)
     return "" if name == text.strip() and any(map(str.isspace, name)) else name
 
 
 def _split_once(text: str, mark: re.Pattern[str]) -> tuple[str, str]:
     """The two sides of the first unquoted mark; the second is empty without one."""
-    found = next(Scanner(text).unquoted(mark, len(text)), None)
+    found = next(Scanner(text).find_unquoted(mark, len(text)), None)
     if found is None:
         return text, ""
     return text[: found.start()], text[found.end() :]
@@ -77,7 +77,7 @@ def _split_once(text: str, mark: re.Pattern[str]) -> tuple[str, str]:
 
 def _parts(text: str, mark: re.Pattern[str]) -> list[str]:
     cuts = [0]
-    for found in Scanner(text).unquoted(mark, len(text)):
+    for found in Scanner(text).find_unquoted(mark, len(text)):
         cuts += found.span()
     cuts.append(len(text))
     return [text[start:end] for start, end in zip(cuts[::2], cuts[1::2], strict=True)]

@@ -59,12 +59,12 @@ def find(scanner: Scanner, verb: Verb) -> list[Request]:
 
 def _operand(scanner: Scanner) -> tuple[str, bool]:
     """What to look for: one quoted text, or all up to the last unquoted "in", or to the end of the clause."""
-    if (inner := scanner.quoted()) is not None:
+    if (inner := scanner.read_quoted()) is not None:
         if not inner:
             raise Misread("There is nothing between the quotes to look for.")
         return inner, True
     start, end = scanner.pos, scanner.clause_end()
-    places = list(scanner.unquoted(_PLACE, end))
+    places = list(scanner.find_unquoted(_PLACE, end))
     scanner.pos = places[-1].start() if places else end
     wanted = scanner.text[start : scanner.pos].strip()
     if not places:

@@ -20,7 +20,7 @@ _BULLET = re.compile(r"\s*+(?:[-*•]|\d{1,3}[.)])?\s*+")
 def run(scanner: Scanner) -> list[Request]:
     """run COMMAND, run `COMMAND` [in FOLDER], run: and a fenced block"""
     scanner.skip(_THE_COMMAND)
-    arguments = {"command": _delimited(scanner) or _bare(scanner)}
+    arguments = {"command": _read_delimited(scanner) or _bare(scanner)}
     words = arguments["command"].split()
     if not words or words[0].casefold() in _NO_COMMAND:
         raise Misread("Name the command itself, for example: run `pytest -q`.")
@@ -31,13 +31,13 @@ def run(scanner: Scanner) -> list[Request]:
     return [Request("run_command", arguments)]
 
 
-def _delimited(scanner: Scanner) -> str | None:
+def _read_delimited(scanner: Scanner) -> str | None:
     """A command in a fenced block or in backticks, or one quoted text that is all of the request."""
     if (fenced := scanner.fence()) is not None:
         return fenced.strip("\n")
     start = scanner.pos
     is_code = scanner.text.startswith("`", start)
-    inner = scanner.quoted()
+    inner = scanner.read_quoted()
     if inner is None:
         return None
     if is_code or scanner.at_request_end:

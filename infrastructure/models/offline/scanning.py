@@ -79,7 +79,7 @@ class Scanner:
         """Step over white space, newlines included."""
         self.skip(_BLANKS)
 
-    def quoted(self) -> str | None:
+    def read_quoted(self) -> str | None:
         """The quoted text that begins here, stepping over it; None without a closed quote."""
         if (close := self._closing(self.pos)) is None:
             return None
@@ -89,7 +89,7 @@ class Scanner:
 
     def item(self) -> Item | None:
         """The quoted text or bare word that begins here, stepping over it, closing punctuation aside."""
-        if (inner := self.quoted()) is not None:
+        if (inner := self.read_quoted()) is not None:
             return Item(inner, quoted=True)
         if (found := _BARE.match(self.text, self.pos)) is None:
             return None
@@ -119,7 +119,7 @@ class Scanner:
 
         In a command, a semicolon followed by a word that the shell knows too stays part of the command.
         """
-        for joint in self.unquoted(BREAK, len(self.text)):
+        for joint in self.find_unquoted(BREAK, len(self.text)):
             if "\n" in joint.group():
                 return joint.start()
             if not begins_request(self.text, joint.end()):
@@ -130,7 +130,7 @@ class Scanner:
             return joint.start()
         return len(self.text)
 
-    def unquoted(self, pattern: re.Pattern[str], end: int) -> Iterator[re.Match[str]]:
+    def find_unquoted(self, pattern: re.Pattern[str], end: int) -> Iterator[re.Match[str]]:
         """The matches between here and `end` that no quote protects, in order."""
         at = self.pos
         found = pattern.search(self.text, at, end)
@@ -160,9 +160,9 @@ class Scanner:
         return found
 
 
-def unwrapped(text: str) -> str:
+def strip_quotes(text: str) -> str:
     """The text without white space around it and without the one pair of quotes that encloses all of it."""
     stripped = text.strip()
     scanner = Scanner(stripped)
-    inner = scanner.quoted()
+    inner = scanner.read_quoted()
     return inner if inner is not None and scanner.pos == len(stripped) else stripped

@@ -34,12 +34,12 @@ _ENDING = re.compile(r"exit code -?\d+|killed by \S+")
 _PRINCIPAL = ("path", "command", "pattern")
 
 
-def not_understood(reading: NotUnderstood) -> str:
+def explain_not_understood(reading: NotUnderstood) -> str:
     """Which part was not understood, why, and what would be."""
     return f"I did not understand {_code(reading.part)}, so nothing was run. {reading.hint}\n\n{EXAMPLES}"
 
 
-def nothing_asked() -> str:
+def explain_no_request() -> str:
     """The answer to a prompt without a request."""
     return f"There is no request in that.\n\n{EXAMPLES}"
 
@@ -55,7 +55,7 @@ def nothing_open() -> str:
     return "Nothing is left to do; say what to do next."
 
 
-def not_offered(missing: Iterable[str]) -> str:
+def explain_missing_tools(missing: Iterable[str]) -> str:
     """The answer where a request needs tools that may not be called."""
     names = ", ".join(_code(name) for name in dict.fromkeys(missing))
     return f"Nothing was run: this takes {names}, which may not be called here."
@@ -63,34 +63,34 @@ def not_offered(missing: Iterable[str]) -> str:
 
 def no_tools(requests: Sequence[Request]) -> str:
     """The answer where no tool may be called: what would be done next."""
-    return f"No tool may be called now, so nothing was run. Still to do: {_listed(requests)}."
+    return f"No tool may be called now, so nothing was run. Still to do: {_list_requests(requests)}."
 
 
 def announcement(requests: Sequence[Request]) -> str:
     """One line that says what is about to be called."""
     count = "1 call" if len(requests) == 1 else f"{len(requests)} calls"
-    return f"{count}: {_listed(requests)}."
+    return f"{count}: {_list_requests(requests)}."
 
 
 def summary(calls: Sequence[ToolCall], results: Sequence[ToolResultMessage]) -> str:
     """What came back, call by call: how it ended, and the beginning of what it said."""
     asked = {call.native_id: call.arguments for call in calls}
-    return "\n\n".join(_told(result, asked.get(result.tool_use_id, {})) for result in results)
+    return "\n\n".join(_describe_result(result, asked.get(result.tool_use_id, {})) for result in results)
 
 
-def _told(result: ToolResultMessage, arguments: JsonObject) -> str:
-    name = _code(_described(result.tool_name, arguments))
+def _describe_result(result: ToolResultMessage, arguments: JsonObject) -> str:
+    name = _code(_describe_call(result.tool_name, arguments))
     said = result.output.strip("\n")
     if result.is_rejected:
         return _with_excerpt(f"{name} did not run", said)
     if result.is_error:
         return _with_excerpt(f"{name} failed", said)
     if result.tool_name == "run_command":
-        return _told_of_command(name, said)
+        return _describe_command_result(name, said)
     return _with_excerpt(name, said)
 
 
-def _told_of_command(name: str, said: str) -> str:
+def _describe_command_result(name: str, said: str) -> str:
     """A command's ending first, then the end of what it printed, where test runners and compilers sum up."""
     lines = said.split("\n")
     last = next((at for at in range(len(lines) - 1, -1, -1) if _ENDING.fullmatch(lines[at])), None)
@@ -106,18 +106,18 @@ def _with_excerpt(head: str, said: str, *, tail: bool = False) -> str:
         return f"{head}: {_code(said, limit=_SHOWN_LINE)}"
     lines = said.split("\n")
     kept = lines[-_SHOWN_LINES:] if tail else lines[:_SHOWN_LINES]
-    shown = "\n".join(_shortened(line, _SHOWN_LINE) for line in kept)
+    shown = "\n".join(_shorten(line, _SHOWN_LINE) for line in kept)
     fence = "`" * max(3, _longest_ticks(shown) + 1)
     hidden = len(lines) - len(kept)
     count = f" ({'last' if tail else 'first'} {len(kept)} of {len(lines)} lines)" if hidden else ""
     return f"{head}{count}:\n{fence}text\n{shown}\n{fence}"
 
 
-def _listed(requests: Sequence[Request]) -> str:
-    return ", ".join(_code(_described(request.tool, request.arguments)) for request in requests)
+def _list_requests(requests: Sequence[Request]) -> str:
+    return ", ".join(_code(_describe_call(request.tool, request.arguments)) for request in requests)
 
 
-def _described(tool: str, arguments: JsonObject) -> str:
+def _describe_call(tool: str, arguments: JsonObject) -> str:
     """The tool with the argument that tells its calls apart, and where a search looks."""
     words = [str(arguments[key]) for key in _PRINCIPAL if key in arguments]
     if tool == "grep_search":
@@ -128,13 +128,13 @@ def _described(tool: str, arguments: JsonObject) -> str:
 def _code(text: str, *, limit: int = _SHOWN_PART) -> str:
     """The text as one short line of code, whatever characters it holds."""
     visible = "".join(char if char.isprintable() else " " for char in text[: limit * 4])
-    line = _shortened(" ".join(visible.split()), limit) or "(nothing readable)"
+    line = _shorten(" ".join(visible.split()), limit) or "(nothing readable)"
     ticks = "`" * (_longest_ticks(line) + 1)
     pad = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{ticks}{pad}{line}{pad}{ticks}"
 
 
-def _shortened(line: str, limit: int) -> str:
+def _shorten(line: str, limit: int) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 

@@ -93,7 +93,7 @@ class ChatAnswer:
     def take(self, name: str, event: JsonObject) -> None:
         """Take one chunk. Raises ProviderError for one that reports an error, or WrongKindError."""
         if error := _error_in(name, event):
-            raise self._failures.reported(error, started=self.started)
+            raise self._failures.explain_reported(error, started=self.started)
         self._check_answer_id(text_of(event, "id"))
         self._model = text_of(event, "model") or self._model
         for source in (event, object_of(event, "x_groq")):
@@ -103,7 +103,7 @@ class ChatAnswer:
             if (call_count(choice, "index") or 0) == 0:
                 self._take_choice(choice)
             elif object_of(choice, "delta").get("tool_calls"):
-                raise self._broken("a call belongs to an answer that was not asked for")
+                raise self._explain_damage("a call belongs to an answer that was not asked for")
 
     def end(self) -> None:
         """Take note of the mark `[DONE]`, or of the end of an answer in one piece."""
@@ -117,15 +117,15 @@ class ChatAnswer:
         """The whole answer. Raises ProviderError when the stream ended before it was whole."""
         if is_failure(self._finish):
             told: JsonObject = {"message": f"the answer ended with {self._finish}"}
-            raise self._failures.reported(told, started=self.started)
+            raise self._failures.explain_reported(told, started=self.started)
         if not self._finish and not self.complete:
-            raise self._broken("the stream ended before the answer was complete")
+            raise self._explain_damage("the stream ended before the answer was complete")
         if not self._answered:
-            raise self._broken("the stream held no answer")
+            raise self._explain_damage("the stream held no answer")
         if self._calls.has_nameless:
-            raise self._broken("a call without the name of a tool")
+            raise self._explain_damage("a call without the name of a tool")
         if self._calls.are_mixed:
-            raise self._broken("the pieces of two calls are mixed up")
+            raise self._explain_damage("the pieces of two calls are mixed up")
         calls = self._calls.finish()
         return LlmResponse(
             content=tuple(self._content(calls)),
@@ -139,7 +139,7 @@ class ChatAnswer:
         if not native_id or native_id == self._chunk_id:
             return
         if native_id in self._chunk_ids:
-            raise self._broken("two answers came in one stream")
+            raise self._explain_damage("two answers came in one stream")
         self._chunk_id = native_id
         self._chunk_ids.add(native_id)
 
@@ -216,7 +216,7 @@ class ChatAnswer:
     def _stop_reason(self, calls: Sequence[ToolUseBlock]) -> StopReason:
         """Why the model stopped: servers vary in how they say that it stopped for a call."""
         if not self._finish:
-            return self._unsaid_stop_reason(calls)
+            return self._infer_stop_reason(calls)
         stop = stop_of(self._finish)
         if stop is END_TURN and self._refused:
             return REFUSAL
@@ -228,13 +228,13 @@ class ChatAnswer:
             return TOOL_USE
         return stop
 
-    def _unsaid_stop_reason(self, calls: Sequence[ToolUseBlock]) -> StopReason:
+    def _infer_stop_reason(self, calls: Sequence[ToolUseBlock]) -> StopReason:
         if any(call.parse_error is not None for call in calls):
-            raise self._broken("the stream ended in the middle of a call")
+            raise self._explain_damage("the stream ended in the middle of a call")
         return TOOL_USE if calls else REFUSAL if self._refused else END_TURN
 
-    def _broken(self, what: str) -> ProviderError:
-        return self._failures.damaged(what, started=self.started)
+    def _explain_damage(self, what: str) -> ProviderError:
+        return self._failures.explain_damage(what, started=self.started)
 
 
 def _error_in(name: str, event: JsonObject) -> JsonValue:

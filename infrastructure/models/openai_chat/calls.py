@@ -126,7 +126,7 @@ class ChatCalls:
                 yield {"type": CALL_EXTRA, "id": call.id, "fields": call.extra}
 
     def _call_of(self, piece: _Piece) -> _Call:
-        known = self._known(piece)
+        known = self._find_call(piece)
         if known is not None and not _begins_anew(piece, known):
             if piece.index not in (None, known.native_index):
                 self._strays.add(piece.index)
@@ -136,7 +136,7 @@ class ChatCalls:
         self._calls.append(call)
         return call
 
-    def _known(self, piece: _Piece) -> _Call | None:
+    def _find_call(self, piece: _Piece) -> _Call | None:
         """The call that a piece seems to belong to: by its number, its id, or its place in the stream."""
         numbered = [c for c in self._calls if piece.index is not None and c.native_index == piece.index]
         named = [c for c in numbered or self._calls if piece.native_id and c.native_id == piece.native_id]

@@ -12,7 +12,12 @@ from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.json_fields import object_of, text_of, whole
 from infrastructure.models.shared.rendered_history import RenderedHistory
-from infrastructure.models.shared.sent_calls import SentIds, sent_name, sent_output, sent_prompt
+from infrastructure.models.shared.sent_calls import (
+    SentIds,
+    clean_tool_name,
+    fill_empty_output,
+    fill_empty_prompt,
+)
 from infrastructure.models.shared.sent_images import data_url, images_of
 
 CALL_EXTRA = "call_extra"
@@ -36,7 +41,7 @@ def chat_payload(
         "model": request.model,
         "stream": True,
         "stream_options": {"include_usage": True},
-        "messages": [_filled(message) if fills_reasoning else message for message in messages],
+        "messages": [_add_reasoning(message) if fills_reasoning else message for message in messages],
     }
     if max_tokens is not None:
         payload[max_tokens_field] = max_tokens
@@ -85,7 +90,7 @@ class _Messages:
         match message:
             case UserMessage():
                 self._after_results = self._after_results and bool(message.of_call)
-                yield {"role": "user", "content": _said(message, request)}
+                yield {"role": "user", "content": _render_content(message, request)}
             case AssistantMessage():
                 yield from _answer(
                     message.response, self._provider, self._ids, after_results=self._after_results
@@ -96,15 +101,15 @@ class _Messages:
                     yield {
                         "role": "tool",
                         "tool_call_id": self._ids.of_result(result.tool_use_id),
-                        "content": sent_output(result.output),
+                        "content": fill_empty_output(result.output),
                     }
             case _:
                 assert_never(message)
 
 
-def _said(message: UserMessage, request: ApiRequest) -> JsonValue:
+def _render_content(message: UserMessage, request: ApiRequest) -> JsonValue:
     """A text alone stays one: servers without images know nothing else."""
-    text = sent_prompt(message.sent_text)
+    text = fill_empty_prompt(message.sent_text)
     images: list[JsonValue] = [
         {"type": "image_url", "image_url": {"url": data_url(image, encoded)}}
         for image, encoded in images_of(message, request)
@@ -131,7 +136,7 @@ def _answer(response: LlmResponse, provider: str, ids: SentIds, *, after_results
     }
 
 
-def _filled(message: JsonObject) -> JsonObject:
+def _add_reasoning(message: JsonObject) -> JsonObject:
     # an empty text would be as good as none
     return {"reasoning_content": " ", **message} if message["role"] == "assistant" else message
 
@@ -157,5 +162,5 @@ def _call(call: ToolUseBlock, content: tuple[ContentBlock, ...], provider: str, 
         ),
         {},
     )
-    function = {"name": sent_name(call.name), "arguments": json.dumps(call.input, ensure_ascii=False)}
+    function = {"name": clean_tool_name(call.name), "arguments": json.dumps(call.input, ensure_ascii=False)}
     return {"id": ids.of_call(call.id), "type": "function", "function": function, **added}

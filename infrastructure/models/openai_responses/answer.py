@@ -70,7 +70,7 @@ class ResponsesAnswer:
         kind = text_of(event, "type") or name
         is_bare_error = event.get("error") or (not kind and text_of(event, "message"))
         if kind in ("error", "response.error") or (is_bare_error and not kind.startswith("response.")):
-            raise self._failures.reported(event.get("error") or event, started=self.started)
+            raise self._failures.explain_reported(event.get("error") or event, started=self.started)
         if kind == "response.created":
             self._begin(text_of(object_of(event, "response"), "id"))
             return
@@ -90,20 +90,20 @@ class ResponsesAnswer:
     def response(self) -> LlmResponse:
         """The whole answer. Raises ProviderError when the stream ended before it was whole."""
         if not self.complete:
-            raise self._broken("the stream ended before the answer was complete")
+            raise self._explain_damage("the stream ended before the answer was complete")
         forms = [(item.call_id, item.whole or self._cut_off(item)) for item in self._items]
         if not all(text_of(form, "type") for _, form in forms):
-            raise self._broken("an item does not say of what kind it is")
+            raise self._explain_damage("an item does not say of what kind it is")
         content = tuple(
             block
             for call_id, form in forms
             for block in item_blocks(form, provider=self._provider, call_id=call_id)
         )
         if self._status == "completed" and any(map(is_cut_off_call, (form for _, form in forms))):
-            raise self._broken("a call was cut off")
+            raise self._explain_damage("a call was cut off")
         stop = response_stop(self._status, self._final, [form for _, form in forms])
         if any(isinstance(block, ToolUseBlock) and not block.name for block in content):
-            raise self._broken("a call without the name of a tool")
+            raise self._explain_damage("a call without the name of a tool")
         return LlmResponse(
             content=content,
             stop_reason=stop,
@@ -113,17 +113,17 @@ class ResponsesAnswer:
 
     def _begin(self, native_id: str) -> None:
         if self._id and native_id and native_id != self._id:
-            raise self._broken("two answers came in one stream")
+            raise self._explain_damage("two answers came in one stream")
         self._id = native_id
 
     def _take_piece(self, kind: str, event: JsonObject) -> None:
         delta = text_of(event, "delta")
         match kind:
             case "response.output_item.added":
-                self._name_call(self._items.added(event, object_of(event, "item")))
+                self._name_call(self._items.begin_item(event, object_of(event, "item")))
             case "response.output_item.done":
                 form = object_of(event, "item")
-                self._finish(self._items.done(event, form), form)
+                self._finish(self._items.end_item(event, form), form)
             case "response.output_text.delta" | "response.refusal.delta":
                 self._say(self._items.of_piece(event, "message"), delta, _part(event))
             case "response.output_text.done" | "response.refusal.done":
@@ -148,7 +148,7 @@ class ResponsesAnswer:
             return
         item.call_id = self._ids.claim(text_of(item.first, "call_id") or text_of(item.first, "id"))
         item.call_index, self._calls = self._calls, self._calls + 1
-        early = whole(item.told)
+        early = whole(item.received)
         name = text_of(item.first, "name")
         self._on_event(
             StreamedToolCall(index=item.call_index, id=item.call_id, name=name, arguments_delta=early)
@@ -176,14 +176,14 @@ class ResponsesAnswer:
     def _settle(self, item: ArrivingItem, arguments: str) -> None:
         """Take all arguments of a call, and tell what no delta had told of them."""
         if item.contradicts(arguments):
-            raise self._broken("a call ended with other arguments than it began with")
+            raise self._explain_damage("a call ended with other arguments than it began with")
         self._argue(item, item.rest_of(arguments))
 
     def _finish(self, item: ArrivingItem, form: JsonObject) -> None:
         """Take an item's last form, and tell what no delta had told of it."""
         self._name_call(item)
         if item.call_id and any(text_of(form, key) != text_of(item.first, key) for key in ("call_id", "name")):
-            raise self._broken("a call began as another than it ended")
+            raise self._explain_damage("a call began as another than it ended")
         if item.whole is not None:
             return
         match text_of(form, "type"):
@@ -194,7 +194,7 @@ class ResponsesAnswer:
             case "function_call":
                 arguments = arguments_text(form)
                 self._settle(item, arguments)
-                form = {**form, "arguments": arguments if arguments.strip() else item.told}
+                form = {**form, "arguments": arguments if arguments.strip() else item.received}
         item.whole = form or None
 
     def _close(self, final: JsonObject, word: str) -> None:
@@ -202,7 +202,7 @@ class ResponsesAnswer:
         self._final = final
         self._status = text_of(final, "status") or word
         if self._status == "failed":
-            raise self._failures.reported(final.get("error") or {}, started=self.started)
+            raise self._failures.explain_reported(final.get("error") or {}, started=self.started)
         self.complete = True
         for item, form in self._items.lacking(objects_of(final, "output")):
             self._finish(item, form)
@@ -211,18 +211,18 @@ class ResponsesAnswer:
         """An item that never became whole, as far as it came: a call only where nothing can be missing."""
         match item.kind:
             case "message":
-                return {"type": "message", "content": [{"type": "output_text", "text": item.told}]}
+                return {"type": "message", "content": [{"type": "output_text", "text": item.received}]}
             case "function_call":
                 if self._status == "completed" and not item.has_all_arguments:
-                    raise self._broken("the stream ended before all of the answer had arrived")
-                return {**item.first, "arguments": item.told}
+                    raise self._explain_damage("the stream ended before all of the answer had arrived")
+                return {**item.first, "arguments": item.received}
             case "reasoning" if item.pieces:
-                return {**item.first, "summary": [{"type": "summary_text", "text": item.told}]}
+                return {**item.first, "summary": [{"type": "summary_text", "text": item.received}]}
             case _:
                 return item.first
 
-    def _broken(self, what: str) -> ProviderError:
-        return self._failures.damaged(what, started=self.started)
+    def _explain_damage(self, what: str) -> ProviderError:
+        return self._failures.explain_damage(what, started=self.started)
 
 
 def _part(event: JsonObject) -> int:

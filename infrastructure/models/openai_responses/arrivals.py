@@ -32,7 +32,7 @@ class ArrivingItem:
         return text_of(self.first, "type")
 
     @property
-    def told(self) -> str:
+    def received(self) -> str:
         """What the pieces said so far."""
         return "".join(self.pieces)
 
@@ -43,12 +43,12 @@ class ArrivingItem:
 
     def rest_of(self, text: str, part: int | None = None) -> str:
         """What the pieces, or those of one part, have not said yet of a text that is whole."""
-        told = self.told if part is None else "".join(self.parts.get(part, ()))
+        told = self.received if part is None else "".join(self.parts.get(part, ()))
         return text[len(told) :] if text.startswith(told) else ""
 
     def contradicts(self, arguments: str) -> bool:
         """Whether the pieces of a call told other arguments than those with which it ends."""
-        told = self.told
+        told = self.received
         if not told.strip() or not arguments.strip() or arguments.startswith(told):
             return False
         return parse_arguments(told)[1] is not None or parse_arguments(told) != parse_arguments(arguments)
@@ -80,9 +80,9 @@ class Arrivals:
                 return known
         return self._begin({"type": kind}, index, item_id)
 
-    def added(self, event: JsonObject, form: JsonObject) -> ArrivingItem:
+    def begin_item(self, event: JsonObject, form: JsonObject) -> ArrivingItem:
         """The item that an event brings in its first form."""
-        known = self._known(event, form)
+        known = self._find_item(event, form)
         if known is None or (known.whole is not None and not _is_again(known.whole, form)):
             return self._begin(form, count_of(event, "output_index"), text_of(form, "id"))
         if not known.call_id:
@@ -93,9 +93,9 @@ class Arrivals:
             return self._begin(form, count_of(event, "output_index"), text_of(form, "id"))
         return known
 
-    def done(self, event: JsonObject, form: JsonObject) -> ArrivingItem:
+    def end_item(self, event: JsonObject, form: JsonObject) -> ArrivingItem:
         """The item that an event brings in its last form."""
-        known = self._known(event, form)
+        known = self._find_item(event, form)
         if known is None or (known.whole is not None and not _is_again(known.whole, form)):
             return self._begin(form, count_of(event, "output_index"), text_of(form, "id"))
         if not known.call_id:
@@ -115,7 +115,7 @@ class Arrivals:
                     known.first = form
                 yield known, form
 
-    def _known(self, event: JsonObject, form: JsonObject) -> ArrivingItem | None:
+    def _find_item(self, event: JsonObject, form: JsonObject) -> ArrivingItem | None:
         index = count_of(event, "output_index")
         return self._at_place(index) if index is not None else self._named.get(text_of(form, "id"))
 

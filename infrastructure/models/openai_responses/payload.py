@@ -12,7 +12,12 @@ from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.json_fields import text_of, whole
 from infrastructure.models.shared.rendered_history import RenderedHistory
-from infrastructure.models.shared.sent_calls import SentIds, sent_name, sent_output, sent_prompt
+from infrastructure.models.shared.sent_calls import (
+    SentIds,
+    clean_tool_name,
+    fill_empty_output,
+    fill_empty_prompt,
+)
 from infrastructure.models.shared.sent_images import data_url, images_of
 
 MESSAGE_PHASE = "message_phase"
@@ -83,7 +88,7 @@ class _Items:
     def __call__(self, message: Message, request: ApiRequest) -> Iterator[JsonObject]:
         match message:
             case UserMessage():
-                yield {"role": "user", "content": _said(message, request)}
+                yield {"role": "user", "content": _render_content(message, request)}
             case AssistantMessage():
                 yield from _acceptable(list(_answer(message.response, self._provider, self._ids)))
             case ToolResults():
@@ -91,14 +96,14 @@ class _Items:
                     yield {
                         "type": "function_call_output",
                         "call_id": self._ids.of_result(result.tool_use_id),
-                        "output": sent_output(result.output),
+                        "output": fill_empty_output(result.output),
                     }
             case _:
                 assert_never(message)
 
 
-def _said(message: UserMessage, request: ApiRequest) -> JsonValue:
-    text = sent_prompt(message.sent_text)
+def _render_content(message: UserMessage, request: ApiRequest) -> JsonValue:
+    text = fill_empty_prompt(message.sent_text)
     images: list[JsonValue] = [
         {"type": "input_image", "image_url": data_url(image, encoded), "detail": "auto"}
         for image, encoded in images_of(message, request)
@@ -139,7 +144,7 @@ def _answer(response: LlmResponse, provider: str, ids: SentIds) -> Iterator[Json
                 yield {
                     "type": "function_call",
                     "call_id": ids.of_call(block.id),
-                    "name": sent_name(block.name),
+                    "name": clean_tool_name(block.name),
                     "arguments": json.dumps(block.input, ensure_ascii=False),
                 }
             case OpaqueBlock(provider=owner, payload=payload):

@@ -70,10 +70,10 @@ async def read_answer(
     if first in (b"{", b"["):
         whole = opening + await _up_to(_LONGEST_EVENT, body)
         return _answer_in_one_piece(whole, content_type, answer, failures)
-    return await _streamed_answer(opening, body, answer, failures)
+    return await _read_streamed_answer(opening, body, answer, failures)
 
 
-async def _streamed_answer(
+async def _read_streamed_answer(
     opening: bytes, body: AsyncIterator[bytes], answer: AnswerReader, failures: Failures
 ) -> LlmResponse:
     decoder = EventDecoder()
@@ -95,7 +95,7 @@ def _feed(piece: bytes, decoder: EventDecoder, answer: AnswerReader, failures: F
     for event in decoder.feed(piece):
         _take(event, answer, failures)
     if decoder.pending > _LONGEST_EVENT:
-        raise failures.damaged("an event of the stream is too long to be one", started=answer.started)
+        raise failures.explain_damage("an event of the stream is too long to be one", started=answer.started)
 
 
 def _answer_in_one_piece(
@@ -104,7 +104,7 @@ def _answer_in_one_piece(
     try:
         value = foreign_json(body)
     except ValueError as error:
-        raise failures.damaged("the answer is not valid JSON", started=False) from error
+        raise failures.explain_damage("the answer is not valid JSON", started=False) from error
     events = list(answer.events_of(value)) if isinstance(value, dict) else []
     if not events:
         raise failures.no_stream(content_type, body)
@@ -125,12 +125,14 @@ def _take(event: ServerEvent, answer: AnswerReader, failures: Failures) -> None:
         value = foreign_json(data)
     except ValueError as error:
         if event.name == "error":
-            raise failures.reported(data, started=answer.started) from error
-        raise failures.damaged("an event of the stream is not valid JSON", started=answer.started) from error
+            raise failures.explain_reported(data, started=answer.started) from error
+        raise failures.explain_damage(
+            "an event of the stream is not valid JSON", started=answer.started
+        ) from error
     if isinstance(value, str) and event.name == "error":
-        raise failures.reported(value, started=answer.started)
+        raise failures.explain_reported(value, started=answer.started)
     if not isinstance(value, dict):
-        raise failures.damaged("an event of the stream is not a JSON object", started=answer.started)
+        raise failures.explain_damage("an event of the stream is not a JSON object", started=answer.started)
     _give(event.name, value, answer, failures)
 
 
@@ -139,7 +141,7 @@ def _give(name: str, event: JsonObject, answer: AnswerReader, failures: Failures
         answer.take(name, event)
     except WrongKindError as error:
         what = f"an event of the stream is malformed: {error}"
-        raise failures.damaged(what, started=answer.started) from error
+        raise failures.explain_damage(what, started=answer.started) from error
 
 
 async def _opening(body: AsyncIterator[bytes]) -> bytes:

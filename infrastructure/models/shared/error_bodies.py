@@ -91,10 +91,10 @@ def one_line(text: str) -> str:
     """Foreign text made fit for a sentence: one line, shortened, control characters written out."""
     flat = " ".join(text.split())
     short = flat if len(flat) <= _LONGEST_DETAIL else flat[: _LONGEST_DETAIL - 1] + "…"
-    return "".join(_written_out(char) for char in short)
+    return "".join(_escape_control(char) for char in short)
 
 
-def _written_out(char: str) -> str:
+def _escape_control(char: str) -> str:
     return f"\\u{ord(char):04x}" if unicodedata.category(char)[0] == "C" else char
 
 

@@ -77,18 +77,18 @@ class Failures:
     sign_in: str = ""
     other_api: str = ""
 
-    def refused(self, response: httpx2.Response) -> ProviderError:
+    def explain_refusal(self, response: httpx2.Response) -> ProviderError:
         """An HTTP status other than success. The body must have been read."""
         status = response.status_code
         if status == _PROXY_WANTS_TO_KNOW and (proxy := proxy_for(self.address)) is not None:
-            return self._stopped_at(proxy, "407")
+            return self._explain_proxy_refusal(proxy, "407")
         error = error_in(response.content)
         body = plain_text(response.content)
         wish = response.headers.get("x-should-retry")
         unknown = is_stranger_to_amazon(response.headers.get("x-amzn-errortype", ""))
-        return self._said(
+        return self._explain_status(
             status,
-            self._detail(error) or self._shown(body),
+            self._detail(error) or self._clean_text(body),
             kind=_Kind.AUTHENTICATION
             if unknown
             else _Kind.TOO_LONG
@@ -102,12 +102,14 @@ class Failures:
             retry_after=retry_after_of(response.headers),
         )
 
-    def reported(self, error: JsonValue, *, started: bool) -> ProviderError:
+    def explain_reported(self, error: JsonValue, *, started: bool) -> ProviderError:
         """An error that the provider reported inside a stream that had begun with success."""
         known = error if isinstance(error, Mapping) else {"message": error}
         status = status_in(known)
         kind = _Kind.TOO_LONG if is_too_long(known, status) else None
-        return self._said(status, self._detail(known), kind=kind, final=is_final(known), partial=started)
+        return self._explain_status(
+            status, self._detail(known), kind=kind, final=is_final(known), partial=started
+        )
 
     def unreachable(self, error: Exception, *, started: bool) -> ProviderError:
         """A failure of the connection, before or after the answer began."""
@@ -118,45 +120,45 @@ class Failures:
             text = f"{self.provider} sent nothing for {self.timeout_secs:g} s"
             return ProviderError(text, kind=_Kind.TIMEOUT, retryable=not started, partial=started)
         if isinstance(error, httpx2.UnsupportedProtocol | httpx2.LocalProtocolError | httpx2.InvalidURL):
-            text = f"{self.provider} cannot be asked at {self.address}: {self._shown(str(error))}"
+            text = f"{self.provider} cannot be asked at {self.address}: {self._clean_text(str(error))}"
             return ProviderError(text, kind=_Kind.CONFIGURATION)
         if started or isinstance(error, httpx2.DecodingError):
-            return self.damaged("the stream broke off before the answer was complete", started=started)
+            return self.explain_damage("the stream broke off before the answer was complete", started=started)
         if isinstance(error, httpx2.RemoteProtocolError | httpx2.ReadError | httpx2.WriteError):
             text = f"{self.address} closed the connection without an answer"
             return ProviderError(text, kind=_Kind.CONNECTION, retryable=True)
-        return self._not_connected(error)
+        return self._explain_no_connection(error)
 
-    def damaged(self, what: str, *, started: bool) -> ProviderError:
+    def explain_damage(self, what: str, *, started: bool) -> ProviderError:
         """An answer that cannot be trusted to be whole."""
-        text = f"{self.provider}: {self._shown(what)}"
+        text = f"{self.provider}: {self._clean_text(what)}"
         return ProviderError(text, kind=_Kind.DAMAGED_STREAM, retryable=not started, partial=started)
 
     def no_stream(self, content_type: str, body: bytes) -> ProviderError:
         """A successful answer that is no event stream, though one was asked for."""
         error = error_in(body)
         if error:
-            return self.reported(error, started=False)
+            return self.explain_reported(error, started=False)
         text = (
-            f"{self.address} answered with {self._shown(content_type) or 'something'} where a stream of events "
-            f"was asked for; check base_url of provider {self.provider}"
+            f"{self.address} answered with {self._clean_text(content_type) or 'something'} where a "
+            f"stream of events was asked for; check base_url of provider {self.provider}"
         )
         return ProviderError(text, kind=_Kind.BAD_REQUEST)
 
     def unusable(self, error: Exception) -> ProviderError:
         """The SDK would not send the request at all."""
-        text = f"{self.provider} cannot be asked: {self._shown(str(error))}"
+        text = f"{self.provider} cannot be asked: {self._clean_text(str(error))}"
         return ProviderError(text, kind=_Kind.CONFIGURATION)
 
     def bad_environment(self, error: Exception) -> ProviderError:
         """The proxies or certificates that the environment names cannot be used."""
         text = (
-            f"{self.provider} cannot be asked: {self._shown(str(error))}; check the environment variables "
+            f"{self.provider} cannot be asked: {self._clean_text(str(error))}; check the environment variables "
             "HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE and SSL_CERT_DIR"
         )
         return ProviderError(text, kind=_Kind.CONFIGURATION)
 
-    def _said(
+    def _explain_status(
         self,
         status: int | None,
         detail: str,
@@ -185,28 +187,30 @@ class Failures:
             partial=partial,
         )
 
-    def _not_connected(self, error: Exception) -> ProviderError:
+    def _explain_no_connection(self, error: Exception) -> ProviderError:
         causes = list(_causes(error))
         certificate = next((c for c in causes if isinstance(c, ssl.SSLCertVerificationError)), None)
         if certificate is not None:
-            return self._not_trusted(certificate)
+            return self._explain_untrusted(certificate)
         proxy = proxy_for(self.address)
         if isinstance(error, httpx2.ProxyError) and proxy is not None:
-            return self._stopped_at(proxy, str(error))
-        reason = next((r for c in causes if (r := _reason(c))), self._shown(str(error)))
+            return self._explain_proxy_refusal(proxy, str(error))
+        reason = next((r for c in causes if (r := _reason(c))), self._clean_text(str(error)))
         way = f" through the proxy {proxy.address} of {proxy.variable}" if proxy is not None else ""
         text = f"cannot connect to {self.address}{way}: {reason or type(error).__name__}"
         return ProviderError(text, kind=_Kind.CONNECTION, retryable=True)
 
-    def _not_trusted(self, certificate: ssl.SSLCertVerificationError) -> ProviderError:
-        text = f"the certificate of {self.address} is not trusted: {self._shown(certificate.verify_message)}"
+    def _explain_untrusted(self, certificate: ssl.SSLCertVerificationError) -> ProviderError:
+        text = (
+            f"the certificate of {self.address} is not trusted: {self._clean_text(certificate.verify_message)}"
+        )
         if getattr(certificate, "verify_code", 0) not in _OWN_FAULTS:
             text += (
                 "; if an authority of your own signed it, set SSL_CERT_FILE to the file with its certificate"
             )
         return ProviderError(text, kind=_Kind.CONNECTION)
 
-    def _stopped_at(self, proxy: Proxy, reason: str) -> ProviderError:
+    def _explain_proxy_refusal(self, proxy: Proxy, reason: str) -> ProviderError:
         """The proxy answered, and did not let through. What it refuses once, it refuses again."""
         if reason.startswith(str(_PROXY_WANTS_TO_KNOW)):
             text = (
@@ -215,7 +219,7 @@ class Failures:
             )
             return ProviderError(text, kind=_Kind.CONNECTION)
         text = (
-            f"the proxy {proxy.address} does not lead to {self.address}: {self._shown(reason)}; check "
+            f"the proxy {proxy.address} does not lead to {self.address}: {self._clean_text(reason)}; check "
             f"{proxy.variable} and NO_PROXY"
         )
         return ProviderError(text, kind=_Kind.CONNECTION, retryable=reason.startswith("5"))
@@ -223,9 +227,9 @@ class Failures:
     def _detail(self, error: JsonObject) -> str:
         message = text_of(error, "message") or text_of(error, "detail")
         upstream = text_of(object_of(error, "metadata"), "raw")
-        return self._shown(" ".join(part for part in (message, upstream) if part))
+        return self._clean_text(" ".join(part for part in (message, upstream) if part))
 
-    def _shown(self, text: str) -> str:
+    def _clean_text(self, text: str) -> str:
         if self.secret:
             text = text.replace(self.secret, "…")
         return one_line(text)

@@ -20,7 +20,7 @@ class FreeModels:
     def __init__(self) -> None:
         self._models: set[str] = set()
 
-    def fitted(self, request: ApiRequest) -> ApiRequest:
+    def fit_request(self, request: ApiRequest) -> ApiRequest:
         """The request as its model takes it, as far as that is known."""
         is_free = request.model in self._models and _forces(request)
         return replace(request, tool_choice="auto") if is_free else request

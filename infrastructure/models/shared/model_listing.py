@@ -51,7 +51,7 @@ async def read_page(body: AsyncIterator[bytes], failures: Failures) -> ModelPage
     async for piece in body:
         text += piece
         if len(text) > _LONGEST_PAGE:
-            raise failures.damaged("the list of models is too long to be one", started=False)
+            raise failures.explain_damage("the list of models is too long to be one", started=False)
     try:
         value: JsonValue = json.loads(bytes(text))
     except (ValueError, RecursionError) as error:
@@ -61,16 +61,16 @@ async def read_page(body: AsyncIterator[bytes], failures: Failures) -> ModelPage
         return ModelPage(())
     if not isinstance(entries, list):
         error_told = error_in(bytes(text))
-        raise failures.reported(error_told, started=False) if error_told else _no_list(failures)
+        raise failures.explain_reported(error_told, started=False) if error_told else _no_list(failures)
     ids = (text_of(entry, "id") for entry in entries if isinstance(entry, Mapping))
     return ModelPage(tuple(filter(_is_name, ids)), _next_after(value))
 
 
-def listing_refused(response: httpx2.Response, failures: Failures) -> ProviderError:
+def explain_listing_refusal(response: httpx2.Response, failures: Failures) -> ProviderError:
     """What an HTTP status other than success means for a list. The body must have been read."""
     if response.status_code in _NO_SUCH_ADDRESS:
         return no_listing(failures.provider, status=response.status_code)
-    return failures.refused(response)
+    return failures.explain_refusal(response)
 
 
 def no_listing(provider: str, *, status: int | None = None) -> ProviderError:

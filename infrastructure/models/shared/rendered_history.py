@@ -49,7 +49,7 @@ class RenderedHistory(Generic[T]):
 
     def of(self, request: ApiRequest) -> list[T]:
         """All messages of a request in the provider's form."""
-        kept = self._taken(request)
+        kept = self._take_rendering(request)
         for message in request.messages[len(kept.messages) :]:
             kept.rendered.extend(kept.render(message, request))
         kept.messages = request.messages
@@ -57,7 +57,7 @@ class RenderedHistory(Generic[T]):
             self._kept = [kept, *self._kept][:_CONVERSATIONS]
         return list(kept.rendered)
 
-    def _taken(self, request: ApiRequest) -> _Kept[T]:
+    def _take_rendering(self, request: ApiRequest) -> _Kept[T]:
         """What is known of this conversation, taken out: a rendering that fails is not used again.
 
         Another beginning, as after a rewind, makes what was known of the same conversation useless.

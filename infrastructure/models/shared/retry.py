@@ -16,7 +16,7 @@ _FIRST_DELAY_SECS = 0.5
 _LONGEST_DELAY_SECS = 8.0
 
 
-def jittered_backoff(attempt: int) -> float:
+def compute_backoff(attempt: int) -> float:
     """Seconds before the `attempt`-th repetition (from 1): doubling, up to 8, less a quarter at random."""
     delay = min(_FIRST_DELAY_SECS * 2.0 ** (attempt - 1), _LONGEST_DELAY_SECS)
     return delay * random.uniform(0.75, 1.0)

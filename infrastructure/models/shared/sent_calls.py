@@ -50,16 +50,16 @@ class SentIds:
         return f"call_{hashlib.sha256(native.encode(errors='surrogatepass')).hexdigest()[:32]}"
 
 
-def sent_name(name: str) -> str:
+def clean_tool_name(name: str) -> str:
     """A tool's name as every API accepts it: models also call tools of names that no tool may have."""
     return _ODD_IN_NAME.sub("_", name)[:_LONGEST_NAME] or "_"
 
 
-def sent_prompt(text: str) -> str:
+def fill_empty_prompt(text: str) -> str:
     """What the person said; an empty message would be refused, and to leave it out would join two answers."""
     return whole(text) if text.strip() else "(empty message)"
 
 
-def sent_output(text: str) -> str:
+def fill_empty_output(text: str) -> str:
     """What a tool answered, or that it answered nothing."""
     return whole(text) if text.strip() else "(no output)"

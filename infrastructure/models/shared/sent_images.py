@@ -44,7 +44,7 @@ class SentImages:
         self._taken: set[tuple[str, str]] = set()
         self._left_out: dict[tuple[str, str], str] = {}
 
-    async def fitted(self, request: ApiRequest, model: str) -> ApiRequest:
+    async def fit_request(self, request: ApiRequest, model: str) -> ApiRequest:
         """The request with its images at hand, those left out named in its messages. `model` is for the person.
 
         Raises ProviderError, before anything is sent, for one that was just shown and is too large; the next
@@ -53,7 +53,7 @@ class SentImages:
         images = _newest_first(request.messages)
         if not images:
             return request
-        left_out = self._known_not_to_fit(request, images, model)
+        left_out = self._find_unfit(request, images, model)
         left_out |= dict.fromkeys(self._limits.beyond(_but(images, left_out)), _TOO_MANY)
         at_hand: dict[str, str] = {}
         for image in _but(images, left_out):
@@ -85,7 +85,7 @@ class SentImages:
             for image in _newest_first(request.messages)
             if image.sha256 in request.images and (request.model, image.sha256) not in self._taken
         ]
-        unanswered = _unanswered(request.messages)
+        unanswered = _select_unanswered(request.messages)
         new = {image.sha256 for image in _newest_first(unanswered)}
         shown = _shown_by_person(unanswered)
         is_of_images = _OF_IMAGES.search(str(error)) is not None
@@ -95,12 +95,12 @@ class SentImages:
         for image in suspects:
             self._left_out[request.model, image.sha256] = _REFUSED.format(model=model)
         if any(image.sha256 in shown for image in suspects):
-            raise _refused(error, suspects, model) from error
+            raise _explain_refusal(error, suspects, model) from error
         return f"{model} did not take {_labels(suspects)}: the request is sent without"
 
-    def _known_not_to_fit(self, request: ApiRequest, images: Iterable[Image], model: str) -> dict[str, str]:
+    def _find_unfit(self, request: ApiRequest, images: Iterable[Image], model: str) -> dict[str, str]:
         """Why each image that will not do is left out. Raises ProviderError for those just shown, once."""
-        shown = _shown_by_person(_unanswered(request.messages))
+        shown = _shown_by_person(_select_unanswered(request.messages))
         left_out: dict[str, str] = {}
         troubles: list[str] = []
         for image in images:
@@ -148,7 +148,7 @@ def _shown_by_person(messages: Iterable[Message]) -> frozenset[str]:
     return frozenset(image.sha256 for image in _newest_first(said))
 
 
-def _unanswered(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+def _select_unanswered(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """Those that the model has not answered yet."""
     for place in range(len(messages) - 1, -1, -1):
         if isinstance(messages[place], AssistantMessage):
@@ -164,7 +164,7 @@ def _labels(images: Iterable[Image]) -> str:
     return ", ".join(image.label for image in images)
 
 
-def _refused(error: ProviderError, images: list[Image], model: str) -> ProviderError:
+def _explain_refusal(error: ProviderError, images: list[Image], model: str) -> ProviderError:
     them = "it" if len(images) == 1 else "them"
     text = f"{error}. {model} may not take {_labels(images)}: {_REMEDY.format(them=them)}"
     return ProviderError(text, kind=error.kind, status=error.status, request_id=error.request_id)

@@ -15,7 +15,7 @@ from domain.errors import ConversationError, ProviderError
 from domain.text.json_value import JsonObject
 from infrastructure.models.shared.api_client import ApiClient, ApiRequest, VisionApiClient
 from infrastructure.models.shared.forced_choice import FreeModels
-from infrastructure.models.shared.retry import jittered_backoff, too_long_to_wait
+from infrastructure.models.shared.retry import compute_backoff, too_long_to_wait
 from infrastructure.models.shared.sent_images import SentImages
 
 
@@ -38,7 +38,7 @@ class ConversationSession:
         system: str = "",
         max_retries: int = 2,
         shape: MessageShaper | None = None,
-        backoff: Callable[[int], float] = jittered_backoff,
+        backoff: Callable[[int], float] = compute_backoff,
         free: FreeModels | None = None,
         contents: ContentStore | None = None,
     ) -> None:
@@ -60,7 +60,7 @@ class ConversationSession:
 
     async def send(self, content: str) -> LlmResponse:
         """Say something and wait for the answer; no tools are offered."""
-        return await self.send_streaming(content, _unheard)
+        return await self.send_streaming(content, _ignore_event)
 
     async def send_streaming(self, content: str, on_event: OnStreamEvent) -> LlmResponse:
         """Like `send`, telling what arrives; Completed or Error comes last."""
@@ -116,7 +116,7 @@ class ConversationSession:
         )
         listener = _Listener(on_event)
         try:
-            return await self._until_answered(request, listener)
+            return await self._request_with_retries(request, listener)
         except ProviderError as error:
             self._keep(listener.text, "stream cut")
             on_event(Error(error))
@@ -125,14 +125,14 @@ class ConversationSession:
             self._keep(listener.text, "interrupted")
             raise
 
-    async def _until_answered(self, request: ApiRequest, listener: _Listener) -> LlmResponse:
+    async def _request_with_retries(self, request: ApiRequest, listener: _Listener) -> LlmResponse:
         attempt = 0
         while True:
-            sent = await self._with_images(self._free.fitted(request))
+            sent = await self._with_images(self._free.fit_request(request))
             try:
                 response = await self._wire.exchange(sent, listener)
             except ProviderError as error:
-                if self._free.learn(sent, error) or self._goes_on_without_images(sent, error, listener):
+                if self._free.learn(sent, error) or self._continues_without_images(sent, error, listener):
                     continue
                 if not error.retryable or error.partial or listener.anything:
                     raise
@@ -158,9 +158,9 @@ class ConversationSession:
             await asyncio.sleep(delay)
 
     async def _with_images(self, request: ApiRequest) -> ApiRequest:
-        return request if self._images is None else await self._images.fitted(request, self.model)
+        return request if self._images is None else await self._images.fit_request(request, self.model)
 
-    def _goes_on_without_images(self, sent: ApiRequest, error: ProviderError, listener: _Listener) -> bool:
+    def _continues_without_images(self, sent: ApiRequest, error: ProviderError, listener: _Listener) -> bool:
         """Whether a request refused for images of earlier is to be sent without them. Raises ProviderError,
         with the remedy, where it may be for those of the last message."""
         why = self._images.refuse(sent, error, self.model) if self._images is not None else ""
@@ -196,7 +196,7 @@ class _Listener:
         self.pass_on(event)
 
 
-def _unheard(_event: StreamEvent) -> None:
+def _ignore_event(_event: StreamEvent) -> None:
     """Nobody asked to be told."""
 
 

@@ -50,7 +50,7 @@ class FileBlobStore:
 
         Cancelled while it writes, it takes away what it wrote.
         """
-        return await in_thread(lambda stop: self._store(self._masked(content), stop))
+        return await in_thread(lambda stop: self._store(self._mask_content(content), stop))
 
     async def load(self, blob_id: str) -> Content:
         """The content of that id. Raises BlobError where there is none, or it is damaged."""
@@ -65,7 +65,7 @@ class FileBlobStore:
         if not _ID.fullmatch(blob_id):
             return None
         files = (self._folder / f"{blob_id}{suffix}" for suffix in (_TEXT, _JSON))
-        with _explained(f"{self._folder} cannot be looked into"):
+        with _translate_errors(f"{self._folder} cannot be looked into"):
             return next((file for file in files if file.is_file() and not file.is_symlink()), None)
 
     def open_lines(self, blob_id: str) -> FileLines:
@@ -76,21 +76,21 @@ class FileBlobStore:
         """A place in this store for a text that grows."""
         return FileSpill(self._folder, self._mask)
 
-    def _masked(self, content: Content) -> Content:
+    def _mask_content(self, content: Content) -> Content:
         if self._mask is None:
             return content
         match content:
             case Text(text):
                 return Text(self._mask.text(text))
             case Structured(value):
-                with _explained("the output cannot be kept"):
+                with _translate_errors("the output cannot be kept"):
                     return Structured(self._mask.json(value))
             case _:
                 assert_never(content)
 
     def _existing(self, blob_id: str) -> Path:
         if not _ID.fullmatch(blob_id):
-            raise BlobError(f"{_quoted(blob_id)} is no id of a stored output: an id looks like {new_id()}")
+            raise BlobError(f"{_quote_id(blob_id)} is no id of a stored output: an id looks like {new_id()}")
         path = self.path_of(blob_id)
         if path is None:
             raise BlobError(
@@ -100,7 +100,7 @@ class FileBlobStore:
 
     def _load(self, blob_id: str) -> Content:
         path = self._existing(blob_id)
-        with _explained(f"the stored output {path} cannot be read"):
+        with _translate_errors(f"the stored output {path} cannot be read"):
             data = _read(path)
         try:
             text = data.decode("utf-8", "surrogatepass")
@@ -112,7 +112,7 @@ class FileBlobStore:
 
     def _store(self, content: Content, stop: Stop) -> str:
         blob_id = new_id()
-        with _explained(f"the output cannot be kept in {self._folder}"):
+        with _translate_errors(f"the output cannot be kept in {self._folder}"):
             self._make_folder()
             folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
@@ -186,7 +186,7 @@ def _read(path: Path) -> bytes:
 
 
 @contextmanager
-def _explained(what: str) -> Iterator[None]:
+def _translate_errors(what: str) -> Iterator[None]:
     """Turns what can go wrong with files and with values that are no JSON into a BlobError."""
     try:
         yield
@@ -199,5 +199,5 @@ def _explained(what: str) -> Iterator[None]:
         raise BlobError(f"{what}: it is not JSON ({error})") from error
 
 
-def _quoted(blob_id: str) -> str:
+def _quote_id(blob_id: str) -> str:
     return ascii(blob_id if len(blob_id) <= 60 else blob_id[:60] + "…")

@@ -46,7 +46,7 @@ class FileSpill:
     def _append(self, text: str) -> None:
         data = text.encode("utf-8", "surrogatepass")
         try:
-            self._opened().write(data)
+            self._open_file().write(data)
         except OSError as error:
             self._give_up(f"it could not be kept: {error.strerror or error}")
             return
@@ -63,7 +63,7 @@ class FileSpill:
         if self._masked is not None:
             self._append(self._masked.flush())
         try:
-            file = self._opened()
+            file = self._open_file()
             file.flush()
             os.fsync(file.fileno())
             file.close()
@@ -81,7 +81,7 @@ class FileSpill:
     def _temporary(self) -> Path:
         return self._folder / f".{self._id}.txt.tmp"
 
-    def _opened(self) -> BinaryIO:
+    def _open_file(self) -> BinaryIO:
         if self._file is None:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

@@ -20,8 +20,8 @@ from infrastructure.store.ledger.locks import holders
 from infrastructure.store.ledger.pruning import Pruning
 from infrastructure.store.ledger.rows import (
     RECORD_COLUMNS,
-    chained,
     insert_redactions,
+    read_chained_record,
     records_of,
     redactions_of,
     summary,
@@ -46,21 +46,21 @@ class SqlArchive:
 
     async def sessions(self) -> tuple[SessionSummary, ...]:
         """Every session, the one used last first."""
-        return await in_thread(lambda _stop: self.listed())
+        return await in_thread(lambda _stop: self.list_blocking())
 
     async def find(self, name: str) -> SessionSummary:
         """The session of this id, or the one whose id begins so. The error names what is near."""
-        return await in_thread(lambda _stop: self.found(name))
+        return await in_thread(lambda _stop: self.find_blocking(name))
 
     async def read(self, session_id: str) -> tuple[LedgerRecord, ...]:
         """The records of a session, oldest first. Raises LedgerError where there is no such session."""
-        return await in_thread(lambda _stop: self.stored(session_id).records())
+        return await in_thread(lambda _stop: self.read_blocking(session_id).records())
 
     async def fork(self, session_id: str, *, before: int | None = None) -> str:
         """Copy a session, or its records up to and without `before`, under an id of its own; that id."""
-        return await in_thread(lambda _stop: self.forked(session_id, before=before))
+        return await in_thread(lambda _stop: self.fork_blocking(session_id, before=before))
 
-    def forked(self, session_id: str, *, before: int | None = None) -> str:
+    def fork_blocking(self, session_id: str, *, before: int | None = None) -> str:
         """The same as `fork`. Blocks."""
         return self._writer.do(
             lambda connection: fork(connection, session_id, before=before, now_ms=self._clock())
@@ -72,7 +72,7 @@ class SqlArchive:
         Records missing at the end are seen as long as the list of sessions still tells of them. Whoever cuts
         both cannot be found out: that takes a copy of the last link somewhere else.
         """
-        return await in_thread(lambda _stop: self.stored(session_id).verified())
+        return await in_thread(lambda _stop: self.read_blocking(session_id).verify())
 
     async def redact(self, session_id: str, text: str) -> int:
         """Take a text out of all records of a session and its entry in the list; how many records held it.
@@ -106,16 +106,16 @@ class SqlArchive:
         )
         return await to_the_end(done)
 
-    def listed(self) -> tuple[SessionSummary, ...]:
+    def list_blocking(self) -> tuple[SessionSummary, ...]:
         """Every session, the one used last first. Blocks."""
         in_use = holders(self._locks)
         with self._file.reading() as connection:
             rows = connection.execute(select(sessions).order_by(*_LATEST)).all()
         return tuple(summary(row, in_use.get(row.id)) for row in rows)
 
-    def found(self, name: str) -> SessionSummary:
+    def find_blocking(self, name: str) -> SessionSummary:
         """The session of this id, or of the one id that begins so. Blocks."""
-        return find_session(name, self.listed())
+        return find_session(name, self.list_blocking())
 
     def latest_of(self, cwd: str) -> str | None:
         """The id of the session of this folder that was used last and had a prompt, if any. Blocks."""
@@ -123,7 +123,7 @@ class SqlArchive:
         with self._file.reading() as connection:
             return connection.execute(query.order_by(*_LATEST).limit(1)).scalar_one_or_none()
 
-    def stored(self, session_id: str) -> StoredSession:
+    def read_blocking(self, session_id: str) -> StoredSession:
         """A session as it is kept. Blocks. Raises LedgerError where there is no such session."""
         with self._file.reading() as connection:
             row = connection.execute(select(sessions).where(sessions.c.id == session_id)).one_or_none()
@@ -162,7 +162,7 @@ def redact(connection: Connection, session_id: str, text: str, *, now_ms: int) -
 def _redact_records(connection: Connection, session_id: str, text: str, now_ms: int) -> int:
     query = select(rowid, *RECORD_COLUMNS).where(records.c.session_id == session_id).order_by(rowid)
     rows = connection.execute(query).all()
-    chain = [chained(row[1:]) for row in rows]
+    chain = [read_chained_record(row[1:]) for row in rows]
     earlier = redactions_of(connection, session_id)
     changes, entries = redact_records(session_id, chain, earlier, text, at_ms=now_ms)
     for index, changed in changes:

@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 from domain.errors import DamagedLedger, LedgerError
 from infrastructure.store.ledger.schema import TABLE_NAMES, VERSION, contents, records, rowid, sessions
 from infrastructure.store.ledger.sqlite_file import SqliteFile
-from infrastructure.store.ledger.trouble import explained, marker_of
+from infrastructure.store.ledger.trouble import marker_of, translate_database_errors
 
 _HEADER_BYTES = 100
 
@@ -32,7 +32,7 @@ def condition_of(file: SqliteFile) -> Condition:
 
     Raises LedgerError for a file of a newer version, for one of another program, and where it cannot be opened.
     """
-    with explained("cannot be opened", file.path):
+    with translate_database_errors("cannot be opened", file.path):
         try:
             found = file.path.stat()
         except FileNotFoundError:

@@ -105,7 +105,7 @@ class SqlContents:
             raise LedgerError(
                 f"there is no stored content {sha256[:70]!a} in {self._file.path}: it was pruned, or never kept"
             )
-        content = unpacked(row.data, row.size)
+        content = unpack_content(row.data, row.size)
         if content is None or not is_whole(digest, content):
             raise LedgerError(
                 f"the stored content {sha256} in {self._file.path} is damaged, "
@@ -114,7 +114,7 @@ class SqlContents:
         return content
 
 
-def unpacked(data: object, size: object) -> bytes | None:
+def unpack_content(data: object, size: object) -> bytes | None:
     """A content out of its row; None where the row is damaged."""
     if not isinstance(data, bytes) or not isinstance(size, int) or size < 0:
         return None

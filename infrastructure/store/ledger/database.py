@@ -85,10 +85,10 @@ class Database:
     def open_session(self, choice: SessionChoice, *, cwd: str, fork: bool = False) -> OpenedSession:
         """Open the chosen session, or with `fork` a copy; where that finds damage, once that is mended."""
         try:
-            return self._opened(choice, cwd, fork=fork)
+            return self._open_choice(choice, cwd, fork=fork)
         except DamagedLedger:
             self.mend()
-            return self._opened(choice, cwd, fork=fork)
+            return self._open_choice(choice, cwd, fork=fork)
 
     def mend(self) -> None:
         """Save what can be read, after damage was found; `notices` says what came of it. Blocks.
@@ -106,38 +106,40 @@ class Database:
         finally:
             self._gate.leave()
 
-    def _opened(self, choice: SessionChoice, cwd: str, *, fork: bool) -> OpenedSession:
+    def _open_choice(self, choice: SessionChoice, cwd: str, *, fork: bool) -> OpenedSession:
         match choice:
             case NewSession():
-                return self._begun(cwd)
+                return self._begin_session(cwd)
             case LatestSession():
                 latest = self.archive.latest_of(cwd)
                 if latest is None:
-                    return self._begun(cwd, f"There is no session of {cwd} to go on with; this is a new one.")
-                return self._resumed(latest, fork=fork)
+                    return self._begin_session(
+                        cwd, f"There is no session of {cwd} to go on with; this is a new one."
+                    )
+                return self._resume_session(latest, fork=fork)
             case NamedSession(name):
-                return self._resumed(self.archive.found(name).id, fork=fork)
+                return self._resume_session(self.archive.find_blocking(name).id, fork=fork)
             case PickedSession():
                 raise ValueError("a session must be picked before it is opened")
 
-    def _begun(self, cwd: str, *notices: str) -> OpenedSession:
+    def _begin_session(self, cwd: str, *notices: str) -> OpenedSession:
         session_id = new_id()
         chain = SessionChain(session_id, StoredSessionFacts(cwd=storable(cwd)))
         ledger = SqlLedger(chain, self._writer, SessionLock.take(self._locks, session_id), self._clock)
         return OpenedSession(session_id=session_id, ledger=ledger, notices=notices)
 
-    def _resumed(self, session_id: str, *, fork: bool) -> OpenedSession:
+    def _resume_session(self, session_id: str, *, fork: bool) -> OpenedSession:
         if fork:
-            session_id = self.archive.forked(session_id)
+            session_id = self.archive.fork_blocking(session_id)
         try:
             lock = SessionLock.take(self._locks, session_id)
         except SessionInUse as in_use:
-            records = self.archive.stored(session_id).records()
+            records = self.archive.read_blocking(session_id).records()
             return OpenedSession(session_id=session_id, ledger=None, records=records, in_use=in_use)
         try:
             # Read under the lock, so that nobody adds to it in between.
-            stored = self.archive.stored(session_id)
-            result = stored.verified()
+            stored = self.archive.read_blocking(session_id)
+            result = stored.verify()
             records = stored.records()
         except BaseException:
             lock.release()
@@ -149,7 +151,7 @@ class Database:
             session_id=session_id,
             ledger=SqlLedger(chain, self._writer, lock, self._clock),
             records=records,
-            notices=(*(() if result.holds else (flaw,)), *_passed_over(records)),
+            notices=(*(() if result.holds else (flaw,)), *_describe_skipped(records)),
         )
 
     def _make_usable(self) -> None:
@@ -176,7 +178,7 @@ class Database:
                 self.notices += (mend(self.path),)
 
 
-def _passed_over(records: Sequence[LedgerRecord]) -> tuple[str, ...]:
+def _describe_skipped(records: Sequence[LedgerRecord]) -> tuple[str, ...]:
     places = [str(record.seq) for record in records if record.event is None]
     if not places:
         return ()

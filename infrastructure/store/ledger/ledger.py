@@ -62,12 +62,12 @@ class SqlLedger:
             chain=self._chain,
             at_ms=self._clock(),
             type=event.type,
-            encode=partial(_encoded, event),
+            encode=partial(_encode, event),
             urgent=urgent,
         )
 
 
-def _encoded(event: Event) -> EncodedEvent:
+def _encode(event: Event) -> EncodedEvent:
     try:
         value = event_to_json(event)
         payload = payload_of(value)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from domain.errors import LedgerError, SessionInUse
-from infrastructure.store.ledger.trouble import explained
+from infrastructure.store.ledger.trouble import translate_database_errors
 
 _ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 _OPENING = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -37,7 +37,7 @@ class SessionLock:
         path = folder / f"{session_id}.lock"
         pid: int | None = None
         for _ in range(_TRIES):
-            with explained("cannot be written", path):
+            with translate_database_errors("cannot be written", path):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 descriptor = os.open(path, _OPENING, 0o600)
                 try:
@@ -92,7 +92,7 @@ def holders(folder: Path) -> dict[str, int]:
     return found
 
 
-def opened_since_ms(folder: Path) -> int | None:
+def find_earliest_opening_ms(folder: Path) -> int | None:
     """When the first of the sessions that are being written now was opened; None where none is."""
     times: list[int] = []
     for session_id in holders(folder):
@@ -112,7 +112,7 @@ class Gate:
 
     def enter(self) -> None:
         """Come in, after the one who is alone inside. Raises LedgerError."""
-        with explained("cannot be opened", self._database):
+        with translate_database_errors("cannot be opened", self._database):
             path = self._database.with_name(self._database.name + "-lock")
             self._descriptor = os.open(path, _OPENING, 0o600)
             self._share(self._descriptor)

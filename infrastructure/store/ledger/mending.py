@@ -10,14 +10,14 @@ from pathlib import Path
 from infrastructure.store.ledger.salvage import salvage
 from infrastructure.store.ledger.schema import make_tables
 from infrastructure.store.ledger.sqlite_file import SqliteFile
-from infrastructure.store.ledger.trouble import explained, marker_of
+from infrastructure.store.ledger.trouble import marker_of, translate_database_errors
 
 _BESIDE = ("-wal", "-shm")
 
 
 def make(path: Path) -> None:
     """Make an empty database, private to the person, for the one who is alone there. Raises LedgerError."""
-    with explained("cannot be made", path):
+    with translate_database_errors("cannot be made", path):
         made = _empty(path.with_name(f"{path.name}-new"))
         made.path.rename(path)
 
@@ -28,8 +28,8 @@ def mend(path: Path) -> str:
     For the one who is alone with the file. The damaged file stays in its place until all is saved.
     Raises LedgerError, and then nothing has changed.
     """
-    with explained("is damaged, and cannot be mended", path):
-        mended = _mended(path)
+    with translate_database_errors("is damaged, and cannot be mended", path):
+        mended = _name_mended(path)
         if was_interrupted(path):
             saved = "What could be read of it was saved before"
         else:
@@ -46,10 +46,10 @@ def mend(path: Path) -> str:
 
 def was_interrupted(path: Path) -> bool:
     """Whether a mending was killed between taking the damaged file away and putting the new one there."""
-    return not path.exists() and _mended(path).exists()
+    return not path.exists() and _name_mended(path).exists()
 
 
-def _mended(path: Path) -> Path:
+def _name_mended(path: Path) -> Path:
     return path.with_name(f"{path.name}-mended")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from infrastructure.store.ledger.database import Database, OpenBlobs, no_blobs, wall_clock_ms
 from infrastructure.store.ledger.place import database_path
-from infrastructure.store.ledger.trouble import explained
+from infrastructure.store.ledger.trouble import translate_database_errors
 
 
 def open_database(
@@ -25,7 +25,7 @@ def open_database(
     Raises ConfigError for a url that cannot be used, and LedgerError, which names the file and the remedy.
     """
     path = database_path(url, environ)
-    with explained("cannot be opened", path):
+    with translate_database_errors("cannot be opened", path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # A folder that the person named is theirs to open to others.
         if not url and stat.S_IMODE(path.parent.stat().st_mode) & 0o077:

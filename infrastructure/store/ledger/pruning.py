@@ -19,8 +19,8 @@ from domain.sessions.pruning import (
     manifests_named_in,
     sessions_to_prune,
 )
-from infrastructure.store.ledger.contents import beginning_of, unpacked
-from infrastructure.store.ledger.locks import SessionLock, holders, opened_since_ms
+from infrastructure.store.ledger.contents import beginning_of, unpack_content
+from infrastructure.store.ledger.locks import SessionLock, find_earliest_opening_ms, holders
 from infrastructure.store.ledger.rows import summary
 from infrastructure.store.ledger.schema import contents, has_redactions, records, redactions, sessions
 from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
@@ -46,7 +46,7 @@ class Pruning:
         dry_run: bool,
     ) -> Pruned:
         """Do it, or with `dry_run` only look. Raises LedgerError for an id that no session has."""
-        chosen = self._chosen(connection, older_than_days, keep, ids)
+        chosen = self._choose_sessions(connection, older_than_days, keep, ids)
         removed: list[SessionSummary] = []
         spared: list[SessionSummary] = []
         freed = 0
@@ -61,7 +61,7 @@ class Pruning:
             self._give_back(connection)
         return Pruned(sessions=tuple(removed), spared=tuple(spared), contents=gone, bytes=freed + bytes_gone)
 
-    def _chosen(
+    def _choose_sessions(
         self, connection: Connection, days: float | None, keep: int | None, ids: Sequence[str]
     ) -> list[SessionSummary]:
         in_use = holders(self._locks)
@@ -94,8 +94,8 @@ class Pruning:
         """Remove the contents that no record refers to, those of `without` not counted: how many, how large."""
         with transaction(connection):
             # A session that is open may have kept contents that its record does not name yet.
-            since = opened_since_ms(self._locks)
-            needed = _needed(connection, without, since)
+            since = find_earliest_opening_ms(self._locks)
+            needed = _find_needed(connection, without, since)
             query = select(contents.c.sha256, contents.c.kept_ms, func.length(contents.c.data))
             unneeded = [
                 (digest, size)
@@ -115,7 +115,7 @@ class Pruning:
             pass  # no room for the copy, or another process is reading: the space stays, and is used again
 
 
-def _needed(connection: Connection, without: set[str], since_ms: int | None) -> set[bytes]:
+def _find_needed(connection: Connection, without: set[str], since_ms: int | None) -> set[bytes]:
     """The hashes of all contents that records refer to, by themselves or through a list of files.
 
     A list that was stored since an open session began counts too: its record may not name it yet.
@@ -138,5 +138,5 @@ def _needed(connection: Connection, without: set[str], since_ms: int | None) -> 
         row = connection.execute(
             select(contents.c.data, contents.c.size).where(contents.c.sha256 == digest)
         ).one()
-        needed |= contents_named_in(unpacked(row.data, row.size) or b"")
+        needed |= contents_named_in(unpack_content(row.data, row.size) or b"")
     return needed

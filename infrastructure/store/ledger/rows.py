@@ -41,10 +41,10 @@ def records_of(connection: Connection, session_id: str) -> Iterator[ChainedRecor
     """The records of a session in the order they were written."""
     query = select(*RECORD_COLUMNS).where(records.c.session_id == session_id).order_by(rowid)
     for row in connection.execute(query).yield_per(_READ_AT_ONCE):
-        yield chained(row)
+        yield read_chained_record(row)
 
 
-def chained(row: Sequence[Any]) -> ChainedRecord:
+def read_chained_record(row: Sequence[Any]) -> ChainedRecord:
     """A row of RECORD_COLUMNS as a record."""
     seq, at_ms, event_type, payload, salt, digest, link, redaction = row
     return ChainedRecord(

@@ -16,13 +16,13 @@ from sqlalchemy.exc import DBAPIError
 from domain.sessions.chain_hash import NO_LINK
 from domain.sessions.ledger_chain import ChainedRecord, flaw
 from domain.sessions.redaction_log import fitting, relink
-from infrastructure.store.ledger.contents import is_whole, unpacked
+from infrastructure.store.ledger.contents import is_whole, unpack_content
 from infrastructure.store.ledger.forking import session_row
 from infrastructure.store.ledger.rows import (
     RECORD_COLUMNS,
     REDACTION_COLUMNS,
-    chained,
     insert_redactions,
+    read_chained_record,
     redaction_entry,
     redactions_of,
     row_of,
@@ -65,7 +65,7 @@ def salvage(damaged: Path, into: SqliteFile) -> Salvaged:
         new.exec_driver_sql("PRAGMA foreign_keys = OFF")
         known: dict[str, Any] = {}
         with ExitStack() as opened, transaction(new):
-            old = _opened(damaged, opened)
+            old = _open_damaged(damaged, opened)
             if old is not None:
                 known = {row.id: row for row in _rows(old, sessions, *sessions.c) if isinstance(row.id, str)}
                 _copy_records(old, new)
@@ -75,7 +75,7 @@ def salvage(damaged: Path, into: SqliteFile) -> Salvaged:
             return _keep_what_fits(new, known)
 
 
-def _opened(damaged: Path, opened: ExitStack) -> Connection | None:
+def _open_damaged(damaged: Path, opened: ExitStack) -> Connection | None:
     """A connection to the damaged file; None where not even the list of its tables is left."""
     try:
         connection = opened.enter_context(SqliteFile(damaged, lenient=True).connect())
@@ -89,7 +89,7 @@ def _copy_records(old: Connection, new: Connection) -> None:
     for row in _rows(old, records, records.c.session_id, *RECORD_COLUMNS):
         session_id = row[1]
         if isinstance(session_id, str):
-            new.execute(insert(records), row_of(chained(row[2:]), session_id))
+            new.execute(insert(records), row_of(read_chained_record(row[2:]), session_id))
 
 
 def _copy_redactions(old: Connection, new: Connection) -> None:
@@ -109,7 +109,7 @@ def _keep_redactions(new: Connection, session_id: str, kept: list[ChainedRecord]
 
 def _copy_contents(old: Connection, new: Connection) -> None:
     for row in _rows(old, contents, *contents.c):
-        content = unpacked(row.data, row.size)
+        content = unpack_content(row.data, row.size)
         if content is not None and is_whole(row.sha256, content) and isinstance(row.kept_ms, int):
             values = {"sha256": row.sha256, "size": row.size, "kept_ms": row.kept_ms, "data": row.data}
             new.execute(insert(contents).prefix_with("OR IGNORE"), values)
@@ -149,7 +149,7 @@ def _fitting(new: Connection, session_id: str) -> tuple[list[ChainedRecord], int
     kept: list[ChainedRecord] = []
     before, found = NO_LINK, 0
     for row in new.execute(query):
-        record = chained(row)
+        record = read_chained_record(row)
         if found == len(kept) and not flaw(record, session_id, before, found):
             kept.append(record)
             before = record.link

@@ -12,7 +12,7 @@ from sqlalchemy.engine import URL, Connection
 from sqlalchemy.pool import NullPool
 
 from infrastructure.files.held_files import hold
-from infrastructure.store.ledger.trouble import explained
+from infrastructure.store.ledger.trouble import translate_database_errors
 
 BUSY_SECS = 5.0
 _PRAGMAS = (
@@ -50,7 +50,7 @@ class SqliteFile:
     def reading(self) -> Iterator[Connection]:
         """A connection that sees one state of the database. Raises LedgerError."""
         with (
-            explained("cannot be read", self.path),
+            translate_database_errors("cannot be read", self.path),
             self.connect() as connection,
             transaction(connection, "BEGIN"),
         ):

@@ -38,7 +38,7 @@ _FOLDER_REASONS = {
 
 
 @contextmanager
-def explained(what: str, path: Path) -> Iterator[None]:
+def translate_database_errors(what: str, path: Path) -> Iterator[None]:
     """Turn what database or disk refuse into a LedgerError; `what` failed, such as "cannot be read"."""
     try:
         yield

@@ -14,7 +14,7 @@ async def to_the_end(work: Future[_Result] | Awaitable[_Result]) -> _Result:
     """What comes of the work. Cancelled, it leaves the work to itself, and what comes of it to nobody."""
     if isinstance(work, Future):
         future = asyncio.wrap_future(work)
-        future.add_done_callback(_taken_note_of)
+        future.add_done_callback(_consume_exception)
         return await asyncio.shield(future)
     result, failure = await asyncio.shield(asyncio.ensure_future(_outcome(work)))
     if failure is not None:
@@ -30,7 +30,7 @@ async def _outcome(work: Awaitable[_Result]) -> tuple[_Result | None, Exception 
         return None, failure
 
 
-def _taken_note_of(future: asyncio.Future[_Result]) -> None:
+def _consume_exception(future: asyncio.Future[_Result]) -> None:
     # A failure that nobody waits for any more would be printed, over whatever is on the screen.
     if not future.cancelled():
         future.exception()

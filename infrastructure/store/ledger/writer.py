@@ -20,12 +20,12 @@ from domain.sessions.ledger_chain import ChainedRecord
 from domain.text.json_value import JsonObject
 from infrastructure.store.ledger.session_chain import SessionChain
 from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
-from infrastructure.store.ledger.trouble import explained
+from infrastructure.store.ledger.trouble import translate_database_errors
 
 _Result = TypeVar("_Result")
 
 
-def _unresolved_future() -> Future[Any]:
+def _make_future() -> Future[Any]:
     """A future that nobody can cancel: what was given to the thread is done."""
     future: Future[Any] = Future()
     future.set_running_or_notify_cancel()
@@ -62,7 +62,7 @@ class _Job(Generic[_Result]):
     """Other work, with a connection of its own to do it on."""
 
     work: Callable[[Connection], _Result]
-    done: Future[_Result] = field(default_factory=_unresolved_future)
+    done: Future[_Result] = field(default_factory=_make_future)
 
     def run(self, connection: Connection) -> None:
         """Do it. What it raises is left to the caller."""
@@ -71,7 +71,7 @@ class _Job(Generic[_Result]):
 
 @dataclass(eq=False, slots=True)
 class _Stop:
-    done: Future[None] = field(default_factory=_unresolved_future)
+    done: Future[None] = field(default_factory=_make_future)
 
 
 _Work: TypeAlias = "LedgerEntry | _Job[object] | _Stop"
@@ -194,7 +194,7 @@ class Writer:
             by_chain.setdefault(entry.chain, []).append(entry.record)
         urgent = any(entry.urgent for entry in self._backlog)
         unsure, self._unsure = self._unsure, True
-        with self._connected("cannot be written") as connection, _synchronous(connection, full=urgent):
+        with self._connect("cannot be written") as connection, _synchronous(connection, full=urgent):
             if unsure:
                 for chain, linked in by_chain.items():
                     chain.find_stored(connection, linked)
@@ -208,7 +208,7 @@ class Writer:
 
     def _do(self, job: _Job[object]) -> None:
         try:
-            with self._connected("cannot be written") as connection:
+            with self._connect("cannot be written") as connection:
                 job.run(connection)
         except BaseException as error:  # noqa: BLE001 - as above
             job.done.set_exception(error)
@@ -225,9 +225,9 @@ class Writer:
             self._disconnect()
 
     @contextmanager
-    def _connected(self, what: str) -> Iterator[Connection]:
+    def _connect(self, what: str) -> Iterator[Connection]:
         """The connection; after trouble with the database, the next time it is a new one."""
-        with explained(what, self._file.path):
+        with translate_database_errors(what, self._file.path):
             try:
                 if self._connection is None:
                     self._connection = self._file.connect()

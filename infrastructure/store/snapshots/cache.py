@@ -73,7 +73,7 @@ class ContentCache:
         """The state of a file with this mark; None where it must be read."""
         return self._index.state(path, mark)
 
-    def proven_state(self, path: str, mark: FileMark) -> FileState | None:
+    def get_proven_state(self, path: str, mark: FileMark) -> FileState | None:
         """The same, of a file that this process read."""
         state = self._index.state(path, mark)
         return None if state is None or state.sha256 in self._unproven else state

@@ -43,10 +43,10 @@ class IgnoredFolders:
     def _rules_in(self, folder: str, root: str) -> IgnoreRules | None:
         """The rules inside a folder at or below the root; None where it is ignored."""
         if folder not in self._rules:
-            self._rules[folder] = self._rules_at_root(root) if folder == root else self._entered(folder, root)
+            self._rules[folder] = self._rules_at_root(root) if folder == root else self._enter(folder, root)
         return self._rules[folder]
 
-    def _entered(self, folder: str, root: str) -> IgnoreRules | None:
+    def _enter(self, folder: str, root: str) -> IgnoreRules | None:
         above, name = os.path.split(folder)
         rules = self._rules_in(above, root)
         if rules is None or name == ".git":

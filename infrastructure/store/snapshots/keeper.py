@@ -54,7 +54,7 @@ class _Survey:
     def know(self, path: str, state: FileState) -> None:
         """Add the state of a file that has none yet."""
         self.states[path] = state
-        self.kept_bytes += _kept_bytes(state)
+        self.kept_bytes += _count_stored_bytes(state)
 
     def take(self, readings: Sequence[FileContent]) -> None:
         for reading in readings:
@@ -197,7 +197,7 @@ class WorkspaceKeeper:
         if not look.complete:
             look = await self._with_missing(look, kept.look)
         found = await asyncio.to_thread(self._differing, kept, look, declared)
-        late = {path: state for path in found if (state := self._kept_late(kept, path)) is not None}
+        late = {path: state for path in found if (state := self._find_late_state(kept, path)) is not None}
         there = {path: look.marks[path] for path in found if path in look.marks}
         after = await self._states_after(there, whole=self._is_whole(kept.roots))
         changes = []
@@ -245,14 +245,14 @@ class WorkspaceKeeper:
     def _survey_since(self, look: FileLook) -> tuple[_Survey, Collection[str]]:
         """What the last survey knows, and the paths that it does not know: all, where there is none."""
         known = self._known
-        touched = self._watch.touched(known.look, look) if known is not None else None
+        touched = self._watch.list_touched(known.look, look) if known is not None else None
         if known is None or touched is None or any(path.endswith(RULE_FILES) for path in touched):
             return _Survey(marks=dict(look.marks)), look.marks
         survey = _Survey(dict(look.marks), dict(known.states), kept_bytes=known.kept_bytes)
         paths = touched | known.again
         for path in paths:
             if (state := survey.states.pop(path, None)) is not None:
-                survey.kept_bytes -= _kept_bytes(state)
+                survey.kept_bytes -= _count_stored_bytes(state)
         return survey, paths
 
     async def _read_all_but_last(
@@ -305,7 +305,7 @@ class WorkspaceKeeper:
         """
         before, after = kept.look, look
         paths: Collection[str] = kept.states
-        touched = self._watch.touched(kept.look, look)
+        touched = self._watch.list_touched(kept.look, look)
         if touched is not None:
             before, after = _part(kept.look, touched), _part(look, touched)
             paths = touched & kept.states.keys()
@@ -319,7 +319,7 @@ class WorkspaceKeeper:
                 found[path] = FileChange(path=path, kind=ChangeKind.MODIFIED, declared=declares(declared, path))
         return found
 
-    def _kept_late(self, kept: KeptFiles, path: str) -> FileState | None:
+    def _find_late_state(self, kept: KeptFiles, path: str) -> FileState | None:
         """The state before a call of a file that was not read in time, where it was while the call ran.
 
         It counts as long as it was read before the call changed it, which its mark tells.
@@ -327,7 +327,7 @@ class WorkspaceKeeper:
         state, mark = kept.states.get(path), kept.look.marks.get(path)
         if state is None or mark is None or state.unkept != NO_TIME:
             return None
-        return self._cache.proven_state(path, mark)
+        return self._cache.get_proven_state(path, mark)
 
     async def _states_after(self, marks: Mapping[str, FileMark], *, whole: bool) -> dict[str, FileState]:
         """The states of changed files. Of those in ignored folders only the hash is taken."""
@@ -338,10 +338,10 @@ class WorkspaceKeeper:
                 states.update({path: unread_state(marks[path], why) for path in batch.paths})
                 continue
             readings = await in_thread(partial(self._read, batch.paths))
-            states.update(await self._stored_after(readings, whole=whole))
+            states.update(await self._store_after(readings, whole=whole))
         return states
 
-    async def _stored_after(self, readings: Sequence[FileContent], *, whole: bool) -> dict[str, FileState]:
+    async def _store_after(self, readings: Sequence[FileContent], *, whole: bool) -> dict[str, FileState]:
         with self._ignored_lock:
             passed = {reading.path for reading in readings if whole and self._ignored.hold(reading.path)}
         trouble = None
@@ -361,7 +361,7 @@ def _part(look: FileLook, paths: Collection[str]) -> FileLook:
     return replace(look, marks={path: look.marks[path] for path in paths if path in look.marks})
 
 
-def _kept_bytes(state: FileState) -> int:
+def _count_stored_bytes(state: FileState) -> int:
     """The size of a content that is known to be stored."""
     return state.size if state.unkept is None else 0
 

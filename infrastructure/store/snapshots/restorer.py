@@ -13,7 +13,7 @@ from domain.calls.effects import FileKind, FileState, is_like
 from domain.errors import RestoreError, ToolError
 from domain.sessions.restoration import RestoreStep
 from infrastructure.blocking import Stop, in_thread
-from infrastructure.files.workspace import Location, Workspace, explained
+from infrastructure.files.workspace import Location, Workspace, translate_os_errors
 from infrastructure.store.snapshots.places import OpenFolders, place_of
 from infrastructure.store.snapshots.reading import FileReader
 from infrastructure.store.snapshots.step_diff import step_diff
@@ -49,7 +49,7 @@ class WorkspaceRestorer:
             raise RestoreError("it lies outside the workspace")
         stop.check()
         self._require_as_seen(step)
-        with self._told(place):
+        with self._translate_errors(place):
             if step.wanted is None:
                 self._remove(step, place)
                 return None
@@ -58,10 +58,10 @@ class WorkspaceRestorer:
                 return self._put(step, step.wanted, content, place.names[-1], folder)
 
     @contextmanager
-    def _told(self, place: Location) -> Iterator[None]:
+    def _translate_errors(self, place: Location) -> Iterator[None]:
         name = self._workspace.relative(place.path)
         try:
-            with explained(name):
+            with translate_os_errors(name):
                 yield
         except ToolError as error:
             raise RestoreError(str(error).removeprefix(f"{name}: ")) from error
@@ -80,7 +80,7 @@ class WorkspaceRestorer:
     def _put(
         self, step: RestoreStep, wanted: FileState, content: bytes | None, name: str, folder: int
     ) -> FileState:
-        if _differs_in_mode_only(step) and (mode := _changed_mode(name, folder, wanted.mode)) is not None:
+        if _differs_in_mode_only(step) and (mode := _change_mode(name, folder, wanted.mode)) is not None:
             return replace(wanted, mode=mode)
         temporary = f".{name[:40]}.{secrets.token_hex(8)}.tmp"
         try:
@@ -118,7 +118,7 @@ def _differs_in_mode_only(step: RestoreStep) -> bool:
     return now.sha256 is not None and now.sha256 == wanted.sha256
 
 
-def _changed_mode(name: str, folder: int, mode: int) -> int | None:
+def _change_mode(name: str, folder: int, mode: int) -> int | None:
     """Give a file another mode where it is; None where it cannot be opened, and must be written anew."""
     try:
         descriptor = os.open(name, _FILE, dir_fd=folder)

@@ -92,7 +92,7 @@ class SavedIndex:
         """Replace it. Blocks, and never raises: what cannot be saved is read again."""
         if not are_local(self._roots) or len(files) > _MOST_FILES:
             return
-        content = self._packed(files)
+        content = self._pack(files)
         if len(content) > _MOST_BYTES:
             return
         with suppress(OSError):
@@ -100,7 +100,7 @@ class SavedIndex:
             _replace(self._path, content)
             _remove_oldest(self._path.parent, self._most_indexes)
 
-    def _packed(self, files: Mapping[str, IndexedFile]) -> bytes:
+    def _pack(self, files: Mapping[str, IndexedFile]) -> bytes:
         packer = zlib.compressobj(_LEVEL)
         head = {"version": _VERSION, "policy": self._policy, "saved_ns": time.time_ns()}
         pieces = [packer.compress(_line(head))]
@@ -137,7 +137,7 @@ class SavedIndex:
                     yield os.path.join(folder, name), IndexedFile(mark, sha256)
 
 
-def saved_index(
+def open_saved_index(
     settings: Settings,
     environ: Mapping[str, str],
     policy: PathPolicy,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from domain.calls.effects import FileKind, FileState
 from domain.sessions.restoration import RestoreStep
-from infrastructure.files.diff import unified_diff
-from infrastructure.files.workspace import shown
+from infrastructure.files.diff import render_unified_diff
+from infrastructure.files.workspace import escape_path
 
 MOST_LINES = 2_000
 MOST_CHARS = 200_000
@@ -23,10 +23,10 @@ def step_diff(step: RestoreStep, name: str, now: bytes | None, wanted: bytes | N
     text = "".join(f"{line}\n" for line in told)
     if step.trouble is None and (now is not None or wanted is not None):
         text += _content_diff(name, now, wanted)
-    return bounded(text)
+    return cut_long_text(text)
 
 
-def bounded(text: str) -> str:
+def cut_long_text(text: str) -> str:
     """The beginning of a long text, and how many lines are left out."""
     lines = text.splitlines(keepends=True)
     cut = "".join(lines[:MOST_LINES])[:MOST_CHARS]
@@ -41,7 +41,7 @@ def _words(now: FileState | None, wanted: FileState | None) -> list[str]:
         state = now or wanted
         assert state is not None
         verb = "would be made again" if now is None else "would be deleted"
-        detail = f" to {shown(state.target)}" if state.target is not None else ""
+        detail = f" to {escape_path(state.target)}" if state.target is not None else ""
         size = f", {state.size} bytes" if state.kind is FileKind.FILE else ""
         return [f"{_KINDS[state.kind]}{detail} {verb}{size}"]
     told = []
@@ -55,9 +55,9 @@ def _words(now: FileState | None, wanted: FileState | None) -> list[str]:
 
 
 def _target(state: FileState) -> str:
-    return shown(state.target) if state.target is not None else "nowhere"
+    return escape_path(state.target) if state.target is not None else "nowhere"
 
 
 def _content_diff(name: str, now: bytes | None, wanted: bytes | None) -> str:
-    diff = unified_diff(now, wanted if wanted is not None else b"", name)
+    diff = render_unified_diff(now, wanted if wanted is not None else b"", name)
     return diff if wanted is not None else diff.replace(f"\n+++ b/{name}\n", "\n+++ /dev/null\n", 1)

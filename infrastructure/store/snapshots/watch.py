@@ -81,7 +81,7 @@ class WorkspaceWatch:
             return await asyncio.to_thread(self._look_at_all, after, self._longest_secs)
         return await asyncio.to_thread(self._look, paths)
 
-    def touched(self, before: FileLook, after: FileLook) -> frozenset[str] | None:
+    def list_touched(self, before: FileLook, after: FileLook) -> frozenset[str] | None:
         """The paths at which something happened between two looks; None where that is not known."""
         with self._lock:
             if not self._floor <= before.version <= after.version or before.version == 0:
@@ -98,7 +98,7 @@ class WorkspaceWatch:
             if self._tree is None or self._missed or not self._may_watch or not self._refresh(self._tree):
                 return
             version, known = self._version, self._tree.marks.copy()
-        seen = self._seen(stop)
+        seen = self._read_marks(stop)
         with self._lock:
             if self._tree is None or self._floor > version or not self._refresh(self._tree):
                 return
@@ -107,7 +107,7 @@ class WorkspaceWatch:
                 if path not in told and known.get(path) != seen.get(path):
                     self._missed[path] = seen.get(path)
 
-    def _seen(self, stop: Stop) -> dict[str, FileMark]:
+    def _read_marks(self, stop: Stop) -> dict[str, FileMark]:
         seen: dict[str, FileMark] = {}
         begun = time.monotonic()
         for root in self._roots:

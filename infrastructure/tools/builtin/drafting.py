@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from domain.calls.seal import Seal, SealedFile
 from domain.errors import StaleSeal, ToolError
 from infrastructure.blocking import Stop
-from infrastructure.files.diff import unified_diff
+from infrastructure.files.diff import render_unified_diff
 from infrastructure.files.replacing import change, replace_file
 from infrastructure.files.workspace import Location, Workspace
 from infrastructure.tools.builtin.seen import SeenFiles, sha256_of
@@ -62,7 +62,7 @@ def seal_of(workspace: Workspace, draft: Draft) -> Seal:
     return Seal(
         cwd=str(workspace.cwd),
         files=(SealedFile(path=path, sha256=sha256_of(draft.before)),),
-        diff=unified_diff(draft.before, draft.after, workspace.relative(path), is_text=True),
+        diff=render_unified_diff(draft.before, draft.after, workspace.relative(path), is_text=True),
         projected={path: draft.after},
     )
 
@@ -91,7 +91,7 @@ def carry_out(workspace: Workspace, seen: SeenFiles, draft: Draft, *, sealed: bo
     return f"SHA-256 {written}"
 
 
-def projected_or(projected: Mapping[str, bytes], workspace: Workspace, location: Location) -> bytes | None:
+def read_projected(projected: Mapping[str, bytes], workspace: Workspace, location: Location) -> bytes | None:
     """What a file will hold at the call's turn: what earlier calls will have written, else its content now."""
     content = projected.get(location.path)
     return content_at(workspace, location) if content is None else content

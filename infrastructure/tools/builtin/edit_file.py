@@ -18,11 +18,11 @@ from infrastructure.tools.builtin.drafting import (
     Draft,
     carry_out,
     content_at,
-    projected_or,
+    read_projected,
     require_seal,
     seal_of,
 )
-from infrastructure.tools.builtin.matching import replaced
+from infrastructure.tools.builtin.matching import replace_text
 from infrastructure.tools.builtin.seen import SeenFiles, sha256_of
 
 
@@ -71,7 +71,7 @@ class EditFile:
 
         def work(_stop: Stop) -> Seal:
             location = self._workspace.locate(text(arguments, "path"))
-            before = projected_or(projected, self._workspace, location)
+            before = read_projected(projected, self._workspace, location)
             if location.path not in projected:
                 self._require_as_seen(location, before)
             return seal_of(self._workspace, self._draft(arguments, location, before)[0])
@@ -107,18 +107,18 @@ class EditFile:
         name = self._workspace.relative(location.path)
         if before is None:
             raise ToolError(f"{name} does not exist: use write_file to create it")
-        encoding, content = _decoded(before, name)
-        edited, count = replaced(
+        encoding, content = _decode(before, name)
+        edited, count = replace_text(
             content,
             text(arguments, "old_text"),
             text(arguments, "new_text"),
             everywhere=flag(arguments, "replace_all"),
             name=name,
         )
-        return Draft(location=location, before=before, after=_encoded(edited, encoding, name)), count
+        return Draft(location=location, before=before, after=_encode(edited, encoding, name)), count
 
 
-def _decoded(content: bytes, name: str) -> tuple[Encoding, str]:
+def _decode(content: bytes, name: str) -> tuple[Encoding, str]:
     encoding = detect(content, complete=True)
     if encoding is None:
         raise ToolError(f"{name} is a binary file ({len(content)} bytes): edit_file changes text only")
@@ -135,7 +135,7 @@ def _decoded(content: bytes, name: str) -> tuple[Encoding, str]:
     return encoding, decoded
 
 
-def _encoded(content: str, encoding: Encoding, name: str) -> bytes:
+def _encode(content: str, encoding: Encoding, name: str) -> bytes:
     try:
         return encoding.encode(content)
     except UnicodeEncodeError as error:

@@ -34,7 +34,7 @@ from infrastructure.tools.builtin.inspect_selector import (
     Slice,
     at_path,
     parse_selector,
-    shortened,
+    shorten_piece,
 )
 
 # Far above what a call can return: a page of a stored output is never stored itself.
@@ -88,19 +88,19 @@ class Inspect:
         selector = parse_selector(text(arguments, "selector", ""))
         if not self._known(blob_id):
             raise ToolError(
-                f"this conversation has no stored output {shortened(ascii(blob_id))}: "
+                f"this conversation has no stored output {shorten_piece(ascii(blob_id))}: "
                 "use an id that a [blob:…] line of a result gave"
             )
         try:
             content = await self._store.load(blob_id)
         except BlobError as error:
             raise ToolError(str(error)) from error
-        shown = await in_thread(lambda _stop: _shown(content, blob_id, selector), context.controls)
+        shown = await in_thread(lambda _stop: _render_selection(content, blob_id, selector), context.controls)
         # Halves of surrogate pairs can be kept, but no request can carry them.
         return shown.encode("utf-8", "replace").decode()
 
 
-def _shown(content: Content, blob_id: str, selector: Selector) -> str:
+def _render_selection(content: Content, blob_id: str, selector: Selector) -> str:
     header = header_of(content, blob_id)
     match content:
         case Text(whole):
@@ -112,7 +112,7 @@ def _shown(content: Content, blob_id: str, selector: Selector) -> str:
         case Structured(value):
             if selector.path is not None:
                 value = at_path(value, selector.path)
-                header = f"key:{shortened(selector.path)} {describe_value(value)}"
+                header = f"key:{shorten_piece(selector.path)} {describe_value(value)}"
             prefix = "" if selector.path is None else f"key:{selector.path} "
             if selector.page is not None:
                 return _part(value, selector.page, prefix, prefix.strip() or "the output")

@@ -9,7 +9,7 @@ from domain.calls.summary import key_lines, line_count, schema_lines
 from domain.errors import ToolError
 from domain.text.json_text import describe_value, key_text, opening, size_of
 from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.tools.builtin.inspect_selector import shortened, with_article
+from infrastructure.tools.builtin.inspect_selector import shorten_piece, with_article
 
 MOST_BYTES = 8000
 _LONGEST_LINE = 1500
@@ -75,7 +75,7 @@ def entries_page(
 def array_beginning(value: Sequence[JsonValue], prefix: str) -> list[str]:
     """What the first entry of an array is made of, and the first entries."""
     schema = schema_lines(value[0])
-    listed = _within(map(shortened, schema), len(schema), MOST_BYTES // 4)
+    listed = _within(map(shorten_piece, schema), len(schema), MOST_BYTES // 4)
     if len(listed) < len(schema):
         listed.append(f"[{len(schema) - len(listed)} more keys are not listed]")
     entries = entries_page(value, 0, len(value), prefix, room=MOST_BYTES // 2)
@@ -85,7 +85,7 @@ def array_beginning(value: Sequence[JsonValue], prefix: str) -> list[str]:
 def keys_page(value: JsonObject, prefix: str) -> list[str]:
     """The keys of an object with what they hold, and how to see one of them."""
     path = prefix.strip() + "." if prefix else "key:"
-    shown = _within((shortened(line) for line in key_lines(value)), len(value), MOST_BYTES // 2)
+    shown = _within((shorten_piece(line) for line in key_lines(value)), len(value), MOST_BYTES // 2)
     more = f"; {len(value) - len(shown)} more keys are not listed" if len(shown) < len(value) else ""
     return ["── keys ──", *shown, f"[{path}NAME shows one of them{more}]"]
 
@@ -132,7 +132,7 @@ def offer(value: JsonValue, prefix: str) -> str:
         case str():
             return text_offer(value, prefix)
         case Mapping() if value:
-            return f"an object of {len(value)} keys: use {path}{shortened(key_text(next(iter(value))))}"
+            return f"an object of {len(value)} keys: use {path}{shorten_piece(key_text(next(iter(value))))}"
         case Sequence() if value:
             return f"an array of {len(value)} entries: use {prefix}slice:0..{len(value)} or {path}0"
         case _:

@@ -66,7 +66,7 @@ def parse_selector(selector: str) -> Selector:
         return Selector(None, _page(page))
     narrowed = _NARROWED.fullmatch(selector)
     if narrowed is None or not narrowed[1]:
-        raise ToolError(f"selector {shortened(ascii(selector))} is not understood: {_FORMS}")
+        raise ToolError(f"selector {shorten_piece(ascii(selector))} is not understood: {_FORMS}")
     return Selector(narrowed[1], _page(_PAGE.fullmatch(narrowed[2])) if narrowed[2] else None)
 
 
@@ -91,7 +91,7 @@ def at_path(value: JsonValue, path: str) -> JsonValue:
     names = path.split(".")
     place = 0
     while place < len(names):
-        above = shortened(".".join(names[:place])) if place else "the output"
+        above = shorten_piece(".".join(names[:place])) if place else "the output"
         match value:
             case Mapping():
                 value, place = _of_object(value, names, place, above)
@@ -109,9 +109,9 @@ def _of_object(
         key = ".".join(names[place:end])
         if key in value:
             return value[key], end
-    keys = ", ".join(shortened(key_text(key)) for key in list(value)[:_SHOWN_KEYS]) or "none"
+    keys = ", ".join(shorten_piece(key_text(key)) for key in list(value)[:_SHOWN_KEYS]) or "none"
     more = f" and {len(value) - _SHOWN_KEYS} more" if len(value) > _SHOWN_KEYS else ""
-    raise ToolError(f"{above} has no key {shortened(key_text(names[place]))}: its keys are {keys}{more}")
+    raise ToolError(f"{above} has no key {shorten_piece(key_text(names[place]))}: its keys are {keys}{more}")
 
 
 def _of_array(value: Sequence[JsonValue], name: str, above: str) -> JsonValue:
@@ -119,13 +119,13 @@ def _of_array(value: Sequence[JsonValue], name: str, above: str) -> JsonValue:
         raise ToolError(f"{above} is an empty array")
     allowed = f"its entries are 0 to {len(value) - 1}"
     if not re.fullmatch("[0-9]{1,12}", name):
-        raise ToolError(f"{above} is an array, and {shortened(key_text(name))} is no index: {allowed}")
+        raise ToolError(f"{above} is an array, and {shorten_piece(key_text(name))} is no index: {allowed}")
     if int(name) >= len(value):
         raise ToolError(f"{above} has no entry {name}: {allowed}")
     return value[int(name)]
 
 
-def shortened(text: str) -> str:
+def shorten_piece(text: str) -> str:
     """A piece of a call or an output that is short enough to stand in a sentence."""
     return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"
 

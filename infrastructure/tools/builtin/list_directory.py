@@ -10,7 +10,7 @@ from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, in_thread
-from infrastructure.files.workspace import Location, Workspace, explained, shown
+from infrastructure.files.workspace import Location, Workspace, escape_path, translate_os_errors
 from infrastructure.tools.builtin.arguments import text
 
 _MOST_ENTRIES = 1000
@@ -53,7 +53,7 @@ class ListDirectory:
     def entries(self, location: Location, most: int, stop: Stop) -> tuple[list[str], int]:
         """The first lines of the listing, at most so many, and how many entries there are. Raises ToolError."""
         name = self._workspace.relative(location.path)
-        with self._workspace.folder(location) as folder, explained(name):
+        with self._workspace.folder(location) as folder, translate_os_errors(name):
             with os.scandir(folder) as found:
                 entries = sorted(found, key=lambda e: (not e.is_dir(follow_symlinks=False), e.name))
             lines = []
@@ -73,11 +73,11 @@ class ListDirectory:
 
 
 def _line(entry: os.DirEntry[str], folder: int) -> str:
-    name = shown(entry.name)
+    name = escape_path(entry.name)
     try:
         status = os.stat(entry.name, dir_fd=folder, follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
-            return f"{name} -> {shown(os.readlink(entry.name, dir_fd=folder))}"
+            return f"{name} -> {escape_path(os.readlink(entry.name, dir_fd=folder))}"
     except FileNotFoundError:
         return f"{name}  (gone meanwhile)"
     if stat.S_ISDIR(status.st_mode):

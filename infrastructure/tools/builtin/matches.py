@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from infrastructure.files.encoding import is_binary, marked_encoding
+from infrastructure.files.encoding import is_binary, read_byte_order_mark
 from infrastructure.files.patterns import LinePattern
 
 _MOST_MATCHES = 1000
@@ -40,14 +40,14 @@ class Matches:
     def render(self, notes: Sequence[str]) -> str:
         """All matches, a summary, and the notes."""
         if not self.count:
-            summary = f"no match in {_counted(self.files, 'file')}"
+            summary = f"no match in {_format_count(self.files, 'file')}"
         elif self.full:
             summary = (
                 f"the first {self.count} matches; there are more: narrow the pattern, path or file_pattern"
             )
         else:
             matches = "1 match" if self.count == 1 else f"{self.count} matches"
-            summary = f"{matches} in {self._matched_files} of {_counted(self.files, 'file')}"
+            summary = f"{matches} in {self._matched_files} of {_format_count(self.files, 'file')}"
         return "\n".join([*self._lines, *(f"[{note}]" for note in (summary, *notes))])
 
     def _matching_lines(self, content: bytes) -> list[int]:
@@ -84,7 +84,7 @@ class Matches:
 
 def _as_utf_8(content: bytes) -> bytes | None:
     """The content as the pattern reads it: UTF-8 where it is marked as something else, lines ended by LF."""
-    encoding = marked_encoding(content)
+    encoding = read_byte_order_mark(content)
     if encoding is not None:
         content = content[len(encoding.mark) :].decode(encoding.codec, "replace").encode()
     elif is_binary(content):
@@ -99,5 +99,5 @@ def _text(line: bytes) -> str:
     return text
 
 
-def _counted(count: int, noun: str) -> str:
+def _format_count(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -18,7 +18,7 @@ _MOST_HINT_CHARS = 2_000_000
 _LONGEST_HINT = 160
 
 
-def replaced(content: str, old: str, new: str, *, everywhere: bool, name: str) -> tuple[str, int]:
+def replace_text(content: str, old: str, new: str, *, everywhere: bool, name: str) -> tuple[str, int]:
     """The content with `old` replaced, and how often it was.
 
     Line ends follow the file: in a file of CRLF lines, LF in `old` and `new` means CRLF. Raises ToolError if

@@ -18,7 +18,7 @@ from infrastructure.tools.builtin.drafting import (
     Draft,
     carry_out,
     content_at,
-    projected_or,
+    read_projected,
     require_seal,
     seal_of,
 )
@@ -63,7 +63,7 @@ class WriteFile:
 
         def work(_stop: Stop) -> Seal:
             location = self._workspace.locate(text(arguments, "path"))
-            before = projected_or(projected, self._workspace, location)
+            before = read_projected(projected, self._workspace, location)
             return seal_of(self._workspace, self._draft(arguments, location, before, frozenset(projected)))
 
         return await in_thread(work)

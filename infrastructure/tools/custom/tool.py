@@ -150,8 +150,8 @@ class CustomTool:
 
     def _argv(self, arguments: JsonObject) -> tuple[str, ...]:
         """The program by its absolute path, and its arguments. Looks at files."""
-        self._named_resources(arguments)
-        name, *words = self._template.filled(arguments)
+        self._resolve_resources(arguments)
+        name, *words = self._template.fill_words(arguments)
         path = command_environment(self._inherited, self._secret_names)["PATH"]
         program = find_program(name, cwd=self._root, path=path)
         if program is None:
@@ -174,11 +174,11 @@ class CustomTool:
 
     def _access(self, arguments: JsonObject) -> Access:
         """Exclusive, with the paths among the arguments, so that rules about paths speak of them too."""
-        paths = self._named_resources(arguments)
+        paths = self._resolve_resources(arguments)
         writes = paths if self._declaration.risk is RiskLevel.HIGH else frozenset[str]()
         return Access(reads=paths, writes=writes, exclusive=True)
 
-    def _named_resources(self, arguments: JsonObject) -> frozenset[str]:
+    def _resolve_resources(self, arguments: JsonObject) -> frozenset[str]:
         """What the arguments that are paths stand for. Raises ToolError for one outside the workspace."""
         return frozenset().union(*map(self._resources, self._paths(arguments)))
 

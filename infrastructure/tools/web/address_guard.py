@@ -70,12 +70,12 @@ class AddressGuard:
         its addresses is not public.
         """
         literal = literal_address(host)
-        found = (literal,) if literal is not None else await self._resolved(public_name(host), port)
+        found = (literal,) if literal is not None else await self._resolve_name(public_name(host), port)
         for address in found:
             self._check(host, address)
         return found
 
-    async def _resolved(self, name: str, port: int) -> tuple[Address, ...]:
+    async def _resolve_name(self, name: str, port: int) -> tuple[Address, ...]:
         try:
             answers = await self._resolve(name, port)
         except (OSError, UnicodeError) as error:

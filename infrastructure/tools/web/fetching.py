@@ -19,7 +19,7 @@ from domain.text.json_value import JsonObject
 from infrastructure.extras import install_command, is_installed
 from infrastructure.files.encoding import kind_of
 from infrastructure.tools.builtin.arguments import text, whole
-from infrastructure.tools.web.media_type import decoded
+from infrastructure.tools.web.media_type import decode_text
 from infrastructure.tools.web.retrieval import Retrieval, WebPage, host_of, web_address
 
 _CPU_SECS = 10
@@ -86,7 +86,7 @@ async def _render(page: WebPage, most: int) -> tuple[str, str]:
     if page.body is None:
         return _head(page), _binary(page, page.size, b"")
     content, cut = page.body.content, page.body.cut
-    found = decoded(content, page.media, complete=not cut)
+    found = decode_text(content, page.media, complete=not cut)
     if found is None:
         return _head(page), _binary(page, None if cut else len(content), content)
     notes = [f"{'the first ' if cut else ''}{len(content)} bytes", found.charset, found.note]

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from email.message import Message
 
-from infrastructure.files.encoding import SAMPLE_BYTES, detect, is_binary, marked_encoding
+from infrastructure.files.encoding import SAMPLE_BYTES, detect, is_binary, read_byte_order_mark
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = frozenset(
@@ -70,10 +70,10 @@ class DecodedText:
     note: str
 
 
-def decoded(content: bytes, media: MediaType, *, complete: bool) -> DecodedText | None:
+def decode_text(content: bytes, media: MediaType, *, complete: bool) -> DecodedText | None:
     """The text of an answer; None where it is no text. A byte order mark counts most, then what the server
     says, then what the page says, then likelihood. What does not fit the encoding is replaced, and said."""
-    if (mark := marked_encoding(content)) is not None:
+    if (mark := read_byte_order_mark(content)) is not None:
         return DecodedText(content[len(mark.mark) :].decode(mark.codec, "replace"), mark.codec, "")
     if is_binary(content):
         return None

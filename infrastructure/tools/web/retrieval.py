@@ -76,23 +76,25 @@ class Retrieval:
         client = httpx2.AsyncClient(transport=transport, timeout=timeout, headers=_HEADERS, trust_env=False)
         try:
             async with asyncio.timeout(self._timeout_secs), client:
-                return await self._followed(client, url, tell)
+                return await self._follow_redirects(client, url, tell)
         except TimeoutError as error:
             text = f"{host_of(url)} did not finish answering within {self._timeout_secs:g} s"
             raise ToolError(f"{text}; tools.web.timeout_secs sets the limit") from error
 
-    async def _followed(
+    async def _follow_redirects(
         self, client: httpx2.AsyncClient, url: httpx2.URL, tell: Callable[[str], None]
     ) -> WebPage:
         for redirects in range(_MOST_REDIRECTS + 1):
             tell(f"asking {url}")
-            answer = await self._asked(client, url, redirects)
+            answer = await self._request(client, url, redirects)
             if isinstance(answer, WebPage):
                 return answer
             url = answer
         raise ToolError(f"redirected more than {_MOST_REDIRECTS} times, the last time to {url}")
 
-    async def _asked(self, client: httpx2.AsyncClient, url: httpx2.URL, redirects: int) -> WebPage | httpx2.URL:
+    async def _request(
+        self, client: httpx2.AsyncClient, url: httpx2.URL, redirects: int
+    ) -> WebPage | httpx2.URL:
         """The page, or the address that the answer leads to."""
         try:
             async with client.stream("GET", url, follow_redirects=False) as response:
@@ -146,17 +148,17 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         *others, last = addresses[:_MOST_ADDRESSES]
         for address in others:
             try:
-                return await self._inner.handle_async_request(_aimed(request, host, str(address)))
+                return await self._inner.handle_async_request(_aim_at(request, host, str(address)))
             except (httpx2.ConnectError, httpx2.ConnectTimeout):
                 continue  # the next address may answer; the last one's failure is the one told
-        return await self._inner.handle_async_request(_aimed(request, host, str(last)))
+        return await self._inner.handle_async_request(_aim_at(request, host, str(last)))
 
     async def aclose(self) -> None:
         """Close what is open."""
         await self._inner.aclose()
 
 
-def _aimed(request: httpx2.Request, host: str, address: str) -> httpx2.Request:
+def _aim_at(request: httpx2.Request, host: str, address: str) -> httpx2.Request:
     return httpx2.Request(
         request.method,
         request.url.copy_with(host=address),

@@ -100,12 +100,12 @@ class WebSearch:
                 ) as response,
             ):
                 if response.status_code != 200:
-                    raise self._refused(place, response)
-                return self._decoded(place, await read_body(response, self._max_bytes))
+                    raise self._explain_refusal(place, response)
+                return self._decode(place, await read_body(response, self._max_bytes))
         except httpx2.HTTPError as error:
             raise failure(error, place) from error
 
-    def _refused(self, place: str, response: httpx2.Response) -> ToolError:
+    def _explain_refusal(self, place: str, response: httpx2.Response) -> ToolError:
         told = f"{place} answered {response.status_code} {response.reason_phrase}".rstrip()
         if response.is_redirect:
             advice = "it leads elsewhere; set tools.web.search_url to where it leads"
@@ -113,7 +113,7 @@ class WebSearch:
             advice = self._service.advice(response.status_code)
         return ToolError(f"{told}; {advice}" if advice else told)
 
-    def _decoded(self, place: str, body: Body) -> object:
+    def _decode(self, place: str, body: Body) -> object:
         if body.cut:
             raise ToolError(f"the answer of {place} is longer than tools.web.max_bytes allows")
         try:

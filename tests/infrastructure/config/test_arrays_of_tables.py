@@ -4,7 +4,7 @@ from domain.calls.hook import HookPoint
 from infrastructure.config.keys import all_keys, key_at
 from infrastructure.config.report import show
 from infrastructure.config.schema import Settings
-from infrastructure.config.toml_text import Position, dotted
+from infrastructure.config.toml_text import Position, format_key
 from tests.support.settings_machine import Machine
 
 _TWO = """
@@ -122,5 +122,5 @@ def test_the_keys_of_an_array_are_keys_of_the_schema():
 
 
 def test_a_position_is_no_name():
-    assert dotted(("hooks", Position(0), "command")) == "hooks[0].command"
-    assert dotted(("hooks", "0", "command")) == "hooks.0.command"
+    assert format_key(("hooks", Position(0), "command")) == "hooks[0].command"
+    assert format_key(("hooks", "0", "command")) == "hooks.0.command"

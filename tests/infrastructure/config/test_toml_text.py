@@ -3,7 +3,7 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infrastructure.config.toml_text import dotted, literal, printable, shortened, without_credentials
+from infrastructure.config.toml_text import format_key, literal, printable, shorten_text, without_credentials
 
 _SCALARS = st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text()
 _VALUES = st.recursive(
@@ -21,7 +21,7 @@ def test_a_literal_is_the_value_again_and_shows_no_control_characters(value: obj
 
 @given(st.lists(st.text(), min_size=1, max_size=4))
 def test_a_dotted_key_is_the_path_again(path: list[str]):
-    data: object = tomllib.loads(f"{dotted(tuple(path))} = 1")
+    data: object = tomllib.loads(f"{format_key(tuple(path))} = 1")
     for name in path:
         assert isinstance(data, dict)
         data = data[name]
@@ -35,8 +35,8 @@ def test_text_of_any_origin_becomes_printable(text: str):
 
 
 def test_what_is_too_long_is_cut_and_says_so():
-    assert shortened("x" * 60, 60) == "x" * 60
-    assert shortened("x" * 61, 60) == "x" * 59 + "…"
+    assert shorten_text("x" * 60, 60) == "x" * 60
+    assert shorten_text("x" * 61, 60) == "x" * 59 + "…"
 
 
 def test_credentials_in_an_address_are_hidden():

@@ -11,7 +11,7 @@ from infrastructure.blocking import Stop
 from infrastructure.file_index import finder as finder_module
 from infrastructure.file_index import listing
 from infrastructure.file_index.finder import WorkspaceFiles
-from infrastructure.file_index.listing import list_files, walked
+from infrastructure.file_index.listing import list_files, walk_files
 
 
 class Clock:
@@ -205,7 +205,7 @@ def test_a_walk_ends_in_time(tmp_path):
     populate(tmp_path, "a.py", "b/c.py")
     ticks = iter([0.0, 0.0, 1.0, 100.0, 100.0, 100.0])
 
-    assert walked(str(tmp_path), Stop(), clock=lambda: next(ticks)) == b"a.py\0"
+    assert walk_files(str(tmp_path), Stop(), clock=lambda: next(ticks)) == b"a.py\0"
 
 
 async def test_a_folder_that_is_gone_holds_nothing(tmp_path):

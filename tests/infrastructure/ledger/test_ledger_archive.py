@@ -293,7 +293,7 @@ async def test_every_redaction_is_on_record_in_a_copy_too_and_goes_with_its_sess
 
 async def test_a_record_that_somebody_replaced_as_a_redaction_is_named_and_not_copied(database):
     session_id = await session_of(database, [prompt("one"), prompt("two")])
-    (forged,) = [r for r in database.archive.stored(session_id).chain if r.seq == 2]
+    (forged,) = [r for r in database.archive.read_blocking(session_id).chain if r.seq == 2]
     forged = redact_record(forged, payload_of({"type": "turn_started", "v": 1, "prompt": "three"}))
     with sqlite(database.path) as connection:
         connection.execute(

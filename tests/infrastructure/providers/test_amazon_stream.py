@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.clouds.amazon_stream import is_framed, unframed
+from infrastructure.models.clouds.amazon_stream import is_framed, unpack_frames
 from infrastructure.models.shared.sse import EventDecoder
 
 EVENTS = [json.dumps({"type": "ping", "n": n, "text": "ü" * n}) for n in range(4)]
@@ -46,7 +46,9 @@ def _damaged(what: str) -> ProviderError:
 async def _told(body: bytes, cuts: Sequence[int] = ()) -> list[str]:
     decoder = EventDecoder()
     return [
-        event.data async for piece in unframed(_pieces(body, cuts), _damaged) for event in decoder.feed(piece)
+        event.data
+        async for piece in unpack_frames(_pieces(body, cuts), _damaged)
+        for event in decoder.feed(piece)
     ]
 
 

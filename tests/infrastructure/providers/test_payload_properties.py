@@ -20,7 +20,7 @@ from domain.conversation.history import (
     Message,
     ToolResults,
     UserMessage,
-    unpaired_call,
+    find_unpaired_call,
 )
 from domain.conversation.image import Image
 from domain.conversation.response import (
@@ -174,7 +174,7 @@ def _histories(draw: st.DrawFn, dialect: Dialect) -> tuple[Message, ...]:
                 conversation = Conversation(conversation.messages)
     if conversation.open_calls:
         conversation.add_results(_results(draw, conversation))
-    assert unpaired_call(conversation.messages) is None
+    assert find_unpaired_call(conversation.messages) is None
     return conversation.messages
 
 

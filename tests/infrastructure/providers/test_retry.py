@@ -6,13 +6,13 @@ from email.utils import formatdate
 import pytest
 
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.shared.retry import jittered_backoff, retry_after_of, too_long_to_wait
+from infrastructure.models.shared.retry import compute_backoff, retry_after_of, too_long_to_wait
 
 
 @pytest.mark.parametrize("attempt", [1, 2, 3, 10, 1000])
 def test_the_pause_doubles_up_to_a_bound(attempt: int) -> None:
     longest = min(0.5 * 2.0 ** min(attempt - 1, 10), 8.0)
-    assert 0.75 * longest <= jittered_backoff(attempt) <= longest
+    assert 0.75 * longest <= compute_backoff(attempt) <= longest
 
 
 @pytest.mark.parametrize(

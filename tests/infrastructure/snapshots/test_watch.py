@@ -112,7 +112,7 @@ async def test_looks_by_events_are_the_same_as_looks_at_all_files(tmp_path: Path
         for _ in range(rng.randrange(4)):
             change_something(tmp_path, rng)
         after = await compared(live, tmp_path)
-        touched = live.touched(before, after)
+        touched = live.list_touched(before, after)
         assert touched is not None
         effects = effects_between(before, after, frozenset())
         assert {change.path for change in effects.changes} <= touched
@@ -193,9 +193,9 @@ async def test_events_that_were_lost_lead_to_a_look_at_all_files(
         patched.setattr(Inotify, "read", lambda _self: iter([overflow]))
         after = await live.look()
     assert list(after.marks) == [str(tmp_path / "a")]
-    assert live.touched(before, after) is None
+    assert live.list_touched(before, after) is None
     (tmp_path / "b").write_text("b")
-    assert live.touched(after, await compared(live, tmp_path)) == frozenset({str(tmp_path / "b")})
+    assert live.list_touched(after, await compared(live, tmp_path)) == frozenset({str(tmp_path / "b")})
 
 
 async def test_a_root_that_was_exchanged_is_looked_at_anew(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ async def test_without_events_every_look_is_at_all_files(
     (tmp_path / "folder" / "b").write_text("b")
     after = await watch.look()
     assert sorted(after.marks) == [str(tmp_path / "folder" / name) for name in "ab"]
-    assert watch.touched(before, after) is None
+    assert watch.list_touched(before, after) is None
 
 
 @pytest.mark.long

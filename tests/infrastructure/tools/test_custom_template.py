@@ -14,7 +14,7 @@ def a_template(*command: str, **types: str) -> CommandTemplate:
 
 
 def filled(template: CommandTemplate, **arguments: object) -> tuple[str, ...]:
-    return template.filled(arguments)[1:]  # type: ignore[arg-type]
+    return template.fill_words(arguments)[1:]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("value", ["a b", "'\"", "$(id) `id` $HOME", "; rm -rf / #", "a\nb", "*", "", " - "])

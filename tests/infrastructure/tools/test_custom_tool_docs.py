@@ -10,7 +10,7 @@ import pytest
 from infrastructure.config.command_template import CommandTemplate
 from infrastructure.config.custom_tool_table import declaration
 from infrastructure.config.loading import load_settings
-from infrastructure.tools.registration import ToolSource, checked
+from infrastructure.tools.registration import ToolSource, check_tools
 from tests.support.builders import a_context
 
 _TEXT = (Path(__file__).parents[3] / "docs/custom-tools.md").read_text(encoding="utf-8")
@@ -31,7 +31,7 @@ def documented(tmp_path: Path) -> CommandTemplate:
 
 
 def test_the_documented_declaration_fills_in_as_documented(documented: CommandTemplate):
-    words = documented.filled({"failures": 1, "only": "retry", "files": ["a.py", "b c.py"]})
+    words = documented.fill_words({"failures": 1, "only": "retry", "files": ["a.py", "b c.py"]})
 
     assert words == ("pytest", "-q", "--maxfail=1", "-k", "retry", "a.py", "b c.py")
 
@@ -46,7 +46,7 @@ async def test_the_documented_class_is_a_tool(root: Path):
     module: dict[str, Any] = {}
     exec(_block("python", "class CountWords"), module)
 
-    tool = checked([ToolSource("the guide", [module["CountWords"](root)])], cwd=str(root))["count_words"]
+    tool = check_tools([ToolSource("the guide", [module["CountWords"](root)])], cwd=str(root))["count_words"]
 
     assert await tool.execute({"path": "a.txt"}, a_context()) == "3"
     assert tool.definition.access_of({"path": "a.txt"}).reads == {str(root / "a.txt")}

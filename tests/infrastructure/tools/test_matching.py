@@ -6,7 +6,7 @@ import pytest
 
 from domain.errors import ToolError
 from infrastructure.tools.builtin import matching
-from infrastructure.tools.builtin.matching import replaced
+from infrastructure.tools.builtin.matching import replace_text
 
 
 class Counting(SequenceMatcher[str]):
@@ -19,7 +19,7 @@ class Counting(SequenceMatcher[str]):
 
 def _complaint(content: str, old: str) -> str:
     with pytest.raises(ToolError) as caught:
-        replaced(content, old, "x", everywhere=False, name="f")
+        replace_text(content, old, "x", everywhere=False, name="f")
     return str(caught.value)
 
 

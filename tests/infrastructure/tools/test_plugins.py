@@ -12,7 +12,7 @@ from domain.events.masking import SecretMask
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
 from infrastructure.tools.choice import plugin_tools
-from infrastructure.tools.registration import checked
+from infrastructure.tools.registration import check_tools
 from tests.support.builders import a_context
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record
@@ -86,7 +86,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
 
 def tools_of(root: Path):
-    return checked(plugin_tools(root), cwd=str(root))
+    return check_tools(plugin_tools(root), cwd=str(root))
 
 
 def refusal(root: Path) -> str:

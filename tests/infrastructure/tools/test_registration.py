@@ -10,7 +10,7 @@ from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ConfigError
-from infrastructure.tools.registration import ToolSource, checked
+from infrastructure.tools.registration import ToolSource, check_tools
 from tests.support.builders import a_context
 
 
@@ -41,7 +41,7 @@ class SealingProbe(Probe):
 
 
 def register(*tools: object):
-    return checked([ToolSource("the test", tools)], cwd="/work")
+    return check_tools([ToolSource("the test", tools)], cwd="/work")
 
 
 def refusal(*tools: object) -> str:
@@ -159,7 +159,7 @@ def test_two_tools_of_one_name_are_refused_with_both_their_origins():
     sources = [ToolSource("quorum itself", [Probe()]), ToolSource("the plug-in acme 1.0", [Probe()])]
 
     with pytest.raises(ConfigError, match="two tools are named probe, from quorum itself and the plug-in acme"):
-        checked(sources, cwd="/work")
+        check_tools(sources, cwd="/work")
 
 
 def test_a_risk_and_parameters_of_the_wrong_kind_are_refused():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.rpc.json_rpc import Code, JsonParams, RpcError, answer, complaint, refused
+from quorum.rpc.json_rpc import Code, JsonParams, RpcError, answer, complaint, make_refusal
 
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -19,7 +19,7 @@ ANY_JSON = st.recursive(
 
 async def echo(method: str, params: JsonParams) -> object:
     if method == "refuse":
-        raise refused("not now", "busy")
+        raise make_refusal("not now", "busy")
     return {"method": method, "params": params}
 
 

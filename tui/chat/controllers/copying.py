@@ -26,7 +26,7 @@ class CopyController:
     ) -> None:
         self._host, self._current, self._transcript = host, current, transcript
         self._workspace = workspace
-        self._told_target = ""
+        self._shown_target = ""
 
     def action_copy(self, wish: str = "") -> None:
         """Copy the latest answer, or what is wished for: a kind of piece, a number, or both."""
@@ -62,17 +62,17 @@ class CopyController:
                 more = "" if is_whole else " · only its beginning: it is longer than 20 million characters"
             except BlobError as error:
                 more = f" · only what is kept of it here: {error}"
-        self._host.say(await self._copied(text, piece.what) + more)
+        self._host.say(await self._copy_text(text, piece.what) + more)
 
     def copy_selected(self, text: str) -> None:
         """Copy what is selected."""
 
         async def copying() -> None:
-            self._host.say(await self._copied(text, ""))
+            self._host.say(await self._copy_text(text, ""))
 
         self._host.run_worker(copying(), group="copying")
 
-    async def _copied(self, text: str, what: str) -> str:
+    async def _copy_text(self, text: str, what: str) -> str:
         from tui.copying.copier import copy
 
         return await copy(self._host.app, text, what, workspace=self._workspace)
@@ -83,19 +83,19 @@ class CopyController:
 
         if not is_web(target):
             self._host.say(f"leads to {target} · no web address: not opened")
-        elif self._told_target != target:
+        elif self._shown_target != target:
             self._host.say(f"leads to {target} · another click opens it")
         else:
             self._host.run_worker(self._open(target), group="links")
-        self._told_target = target
+        self._shown_target = target
 
     async def _open(self, address: str) -> None:
-        from tui.terminal.browser import opened
+        from tui.terminal.browser import open_address
 
-        if await opened(address):
+        if await open_address(address):
             self._host.say(f"opened {address}")
         else:
-            copied = await self._copied(address, "the address")
+            copied = await self._copy_text(address, "the address")
             self._host.say(f"no browser can be opened here · {copied}")
 
 

@@ -39,7 +39,7 @@ class FindController:
         elif not bar.has_focus_within:
             bar.take_focus()
         else:
-            bar.action_go_on(False)
+            bar.action_find_next(False)
 
     async def action_mark(self, backwards: bool) -> None:
         """Mark the latest part of the transcript; after that, the one above or below."""

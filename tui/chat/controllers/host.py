@@ -36,7 +36,7 @@ class ChatHost(Protocol):
         """Add a sentence on what failed to the transcript, and say it where its end is out of sight."""
         ...
 
-    def state_changed(self) -> None:
+    def refresh_state(self) -> None:
         """Show what is known of the session anew."""
         ...
 
@@ -73,7 +73,7 @@ class CurrentSession:
         """The other one could not be opened: this one goes on."""
         self.session = self._before
 
-    def begun(self, wish: str) -> Session | None:
+    def require_session(self, wish: str) -> Session | None:
         """The session; where there is none yet, the person is told to come back with their wish."""
         if self.session is None:
             self._say(_STILL_STARTING.format(wish))
@@ -81,7 +81,7 @@ class CurrentSession:
 
     def resting(self, wish: str) -> Session | None:
         """The session while no turn runs."""
-        session = self.begun(wish)
+        session = self.require_session(wish)
         if session is not None and (busy := self._turns.busy):
             self._say(busy)
             return None

@@ -51,7 +51,7 @@ class QuestionController:
     def asking_begins(self, tool: str = "") -> None:
         """There is a question."""
         self.asking = True
-        self._host.state_changed()
+        self._host.refresh_state()
         self._announce(True, tool)
 
     def reserve_lines(self, lines: int) -> None:
@@ -68,5 +68,5 @@ class QuestionController:
         self.asking = False
         if interrupts:
             self._turns.mark_interrupting()
-        self._host.state_changed()
+        self._host.refresh_state()
         self._announce(False, "")

@@ -87,11 +87,11 @@ class SendController:
         if self._turns.running and self._turns.prompts:
             self._host.say(self._turns.steer())
         elif self._turns.is_at_limit:
-            self.action_go_on()
+            self.action_retry()
 
-    def action_go_on(self) -> None:
+    def action_retry(self) -> None:
         """Take up a turn that failed, was interrupted or reached a limit, where it stopped."""
-        if (session := self._current.begun("go on")) is not None:
+        if (session := self._current.require_session("go on")) is not None:
             self._host.say(session.refusal or self._turns.retry())
 
     def action_compact(self, focus: str = "") -> None:

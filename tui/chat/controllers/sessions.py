@@ -33,9 +33,9 @@ class SessionController:
     def action_resume_session(self) -> None:
         """Let the person pick a session to go on with."""
         if (session := self._current.resting("choose a session")) is not None:
-            self._host.app.push_screen(session.session_picker(), self._session_picked)
+            self._host.app.push_screen(session.session_picker(), self._open_picked_session)
 
-    def _session_picked(self, name: str | None) -> None:
+    def _open_picked_session(self, name: str | None) -> None:
         if name is None or (session := self._current.resting("choose a session")) is None:
             return
         if name == session.agent.session_id and not session.agent.record.in_use:
@@ -47,7 +47,7 @@ class SessionController:
 
     def action_export(self, file: str = "") -> None:
         """Write the session so far into a file; its ending chooses the form."""
-        if (session := self._current.begun("export it")) is not None:
+        if (session := self._current.require_session("export it")) is not None:
             self._host.run_worker(self._export(session, file), group="export")
 
     async def _export(self, session: Session, file: str) -> None:

@@ -19,19 +19,19 @@ class SettingsController:
 
     async def action_set_mode(self, name: str) -> None:
         """Change the review mode, once there is an agent to change it for."""
-        if (session := self._current.begun("choose the mode")) is not None:
+        if (session := self._current.require_session("choose the mode")) is not None:
             self._host.say(await session.set_mode(name))
-            self._host.state_changed()
+            self._host.refresh_state()
 
     async def action_cycle_mode(self) -> None:
         """The next of the modes that keep asking; never auto."""
-        if (session := self._current.begun("choose the mode")) is not None:
+        if (session := self._current.require_session("choose the mode")) is not None:
             self._host.say(await session.cycle_mode())
-            self._host.state_changed()
+            self._host.refresh_state()
 
     def action_choose_model(self, name: str = "") -> None:
         """Set the model of that name; without one, let the person pick."""
-        if (session := self._current.begun("choose the model")) is None:
+        if (session := self._current.require_session("choose the model")) is None:
             return
         if name:
             self._host.run_worker(self._set_model(session, name), group="model")
@@ -60,5 +60,5 @@ class SettingsController:
 
     def action_show_permissions(self) -> None:
         """Show the rules about calls."""
-        if (session := self._current.begun("look at the rules")) is not None:
+        if (session := self._current.require_session("look at the rules")) is not None:
             self._host.app.push_screen(session.permissions())

@@ -20,19 +20,19 @@ class ViewController:
 
     def action_show_cost(self) -> None:
         """Show what the session used and cost."""
-        if (session := self._current.begun("nothing was used yet; look")) is not None:
+        if (session := self._current.require_session("nothing was used yet; look")) is not None:
             self._host.app.push_screen(session.costs())
 
     def action_show_context(self) -> None:
         """Show what fills the model's window."""
-        if (session := self._current.begun("look at the context")) is not None:
+        if (session := self._current.require_session("look at the context")) is not None:
             self._host.app.push_screen(session.context_screen())
 
     def action_show_timeline(self) -> None:
         """Show every turn and call of the session on a time axis."""
         from tui.screens.timeline.screen import TimelineScreen
 
-        told = self._transcript.told
+        told = self._transcript.session_view
         self._host.app.push_screen(TimelineScreen(told.timings, told.clock), self._reveal)
 
     def _reveal(self, row: TimelineRow | None) -> None:
@@ -44,7 +44,7 @@ class ViewController:
 
     def action_open_output(self, nth: int = 1) -> None:
         """Read the nth latest stored output."""
-        if (call := self._transcript.stored_output(nth)) is not None:
+        if (call := self._transcript.find_stored_output(nth)) is not None:
             self.open_output(call)
         else:
             self._host.say(

@@ -43,15 +43,15 @@ class PromptSources:
             case "theme":
                 return sorted(self._themes())
             case "model" if session is not None:
-                return await listed_models(session.agent)
+                return await list_models(session.agent)
             case _:
                 return ()
 
     def mentions_of(self, pasted: str) -> str:
         """The mentions of the files whose paths were pasted or dropped; empty where it is anything else."""
-        from tui.prompt_box.dropped import dropped_mentions
+        from tui.prompt_box.dropped import mention_dropped
 
-        return dropped_mentions(pasted, self._workspace)
+        return mention_dropped(pasted, self._workspace)
 
 
 class WritingController:
@@ -66,16 +66,16 @@ class WritingController:
         """Attach the image in a file; without one, the image in the clipboard."""
         if not file:
             self.action_paste_image()
-        elif (session := self._current.begun(_WISH)) is not None:
+        elif (session := self._current.require_session(_WISH)) is not None:
             path = file.strip().strip("'\"")
             self._host.run_worker(self._put_label(session.agent.attachments.attach(path)), group="images")
 
     def action_paste_image(self) -> None:
         """Attach the image in the clipboard."""
-        if (session := self._current.begun(_WISH)) is not None:
+        if (session := self._current.require_session(_WISH)) is not None:
             self._host.run_worker(self._put_label(session.agent.attachments.paste()), group="images")
 
-    def take_dropped(self, path: str, pasted: str) -> None:
+    def attach_dropped(self, path: str, pasted: str) -> None:
         """Attach the image of a path that was pasted or dropped; where it is none, put in what was pasted."""
         if (session := self._current.session) is None:
             self._prompt.insert_pasted(pasted)
@@ -97,11 +97,11 @@ class WritingController:
     async def with_images(self, text: str) -> str | None:
         """The prompt with the images attached that it mentions; None where one of them cannot be: the prompt is
         back then where it was written, and why is said."""
-        from tui.images.mentions import mentioned_images, with_labels
+        from tui.images.mentions import find_mentioned_images, with_labels
 
-        if "@" not in text or not (mentioned := mentioned_images(text, self._workspace)):
+        if "@" not in text or not (mentioned := find_mentioned_images(text, self._workspace)):
             return text
-        if (session := self._current.begun(_WISH)) is None:
+        if (session := self._current.require_session(_WISH)) is None:
             self._prompt.put(as_prompt(text))
             return None
         from domain.errors import QuorumError
@@ -122,11 +122,11 @@ class WritingController:
         self._host.run_worker(self._edit_outside(), group="editor", exclusive=True)
 
     async def _edit_outside(self) -> None:
-        from tui.prompt_box.outside_editor import EditorFailed, edited_outside
+        from tui.prompt_box.outside_editor import EditorFailed, edit_outside
 
         before, shown = self._prompt.whole_text, self._prompt.text
         try:
-            edited = await edited_outside(self._host.app, before, workspace=self._workspace)
+            edited = await edit_outside(self._host.app, before, workspace=self._workspace)
             if (now := self._prompt.text) == shown:
                 self._prompt.put(edited)
             else:  # a turn was interrupted meanwhile, and what waited has come back
@@ -137,7 +137,7 @@ class WritingController:
             await self._prompt.take_up_keys()
 
 
-async def listed_models(agent: Agent) -> Sequence[str]:
+async def list_models(agent: Agent) -> Sequence[str]:
     """All models that the providers list; one that cannot be asked lists none."""
     from domain.errors import ProviderError
 

@@ -48,14 +48,14 @@ class Catalogue:
         self._models: dict[str, tuple[str, ...]] = {own: (current,)}
         self._remarks: dict[str, str] = dict.fromkeys(self.providers, "asking…")
 
-    def arrived(self, provider: str, models: Sequence[str]) -> None:
+    def add_models(self, provider: str, models: Sequence[str]) -> None:
         """A provider has listed its models."""
         known = tuple(dict.fromkeys(models))
         own = () if self.current in known or provider != self.providers[0] else (self.current,)
         self._models[provider] = (*own, *known)
         self._remarks[provider] = "" if known else "lists no models"
 
-    def failed(self, provider: str, sentence: str) -> None:
+    def add_failure(self, provider: str, sentence: str) -> None:
         """A provider could not be asked; the sentence says why."""
         self._remarks[provider] = sentence
 

@@ -76,9 +76,9 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
 
     async def _ask(self, provider: str) -> None:
         try:
-            self._catalogue.arrived(provider, await self._agent.models.list_models(provider))
+            self._catalogue.add_models(provider, await self._agent.models.list_models(provider))
         except ProviderError as error:
-            self._catalogue.failed(provider, str(error))
+            self._catalogue.add_failure(provider, str(error))
         self._show()
 
     # -- the rows -----------------------------------------------------------------------------------------
@@ -86,16 +86,16 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
     def _show(self) -> None:
         """Draw the rows anew. What the person moved to stays marked, if it is still there."""
         choices = self.query_one(OptionList)
-        kept = self._marked() if self._has_moved else None
+        kept = self._get_marked() if self._has_moved else None
         self._rows = self._catalogue.rows(self._query)
         choices.set_options(
-            Option(self._drawn(row), disabled=not isinstance(row, ModelOffer)) for row in self._rows
+            Option(self._render_row(row), disabled=not isinstance(row, ModelOffer)) for row in self._rows
         )
         places = {row.model: place for place, row in enumerate(self._rows) if isinstance(row, ModelOffer)}
         best = best_row(self._rows, self._query, self._catalogue.current)
         choices.highlighted = places.get(kept, best) if kept is not None else best
 
-    def _drawn(self, row: Row) -> Content:
+    def _render_row(self, row: Row) -> Content:
         match row:
             case Heading(provider):
                 return Content(printable(provider, newlines=False)).stylize("bold $text-accent")
@@ -107,7 +107,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
                 sign = "● " if model == self._catalogue.current else "  "
                 return Content(f"  {sign}") + _own_name(model, hits)
 
-    def _marked(self) -> str | None:
+    def _get_marked(self) -> str | None:
         place = self.query_one(OptionList).highlighted
         row = self._rows[place] if place is not None and place < len(self._rows) else None
         return row.model if isinstance(row, ModelOffer) else None
@@ -115,7 +115,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
     # -- keys ---------------------------------------------------------------------------------------------
 
     @on(Input.Changed)
-    def _typed(self, message: Input.Changed) -> None:
+    def _on_typed(self, message: Input.Changed) -> None:
         message.stop()
         self._query, self._has_moved = message.value, False
         self._tell("")
@@ -127,15 +127,15 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
         self.query_one(ChoiceList).move(how)
 
     @on(Input.Submitted)
-    def _entered(self, message: Input.Submitted) -> None:
+    def _on_entered(self, message: Input.Submitted) -> None:
         message.stop()
-        if (model := self._marked()) is not None:
+        if (model := self._get_marked()) is not None:
             self._choose(model)
         else:
             self._tell("no model matches; type the full name, provider/model")
 
     @on(OptionList.OptionSelected)
-    def _clicked(self, message: OptionList.OptionSelected) -> None:
+    def _on_clicked(self, message: OptionList.OptionSelected) -> None:
         message.stop()
         row = self._rows[message.option_index]
         if isinstance(row, ModelOffer):

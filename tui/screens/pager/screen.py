@@ -223,7 +223,7 @@ class PagerScreen(ClosesItself, Screen[None]):
         asked.focus()
 
     @on(Input.Submitted)
-    def _answered(self, message: Input.Submitted) -> None:
+    def _on_answered(self, message: Input.Submitted) -> None:
         message.stop()
         self._stop_asking()
         if self._asked == "search":

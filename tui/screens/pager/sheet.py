@@ -60,7 +60,7 @@ class Sheet(Widget, can_focus=False):
         return self._left
 
     def _furthest(self) -> int:
-        longest = max((cell_len(_shown(line)) for line in self.lines), default=0)
+        longest = max((cell_len(_clean_text(line)) for line in self.lines), default=0)
         return max(0, longest - self.size.width // 2)
 
     def _redraw(self) -> None:
@@ -80,11 +80,11 @@ class Sheet(Widget, can_focus=False):
     def render_line(self, y: int) -> Strip:
         """One line with its number, cut at both edges where it is longer."""
         if self._shown is None:
-            self._shown = self._drawn()
+            self._shown = self._draw_lines()
         strip = self._shown[y] if y < len(self._shown) else Strip([])
         return strip.adjust_cell_length(self.size.width).apply_style(self.rich_style)
 
-    def _drawn(self) -> list[Strip]:
+    def _draw_lines(self) -> list[Strip]:
         digits = max(len(f"{self.first + len(self.lines):,}"), _LEAST_DIGITS)
         number_style = self.get_component_rich_style("sheet--number", partial=True)
         hit_style = self.get_component_rich_style("sheet--hit", partial=True)
@@ -95,14 +95,14 @@ class Sheet(Widget, can_focus=False):
             is_hit = place == self.hit
             style = hit_style if is_hit else number_style
             number = Segment(f"{'› ' if is_hit else '  '}{place + 1:>{digits},}  ", style)
-            text = Strip(_segments(_shown(line), _shown(self.needle), found))
+            text = Strip(_segments(_clean_text(line), _clean_text(self.needle), found))
             cut = text.crop(self._left, self._left + room)
             more = [Segment("›", number_style)] if text.cell_length > self._left + room else []
             strips.append(Strip([number, *cut, *more]))
         return strips
 
 
-def _shown(text: str) -> str:
+def _clean_text(text: str) -> str:
     return printable(text, newlines=False, strip_ansi=True)
 
 

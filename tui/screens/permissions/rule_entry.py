@@ -12,8 +12,8 @@ from textual.widgets import Input
 
 from domain.review.permissions import Answer
 from domain.review.questions import RulePreview, RuleScope
-from tui.screens.review.rule_form import SCOPES, covered_rows
-from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, fold, shown
+from tui.screens.review.rule_form import SCOPES, list_covered
+from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 from tui.screens.review.widgets import Rows, TypedLine
 
 _ANSWERS = (Answer.ALLOW, Answer.ASK, Answer.DENY)
@@ -71,7 +71,7 @@ class RuleEntry(VerticalGroup):
         self._tell()
 
     @on(Input.Changed)
-    def _typed(self, message: Input.Changed) -> None:
+    def _on_typed(self, message: Input.Changed) -> None:
         message.stop()
         self._tell()
 
@@ -90,8 +90,8 @@ class RuleEntry(VerticalGroup):
             return fold([Line("  ", examples, LineKind.QUIET)], width)
         preview = self._outlook(self.text, self.answer)
         if preview.problem:
-            return fold([Line("✗ ", shown(preview.problem), LineKind.BAD, LineKind.BAD)], width)[
+            return fold([Line("✗ ", clean_line(preview.problem), LineKind.BAD, LineKind.BAD)], width)[
                 :_PREVIEW_LINES
             ]
         head, nothing = _HEADS[self.answer]
-        return covered_rows(preview.covers, width, _PREVIEW_LINES, head=head, nothing=nothing)
+        return list_covered(preview.covers, width, _PREVIEW_LINES, head=head, nothing=nothing)

@@ -139,7 +139,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         rules = self.query_one(OptionList)
         kept, width = rules.highlighted or 0, max(20, rules.size.width - 1)
         rules.set_options(
-            Option(drawn(row, width), disabled=not isinstance(row, HeldRule)) for row in self._rows
+            Option(render_row(row, width), disabled=not isinstance(row, HeldRule)) for row in self._rows
         )
         held = {place: row.rule.id for place, row in enumerate(self._rows) if isinstance(row, HeldRule)}
         near = min(held, key=lambda place: (held[place] != added, abs(place - kept)), default=None)
@@ -193,7 +193,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         self.query_one(RuleEntry).open()
 
     @on(Input.Submitted, "#rule")
-    def _entered(self, message: Input.Submitted) -> None:
+    def _on_entered(self, message: Input.Submitted) -> None:
         message.stop()
         entry = self.query_one(RuleEntry)
         if problem := self._service.outlook(entry.text, entry.answer).problem:
@@ -231,7 +231,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         await self._read()
 
     @on(OptionList.OptionHighlighted)
-    def _marked_another(self) -> None:
+    def _on_marked(self) -> None:
         held = self._marked
         told = f"{held.rule.id}  ·  {with_tilde(held.place)}" if held is not None else ""
         self.query_one("#marked", Static).update(Content(printable(told)))
@@ -248,12 +248,12 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         self.query_one("#call", Input).focus()
 
     @on(Input.Changed, "#call")
-    def _tried(self, message: Input.Changed) -> None:
+    def _on_call_typed(self, message: Input.Changed) -> None:
         message.stop()
         self.run_worker(self._try(message.value), group="trying", exclusive=True)
 
     @on(Input.Submitted, "#call")
-    def _tried_already(self, message: Input.Submitted) -> None:
+    def _on_call_entered(self, message: Input.Submitted) -> None:
         message.stop()
 
     async def _try(self, text: str) -> None:
@@ -287,7 +287,7 @@ def _or_none(held: list[HeldRule]) -> Sequence[Row]:
     return held or ["none"]
 
 
-def drawn(row: Row, width: int) -> Content:
+def render_row(row: Row, width: int) -> Content:
     """One line: what the rule says, how far it holds, and where it stands."""
     if isinstance(row, Answer):
         name, meaning, style = _HEADINGS[row]

@@ -21,13 +21,13 @@ from tui.keys.keyboard_guard import CAME_TOO_EARLY
 from tui.screens.review.cramped import is_cramped
 from tui.screens.review.earlier import NOTHING, Earlier
 from tui.screens.review.keys import Stage, choices_in
-from tui.screens.review.rule_form import RuleForm, offered
-from tui.screens.review.seen_rows import SeenRows, first_approved, last_approved
-from tui.screens.review.text.facts import facts, listed
+from tui.screens.review.rule_form import RuleForm, select_offered
+from tui.screens.review.seen_rows import SeenRows, find_first_approved, find_last_approved
+from tui.screens.review.text.facts import facts, list_calls
 from tui.screens.review.text.objections import Quotes, quotes_of
-from tui.screens.review.text.rows import Row, digest_in_short, fold, shown
-from tui.screens.review.text.substance import first_objected, substance
-from tui.screens.review.text.votes import votes_in_full, votes_in_short, wanted_height
+from tui.screens.review.text.rows import Row, clean_line, digest_in_short, fold
+from tui.screens.review.text.substance import find_first_objection, substance
+from tui.screens.review.text.votes import compute_height, votes_in_full, votes_in_short
 from tui.screens.review.widgets import CallEditor, Choice, ReasonLine, Rows, ScrollableText
 
 _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
@@ -82,7 +82,7 @@ class ReviewCard(VerticalGroup):
         self._quotes: Quotes = ()
         self._read_to = 0
         self._seen: dict[bool, SeenRows] = {False: SeenRows(), True: SeenRows()}  # True: of the whole list
-        self._unseen_told_for = ""
+        self._unseen_warned_for = ""
         self._approved: list[Row] = []
         self._forms: dict[Stage, Widget] = {}
         self.stage: Stage = "choosing"
@@ -104,7 +104,7 @@ class ReviewCard(VerticalGroup):
         what = "Review of your edit" if self._earlier.is_edited else what
         place = f"call {packet.context.call_index + 1} of {self._request.batch_size}"
         file = f" {with_tilde(packet.seal.files[0].path)}" if packet.seal.diff and packet.seal.files else ""
-        self.border_title = Content(f"{what} · {place} · {shown(packet.call.tool_name + file)}")
+        self.border_title = Content(f"{what} · {place} · {clean_line(packet.call.tool_name + file)}")
         self.watch(self._reading, "scroll_y", self._tell_more, init=False)
 
     @property
@@ -123,7 +123,7 @@ class ReviewCard(VerticalGroup):
             self._read_to = self._reading.scroll_offset.y
         form = await self._form(stage)
         self.stage = stage
-        self._unseen_told_for = ""
+        self._unseen_warned_for = ""
         for other in self._forms.values():
             other.display = other is form
         self.say("")
@@ -161,7 +161,7 @@ class ReviewCard(VerticalGroup):
     @property
     def can_rule(self) -> bool:
         """Whether there is a rule to propose."""
-        return bool(offered(self._request.proposals))
+        return bool(select_offered(self._request.proposals))
 
     # -- what is seen -------------------------------------------------------------------------------------
 
@@ -174,11 +174,11 @@ class ReviewCard(VerticalGroup):
         left = room - self._lay_out_votes(inner, room) - _BORDER_AND_CHOICES - typing.get(self.stage, 0)
         rows, pinned, approved = self._text(inner, left)
         if self._seen_rows.show(rows[:approved]):
-            self._unseen_told_for = ""
+            self._unseen_warned_for = ""
         lines = max(2, left - (1 + len(pinned) if pinned else 0))
         tight = len(rows) > lines  # then the line that tells how much is out of sight parts text and facts
         shown_lines = len(rows) if not tight else lines if pinned else lines - 1
-        self._objected = first_objected(rows)
+        self._objected = find_first_objection(rows)
         self._approved = rows[:approved]
         self._reading.show(rows, height=lines - 1 if self.stage == "polling" else shown_lines)
         known = self.query_one("#facts", Rows)
@@ -189,7 +189,7 @@ class ReviewCard(VerticalGroup):
 
     def _lay_out_votes(self, width: int, room: int) -> int:
         """Show the votes in lines that do not depend on what has arrived; how many these are."""
-        wanted = wanted_height(self._review_context) if self.stage in _WITH_VOTES else 0
+        wanted = compute_height(self._review_context) if self.stage in _WITH_VOTES else 0
         height = min(wanted, max(2, room // (3 if room >= _NOT_TINY else 4)))
         gap = int(room >= _ROOMY)
         votes = self.query_one("#votes", Rows)
@@ -212,7 +212,7 @@ class ReviewCard(VerticalGroup):
         rows that scroll are what is approved: these come first.
         """
         if self.stage == "listing":
-            rows = listed(self._request, width)
+            rows = list_calls(self._request, width)
             return rows, [], len(rows)
         if self.stage == "polling":
             return votes_in_full(self._review_context, width), [], 0
@@ -256,11 +256,11 @@ class ReviewCard(VerticalGroup):
 
         Where there is no room for both, it is the latter.
         """
-        shown_lines, first = self._reading.lines_shown, first_approved(self._approved)
+        shown_lines, first = self._reading.lines_shown, find_first_approved(self._approved)
         objected = (
             self._objected if self._objected is not None and self._objected < len(self._approved) else first
         )
-        last = last_approved(self._approved)
+        last = find_last_approved(self._approved)
         fits_only_from_first = shown_lines <= last < shown_lines + max(0, first - 1)
         if max(first, objected) < shown_lines and not fits_only_from_first:
             return
@@ -281,11 +281,11 @@ class ReviewCard(VerticalGroup):
     @property
     def tells_unseen(self) -> bool:
         """Whether it says that not everything was seen, and that the key approves it all the same."""
-        return bool(self._unseen_told_for)
+        return bool(self._unseen_warned_for)
 
     def tell_unseen(self, key: str) -> None:
         """Say how much was not seen, and that this key, pressed again, approves it all the same."""
-        self._unseen_told_for = with_keys(key, self.app)
+        self._unseen_warned_for = with_keys(key, self.app)
         self._tell_more()
 
     def note_seen_once_drawn(self) -> None:
@@ -309,7 +309,7 @@ class ReviewCard(VerticalGroup):
         if self.tells_unseen and self.unseen:
             reads_on = "esc" if self.stage == "ruling" else with_keys("{review_read_on=space}", self.app)
             told = f"{amount(self.unseen, 'line')} unseen: {reads_on} reads on, "
-            told += f"{self._unseen_told_for} again approves all"
+            told += f"{self._unseen_warned_for} again approves all"
             more.display = True
             more.update(told)
             return

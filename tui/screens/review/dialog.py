@@ -29,7 +29,7 @@ from tui.keys.keyboard_guard import Guarded, KeyboardGuard
 from tui.screens.review.card import ReviewCard
 from tui.screens.review.cramped import Cramped, fit, is_cramped
 from tui.screens.review.earlier import NOTHING, Earlier
-from tui.screens.review.edit import NotEditable, editable, edited
+from tui.screens.review.edit import NotEditable, apply_edit, editable
 from tui.screens.review.keys import ACTIONS, KEYS, STAGED
 from tui.screens.review.rule_form import RuleForm
 from tui.screens.review.widgets import Choice, Rows
@@ -227,7 +227,7 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
         """Send the edited arguments, or say what is wrong with them."""
         text = self.query_one("#editor", TextArea).text
         try:
-            arguments = edited(self._request.packet, text, is_command=self._edits_command)
+            arguments = apply_edit(self._request.packet, text, is_command=self._edits_command)
         except NotEditable as problem:
             self._card.say(str(problem))
         else:
@@ -257,7 +257,7 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
         self._card.rule_form.widen(step)
 
     @on(RuleForm.Changed)
-    def _rule_changed(self) -> None:
+    def _on_rule_changed(self) -> None:
         self._card.say("")
 
     @on(Input.Submitted, "#rule")

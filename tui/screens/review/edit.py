@@ -30,7 +30,7 @@ def _escape(char: str) -> str:
     return json.dumps(char)[1:-1]
 
 
-def edited(packet: ReviewPacket, text: str, *, is_command: bool) -> JsonObject:
+def apply_edit(packet: ReviewPacket, text: str, *, is_command: bool) -> JsonObject:
     """The call's arguments after editing. Raises NotEditable."""
     if is_command:
         if not text.strip():

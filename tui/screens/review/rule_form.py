@@ -13,9 +13,9 @@ from textual.widgets import Input
 
 from domain.review.questions import RulePreview, RuleScope
 from domain.text.amounts import amount
-from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, fold, shown
+from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 from tui.screens.review.widgets import Rows, TypedLine
-from tui.transcript.cells.lines import fitted
+from tui.transcript.cells.lines import fit_text
 
 SCOPES = {
     RuleScope.SESSION: "this session",
@@ -26,9 +26,9 @@ _NOT_THIS = "it does not cover this call; change it, or esc goes back"
 _ABOVE_PREVIEW = 3
 
 
-def offered(proposals: Sequence[str]) -> tuple[str, ...]:
+def select_offered(proposals: Sequence[str]) -> tuple[str, ...]:
     """The proposals that can be edited: what holds hidden characters cannot be read, and so is not offered."""
-    return tuple(proposal for proposal in proposals if shown(proposal) == proposal)
+    return tuple(proposal for proposal in proposals if clean_line(proposal) == proposal)
 
 
 class RuleForm(VerticalGroup):
@@ -46,7 +46,7 @@ class RuleForm(VerticalGroup):
 
     def __init__(self, proposals: Sequence[str], preview: Callable[[str], RulePreview]) -> None:
         super().__init__(id="rule_form")
-        self._texts = list(offered(proposals))
+        self._texts = list(select_offered(proposals))
         self._preview_of = preview
         self._place = 0
         self._lines = 4
@@ -71,7 +71,7 @@ class RuleForm(VerticalGroup):
     def problem(self) -> str:
         """Why the rule cannot be saved for this call; empty where it can."""
         preview = self._preview_of(self.text)
-        return shown(preview.problem) if preview.problem else "" if preview.covers_this else _NOT_THIS
+        return clean_line(preview.problem) if preview.problem else "" if preview.covers_this else _NOT_THIS
 
     def open(self) -> None:
         """Offer the present proposal, and take the focus."""
@@ -96,7 +96,7 @@ class RuleForm(VerticalGroup):
         self._tell()
 
     @on(Input.Changed)
-    def _typed(self, message: Input.Changed) -> None:
+    def _on_typed(self, message: Input.Changed) -> None:
         message.stop()
         self._tell()
 
@@ -128,7 +128,7 @@ class RuleForm(VerticalGroup):
 def _preview_rows(preview: RulePreview, width: int, height: int) -> list[Row]:
     """What a rule would do, in exactly so many rows; what does not fit is counted."""
     if preview.problem:
-        rows = fold([Line("✗ ", shown(preview.problem), LineKind.BAD, LineKind.BAD)], width)
+        rows = fold([Line("✗ ", clean_line(preview.problem), LineKind.BAD, LineKind.BAD)], width)
     elif not preview.covers_this:
         rows = fold([Line("✗ ", _NOT_THIS, LineKind.BAD, LineKind.BAD)], width)
     else:
@@ -137,15 +137,15 @@ def _preview_rows(preview: RulePreview, width: int, height: int) -> list[Row]:
         rows = [
             (
                 StyledPart("✓ covers this call", LineKind.GOOD),
-                StyledPart(fitted(checked, width - 18), LineKind.QUIET),
+                StyledPart(fit_text(checked, width - 18), LineKind.QUIET),
             )
         ]
-        rows += covered_rows(preview.covers, width, height - 1)
+        rows += list_covered(preview.covers, width, height - 1)
     rows = rows[:height]
     return rows + [()] * (height - len(rows))
 
 
-def covered_rows(
+def list_covered(
     covers: Sequence[str],
     width: int,
     room: int,
@@ -162,7 +162,7 @@ def covered_rows(
         rows.append(
             (
                 StyledPart(head, LineKind.QUIET),
-                StyledPart(fitted(shown(call), width - len(head)), LineKind.PLAIN),
+                StyledPart(fit_text(clean_line(call), width - len(head)), LineKind.PLAIN),
             )
         )
         head = " " * len(head)

@@ -10,12 +10,12 @@ _NOT_APPROVED = frozenset({LineKind.CONTEXT, LineKind.QUIET, LineKind.HUNK})
 """Lines around a change, names of files and headings: seeing them is not what approving is about."""
 
 
-def first_approved(rows: Sequence[Row]) -> int:
+def find_first_approved(rows: Sequence[Row]) -> int:
     """The first row that is part of what would run or change; 0 where there is none."""
     return next((place for place, row in enumerate(rows) if _is_approved(row)), 0)
 
 
-def last_approved(rows: Sequence[Row]) -> int:
+def find_last_approved(rows: Sequence[Row]) -> int:
     """The last row that is part of what would run or change; 0 where there is none."""
     return next((place for place in reversed(range(len(rows))) if _is_approved(rows[place])), 0)
 

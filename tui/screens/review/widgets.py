@@ -95,11 +95,11 @@ class Rows(ScrollView, can_focus=False):
 
     def _style(self, part: StyledPart) -> Style:
         style = self._look(part.kind, partial=False)
-        if part.tone is None or (part.tone is not Tone.OBJECTED and self._is_told_by_text(part.kind, style)):
+        if part.tone is None or (part.tone is not Tone.OBJECTED and self._is_marked_by_text(part.kind, style)):
             return style
         return style + self._look(part.tone, partial=True)
 
-    def _is_told_by_text(self, kind: LineKind, style: Style) -> bool:
+    def _is_marked_by_text(self, kind: LineKind, style: Style) -> bool:
         """Whether only the text of a changed line has a colour, as in the ansi themes."""
         return kind in _CHANGED and (style.bgcolor is None or style.bgcolor.is_default)
 

@@ -139,7 +139,7 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
         self._make_room(len(steps))
         self.query_one("#unseen", Static).update(Content(printable("\n".join(plan.unseen))))
         self._tell("" if len(steps) else with_keys(_NO_FILES, self.app))
-        files.show(len(steps), steps.drawn)
+        files.show(len(steps), steps.render_step)
 
     def _make_room(self, files: int) -> None:
         """Show files with their changes and keys; without files, what is left is the conversation."""

@@ -44,7 +44,7 @@ class Steps:
         self._overwritten ^= {step.path}
         return ""
 
-    def drawn(self, place: int, width: int) -> Content:
+    def render_step(self, place: int, width: int) -> Content:
         """One file: what happens to it, and why it does not."""
         step = self.plan.steps[place]
         sign, does = _change(step)

@@ -77,9 +77,9 @@ class TurnList(ClosesItself, ModalScreen[None]):
         """The newest turn is marked."""
         turns = self.query_one(LineList)
         turns.styles.height = min(len(self._turns), 30)
-        turns.show(len(self._turns), self._drawn)
+        turns.show(len(self._turns), self._render_row)
 
-    def _drawn(self, place: int, width: int) -> Content:
+    def _render_row(self, place: int, width: int) -> Content:
         turn = self._turns[place]
         room = max(0, width - _FILES - _AGE)
         said = printable(turn.prompt, newlines=False) or "(continued the previous turn)"
@@ -99,14 +99,14 @@ class TurnList(ClosesItself, ModalScreen[None]):
             self._show(self._turns[place])
 
     @on(LineList.LineClicked)
-    def _clicked(self, message: LineList.LineClicked) -> None:
+    def _on_clicked(self, message: LineList.LineClicked) -> None:
         self._show(self._turns[message.place])
 
     def _show(self, turn: PastTurn) -> None:
         screen = RestoreScreen(self._agent, turn, self._take_back, cwd=self._cwd)
-        self.app.push_screen(screen, self._taken_back)
+        self.app.push_screen(screen, self._on_rewound)
 
-    def _taken_back(self, is_done: bool | None) -> None:
+    def _on_rewound(self, is_done: bool | None) -> None:
         self._is_over = bool(is_done)
         self._close_when_over()
 

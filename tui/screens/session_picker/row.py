@@ -16,13 +16,13 @@ _TURNS, _COST, _AGE = 13, 10, 12
 _FOLDER_SHARE = 0.24
 
 
-def drawn(session: SessionSummary, width: int, now_ms: int, *, is_here: bool, everywhere: bool) -> Content:
+def render_row(session: SessionSummary, width: int, now_ms: int, *, is_here: bool, everywhere: bool) -> Content:
     """Title, folder where all are shown, turns, cost, and when it was used last; `•`: one of this folder."""
     folder_room = int(width * _FOLDER_SHARE) if everywhere else 0
     title_room = max(0, width - folder_room - _TURNS - _COST - _AGE - 2)
     sign = "• " if everywhere and is_here else "  "
-    title = _fitted(printable(session.title, newlines=False) or "(no prompt yet)", title_room)
-    place = _fitted_right(printable(with_tilde(session.cwd), newlines=False), folder_room)
+    title = _fit(printable(session.title, newlines=False) or "(no prompt yet)", title_room)
+    place = _fit_right(printable(with_tilde(session.cwd), newlines=False), folder_room)
     cost = dollars(session.cost_usd) if session.cost_usd is not None else ""
     counts = f"{amount(session.turns, 'turn'):>{_TURNS}}{cost:>{_COST}}"
     if session.open_in is not None:
@@ -46,12 +46,12 @@ def _consequence(session: SessionSummary, *, is_here: bool, present: str) -> str
     return "" if is_here else "of another folder: it continues in this one"
 
 
-def _fitted(text: str, room: int) -> Content:
+def _fit(text: str, room: int) -> Content:
     content = Content(text).truncate(room, ellipsis=True)
     return content + " " * (room - content.cell_length)
 
 
-def _fitted_right(text: str, room: int) -> Content:
+def _fit_right(text: str, room: int) -> Content:
     """What names a folder best is its end."""
     content = Content(text)
     while text and content.cell_length > room - 2:

@@ -18,7 +18,7 @@ from domain.sessions.past_session import SessionSummary
 from domain.text.ages import with_tilde
 from domain.text.printable import printable
 from tui.keys.hints import with_keys
-from tui.screens.session_picker.row import about, drawn
+from tui.screens.session_picker.row import about, render_row
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import DialogFrame, QueryInput
 from tui.widgets.line_list import LineList, Move
@@ -111,15 +111,15 @@ class SessionPicker(ClosesItself, ModalScreen[str | None]):
         query = self.query_one(Input).value
         self._rows = self._register.fitting(query, everywhere=self._everywhere)
         self._name_keys()
-        self.query_one(LineList).show(len(self._rows), self._drawn)
+        self.query_one(LineList).show(len(self._rows), self._render_row)
 
-    def _drawn(self, place: int, width: int) -> Content:
+    def _render_row(self, place: int, width: int) -> Content:
         session, register = self._rows[place], self._register
         is_here = register is not None and register.is_here(session)
-        return drawn(session, width, self._now_ms(), is_here=is_here, everywhere=self._everywhere)
+        return render_row(session, width, self._now_ms(), is_here=is_here, everywhere=self._everywhere)
 
     @on(LineList.Marked)
-    def _tell_about_marked(self) -> None:
+    def _describe_marked(self) -> None:
         if self._register is None:
             return
         place = self.query_one(LineList).marked
@@ -150,7 +150,7 @@ class SessionPicker(ClosesItself, ModalScreen[str | None]):
     # -- keys ---------------------------------------------------------------------------------------------
 
     @on(Input.Changed)
-    def _typed(self, message: Input.Changed) -> None:
+    def _on_typed(self, message: Input.Changed) -> None:
         message.stop()
         self._show()
 
@@ -165,13 +165,13 @@ class SessionPicker(ClosesItself, ModalScreen[str | None]):
             self._show()
 
     @on(Input.Submitted)
-    def _entered(self, message: Input.Submitted) -> None:
+    def _on_entered(self, message: Input.Submitted) -> None:
         message.stop()
         if (place := self.query_one(LineList).marked) is not None:
             self.dismiss(self._rows[place].id)
 
     @on(LineList.LineClicked)
-    def _clicked(self, message: LineList.LineClicked) -> None:
+    def _on_clicked(self, message: LineList.LineClicked) -> None:
         self.dismiss(self._rows[message.place].id)
 
     def action_leave(self) -> None:

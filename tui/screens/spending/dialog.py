@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 
 from domain.conversation.spend_caps import SpendQuestion
 from tui.screens.question_card import QuestionCard
-from tui.screens.review.text.rows import Line, LineKind, shown
+from tui.screens.review.text.rows import Line, LineKind, clean_line
 
 
 class SpendDialog(QuestionCard):
@@ -43,7 +43,7 @@ class SpendDialog(QuestionCard):
         yield Line("cap     ", f"agent.{cap} = {cap.render(question.limit)}", LineKind.STRONG)
         yield Line("used    ", cap.render(question.spent))
         for number, model in enumerate(question.models):
-            yield Line("        " if number else "next    ", shown(model))
+            yield Line("        " if number else "next    ", clean_line(model))
         if question.estimate is not None:
             yield Line("", f"        about {cap.render(question.estimate)} with its request", LineKind.STRONG)
         yield Line("", "")

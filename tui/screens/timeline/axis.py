@@ -26,16 +26,16 @@ class Axis:
         start = begin + length * self.left / (cells * self.zoom)
         return start, start + length / self.zoom
 
-    def zoomed(self, by: int, cells: int, middle: float) -> Axis:
+    def zoom_by(self, by: int, cells: int, middle: float) -> Axis:
         """Twice as far in or out for each step; the place that is `middle` of the whole stays in the middle."""
         zoom = max(1, min(self.zoom * 2 if by > 0 else self.zoom // 2, _MOST_ZOOM))
-        return Axis(zoom).moved_to(round(middle * cells * zoom) - cells // 2, cells)
+        return Axis(zoom).move_to(round(middle * cells * zoom) - cells // 2, cells)
 
-    def moved(self, by: int, cells: int) -> Axis:
+    def move_by(self, by: int, cells: int) -> Axis:
         """So many cells further to the right."""
-        return self.moved_to(self.left + by, cells)
+        return self.move_to(self.left + by, cells)
 
-    def moved_to(self, left: int, cells: int) -> Axis:
+    def move_to(self, left: int, cells: int) -> Axis:
         """With so many cells out of sight, as far as there are that many."""
         return replace(self, left=max(0, min(left, cells * (self.zoom - 1))))
 

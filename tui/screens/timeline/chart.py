@@ -85,13 +85,13 @@ class Chart(LineList):
     def zoom(self, by: int) -> None:
         """Further in (1) or out (-1), around where the marked row begins; 0: all of each turn."""
         cells = self._columns.lane
-        self.axis = self.axis.zoomed(by, cells, self._middle()) if by else Axis()
+        self.axis = self.axis.zoom_by(by, cells, self._middle()) if by else Axis()
         self.refresh()
         self.post_message(self.Marked())
 
     def shift(self, by: int) -> None:
         """Move along the axis by so many eighths of the lane."""
-        self.axis = self.axis.moved(by * max(self._columns.lane // 8, 1), self._columns.lane)
+        self.axis = self.axis.move_by(by * max(self._columns.lane // 8, 1), self._columns.lane)
         self.refresh()
 
     def _middle(self) -> float:

@@ -7,13 +7,13 @@ import time
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.decisions import decided
+from application.view.decisions import describe_decision
 from application.view.entries import Batch, Call, NoticeKind
 from application.view.turn_timings import RequestTiming, Totals, TurnTiming
 from domain.text.amounts import amount, duration
 from domain.text.printable import printable
 from tui.screens.timeline.rows import TimelineRow
-from tui.transcript.cells.lines import fitted, strip_of
+from tui.transcript.cells.lines import fit_text, strip_of
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.lanes import course, span_of
 from tui.transcript.draw.status import arguments_in_short, batch_in_short, state_of
@@ -36,7 +36,7 @@ def totals_line(totals: Totals, turns: int, width: int, palette: Palette) -> Str
     if totals.ran and totals.calls / totals.ran >= _WORTH_TELLING:
         gain = totals.calls / totals.ran
         parts[-1] += f" in {duration(totals.ran)}, {gain:.1f}× by running side by side"
-    return strip_of((fitted(" · ".join(parts), width), palette.accent))
+    return strip_of((fit_text(" · ".join(parts), width), palette.accent))
 
 
 def details(row: TimelineRow, width: int, palette: Palette, now: float) -> list[Strip]:
@@ -51,9 +51,9 @@ def details(row: TimelineRow, width: int, palette: Palette, now: float) -> list[
             lines += [(batch_in_short(batch, span_of(batch, now)), Style())]
         case TimelineRow(call=Call() as call):
             lines = _call(call, row, palette, now)
-    return [strip_of((fitted(printable(text, newlines=False), width), style)) for text, style in lines if text][
-        :DETAIL_LINES
-    ]
+    return [
+        strip_of((fit_text(printable(text, newlines=False), width), style)) for text, style in lines if text
+    ][:DETAIL_LINES]
 
 
 _Lines = list[tuple[str, Style]]
@@ -100,7 +100,11 @@ def _call(call: Call, row: TimelineRow, palette: Palette, now: float) -> _Lines:
     )
     state = "".join(text for text, _ in state_of(call, palette))
     spent = course(call, now) or (f"ran {duration(call.duration)}" if call.duration is not None else "")
-    decision = decided(call) or (call.reason or "") or call.decision.value.replace("_", " ").replace("none", "")
+    decision = (
+        describe_decision(call)
+        or (call.reason or "")
+        or call.decision.value.replace("_", " ").replace("none", "")
+    )
     votes = ", ".join(f"{ballot.reviewer} {ballot.vote.value}" for ballot in call.votes)
     parts = " · ".join(filter(None, (f"decision: {decision}" if decision else "", votes)))
     remark = next((remark.text for remark in call.remarks if remark.kind is not NoticeKind.INFO), "")

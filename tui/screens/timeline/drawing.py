@@ -14,7 +14,7 @@ from domain.text.amounts import amount, duration
 from domain.text.printable import printable
 from tui.screens.timeline.axis import Axis
 from tui.screens.timeline.rows import TimelineRow
-from tui.transcript.cells.lines import fitted, padded, strip_of
+from tui.transcript.cells.lines import fit_text, pad_text, strip_of
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.lanes import lane, span_of
 from tui.transcript.draw.status import arguments_in_short, batch_in_short, state_of, time_of
@@ -48,14 +48,14 @@ class Columns:
 def draw_row(row: TimelineRow, columns: Columns, axis: Axis, palette: Palette, now: float) -> Strip:
     """The line of a row."""
     name, bar, state, time = _cells(row, columns, axis, palette, now)
-    parts = [*_filled(name, columns.name - 1), (" ", Style()), *_filled(bar, columns.lane)]
+    parts = [*_fill_cells(name, columns.name - 1), (" ", Style()), *_fill_cells(bar, columns.lane)]
     if columns.state:
         parts += [
             ("  ", Style()),
-            *_filled(state[:1] if columns.state < _STATE_CELLS else state, columns.state - 2),
+            *_fill_cells(state[:1] if columns.state < _STATE_CELLS else state, columns.state - 2),
         ]
     if columns.time:
-        parts.append((f"{fitted(time, columns.time - 1):>{columns.time}}", palette.muted))
+        parts.append((f"{fit_text(time, columns.time - 1):>{columns.time}}", palette.muted))
     return strip_of(*parts)
 
 
@@ -151,14 +151,14 @@ def _took(begin: float, end: float | None, now: float, *, timed: bool) -> str:
     return duration(max((now if end is None else end) - begin, 0.0)) if timed else ""
 
 
-def _filled(runs: _Runs, width: int) -> _Runs:
+def _fill_cells(runs: _Runs, width: int) -> _Runs:
     """The runs in exactly so many cells."""
     left = width
     result: _Runs = []
     for text, style in runs:
-        piece = fitted(text, left)
+        piece = fit_text(text, left)
         result.append((piece, style))
         left -= cell_len(piece)
         if piece != text:
             break
-    return [*result, (padded("", max(left, 0)), Style())]
+    return [*result, (pad_text("", max(left, 0)), Style())]

@@ -163,7 +163,7 @@ class TimelineScreen(ClosesItself, Screen[TimelineRow]):
         self._chart.shift(by)
 
     @on(LineList.LineClicked)
-    def _clicked(self) -> None:
+    def _on_clicked(self) -> None:
         self._tell()
 
     def action_choose(self) -> None:

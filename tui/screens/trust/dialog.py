@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from domain.sessions.trust import TrustQuestion
 from domain.text.ages import with_tilde
 from tui.screens.question_card import QuestionCard
-from tui.screens.review.text.rows import Line, LineKind, digest_in_short, shown
+from tui.screens.review.text.rows import Line, LineKind, clean_line, digest_in_short
 
 _EXPLANATION = (
     "Settings may start programs with your rights, let calls run without",
@@ -60,17 +60,17 @@ class TrustDialog(QuestionCard):
 
 def _lines(question: TrustQuestion) -> Iterator[Line]:
     """Everything the answer may depend on, each line of it safe to draw."""
-    yield Line("folder  ", shown(with_tilde(question.folder)), LineKind.STRONG)
+    yield Line("folder  ", clean_line(with_tilde(question.folder)), LineKind.STRONG)
     for number, item in enumerate(question.items):
-        yield Line("file    " if not number else "        ", shown(with_tilde(item.file)))
+        yield Line("file    " if not number else "        ", clean_line(with_tilde(item.file)))
     yield Line("", "")
     for sentence in _EXPLANATION:
         yield Line("", sentence)
     for item in question.items:
         yield Line("", "")
         if len(question.items) > 1:
-            yield Line("", shown(with_tilde(item.file)), LineKind.STRONG)
+            yield Line("", clean_line(with_tilde(item.file)), LineKind.STRONG)
         if item.changed:
             yield Line("", "This file has changed since you trusted it.", LineKind.WARNING)
         for want in item.wants:
-            yield Line("  ", shown(want))
+            yield Line("  ", clean_line(want))

@@ -15,27 +15,27 @@ from tui.transcript.cells.marks import Continued, going_on
 _WORD = re.compile(r"\s*\S+\s*")
 
 
-def fitted(text: str, width: int) -> str:
+def fit_text(text: str, width: int) -> str:
     """The text, or as much of it as fits into `width` cells with an ellipsis at its end."""
     if cell_len(text) <= width:
         return text
     return set_cell_size(text[:width], width - 1).rstrip() + "…" if width > 0 else ""
 
 
-def padded(text: str, width: int) -> str:
+def pad_text(text: str, width: int) -> str:
     """The text filled up with spaces to `width` cells."""
     filled = text + " " * (width - cell_len(text))
     return Continued.of(filled, text.joint) if isinstance(text, Continued) else filled
 
 
-def wrapped(text: str, width: int) -> list[str]:
+def wrap_text(text: str, width: int) -> list[str]:
     """The lines of a text, broken hard wherever they are wider than `width` cells; never empty.
 
     A line that goes on with the one before it is `Continued`.
     """
     lines: list[str] = []
     for line in text.split("\n"):
-        first, *rest = _chopped(line, width)
+        first, *rest = _chop(line, width)
         lines.append(first)
         for part in rest:
             lines.append(Continued.of(part, _trailing(first)))
@@ -43,7 +43,7 @@ def wrapped(text: str, width: int) -> list[str]:
     return lines
 
 
-def _chopped(line: str, width: int) -> list[str]:
+def _chop(line: str, width: int) -> list[str]:
     width = max(width, 2)
     if line.isascii():
         return [line[at : at + width] for at in range(0, len(line), width)] or [""]
@@ -80,17 +80,17 @@ def _between_words(line: str, width: int) -> list[str]:
             whole = ""
         whole += word
         if cell_len(whole.rstrip()) > width:
-            *broken, whole = _chopped(whole, width)
+            *broken, whole = _chop(whole, width)
             parts += broken
     return [*parts, whole]
 
 
 def strip_of(*parts: tuple[str, Style]) -> Strip:
     """One line of styled parts; empty parts are left out. A `Continued` part marks the line as such."""
-    return Strip([Segment(text, _marked(text, style)) for text, style in parts if text])
+    return Strip([Segment(text, _mark_continued(text, style)) for text, style in parts if text])
 
 
-def _marked(text: str, style: Style) -> Style:
+def _mark_continued(text: str, style: Style) -> Style:
     return style + going_on(text.joint) if isinstance(text, Continued) else style
 
 

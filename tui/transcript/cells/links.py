@@ -71,14 +71,14 @@ class Links:
         self._known: dict[int, tuple[list[Strip], list[Strip]]] = {}
         self._going_on: dict[int, tuple[Strip, bool]] = {}
 
-    def linked(self, strips: Sequence[Strip]) -> list[Strip]:
+    def link_addresses(self, strips: Sequence[Strip]) -> list[Strip]:
         """The lines, web addresses in them being links, also those that run over several lines."""
         known: dict[int, tuple[list[Strip], list[Strip]]] = {}
         linked: list[Strip] = []
         for group in self._groups(strips):
             before = self._known.get(id(group[0]))
             same = before is not None and [*map(id, before[0])] == [*map(id, group)]
-            made = before if before is not None and same else (group, _linked(group))
+            made = before if before is not None and same else (group, _link_group(group))
             known[id(group[0])] = made
             linked += made[1]
         self._known = known
@@ -98,7 +98,7 @@ class Links:
         return groups
 
 
-def _linked(group: list[Strip]) -> list[Strip]:
+def _link_group(group: list[Strip]) -> list[Strip]:
     if not any("://" in strip.text for strip in group) and len(group) == 1:
         return group
     flow = Flow(group)

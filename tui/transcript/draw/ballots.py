@@ -8,12 +8,12 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.decisions import approved, decided
+from application.view.decisions import describe_approval, describe_decision
 from application.view.entries import Call, Phase
 from domain.calls.execution import Outcome
 from domain.review.ballot import Ballot, Vote
 from domain.text.printable import printable
-from tui.transcript.cells.lines import fitted, strip_of, words
+from tui.transcript.cells.lines import fit_text, strip_of, words
 from tui.transcript.cells.palette import Palette
 
 SIGNS: dict[Vote, tuple[str, str]] = {
@@ -26,12 +26,12 @@ AWAITED = ("…", "awaited")
 _WITHHELD = (Outcome.REJECTED, Outcome.SKIPPED, Outcome.NOT_RUN)
 
 
-def said(word: str, confidence: float | None) -> str:
+def describe_vote(word: str, confidence: float | None) -> str:
     """A vote in words, with how sure the reviewer is."""
     return word if confidence is None else f"{word} {confidence:.1f}"
 
 
-def awaited(call: Call) -> tuple[str, ...]:
+def list_awaited(call: Call) -> tuple[str, ...]:
     """The reviewers whose votes are still to come."""
     voted = {vote.reviewer for vote in call.votes}
     return tuple(reviewer for reviewer in call.reviewers if reviewer not in voted)
@@ -44,17 +44,19 @@ def voting(call: Call) -> str:
 
 def decision_texts(call: Call) -> list[str]:
     """What let a call run, the last decision first; those that do not count any more are told as earlier."""
-    texts = [approved(label, reason) or reason or label.value for label, reason in reversed(call.earlier)]
-    if last := decided(call):
+    texts = [
+        describe_approval(label, reason) or reason or label.value for label, reason in reversed(call.earlier)
+    ]
+    if last := describe_decision(call):
         texts.insert(0, last)
     counts = last and call.phase is not Phase.REVIEWED and call.outcome not in _WITHHELD
     return [text if counts and not place else f"earlier: {text}" for place, text in enumerate(texts)]
 
 
-def why_failed(call: Call) -> str:
+def explain_failure(call: Call) -> str:
     """Why a call failed or was withheld: the reason of an approval says nothing of that."""
     output = call.output.head if call.output is not None else ""
-    return output if decided(call) else call.reason or output
+    return output if describe_decision(call) else call.reason or output
 
 
 def vote_lines(
@@ -67,26 +69,26 @@ def vote_lines(
 def _vote(ballot: Ballot, width: int, palette: Palette, most: int | None) -> list[Strip]:
     sign, word = SIGNS[ballot.vote]
     style = {"✓": palette.ok, "✗": palette.error, "!": palette.warning}.get(sign, palette.muted)
-    head = printable(f"{sign} {said(word, ballot.confidence)} · {ballot.reviewer}", newlines=False)
-    strips = [strip_of((fitted(head, width), style))]
+    head = printable(f"{sign} {describe_vote(word, ballot.confidence)} · {ballot.reviewer}", newlines=False)
+    strips = [strip_of((fit_text(head, width), style))]
     if most == 0:
         return strips
     lines = words(printable(ballot.reason, newlines=False), width - 2)
     if most is not None and len(lines) > most:
-        lines = [*lines[: most - 1], fitted(" ".join(lines[most - 1 :]), width - 2)]
+        lines = [*lines[: most - 1], fit_text(" ".join(lines[most - 1 :]), width - 2)]
     return strips + [strip_of((f"  {line}", palette.muted)) for line in lines]
 
 
-def awaited_lines(call: Call, width: int, palette: Palette) -> list[Strip]:
+def draw_awaited(call: Call, width: int, palette: Palette) -> list[Strip]:
     """A line for each reviewer that has not voted."""
     sign, word = AWAITED
     return [
-        strip_of((fitted(printable(f"{sign} {word} · {reviewer}", newlines=False), width), palette.muted))
-        for reviewer in awaited(call)
+        strip_of((fit_text(printable(f"{sign} {word} · {reviewer}", newlines=False), width), palette.muted))
+        for reviewer in list_awaited(call)
     ]
 
 
 def decision_line(text: str, width: int, style: Style) -> Strip:
     """What decided, on one line."""
     line = printable(text, newlines=False)
-    return strip_of((line if cell_len(line) <= width else fitted(line, width), style))
+    return strip_of((line if cell_len(line) <= width else fit_text(line, width), style))

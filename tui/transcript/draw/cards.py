@@ -15,15 +15,15 @@ from domain.calls.execution import Outcome
 from domain.text.amounts import amount, size
 from domain.text.json_value import JsonValue
 from domain.text.printable import collapse_blanks, printable
-from tui.transcript.cells.lines import fitted, program_text, strip_of, words
+from tui.transcript.cells.lines import fit_text, program_text, strip_of, words
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.ballots import awaited_lines, decision_line, decision_texts, vote_lines, why_failed
+from tui.transcript.draw.ballots import decision_line, decision_texts, draw_awaited, explain_failure, vote_lines
 from tui.transcript.draw.lanes import course, lane, lane_width, span_of
 from tui.transcript.draw.receipts import receipt, receipt_line
 from tui.transcript.draw.remarks import remark_lines
 from tui.transcript.draw.status import arguments_in_short, batch_in_short, state_of, time_of
-from tui.transcript.kinds.changes import diff_lines, folded_diff
+from tui.transcript.kinds.changes import diff_lines, draw_folded_diff
 from tui.transcript.kinds.kind import OutputKind, kind_of, view_of
 from tui.transcript.kinds.part import MOST_LINES, PAGER, Part, more
 from tui.transcript.kinds.terminal import command_line, live
@@ -67,7 +67,7 @@ def draw_batch(batch: Batch, width: int, palette: Palette, now: float) -> Drawin
     span = span_of(batch, now)
     several = len(batch.calls) > 1
     if several:
-        drawing.add([strip_of(("  " + fitted(batch_in_short(batch, span), width - 2), palette.muted))])
+        drawing.add([strip_of(("  " + fit_text(batch_in_short(batch, span), width - 2), palette.muted))])
     has_lanes = several and batch.batch_id is not None and not batch.untimed
     lanes = lane_width(width) if has_lanes else 0
     states, times = _states(batch, width, palette, now)
@@ -100,7 +100,7 @@ def _states(
     if max((sum(cell_len(text) for text, _ in state) for state in states), default=0) + timed > most:
         states = [state[:1] for state in states]
     if max((cell_len(state[0][0]) for state in states), default=0) + timed > most:
-        states = [[(fitted(text, most), style) for text, style in state] for state in states]
+        states = [[(fit_text(text, most), style) for text, style in state] for state in states]
         times = [""] * len(times)
     return states, times
 
@@ -120,12 +120,12 @@ def _row(call: Call, several: bool, right: list[tuple[str, Style]], width: int, 
     room = width - sum(cell_len(text) for text, _ in right) - 2
     used = cell_len(mark + index + tool)
     telling, others = (f" {text}" if text else "" for text in arguments_in_short(call))
-    telling = fitted(telling, max(room - used, 0))
-    others = fitted(others, max(room - used - cell_len(telling), 0))
+    telling = fit_text(telling, max(room - used, 0))
+    others = fit_text(others, max(room - used - cell_len(telling), 0))
     left = [
         (mark, palette.muted + ASIDE),
         (index, palette.muted + ASIDE),
-        (fitted(tool, max(room - cell_len(mark + index), 1)), _BOLD),
+        (fit_text(tool, max(room - cell_len(mark + index), 1)), _BOLD),
     ]
     strip = strip_of(*left, (telling, Style()), (others, palette.muted))
     gap = " " * (width - strip.cell_length - sum(cell_len(text) for text, _ in right))
@@ -148,11 +148,11 @@ class _Card:
         if call.phase is not Phase.FINISHED or call.output is None:
             return [_of(before)]
         if call.outcome is not Outcome.OK:
-            return [_of(before + self._failure()), *self._stored()]
-        part = self._view.folded(call, call.output, self._width, self._palette)
+            return [_of(before + self._failure()), *self._draw_stored()]
+        part = self._view.draw_folded(call, call.output, self._width, self._palette)
         above = part.above if part.strips else 0
         if call.stored is not None:
-            return [_of(before), _of([self._kept_aside(call.stored, above)], PAGER), part]
+            return [_of(before), _of([self._draw_stored_row(call.stored, above)], PAGER), part]
         hidden = [_of([more(above, "above", self._palette)], PAGER)] if above > 0 else []
         return [_of(before), *hidden, part]
 
@@ -167,9 +167,9 @@ class _Card:
         if not call.is_voted_on:
             strips += [decision_line(text, width, palette.muted) for text in decision_texts(call)]
         if call.diff is not None and call.phase is not Phase.ABANDONED:
-            strips += folded_diff(call.diff, width, palette)
+            strips += draw_folded_diff(call.diff, width, palette)
         if call.phase is Phase.RUNNING:
-            strips += live(call.progress.painted(), width, palette, _LIVE_FOLDED)
+            strips += live(call.progress.list_styled_lines(), width, palette, _LIVE_FOLDED)
         strips += remark_lines((remark for remark in call.remarks if not remark.quiet), width, palette)
         return strips + (
             receipt_line(call.effects, call.cwd, width, palette) if call.effects is not None else []
@@ -181,22 +181,22 @@ class _Card:
         if call.outcome is Outcome.SKIPPED and any(not remark.quiet for remark in call.remarks):
             return []
         style = self._palette.error if call.outcome is Outcome.ERROR else self._palette.warning
-        text = program_text(why_failed(call)[:_LOOKED_AT]).strip("\n")
-        strips = [strip_of((fitted(line, self._width), style)) for line in text.split("\n") if text]
+        text = program_text(explain_failure(call)[:_LOOKED_AT]).strip("\n")
+        strips = [strip_of((fit_text(line, self._width), style)) for line in text.split("\n") if text]
         # A fold that hides a single line would take that line's place itself.
         if len(strips) <= _REASON_FOLDED + 1:
             return strips
         return [*strips[:_REASON_FOLDED], more(len(strips) - _REASON_FOLDED, "more", self._palette)]
 
-    def _stored(self) -> list[Part]:
+    def _draw_stored(self) -> list[Part]:
         stored = self._call.stored
-        return [_of([self._kept_aside(stored)], PAGER)] if stored is not None else []
+        return [_of([self._draw_stored_row(stored)], PAGER)] if stored is not None else []
 
-    def _kept_aside(self, stored: StoredOutput, above: int = 0) -> Strip:
+    def _draw_stored_row(self, stored: StoredOutput, above: int = 0) -> Strip:
         palette = self._palette
         hidden = f"… {amount(above, 'line')} above · " if above > 0 else ""
         text = f"stored {size(stored.size_bytes)}"
-        hint = fitted(" · click or /output opens", self._width - cell_len(hidden + text))
+        hint = fit_text(" · click or /output opens", self._width - cell_len(hidden + text))
         return strip_of((hidden, palette.muted), (text, palette.accent), (hint, palette.muted))
 
     # -- unfolded -----------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ class _Card:
         strips = self._arguments()
         for reason in call.asked_because:
             strips += _plain(printable(f"asks because: {reason}", newlines=False), width, palette.muted)
-        strips += vote_lines(call.votes, width, palette) + awaited_lines(call, width, palette)
+        strips += vote_lines(call.votes, width, palette) + draw_awaited(call, width, palette)
         decision = "" if call.decision.value == "none" else f"decision: {call.decision.value.replace('_', ' ')}"
         reason = f" · {call.reason}" if call.reason else ""
         strips += _plain(printable(decision + reason), width, palette.muted) if decision else []
@@ -221,9 +221,9 @@ class _Card:
         parts = [_of(strips), *self._changes(), _of(effects)]
         if call.output is None:
             return [*parts, _of(self._live())]
-        part = self._view.unfolded(call, call.output, width, palette)
+        part = self._view.draw_unfolded(call, call.output, width, palette)
         rest = [_of([self._rest(part.rest)], PAGER)] if part.rest else []
-        return [*parts, part, *rest, *self._stored()]
+        return [*parts, part, *rest, *self._draw_stored()]
 
     def _arguments(self) -> list[Strip]:
         """What the call was given, but for what its view tells; of long texts the beginning."""
@@ -260,12 +260,12 @@ class _Card:
         return [_of(strips), *rest]
 
     def _rest(self, text: str) -> Strip:
-        return strip_of((fitted(f"… {text} · click opens all", self._width), self._palette.muted + ASIDE))
+        return strip_of((fit_text(f"… {text} · click opens all", self._width), self._palette.muted + ASIDE))
 
     def _live(self) -> list[Strip]:
         call = self._call
         command = command_line(call.arguments, self._width, self._palette) if self._tells else []
-        shown = call.progress.painted()
+        shown = call.progress.list_styled_lines()
         return command + live(shown, self._width, self._palette, len(shown) or 1)
 
 

@@ -11,13 +11,13 @@ from textual.strip import Strip
 
 from application.view.entries import AnswerEntry, Batch, Entry, Notice, PromptEntry, Restoration
 from domain.text.printable import printable
-from tui.transcript.cells.lines import fitted, padded, strip_of, words
+from tui.transcript.cells.lines import fit_text, pad_text, strip_of, words
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.cards import CardTarget, Drawing, draw_batch
 from tui.transcript.draw.markdown import MarkdownLines
-from tui.transcript.draw.receipts import restored
-from tui.transcript.draw.remarks import signed_lines
+from tui.transcript.draw.receipts import draw_restored
+from tui.transcript.draw.remarks import draw_remark
 
 _INDENT = "  "
 _MARGIN = Segment(" ", ASIDE)
@@ -51,7 +51,7 @@ class EntryRenderer:
             case Notice():
                 drawing.add(self._notice(entry, now))
             case Restoration():
-                drawing.add(restored(entry, self._room, self.palette), CardTarget(0))
+                drawing.add(draw_restored(entry, self._room, self.palette), CardTarget(0))
             case _:
                 assert_never(entry)
         with_margin = Drawing([Strip([])], [None])
@@ -61,10 +61,10 @@ class EntryRenderer:
             # These have their margin already: what is drawn of a growing answer must stay the same strips.
             with_margin.add(self._answer(entry))
         if entry.undone:
-            with_margin.strips[1:] = [self._undone(strip) for strip in with_margin.strips[1:]]
+            with_margin.strips[1:] = [self._dim_undone(strip) for strip in with_margin.strips[1:]]
         return with_margin
 
-    def _undone(self, strip: Strip) -> Strip:
+    def _dim_undone(self, strip: Strip) -> Strip:
         """Dim, and with a mark in the margin: it does not count any more."""
         dim = self.palette.muted
         return Strip([Segment(UNDONE, dim + ASIDE), *strip.crop(1).apply_style(Style(dim=True))])
@@ -73,12 +73,12 @@ class EntryRenderer:
         palette, room = self.palette, self._room - 2
         strips, mark = [], "↪ " if entry.steers else "› "
         for line in words(printable(entry.text), room):
-            text = padded(line, room)
+            text = pad_text(line, room)
             strips.append(strip_of((mark, palette.prompt + palette.accent + ASIDE), (text, palette.prompt)))
             mark = _INDENT
         for file in entry.files:
             style = palette.muted if file.is_attached else palette.warning
-            text = fitted(printable(file.label, newlines=False), room - 2)
+            text = fit_text(printable(file.label, newlines=False), room - 2)
             strips.append(
                 strip_of((_INDENT, ASIDE), ("+ " if file.is_attached else "- ", style), (text, style))
             )
@@ -95,7 +95,7 @@ class EntryRenderer:
             return [strip_of(("▾ ", self.palette.muted + ASIDE), ("thought", self.palette.muted)), *strips]
         last = text.rpartition("\n")[2]
         said = "thought" if entry.finished or entry.pieces else f"thinking: {last}"
-        return [strip_of(("▸ ", style + ASIDE), (fitted(said, self._room - 2), style))]
+        return [strip_of(("▸ ", style + ASIDE), (fit_text(said, self._room - 2), style))]
 
     def _answer(self, entry: AnswerEntry) -> list[Strip]:
         """What was drawn of a growing answer is kept, and only what came since is given to the Markdown."""
@@ -113,4 +113,4 @@ class EntryRenderer:
         if entry.until is not None:
             left = math.ceil(entry.until - now)
             text += f" in {left} s" if left > 0 else " now"
-        return signed_lines(entry.kind, text, self._room, self.palette)
+        return draw_remark(entry.kind, text, self._room, self.palette)

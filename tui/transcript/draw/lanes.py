@@ -60,14 +60,14 @@ def lane(
     return _runs(text, call, palette)
 
 
-def awaited_last(call: Call, others: Sequence[Call], now: float) -> Call | None:
+def find_last_awaited(call: Call, others: Sequence[Call], now: float) -> Call | None:
     """Of the calls that a call had to wait for, the one that kept it waiting longest; None where none did."""
     followed = [other for other in others if other.index in call.follows and other.since]
     return max(followed, key=lambda other: now if other.is_open else other.since[-1][0], default=None)
 
 
 def _with_cause(cells: str, call: Call, others: Sequence[Call], now: float) -> str:
-    cause = awaited_last(call, others, now) if call.follows else None
+    cause = find_last_awaited(call, others, now) if call.follows else None
     begin = len(cells) - len(cells.lstrip())
     end = begin + len(cells[begin:]) - len(cells[begin:].lstrip(WAITED))
     if cause is None or end - begin < len(mark := str(cause.number)) + 1:

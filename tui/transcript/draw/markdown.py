@@ -18,7 +18,7 @@ class MarkdownLines:
         # Imported at the first answer: Rich's Markdown and Pygments are no part of the first frame.
         from tui.transcript.draw.painter import Painter
 
-        self._painter = Painter.shared(palette)
+        self._painter = Painter.for_palette(palette)
         self._width = max(width - indent, 8)
         self._indent = [Segment(" " * indent, ASIDE)] if indent else []
         self._splitter = Splitter()
@@ -32,7 +32,7 @@ class MarkdownLines:
         if blocks:
             del self._lines[self._finished :]
             for block in blocks:
-                self._lines += self._drawn(block)
+                self._lines += self._draw_block(block)
             self._finished = len(self._lines)
             self._open_code = None
 
@@ -46,19 +46,19 @@ class MarkdownLines:
         del self._lines[self._finished :]
         self._open_code = None
         for block in rest:
-            self._lines += self._drawn(block)
+            self._lines += self._draw_block(block)
         return self._lines
 
-    def _drawn(self, block: Block) -> list[Strip]:
+    def _draw_block(self, block: Block) -> list[Strip]:
         gap = [Strip([])] if block.gap else []
         if block.kind is Kind.CODE:
             return gap + self._code(block.text, block.language)
-        return gap + self._indented(self._painter.markdown(printable(block.text), self._width))
+        return gap + self._indent_lines(self._painter.markdown(printable(block.text), self._width))
 
     def _code(self, text: str, language: str) -> list[Strip]:
-        return self._indented(self._painter.code(printable(text), language, self._width))
+        return self._indent_lines(self._painter.code(printable(text), language, self._width))
 
-    def _indented(self, strips: list[Strip]) -> list[Strip]:
+    def _indent_lines(self, strips: list[Strip]) -> list[Strip]:
         return [Strip([*self._indent, *strip]) for strip in strips] if self._indent else strips
 
     def _draw_open_code(self, block: Block) -> None:

@@ -24,7 +24,7 @@ from rich.text import Text
 from rich.theme import Theme
 from textual.strip import Strip
 
-from tui.transcript.cells.lines import wrapped
+from tui.transcript.cells.lines import wrap_text
 from tui.transcript.cells.marks import ASIDE, Continued, going_on
 from tui.transcript.cells.palette import Palette
 from tui.transcript.model.tokens import safe_tokens
@@ -43,7 +43,7 @@ class Painter:
         self._syntaxes: dict[str, Syntax] = {}
 
     @classmethod
-    def shared(cls, palette: Palette) -> Painter:
+    def for_palette(cls, palette: Palette) -> Painter:
         """The painter of a palette; there is one for each."""
         return _painter(palette)
 
@@ -62,17 +62,17 @@ class Painter:
         base = self._palette.code
         edge = Segment(" ", base + ASIDE)
         strips: list[Strip] = []
-        for line in self._highlighted(text, language).split("\n", allow_blank=True):
+        for line in self._highlight(text, language).split("\n", allow_blank=True):
             segments = Segment.apply_style((s for s in line.render(self._console, end="") if s.text), base)
             strip = Strip(segments)
             at = 0
-            for text in wrapped(strip.text, inner):
+            for text in wrap_text(strip.text, inner):
                 part = strip.crop(at, at + cell_len(text))
                 at += cell_len(text)
-                strips.append(Strip([edge, *self._filled(part, text, inner), edge], width))
+                strips.append(Strip([edge, *self._fill_background(part, text, inner), edge], width))
         return strips
 
-    def _filled(self, part: Strip, text: str, width: int) -> list[Segment]:
+    def _fill_background(self, part: Strip, text: str, width: int) -> list[Segment]:
         """A part of a line of code, which says this text, on its background."""
         segments = list(part.adjust_cell_length(width, self._palette.code))
         if isinstance(text, Continued):
@@ -80,7 +80,7 @@ class Painter:
             segments[0] = Segment(first, (style or Style()) + going_on(text.joint))
         return segments
 
-    def _highlighted(self, text: str, language: str) -> Text:
+    def _highlight(self, text: str, language: str) -> Text:
         if not language or len(text) > _MOST_HIGHLIGHTED:
             return Text(text)
         syntax = self._syntaxes.get(language)

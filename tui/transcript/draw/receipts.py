@@ -8,7 +8,7 @@ from application.view.entries import Restoration
 from domain.calls.effects import ChangeKind, Effects, FileChange
 from domain.text.amounts import amount
 from domain.text.printable import printable
-from tui.transcript.cells.lines import fitted, strip_of
+from tui.transcript.cells.lines import fit_text, strip_of
 from tui.transcript.cells.palette import Palette
 
 _SIGNS = {ChangeKind.CREATED: "+", ChangeKind.MODIFIED: "~", ChangeKind.DELETED: "−"}
@@ -20,9 +20,9 @@ def receipt_line(effects: Effects, cwd: str, width: int, palette: Palette) -> li
     surprises = [change for change in effects.changes if not change.declared]
     if not surprises:
         return [_incomplete(width, palette)] if not effects.complete else []
-    names = ", ".join(_named(change, cwd) for change in surprises)
+    names = ", ".join(_name_file(change, cwd) for change in surprises)
     count = f"{len(surprises)} file{'s' if len(surprises) != 1 else ''} changed, not declared: "
-    return [strip_of((fitted(printable(count + names, newlines=False), width), palette.warning))]
+    return [strip_of((fit_text(printable(count + names, newlines=False), width), palette.warning))]
 
 
 def receipt(effects: Effects, cwd: str, width: int, palette: Palette) -> list[Strip]:
@@ -30,7 +30,7 @@ def receipt(effects: Effects, cwd: str, width: int, palette: Palette) -> list[St
     strips = [
         strip_of(
             (
-                fitted(printable(_worded(change, cwd), newlines=False), width),
+                fit_text(printable(_describe_change(change, cwd), newlines=False), width),
                 palette.muted if change.declared else palette.warning,
             )
         )
@@ -39,28 +39,30 @@ def receipt(effects: Effects, cwd: str, width: int, palette: Palette) -> list[St
     return strips if effects.complete else [*strips, _incomplete(width, palette)]
 
 
-def restored(entry: Restoration, width: int, palette: Palette) -> list[Strip]:
+def draw_restored(entry: Restoration, width: int, palette: Palette) -> list[Strip]:
     """The files that were given back: in one line while folded, else one line each."""
-    names = [printable(_named(change, entry.cwd), newlines=False) for change in entry.changes]
+    names = [printable(_name_file(change, entry.cwd), newlines=False) for change in entry.changes]
     head = f"gave back {amount(len(names), 'file')}"
     if not entry.expanded:
         return [
-            strip_of(("▸ ", palette.muted), (fitted(f"{head}: {', '.join(names)}", width - 2), palette.accent))
+            strip_of(
+                ("▸ ", palette.muted), (fit_text(f"{head}: {', '.join(names)}", width - 2), palette.accent)
+            )
         ]
-    lines = [strip_of(("  " + fitted(name, width - 2), palette.muted)) for name in names]
-    return [strip_of(("▾ ", palette.muted), (fitted(head, width - 2), palette.accent)), *lines]
+    lines = [strip_of(("  " + fit_text(name, width - 2), palette.muted)) for name in names]
+    return [strip_of(("▾ ", palette.muted), (fit_text(head, width - 2), palette.accent)), *lines]
 
 
-def _worded(change: FileChange, cwd: str) -> str:
+def _describe_change(change: FileChange, cwd: str) -> str:
     declared = "declared" if change.declared else "not declared"
     late = ", found late: perhaps before this call" if change.late else ""
-    return f"{_named(change, cwd)} · {change.kind}, {declared}{late}"
+    return f"{_name_file(change, cwd)} · {change.kind}, {declared}{late}"
 
 
-def _named(change: FileChange, cwd: str) -> str:
+def _name_file(change: FileChange, cwd: str) -> str:
     root = cwd.rstrip("/") + "/"
     return f"{_SIGNS[change.kind]} {change.path.removeprefix(root)}"
 
 
 def _incomplete(width: int, palette: Palette) -> Strip:
-    return strip_of((fitted(_INCOMPLETE, width), palette.muted))
+    return strip_of((fit_text(_INCOMPLETE, width), palette.muted))

@@ -25,10 +25,10 @@ def sign_of(kind: NoticeKind, palette: Palette) -> tuple[str, Style]:
 
 def remark_lines(remarks: Iterable[Remark], width: int, palette: Palette) -> list[Strip]:
     """The remarks one below the other, broken between words, in at most `width` cells."""
-    return [strip for remark in remarks for strip in signed_lines(remark.kind, remark.text, width, palette)]
+    return [strip for remark in remarks for strip in draw_remark(remark.kind, remark.text, width, palette)]
 
 
-def signed_lines(kind: NoticeKind, text: str, width: int, palette: Palette) -> list[Strip]:
+def draw_remark(kind: NoticeKind, text: str, width: int, palette: Palette) -> list[Strip]:
     """One remark; its further lines stand below its first word."""
     sign, style = sign_of(kind, palette)
     lines = words(printable(text), width - 2)

@@ -29,7 +29,7 @@ from domain.review.ballot import Ballot
 from domain.text.amounts import amount, duration
 from domain.text.printable import printable
 from tui.transcript.cells.lines import program_text, strip_of, words
-from tui.transcript.draw.ballots import why_failed
+from tui.transcript.draw.ballots import explain_failure
 from tui.transcript.draw.cards import CardTarget, Drawing
 from tui.transcript.draw.status import arguments_in_short
 from tui.transcript.kinds.hunks import parse_hunks
@@ -137,7 +137,7 @@ def _ending(call: Call) -> str:
 def _details(call: Call) -> list[str]:
     """Why it failed, what hooks said, and, where it is unfolded, all of it."""
     lines = [_LOUD[remark.kind] + remark.text for remark in call.remarks if call.expanded or not remark.quiet]
-    if call.outcome is not Outcome.OK and (why := why_failed(call)):
+    if call.outcome is not Outcome.OK and (why := explain_failure(call)):
         lines += _first_lines(program_text(why), whole=call.expanded)
     if not call.expanded:
         return lines

@@ -76,7 +76,7 @@ def state_of(call: Call, palette: Palette) -> list[tuple[str, Style]]:
         case Phase.RUNNING:
             return [("running", palette.accent)]
         case Phase.FINISHED:
-            return _ended(call, palette)
+            return _describe_ending(call, palette)
         case _:
             assert_never(call.phase)
 
@@ -89,7 +89,7 @@ def _waiting(call: Call) -> str:
     return "queued"
 
 
-def _ended(call: Call, palette: Palette) -> list[tuple[str, Style]]:
+def _describe_ending(call: Call, palette: Palette) -> list[tuple[str, Style]]:
     outcome = call.outcome or Outcome.UNKNOWN
     if outcome is Outcome.OK:
         style = palette.ok

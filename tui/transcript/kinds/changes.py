@@ -15,9 +15,9 @@ from tui.transcript.cells.lines import strip_of
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
-from tui.transcript.kinds.code import coloured
+from tui.transcript.kinds.code import colour_lines
 from tui.transcript.kinds.hunks import Hunk, HunkLine, parse_hunks
-from tui.transcript.kinds.part import MOST_LINES, Part, Run, wrapped_runs
+from tui.transcript.kinds.part import MOST_LINES, Part, Run, wrap_runs
 
 TELLS = frozenset({"old_text", "new_text", "content"})
 
@@ -33,14 +33,14 @@ def summary(call: Call, output: Kept) -> str:
     return f"+{added} −{removed}"
 
 
-def folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """Nothing: the diff says it."""
     return Part()
 
 
-def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """What the tool says of it."""
-    return plain.unfolded(call, output, width, palette)
+    return plain.draw_unfolded(call, output, width, palette)
 
 
 def diff_lines(diff: str, width: int, palette: Palette, *, most: int | None = None) -> list[Strip]:
@@ -51,14 +51,14 @@ def diff_lines(diff: str, width: int, palette: Palette, *, most: int | None = No
     for place, hunk in enumerate(whole.hunks):
         if place:
             part.add([strip_of((" " * digits + " ⋯", palette.muted + ASIDE))])
-        for line, runs in zip(hunk.lines, _coloured(hunk, whole.path, palette), strict=True):
-            part.add(_drawn(line, runs, digits, width, palette))
+        for line, runs in zip(hunk.lines, _colour_hunk(hunk, whole.path, palette), strict=True):
+            part.add(_draw_line(line, runs, digits, width, palette))
             if part.is_full:
                 return part.strips
     return part.strips
 
 
-def folded_diff(diff: str, width: int, palette: Palette) -> list[Strip]:
+def draw_folded_diff(diff: str, width: int, palette: Palette) -> list[Strip]:
     """The beginning of a diff, and how much more of it there is."""
     whole = parse_hunks(diff)
     lines = sum(len(hunk.lines) for hunk in whole.hunks)
@@ -72,46 +72,46 @@ def folded_diff(diff: str, width: int, palette: Palette) -> list[Strip]:
     return [*strips, strip_of((f"… {amount(left, 'line')} more{hunks}", palette.muted))]
 
 
-def _coloured(hunk: Hunk, path: str, palette: Palette) -> Iterator[Sequence[Run] | None]:
+def _colour_hunk(hunk: Hunk, path: str, palette: Palette) -> Iterator[Sequence[Run] | None]:
     """For each line its runs in the colours of its language, where those are to be had."""
-    texts = [_shown(line.text) for line in hunk.lines]
+    texts = [_clean_text(line.text) for line in hunk.lines]
     sides = {}
     for sign in "-+":
         side = [place for place, line in enumerate(hunk.lines) if line.sign in (sign, " ")]
-        runs = coloured([texts[place] for place in side], path, dark=palette.dark)
+        runs = colour_lines([texts[place] for place in side], path, dark=palette.dark)
         sides[sign] = dict(zip(side, runs, strict=True)) if runs is not None else {}
     for place, line in enumerate(hunk.lines):
         yield sides["-" if line.sign == "-" else "+"].get(place)
 
 
-def _drawn(
+def _draw_line(
     line: HunkLine, runs: Sequence[Run] | None, digits: int, width: int, palette: Palette
 ) -> Iterator[Strip]:
     if line.sign == "\\":
-        yield from wrapped_runs(
+        yield from wrap_runs(
             [(printable(line.text, newlines=False), palette.muted)], width, [(" " * (digits + 3), Style())]
         )
         return
     base = {"+": palette.added, "-": palette.removed}.get(line.sign, Style())
-    text = _shown(line.text)
+    text = _clean_text(line.text)
     # Where the ground has no colour, as in the ansi themes, that of the text is what tells a changed line.
     told_by_text = base.bgcolor is not None and base.bgcolor.is_default
     runs = [(text, base)] if runs is None or told_by_text else [(piece, base + style) for piece, style in runs]
     if line.changed and text == line.text:  # else places in the one are not places in the other
-        runs = _emphasised(runs, line.changed)
+        runs = _emphasise(runs, line.changed)
     lead, sign = f"{line.number:>{digits}} ", line.sign
-    for strip in wrapped_runs(runs, width - digits - 3):
+    for strip in wrap_runs(runs, width - digits - 3):
         body = Strip([*strip_of((f"{sign} ", base)), *strip])
         fill = strip_of((" " * (width - digits - 1 - body.cell_length), base))
         yield Strip([*strip_of((lead, palette.muted + ASIDE)), *body, *fill])
         lead, sign = " " * (digits + 1), " " if sign == " " else sign
 
 
-def _shown(text: str) -> str:
+def _clean_text(text: str) -> str:
     return collapse_blanks(printable(text, newlines=False))
 
 
-def _emphasised(runs: Sequence[Run], spans: Sequence[tuple[int, int]]) -> list[Run]:
+def _emphasise(runs: Sequence[Run], spans: Sequence[tuple[int, int]]) -> list[Run]:
     result: list[Run] = []
     place = 0
     for text, style in runs:

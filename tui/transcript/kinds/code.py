@@ -20,7 +20,7 @@ _MOST_CHARACTERS = 12_000
 _LONGEST_LINE = 1_000
 
 
-def coloured(lines: Sequence[str], path: str, *, dark: bool) -> list[tuple[Run, ...]] | None:
+def colour_lines(lines: Sequence[str], path: str, *, dark: bool) -> list[tuple[Run, ...]] | None:
     """Successive lines of a file of that name as styled runs, which say the very same; None where it is drawn
     plain, because its language is not known or there is too much of it."""
     language = language_of(path)
@@ -28,11 +28,11 @@ def coloured(lines: Sequence[str], path: str, *, dark: bool) -> list[tuple[Run, 
         return None
     if sum(map(len, lines)) > _MOST_CHARACTERS:
         return None
-    return _lexed("\n".join(lines), language, dark)
+    return _lex("\n".join(lines), language, dark)
 
 
 @lru_cache(maxsize=32)
-def _lexed(text: str, language: str, dark: bool) -> list[tuple[Run, ...]] | None:
+def _lex(text: str, language: str, dark: bool) -> list[tuple[Run, ...]] | None:
     lines: list[list[Run]] = [[]]
     for _, kind, value in lexer_of(language).get_tokens_unprocessed(text):
         style = _style(kind, dark)

@@ -44,7 +44,7 @@ def after(look: Look, parameters: str) -> Look:
     while place < len(codes):
         code = codes[place]
         if code in (38, 48):
-            colour, taken = _extended(codes[place + 1 :])
+            colour, taken = _parse_extended(codes[place + 1 :])
             if colour is not None:
                 look = replace(look, foreground=colour) if code == 38 else replace(look, background=colour)
             place += taken
@@ -77,7 +77,7 @@ def _one(look: Look, code: int) -> Look:
     return look
 
 
-def _extended(codes: Sequence[int]) -> tuple[Color | None, int]:
+def _parse_extended(codes: Sequence[int]) -> tuple[Color | None, int]:
     """The colour of the rest of a 38 or 48, and how many codes it took."""
     if codes[:1] == [5] and len(codes) >= 2:
         return (Color.from_ansi(codes[1]) if codes[1] < 256 else None), 2

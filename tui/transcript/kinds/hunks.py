@@ -72,19 +72,19 @@ def parse_hunks(diff: str) -> Diff:
     left = _MOST_COMPARED
     for lines in filter(None, groups):
         # Far down nobody looks for single words, and comparing them takes longer than all else.
-        hunks.append(Hunk((*_emphasised(lines[:left]), *lines[left:])))
+        hunks.append(Hunk((*_emphasise(lines[:left]), *lines[left:])))
         left = max(0, left - len(lines))
     return Diff(tuple(hunks), path)
 
 
-def _emphasised(lines: Sequence[HunkLine]) -> Iterator[HunkLine]:
+def _emphasise(lines: Sequence[HunkLine]) -> Iterator[HunkLine]:
     """The lines, with what changed within those that took each other's place."""
     place = 0
     while place < len(lines):
         removed = _run(lines, place, "-")
         added = _run(lines, place + len(removed), "+")
         if len(removed) == len(added):
-            pairs = [_compared(*pair) for pair in zip(removed, added, strict=True)]
+            pairs = [_compare(*pair) for pair in zip(removed, added, strict=True)]
             yield from (old for old, _ in pairs)
             yield from (new for _, new in pairs)
         else:
@@ -102,7 +102,7 @@ def _run(lines: Sequence[HunkLine], start: int, sign: str) -> Sequence[HunkLine]
     return lines[start:end]
 
 
-def _compared(old: HunkLine, new: HunkLine) -> tuple[HunkLine, HunkLine]:
+def _compare(old: HunkLine, new: HunkLine) -> tuple[HunkLine, HunkLine]:
     if max(len(old.text), len(new.text)) > _LONGEST_COMPARED:
         return old, new
     before, after = _WORD.findall(old.text), _WORD.findall(new.text)

@@ -13,10 +13,10 @@ from application.view.entries import Call, Kept
 from domain.text.amounts import amount
 from domain.text.json_value import JsonValue
 from domain.text.printable import printable
-from tui.transcript.cells.lines import fitted, strip_of
+from tui.transcript.cells.lines import fit_text, strip_of
 from tui.transcript.cells.palette import TERMINAL, Palette
 from tui.transcript.kinds import plain
-from tui.transcript.kinds.part import Part, Run, wrapped_runs
+from tui.transcript.kinds.part import Part, Run, wrap_runs
 
 TELLS: frozenset[str] = frozenset()
 
@@ -37,12 +37,12 @@ def value_in(text: str) -> tuple[str, JsonValue] | None:
         rest = text[len(head) + len(gap) :].lstrip() if gap else ""
         if rest[:1] not in ("{", "["):
             return None
-    value = _decoded(rest)
+    value = _decode(rest)
     return None if value is None else (head, value)
 
 
 @lru_cache(maxsize=4)
-def _decoded(text: str) -> JsonValue:
+def _decode(text: str) -> JsonValue:
     try:
         value: JsonValue = json.loads(text)
     except (ValueError, RecursionError):
@@ -52,37 +52,37 @@ def _decoded(text: str) -> JsonValue:
 
 def summary(call: Call, output: Kept) -> str:
     """How much there is at the top."""
-    found = _found(output)
+    found = _find_value(output)
     return _extent(found[1]) if found is not None else plain.summary(call, output)
 
 
-def folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """The beginning on one line."""
     part = Part()
-    if (found := _found(output)) is not None:
+    if (found := _find_value(output)) is not None:
         part.add(
-            [strip_of((fitted(printable(_in_short(found[1], width), newlines=False), width), palette.muted))]
+            [strip_of((fit_text(printable(_in_short(found[1], width), newlines=False), width), palette.muted))]
         )
     return part
 
 
-def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """The tree, down to where it becomes too much; a click on a line with a mark opens or folds it."""
-    found = _found(output)
+    found = _find_value(output)
     if found is None:
-        return plain.unfolded(call, output, width, palette)
+        return plain.draw_unfolded(call, output, width, palette)
     head, value = found
     part = Part()
     for line in head.split("\n") if head else ():
-        part.add(wrapped_runs([(printable(line, newlines=False), palette.muted)], width))
+        part.add(wrap_runs([(printable(line, newlines=False), palette.muted)], width))
     depth = _depth_for(value, _OPEN_AT_FIRST)
     rows = _rows(value, "$", "", 0, depth, call.toggled, palette)
-    if not all(part.add(wrapped_runs(runs, width, lead, hang), key) for lead, hang, runs, key in rows):
+    if not all(part.add(wrap_runs(runs, width, lead, hang), key) for lead, hang, runs, key in rows):
         part.rest = "more of it"
     return part
 
 
-def _found(output: Kept) -> tuple[str, JsonValue] | None:
+def _find_value(output: Kept) -> tuple[str, JsonValue] | None:
     return value_in(output.head) if not output.tail else None
 
 
@@ -103,7 +103,7 @@ def _rows(
     is_open = (level < depth) != (key in toggled) and level < _DEEPEST
     mark: list[Run] = [(f"{indent}{'▾' if is_open else '▸'} ", palette.muted)]
     told = (
-        _extent(value) if is_open else fitted(printable(_in_short(value, _PREVIEW), newlines=False), _PREVIEW)
+        _extent(value) if is_open else fit_text(printable(_in_short(value, _PREVIEW), newlines=False), _PREVIEW)
     )
     yield mark, f"{indent}  ", [*label, (told, palette.muted)], key
     if not is_open:
@@ -143,7 +143,7 @@ def _scalar(value: JsonValue, palette: Palette) -> tuple[str, Style]:
         case bool() | None:
             return json.dumps(value), palette.warning
         case int() | float():
-            return fitted(_number(value), _LONGEST_STRING), palette.inline_code
+            return fit_text(_number(value), _LONGEST_STRING), palette.inline_code
         case _:
             return ("{}" if isinstance(value, Mapping) else "[]"), palette.muted
 

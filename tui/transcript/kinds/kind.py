@@ -52,11 +52,11 @@ class View(Protocol):
         """The output in a few words, for the row of the call."""
         ...
 
-    def folded(self, call: Call, output: Kept, width: int, palette: Palette) -> Part:
+    def draw_folded(self, call: Call, output: Kept, width: int, palette: Palette) -> Part:
         """The few lines that matter."""
         ...
 
-    def unfolded(self, call: Call, output: Kept, width: int, palette: Palette) -> Part:
+    def draw_unfolded(self, call: Call, output: Kept, width: int, palette: Palette) -> Part:
         """As much of it as a card holds."""
         ...
 

@@ -17,10 +17,10 @@ from application.view.entries import Call, Kept
 from domain.text.amounts import amount
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
-from tui.transcript.cells.lines import fitted, strip_of
+from tui.transcript.cells.lines import fit_text, strip_of
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
-from tui.transcript.kinds.part import Part, Run, wrapped_runs
+from tui.transcript.kinds.part import Part, Run, wrap_runs
 from tui.transcript.kinds.source import sentence
 
 TELLS: frozenset[str] = frozenset()
@@ -58,7 +58,7 @@ def summary(call: Call, output: Kept) -> str:
     return plain.summary(call, output)
 
 
-def folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """The files on one line, each with its number of matches."""
     part = Part()
     counts = _counts(_parse_matches(output.head))
@@ -66,30 +66,30 @@ def folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
         return part if summary(call, output) == "no match" else sentence(output, width, palette)
     text, left = "", len(counts)
     for path, count in counts.items():
-        name = fitted(printable(path, newlines=False), _LONGEST_NAME)
+        name = fit_text(printable(path, newlines=False), _LONGEST_NAME)
         further = f"{text} · {name} {count}" if text else f"{name} {count}"
         if text and cell_len(further) > width - len(f" · … {left} more"):
             text += f" · … {left} more"
             break
         text, left = further, left - 1
-    part.add([strip_of((fitted(text, width), palette.muted))])
+    part.add([strip_of((fit_text(text, width), palette.muted))])
     return part
 
 
-def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """A heading for each file, and below it its lines with their numbers."""
     part = Part()
     hits = _parse_matches(output.head)
     counts = _counts(hits)
     if not counts:
-        return plain.unfolded(call, output, width, palette)
+        return plain.draw_unfolded(call, output, width, palette)
     spots = _spotter(call.arguments)
     digits = max(len(str(hit.number)) for hit in hits if isinstance(hit, MatchedLine))
     path, drawn = "", 0
     for hit in hits:
         strips: Iterable[Strip]
         if isinstance(hit, str):
-            strips = wrapped_runs([(printable(hit, newlines=False), palette.muted)], width)
+            strips = wrap_runs([(printable(hit, newlines=False), palette.muted)], width)
         else:
             strips = _line(hit, digits, width, palette, spots)
             if hit.path != path:
@@ -106,7 +106,7 @@ def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
 def _heading(path: str, count: int, width: int, palette: Palette) -> Iterator[Strip]:
     text = f"  {count:,} match" + ("" if count == 1 else "es")
     name: Run = (printable(path, newlines=False), palette.accent + Style(bold=True))
-    return wrapped_runs([name, (text, palette.muted)], width)
+    return wrap_runs([name, (text, palette.muted)], width)
 
 
 def _line(
@@ -120,7 +120,7 @@ def _line(
     lead: list[Run] = [(f"{hit.number:>{digits + 2}}{sign} ", palette.muted)]
     text = printable(hit.text, newlines=False)
     if not hit.matches:
-        return wrapped_runs([(text, palette.muted)], width, lead, " " * (digits + 4))
+        return wrap_runs([(text, palette.muted)], width, lead, " " * (digits + 4))
     runs: list[Run] = []
     place = 0
     for start, end in spots(text):
@@ -130,7 +130,7 @@ def _line(
         ]
         place = end
     runs.append((text[place:], Style()))
-    return wrapped_runs([run for run in runs if run[0]] or [("", Style())], width, lead, " " * (digits + 4))
+    return wrap_runs([run for run in runs if run[0]] or [("", Style())], width, lead, " " * (digits + 4))
 
 
 def _counts(hits: Iterable[MatchedLine | str]) -> Counter[str]:

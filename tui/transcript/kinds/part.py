@@ -11,7 +11,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from domain.text.amounts import amount
-from tui.transcript.cells.lines import strip_of, wrapped
+from tui.transcript.cells.lines import strip_of, wrap_text
 from tui.transcript.cells.marks import ASIDE, Continued
 from tui.transcript.cells.palette import Palette
 
@@ -53,7 +53,7 @@ class Part:
         return True
 
 
-def wrapped_runs(runs: Sequence[Run], width: int, lead: Sequence[Run] = (), hang: str = "") -> Iterator[Strip]:
+def wrap_runs(runs: Sequence[Run], width: int, lead: Sequence[Run] = (), hang: str = "") -> Iterator[Strip]:
     """A line of styled runs, broken hard at `width` cells; `lead` stands before its beginning, `hang` below it.
 
     Both only decorate it. Their widths are part of the width, and should be equal.
@@ -61,7 +61,7 @@ def wrapped_runs(runs: Sequence[Run], width: int, lead: Sequence[Run] = (), hang
     room = max(width - sum(cell_len(text) for text, _ in lead), 2)
     parts: list[Run] = [(text, style + ASIDE) for text, style in lead]
     place = used = 0
-    for line in wrapped("".join(text for text, _ in runs), room):
+    for line in wrap_text("".join(text for text, _ in runs), room):
         left = len(line)
         while left and place < len(runs):
             whole, style = runs[place]

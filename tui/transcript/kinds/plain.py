@@ -10,7 +10,7 @@ from application.view.entries import Call, Kept
 from domain.calls.execution import Outcome
 from domain.calls.tool import RiskLevel
 from domain.text.amounts import amount
-from tui.transcript.cells.lines import fitted, program_text, strip_of, words, wrapped
+from tui.transcript.cells.lines import fit_text, program_text, strip_of, words, wrap_text
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds.part import Part
 
@@ -25,12 +25,12 @@ def summary(call: Call, output: Kept) -> str:
     return amount(output.lines, "line") if output.lines else ""
 
 
-def folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """The last lines of what changed something; of a call that only looked, nothing."""
     part = Part()
     if call.risk is RiskLevel.HIGH and call.diff is None:
         shown = last_lines(output, _FOLDED)
-        part.add(strip_of((fitted(line, width), palette.muted)) for line in shown)
+        part.add(strip_of((fit_text(line, width), palette.muted)) for line in shown)
         part.above = output.lines - len(shown)
     return part
 
@@ -41,14 +41,14 @@ def last_lines(output: Kept, count: int) -> list[str]:
     return text.split("\n")[-count:] if text else []
 
 
-def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """The lines from the first on; what says that a call failed is mostly prose, and broken between words."""
     part = Part()
-    fill(part, output, width, wrapped if call.outcome in (None, Outcome.OK) else words)
+    fill(part, output, width, wrap_text if call.outcome in (None, Outcome.OK) else words)
     return part
 
 
-def fill(part: Part, output: Kept, width: int, wrap: Callable[[str, int], list[str]] = wrapped) -> None:
+def fill(part: Part, output: Kept, width: int, wrap: Callable[[str, int], list[str]] = wrap_text) -> None:
     """Add the lines of an output to a part until it is full, and say there what is left out."""
     drawn = 0
     for line in lines_of(output.head):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from application.view.entries import Call, Kept
 from domain.text.amounts import amount
-from tui.transcript.cells.lines import fitted, strip_of
+from tui.transcript.cells.lines import fit_text, strip_of
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.part import Part, more
@@ -19,17 +19,17 @@ def summary(call: Call, output: Kept) -> str:
     return amount(output.lines, "step")
 
 
-def folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """The first steps."""
     part = Part()
     lines = plain.last_lines(output, output.lines)
     shown = lines if len(lines) <= _FOLDED + 1 else lines[:_FOLDED]
-    part.add(strip_of((fitted(line, width), palette.muted)) for line in shown)
+    part.add(strip_of((fit_text(line, width), palette.muted)) for line in shown)
     if len(shown) < len(lines):
         part.add([more(len(lines) - len(shown), "more", palette)])
     return part
 
 
-def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """All steps."""
-    return plain.unfolded(call, output, width, palette)
+    return plain.draw_unfolded(call, output, width, palette)

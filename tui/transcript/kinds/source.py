@@ -13,8 +13,8 @@ from domain.text.printable import printable
 from tui.transcript.cells.lines import strip_of, words
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
-from tui.transcript.kinds.code import coloured
-from tui.transcript.kinds.part import Part, Run, wrapped_runs
+from tui.transcript.kinds.code import colour_lines
+from tui.transcript.kinds.part import Part, Run, wrap_runs
 
 TELLS: frozenset[str] = frozenset()
 
@@ -33,7 +33,7 @@ def summary(call: Call, output: Kept) -> str:
     return amount(output.lines - sum(line.startswith("[") for line in last), "line")
 
 
-def folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """Nothing: the row says it all, but for a sentence in place of a page."""
     return sentence(output, width, palette) if not _NUMBERED.match(output.head) else Part()
 
@@ -47,26 +47,26 @@ def sentence(output: Kept, width: int, palette: Palette) -> Part:
     return part
 
 
-def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """The lines with their numbers; what has none stands as it is."""
     if not _NUMBERED.match(output.head):
-        return plain.unfolded(call, output, width, palette)
+        return plain.draw_unfolded(call, output, width, palette)
     part = Part()
     lines = list(islice(plain.lines_of(output.head), part.room))
     parsed = [_NUMBERED.fullmatch(line) for line in lines]
     digits = max(len(match[1]) for match in parsed if match is not None)
     texts = [printable(match[2], newlines=False) for match in parsed if match is not None]
     path = call.arguments.get("path")
-    runs = iter(coloured(texts, path, dark=palette.dark) or () if isinstance(path, str) else ())
+    runs = iter(colour_lines(texts, path, dark=palette.dark) or () if isinstance(path, str) else ())
     plainly = iter(texts)
     hang = " " * (digits + 2)
     for drawn, (line, match) in enumerate(zip(lines, parsed, strict=True)):
         if match is None:
             note: list[Run] = [(printable(line, newlines=False), palette.muted)]
-            strips = wrapped_runs(note, width)
+            strips = wrap_runs(note, width)
         else:
             text = next(plainly)
-            strips = wrapped_runs(
+            strips = wrap_runs(
                 next(runs, ((text, Style()),)), width, [(f"{match[1]:>{digits}}  ", palette.muted)], hang
             )
         if not part.add(strips):

@@ -19,10 +19,10 @@ from application.view.entries import Call, Kept
 from domain.text.amounts import amount
 from domain.text.json_value import JsonObject
 from domain.text.printable import SEQUENCE, collapse_blanks, printable
-from tui.transcript.cells.lines import fitted, strip_of, words
+from tui.transcript.cells.lines import fit_text, strip_of, words
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds.colouring import PLAIN, Look, after, style_of
-from tui.transcript.kinds.part import MOST_LINES, PAGER, Part, Run, more, wrapped_runs
+from tui.transcript.kinds.part import MOST_LINES, PAGER, Part, Run, more, wrap_runs
 
 TELLS = frozenset({"command"})
 
@@ -58,11 +58,11 @@ def summary(call: Call, output: Kept) -> str:
     return amount(lines, "line") if lines > 0 else ""
 
 
-def folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """The last lines, without the one that says how it exited: the row does."""
     part = Part()
     code = exit_of(output).removeprefix("exit ")
-    output = output.painted()
+    output = output.restore_styles()
     text = (output.tail or output.head).rstrip("\n")
     lines = output.lines
     if text.endswith(f"exit code {code}"):
@@ -81,11 +81,11 @@ def live(lines: Sequence[str], width: int, palette: Palette, most: int = _FOLDED
     return [_one_line(runs, width, palette) for runs in _screen(lines, PLAIN, palette)][-most:]
 
 
-def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """The command, and what it printed: the beginning and the end where it is much, for errors come last."""
     part = Part(room=2 * MOST_LINES)
     part.add(command_line(call.arguments, width, palette))
-    output = output.painted()
+    output = output.restore_styles()
     text = output.head.rstrip("\n") if not output.tail else output.head
     lines = text.split("\n")
     if len(lines) <= MOST_LINES and not output.tail:
@@ -110,19 +110,19 @@ def command_line(arguments: JsonObject, width: int, palette: Palette) -> list[St
     lead: list[Run] = [("$ ", palette.accent)]
     strips: list[Strip] = []
     for line in words(collapse_blanks(printable(command.rstrip("\n"))), width - 2):
-        strips += wrapped_runs([(line, Style(bold=True))], width, lead, "  ")
+        strips += wrap_runs([(line, Style(bold=True))], width, lead, "  ")
         lead = [("  ", Style())]
     return strips
 
 
 def _fill(part: Part, lines: Iterable[str], look: Look, width: int, palette: Palette, most: int) -> None:
-    strips = (strip for runs in _screen(lines, look, palette) for strip in wrapped_runs(runs, width))
+    strips = (strip for runs in _screen(lines, look, palette) for strip in wrap_runs(runs, width))
     part.add(islice(strips, most))
 
 
 def _one_line(runs: Sequence[Run], width: int, palette: Palette) -> Strip:
     """A line on one line; where it says nothing of its looks it is muted, as all that is folded is."""
-    strip = strip_of(*((fitted(text, 2 * width), style or palette.muted) for text, style in runs))
+    strip = strip_of(*((fit_text(text, 2 * width), style or palette.muted) for text, style in runs))
     if strip.cell_length <= width:
         return strip
     return Strip([*strip.crop(0, max(width - 1, 0)), Segment("…", palette.muted)])
@@ -151,18 +151,18 @@ def _screen(lines: Iterable[str], look: Look, palette: Palette) -> Iterator[list
     for line in lines:
         line = line[:_LONGEST_LINE].removesuffix("\r")
         if _ACTS.search(line) is None:
-            cells = [(_overwritten(line), look)]
+            cells = [(_apply_carriage_returns(line), look)]
         elif _MOVES.search(line) is None:
-            cells, look = _painted(line, look)
+            cells, look = _split_by_style(line, look)
         else:
-            cells, look = _written(line, look)
+            cells, look = _write_characters(line, look)
         yield [
             (printable("".join(text for text, _ in same), newlines=False), style_of(key, dark=palette.dark))
             for key, same in groupby(cells, key=itemgetter(1))
         ]
 
 
-def _overwritten(line: str) -> str:
+def _apply_carriage_returns(line: str) -> str:
     """What stands on a line in the end that returns to its beginning, and does nothing else."""
     shown = ""
     for written in line.split("\r"):
@@ -171,7 +171,7 @@ def _overwritten(line: str) -> str:
     return shown
 
 
-def _painted(line: str, look: Look) -> tuple[list[tuple[str, Look]], Look]:
+def _split_by_style(line: str, look: Look) -> tuple[list[tuple[str, Look]], Look]:
     """The pieces of a line in which nothing moves, each with its look, and the look that goes on."""
     pieces: list[tuple[str, Look]] = []
     place = 0
@@ -183,7 +183,7 @@ def _painted(line: str, look: Look) -> tuple[list[tuple[str, Look]], Look]:
     return [*pieces, (line[place:], look)], look
 
 
-def _written(line: str, look: Look) -> tuple[list[tuple[str, Look]], Look]:
+def _write_characters(line: str, look: Look) -> tuple[list[tuple[str, Look]], Look]:
     """The characters that stand on a line in the end, each with its look, and the look that goes on."""
     cells: list[tuple[str, Look]] = []
     cursor = place = blank = 0  # so many cells at the beginning are erased already

@@ -14,7 +14,7 @@ from domain.text.amounts import amount, size
 from domain.text.printable import printable
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
-from tui.transcript.kinds.part import Part, Run, wrapped_runs
+from tui.transcript.kinds.part import Part, Run, wrap_runs
 from tui.transcript.kinds.source import sentence
 
 TELLS: frozenset[str] = frozenset()
@@ -29,7 +29,7 @@ _DEEPEST = 24
 class _Node:
     """A name; `told` is what is said of it, `names` what it holds where it is a folder."""
 
-    told: str = ""
+    remark: str = ""
     is_folder: bool = False
     names: dict[str, _Node] = field(default_factory=dict)
 
@@ -50,15 +50,15 @@ def summary(call: Call, output: Kept) -> str:
     return " · ".join([*parts, *([amount(count - folders, "file")] if count > folders else [])])
 
 
-def folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """Nothing: the row counts them. A sentence in place of names is shown."""
     return Part() if summary(call, output) else sentence(output, width, palette)
 
 
-def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
+def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """Folders with what is in them below."""
     if not summary(call, output):
-        return plain.unfolded(call, output, width, palette)
+        return plain.draw_unfolded(call, output, width, palette)
     part = Part()
     # Every line is at least one line of the tree: more of them could not be drawn anyway.
     lines = list(islice(plain.lines_of(output.head), part.room))
@@ -67,11 +67,11 @@ def unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     for line in lines:
         if not _REMARK.fullmatch(line):
             _plant(root, line)
-    whole = all(part.add(wrapped_runs(runs, width, lead, hang)) for lead, hang, runs in _rows(root, palette))
+    whole = all(part.add(wrap_runs(runs, width, lead, hang)) for lead, hang, runs in _rows(root, palette))
     if not whole or output.lines > len(lines):
         part.rest = f"{amount(max(output.lines - part.room, 1), 'line')} more"
     for line in remarks:
-        part.add(wrapped_runs([(printable(line, newlines=False), palette.muted)], width))
+        part.add(wrap_runs([(printable(line, newlines=False), palette.muted)], width))
     return part
 
 
@@ -88,12 +88,12 @@ def _plant(root: _Node, line: str) -> None:
         node = node.names.setdefault(folder, _Node(is_folder=True))
         node.is_folder = True
     leaf = node.names.setdefault(name, _Node())
-    leaf.told, leaf.is_folder = told, leaf.is_folder or is_folder
+    leaf.remark, leaf.is_folder = told, leaf.is_folder or is_folder
 
 
 def _rows(root: _Node, palette: Palette) -> Iterator[tuple[list[Run], str, list[Run]]]:
     """What stands before a row, what before the next ones of the same name, and the row."""
-    stack = [(iter(_joined(root)), "")]
+    stack = [(iter(_join_folders(root)), "")]
     while stack:
         names, indent = stack[-1]
         entry = next(names, None)
@@ -104,19 +104,19 @@ def _rows(root: _Node, palette: Palette) -> Iterator[tuple[list[Run], str, list[
         lead: list[Run] = [(indent + ("└─ " if is_last else "├─ "), palette.muted)]
         below = indent + ("   " if is_last else "│  ")
         runs: list[Run] = [(printable(name, newlines=False), _style(node, palette))]
-        told = node.told or (_counted(len(node.names)) if node.names else "")
+        told = node.remark or (_format_count(len(node.names)) if node.names else "")
         if told:
             runs.append((f"  {printable(told, newlines=False)}", palette.muted))
         yield lead, below, runs
         if node.names:
-            stack.append((iter(_joined(node)), below))
+            stack.append((iter(_join_folders(node)), below))
 
 
-def _joined(node: _Node) -> Iterator[tuple[str, _Node, bool]]:
+def _join_folders(node: _Node) -> Iterator[tuple[str, _Node, bool]]:
     """The names of a folder, a folder with nothing but another folder in it joined to that one."""
     last = len(node.names) - 1
     for place, (name, child) in enumerate(node.names.items()):
-        while len(child.names) == 1 and not child.told:
+        while len(child.names) == 1 and not child.remark:
             ((only, grandchild),) = child.names.items()
             if not grandchild.is_folder:
                 break
@@ -128,5 +128,5 @@ def _style(node: _Node, palette: Palette) -> Style:
     return palette.accent if node.is_folder else Style()
 
 
-def _counted(count: int) -> str:
+def _format_count(count: int) -> str:
     return f"{count:,} entr" + ("y" if count == 1 else "ies")

@@ -80,7 +80,7 @@ def output_at(page: TranscriptLayout, line: int) -> Call | None:
     return entry.calls[target.place] if isinstance(entry, Batch) and target and target.opens else None
 
 
-def stored_output(entries: Sequence[Entry], nth: int) -> Call | None:
+def find_stored_output(entries: Sequence[Entry], nth: int) -> Call | None:
     """The call with the nth latest stored output (1: the latest), or None where there are fewer."""
     batches = (entry for entry in reversed(entries) if isinstance(entry, Batch))
     stored = (call for batch in batches for call in reversed(batch.calls) if call.stored is not None)

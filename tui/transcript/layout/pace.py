@@ -30,7 +30,7 @@ class Pace:
         self._wanted = True
         self._timer.resume()
 
-    def satisfied(self) -> None:
+    def note_drawn(self) -> None:
         """The frame asked for was drawn by somebody else."""
         self._wanted = False
 

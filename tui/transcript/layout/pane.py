@@ -95,7 +95,7 @@ class Pane(ScrollView, can_focus=False):
         page, height = self._page, self.size.height
         if page is None or not height or self._pace is None or self._in_past:
             return
-        self._pace.satisfied()
+        self._pace.note_drawn()
         page.use(self.size.width, self._current_palette())
         page.settle(height, pinned=self._pinned)
         self._place(page.scroll, page.lines)
@@ -152,7 +152,7 @@ class Pane(ScrollView, can_focus=False):
         self.vertical_scrollbar.position = self.scroll_y
 
     def _repaint_changed(self) -> None:
-        before, self._shown = self._shown, self._finished_lines()
+        before, self._shown = self._shown, self._finish_lines()
         if len(before) != len(self._shown):
             self.refresh()
             return
@@ -229,10 +229,10 @@ class Pane(ScrollView, can_focus=False):
     def _in_sight(self) -> list[Strip]:
         """The strips last put on the screen, or those of a size that no frame was made for yet."""
         if len(self._shown) != self.size.height:
-            self._shown = self._finished_lines()
+            self._shown = self._finish_lines()
         return self._shown
 
-    def _finished_lines(self) -> list[Strip]:
+    def _finish_lines(self) -> list[Strip]:
         if self._surface is None or self._surface.size != self.size:
             self._surface = LineView(
                 size=self.size,
@@ -243,10 +243,10 @@ class Pane(ScrollView, can_focus=False):
             )
         page, height = self._page, self.size.height
         if page is None:
-            return self._surface.finished([], 0, None)
+            return self._surface.finish_strips([], 0, None)
         strips = page.strips(height)
         patches = self._patching(page, height) if self._patching is not None else ()
-        return self._surface.finished(strips, page.scroll, self.text_selection, patches)
+        return self._surface.finish_strips(strips, page.scroll, self.text_selection, patches)
 
     def _current_palette(self) -> Palette:
         if self._palette is None:

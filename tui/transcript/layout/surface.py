@@ -36,12 +36,12 @@ class LineView:
         self._background = background
         self._filters = tuple(filters)
         self._selected = selected
-        self._blank = self._filtered([Segment(" " * size.width, style)])
+        self._blank = self._apply_filters([Segment(" " * size.width, style)])
         self._links = Links()
         # Finished strips of the last frame, each with the strip it was made from, which keeps its id its own.
         self._known: dict[int, tuple[Strip, Strip]] = {}
 
-    def finished(
+    def finish_strips(
         self,
         strips: Sequence[Strip],
         first: int,
@@ -53,28 +53,32 @@ class LineView:
         A line that was in sight in the last frame gives the very same strip again, with its terminal codes.
         `patches` come with the numbers of their lines.
         """
-        strips = self._links.linked(strips)
-        known = {id(strip): self._known.get(id(strip)) or (strip, self._finished(strip)) for strip in strips}
+        strips = self._links.link_addresses(strips)
+        known = {
+            id(strip): self._known.get(id(strip)) or (strip, self._finish_strip(strip)) for strip in strips
+        }
         self._known = known
         lines = [known[id(strip)][1] for strip in strips]
         for line, patch in patches:
             if first <= line < first + len(lines):
-                lines[line - first] = self._patched(lines[line - first], patch)
+                lines[line - first] = self._apply_patch(lines[line - first], patch)
         if selection is not None:
             lines = [
-                self._patched(line, Patch(*span, self._selected)) if (span := selection.get_span(y)) else line
+                self._apply_patch(line, Patch(*span, self._selected))
+                if (span := selection.get_span(y))
+                else line
                 for y, line in enumerate(lines, first)
             ]
         return lines + [self._blank] * (self.size.height - len(lines))
 
-    def _finished(self, strip: Strip) -> Strip:
+    def _finish_strip(self, strip: Strip) -> Strip:
         width = self.size.width
         segments = [Segment(text, self._look(style)) for text, style, _ in strip]
         if (missing := width - strip.cell_length) > 0:
             segments.append(Segment(" " * missing, self._style))
         elif missing < 0:
             segments = list(Strip(segments).crop(0, width))
-        return self._filtered(segments)
+        return self._apply_filters(segments)
 
     def _look(self, style: Style | None) -> Style:
         if style is None:
@@ -82,13 +86,13 @@ class LineView:
         look = self._style + bare(style)
         return leading_to(look, style.link) if style.link else look
 
-    def _filtered(self, segments: list[Segment]) -> Strip:
+    def _apply_filters(self, segments: list[Segment]) -> Strip:
         for line_filter in self._filters:
             segments = line_filter.apply(segments, self._background)
         return Strip(segments, self.size.width)
 
-    def _patched(self, strip: Strip, patch: Patch) -> Strip:
+    def _apply_patch(self, strip: Strip, patch: Patch) -> Strip:
         first = strip.index_to_cell_position(patch.start)
         last = strip.cell_length if patch.end < 0 else strip.index_to_cell_position(patch.end)
         inside = [Segment(text, (style or Style()) + patch.style) for text, style, _ in strip.crop(first, last)]
-        return Strip.join([strip.crop(0, first), Strip(self._filtered(inside)), strip.crop(last)])
+        return Strip.join([strip.crop(0, first), Strip(self._apply_filters(inside)), strip.crop(last)])

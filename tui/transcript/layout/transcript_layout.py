@@ -184,7 +184,7 @@ class TranscriptLayout:
         """Give entries that are new an estimated height."""
         assert self._pen is not None, "a page must be given a width before it is laid out"
         for entry in self.transcript.entries[len(self._heights) :]:
-            self._heights.append(_estimated_height(entry, self._pen.width))
+            self._heights.append(_estimate_height(entry, self._pen.width))
 
     def _settle_from_above(self, height: int) -> None:
         """Entries above the anchor push the place along when their real height is not the estimated one."""
@@ -228,7 +228,7 @@ class TranscriptLayout:
         return drawing
 
 
-def _estimated_height(entry: Entry, width: int) -> int:
+def _estimate_height(entry: Entry, width: int) -> int:
     match entry:
         case PromptEntry() | Notice():
             text = entry.text

@@ -58,7 +58,7 @@ class TranscriptView(Pane):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self._told: SessionView | None = None  # until there are lines
+        self._session_view: SessionView | None = None  # until there are lines
         self._pressed: Place | None = None
         self._dragged = False
         self._mouse = (0, 0)
@@ -74,26 +74,26 @@ class TranscriptView(Pane):
 
     def apply(self, event: Event, at: float | None = None) -> None:
         """Take an event in; it is seen with the next frame. `at` is when it happened, if it is of the past."""
-        self._opened_page().apply(event, at)
+        self._open_page().apply(event, at)
         self._news = True
         self._want_frame()
 
     def begin_past(self) -> None:
         """What is applied from now on is told from a record; nothing of it is drawn before `end_past`."""
-        self._opened_page().transcript.begin_past()
+        self._open_page().transcript.begin_past()
         self._in_past = True
 
     def end_past(self, cut: str) -> None:
         """The record is told, the end of it is in sight. A turn without an end is told to be `cut`."""
-        self._opened_page().transcript.end_past(cut)
+        self._open_page().transcript.end_past(cut)
         self._in_past = False
         self._want_frame()
 
-    def _opened_page(self) -> TranscriptLayout:
+    def _open_page(self) -> TranscriptLayout:
         if self._page is None:
             from tui.transcript.layout.transcript_layout import TranscriptLayout
 
-            self._page = TranscriptLayout(self._told)
+            self._page = TranscriptLayout(self._session_view)
         return self._page
 
     def clear(self) -> None:
@@ -102,7 +102,7 @@ class TranscriptView(Pane):
 
     def forget(self) -> None:
         """Empty the screen for another session."""
-        self._told = None
+        self._session_view = None
         self._show_page(None)
 
     def toggle_fold_all(self) -> None:
@@ -118,11 +118,11 @@ class TranscriptView(Pane):
             page.hold(spot)
         self._want_frame()
 
-    def stored_output(self, nth: int) -> Call | None:
+    def find_stored_output(self, nth: int) -> Call | None:
         """The call with the nth latest stored output (1: the latest), or None where there are fewer."""
-        from tui.transcript.layout.folds import stored_output
+        from tui.transcript.layout.folds import find_stored_output
 
-        return stored_output(self.entries, nth)
+        return find_stored_output(self.entries, nth)
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -135,15 +135,15 @@ class TranscriptView(Pane):
         return self._page
 
     @property
-    def told(self) -> SessionView:
+    def session_view(self) -> SessionView:
         """What it shows, as data."""
         if self._page is not None:
             return self._page.transcript
-        if self._told is None:
+        if self._session_view is None:
             from application.view.session_view import SessionView
 
-            self._told = SessionView()
-        return self._told
+            self._session_view = SessionView()
+        return self._session_view
 
     def reveal(self, entry: Entry, call: Call | None = None) -> bool:
         """Have an entry in sight, and the call unfolded; whether it is there: `clear` takes entries away."""

@@ -37,12 +37,12 @@ def _safe(tokens: Iterable[Token]) -> Iterable[Token]:
             target, said = str(token.attrs.get("href", "")), ""
         elif token.type == "link_close":
             if said != target.removeprefix("mailto:"):
-                yield from _told(target)
+                yield from _show_target(target)
         else:
             said += token.content
 
 
-def _told(target: str) -> Iterable[Token]:
+def _show_target(target: str) -> Iterable[Token]:
     before, shown, after = (Token("text", "", 0, content=text) for text in (" (", target, ")"))
     opened = Token("link_open", "a", 1, attrs={"href": target})
     return (before, opened, shown, Token("link_close", "a", -1), after)

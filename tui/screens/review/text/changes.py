@@ -19,8 +19,8 @@ def changes(before: ReviewPacket, now: ReviewPacket) -> tuple[str, ...]:
 
 def _changes(before: ReviewPacket, now: ReviewPacket) -> Iterator[str]:
     old, new = before.seal, now.seal
-    yield from _changed_arguments(before.call.arguments, now.call.arguments)
-    yield from _changed_files(old, new)
+    yield from _list_changed_arguments(before.call.arguments, now.call.arguments)
+    yield from _list_changed_files(old, new)
     if old.diff != new.diff and old.files == new.files:
         yield "the diff"
     if old.cwd != new.cwd:
@@ -35,7 +35,7 @@ def _changes(before: ReviewPacket, now: ReviewPacket) -> Iterator[str]:
         yield "what is not sealed"
 
 
-def _changed_arguments(before: JsonObject, now: JsonObject) -> Iterator[str]:
+def _list_changed_arguments(before: JsonObject, now: JsonObject) -> Iterator[str]:
     for name in {**before, **now}:
         if name not in before:
             yield f"{name}, which was not there"
@@ -43,7 +43,7 @@ def _changed_arguments(before: JsonObject, now: JsonObject) -> Iterator[str]:
             yield f"{name}, which was {json.dumps(before[name], ensure_ascii=False)}"
 
 
-def _changed_files(before: Seal, now: Seal) -> Iterator[str]:
+def _list_changed_files(before: Seal, now: Seal) -> Iterator[str]:
     were = {file.path: file.sha256 for file in before.files}
     are = {file.path: file.sha256 for file in now.files}
     for path in {**were, **are}:

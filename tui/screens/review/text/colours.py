@@ -17,7 +17,7 @@ MOST_CHARACTERS = 20_000
 _LONGEST_LINE = 1_000
 
 
-def coloured(lines: Sequence[str], path: str) -> list[tuple[Span, ...]] | None:
+def colour_lines(lines: Sequence[str], path: str) -> list[tuple[Span, ...]] | None:
     """For each of successive lines of a file of that name, its spans; None where its language is not known."""
     language = language_of(path)
     if language is None:

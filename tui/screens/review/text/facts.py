@@ -19,10 +19,10 @@ from tui.screens.review.text.rows import (
     Row,
     Span,
     StyledPart,
+    clean_line,
     digest_in_short,
     fold,
-    placed,
-    shown,
+    place_spans,
 )
 from tui.screens.review.text.substance import command_of, substance
 
@@ -51,7 +51,7 @@ class _Fact(NamedTuple):
 def facts(request: ReviewRequest, earlier: Earlier, *, full_digest: bool = False, quotes: Quotes = ()) -> Facts:
     """Everything about a call that what would run does not show."""
     packet, seal = request.packet, request.packet.seal
-    pressing = [*_asked_again(request, earlier)]
+    pressing = [*_explain_repetition(request, earlier)]
     pressing += [_Fact("asks because", reason) for reason in request.reasons]
     if isinstance(packet, MaskedPacket):
         pressing.append(_Fact("hidden", _HIDDEN, LineKind.WARNING))
@@ -76,7 +76,7 @@ def _hash(sha256: str | None) -> str:
     return "new file" if sha256 is None else f"sha {digest_in_short(sha256)}"
 
 
-def _asked_again(request: ReviewRequest, earlier: Earlier) -> Iterator[_Fact]:
+def _explain_repetition(request: ReviewRequest, earlier: Earlier) -> Iterator[_Fact]:
     if request.stale:
         changed = changes(earlier.approved, request.packet) if earlier.approved is not None else ()
         for change in changed:
@@ -92,7 +92,7 @@ def _with_labels(labelled: Iterable[_Fact]) -> Iterator[Line]:
     before = ""
     for label, text, kind, spans in labelled:
         head = f"{'' if label == before else label:<{_LABEL_CELLS}}"
-        yield Line(head, shown(text), kind, spans=placed(spans, text, shown))
+        yield Line(head, clean_line(text), kind, spans=place_spans(spans, text, clean_line))
         before = label
 
 
@@ -112,7 +112,7 @@ def _other_arguments(packet: ReviewPacket) -> Iterator[str]:
             yield f"{name} = {json.dumps(value, ensure_ascii=False)}"
 
 
-def listed(request: ReviewRequest, width: int) -> list[Row]:
+def list_calls(request: ReviewRequest, width: int) -> list[Row]:
     """This call and the following ones, each with its digest and in full."""
     count = 1 + len(request.following)
     intro = (
@@ -121,7 +121,7 @@ def listed(request: ReviewRequest, width: int) -> list[Row]:
     rows = fold([Line("", intro, LineKind.PLAIN)], width)
     for packet in (request.packet, *request.following):
         place = f"call {packet.context.call_index + 1} of {request.batch_size}"
-        title = f"{place} · {shown(packet.call.tool_name)} · packet {digest_in_short(packet.digest)}"
+        title = f"{place} · {clean_line(packet.call.tool_name)} · packet {digest_in_short(packet.digest)}"
         rows += [(), *fold([Line("", title, LineKind.STRONG)], width)]
         rows += [(StyledPart("  ", LineKind.PLAIN), *row) for row in substance(packet, width - 2)]
     return rows

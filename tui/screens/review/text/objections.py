@@ -32,7 +32,7 @@ class _Piece(NamedTuple):
 
 def in_lines(quotes: Quotes, lines: Sequence[str]) -> list[tuple[Span, ...]]:
     """For each line of a text, the spans that are objected to."""
-    return _found(quotes, len(lines), [[_Piece(number, line) for number, line in enumerate(lines)]])
+    return _find_spans(quotes, len(lines), [[_Piece(number, line) for number, line in enumerate(lines)]])
 
 
 def in_diff(quotes: Quotes, lines: Sequence[DiffLine]) -> list[tuple[Span, ...]]:
@@ -44,13 +44,13 @@ def in_diff(quotes: Quotes, lines: Sequence[DiffLine]) -> list[tuple[Span, ...]]
     signed = [_Piece(n, f"{line.sign}{line.text}", 1) for n, line in numbered if line.sign in _SIGNED]
     before = [_Piece(n, line.text) for n, line in numbered if line.sign in ("-", " ")]
     after = [_Piece(n, line.text) for n, line in numbered if line.sign in ("+", " ")]
-    return _found(quotes, len(lines), [before, after, signed])
+    return _find_spans(quotes, len(lines), [before, after, signed])
 
 
 _SIGNED = ("+", "-", " ")
 
 
-def _found(quotes: Quotes, count: int, texts: Sequence[Sequence[_Piece]]) -> list[tuple[Span, ...]]:
+def _find_spans(quotes: Quotes, count: int, texts: Sequence[Sequence[_Piece]]) -> list[tuple[Span, ...]]:
     spans: list[list[Span]] = [[] for _ in range(count)]
     for quote in quotes:
         for needle in _readings(quote):

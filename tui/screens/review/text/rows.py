@@ -75,20 +75,20 @@ class Line(NamedTuple):
 
 def fold(lines: Iterable[Line], width: int) -> list[Row]:
     """The lines as rows no wider than `width` cells."""
-    return [row for line in lines for row in _folded(line, width)]
+    return [row for line in lines for row in _fold_line(line, width)]
 
 
-def _folded(line: Line, width: int) -> Iterator[Row]:
+def _fold_line(line: Line, width: int) -> Iterator[Row]:
     head = line.head
     tones = _tones(line)
     start = 0
-    cut = chopped if line.is_code else between_words
+    cut = chop_text if line.is_code else between_words
     for piece in cut(line.text, max(4, width - cell_len(head))):
         lead = (StyledPart(head, line.head_kind),) if head else ()
         if tones is None:
             yield (*lead, StyledPart(piece, line.kind))
         else:
-            yield (*lead, *_toned(piece, tones[start : start + len(piece)], line.kind))
+            yield (*lead, *_apply_tones(piece, tones[start : start + len(piece)], line.kind))
         start += len(piece)
         head = " " * cell_len(head)
 
@@ -102,7 +102,7 @@ def _tones(line: Line) -> list[Tone | None] | None:
     return tones
 
 
-def _toned(piece: str, tones: Sequence[Tone | None], kind: LineKind) -> Iterator[StyledPart]:
+def _apply_tones(piece: str, tones: Sequence[Tone | None], kind: LineKind) -> Iterator[StyledPart]:
     start = 0
     for tone, run in groupby(tones):
         end = start + sum(1 for _ in run)
@@ -112,7 +112,7 @@ def _toned(piece: str, tones: Sequence[Tone | None], kind: LineKind) -> Iterator
         yield StyledPart("", kind)
 
 
-def chopped(text: str, width: int) -> list[str]:
+def chop_text(text: str, width: int) -> list[str]:
     """The text in pieces of at most `width` cells; never empty."""
     if text.isascii():
         return [text[start : start + width] for start in range(0, len(text), width)] or [""]
@@ -132,13 +132,13 @@ def between_words(text: str, width: int) -> list[str]:
             pieces.append(piece)
             piece = ""
         if cells(word) > width:
-            *full, word = chopped(word, width)
+            *full, word = chop_text(word, width)
             pieces += full
         piece += word
     return [*pieces, piece]
 
 
-def shown(text: str) -> str:
+def clean_line(text: str) -> str:
     """One line of any text, safe to draw. A run of blanks that would push the rest out of sight is counted."""
     return collapse_blanks(printable(text, newlines=False))
 
@@ -148,7 +148,7 @@ def digest_in_short(digest: str) -> str:
     return f"{digest[:4]}…{digest[-3:]}"
 
 
-def placed(spans: Iterable[Span], text: str, draw: Callable[[str], str]) -> tuple[Span, ...]:
+def place_spans(spans: Iterable[Span], text: str, draw: Callable[[str], str]) -> tuple[Span, ...]:
     """Spans of a text as spans of what is drawn for it, which may be longer."""
     drawn = draw(text)
     if drawn == text:

@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from domain.calls.packet import ReviewPacket
 from domain.text.printable import collapse_blanks
 from domain.text.unified_diff import DiffLine, parse_diff
-from tui.screens.review.text.colours import MOST_CHARACTERS, coloured
+from tui.screens.review.text.colours import MOST_CHARACTERS, colour_lines
 from tui.screens.review.text.objections import Quotes, in_diff, in_lines
 from tui.screens.review.text.rows import (
     Line,
@@ -24,9 +24,9 @@ from tui.screens.review.text.rows import (
     Span,
     StyledPart,
     Tone,
+    clean_line,
     fold,
-    placed,
-    shown,
+    place_spans,
 )
 
 SIDE_BY_SIDE_FROM = 140
@@ -43,8 +43,10 @@ def substance(packet: ReviewPacket, width: int, quotes: Quotes = ()) -> list[Row
             return fold([Line("", "the file's text stays as it is", LineKind.QUIET)], width)
         if sizes := _BINARY.fullmatch(diff):
             return fold(_binary(packet, int(sizes[1]), int(sizes[2])), width)
-        lines = _marked(_coloured(diff, next((file.path for file in packet.seal.files), "")), quotes)
-        return _side_by_side(lines, width) if width >= SIDE_BY_SIDE_FROM else fold(_unified(lines), width)
+        lines = _mark_objections(
+            _colour_diff(diff, next((file.path for file in packet.seal.files), "")), quotes
+        )
+        return _side_by_side(lines, width) if width >= SIDE_BY_SIDE_FROM else fold(_draw_unified(lines), width)
     if (command := command_of(packet)) is not None:
         lines_of_command = command.split("\n")
         marks = in_lines(quotes, lines_of_command)
@@ -54,7 +56,7 @@ def substance(packet: ReviewPacket, width: int, quotes: Quotes = ()) -> list[Row
     return fold(map(partial(_plain_line, ""), text, in_lines(quotes, text)), width)
 
 
-def first_objected(rows: list[Row]) -> int | None:
+def find_first_objection(rows: list[Row]) -> int | None:
     """The first row in which something is objected to."""
     return next((n for n, row in enumerate(rows) if any(p.tone is Tone.OBJECTED for p in row)), None)
 
@@ -66,11 +68,11 @@ def command_of(packet: ReviewPacket) -> str | None:
 
 
 def _command_line(head: str, text: str, marks: tuple[Span, ...]) -> Line:
-    return Line(head, shown(text), LineKind.STRONG, spans=placed(marks, text, shown))
+    return Line(head, clean_line(text), LineKind.STRONG, spans=place_spans(marks, text, clean_line))
 
 
 def _plain_line(head: str, text: str, marks: tuple[Span, ...]) -> Line:
-    return Line(head, shown(text), spans=placed(marks, text, shown))
+    return Line(head, clean_line(text), spans=place_spans(marks, text, clean_line))
 
 
 # -- files that are no text -----------------------------------------------------------------------------------
@@ -94,7 +96,7 @@ def _binary(packet: ReviewPacket, before: int, after: int) -> Iterator[Line]:
     for name, text in texts.items():
         yield Line("", "")
         yield Line("", f"{name}:", LineKind.STRONG)
-        yield from (Line("  ", shown(line), is_code=True) for line in text.split("\n"))
+        yield from (Line("  ", clean_line(line), is_code=True) for line in text.split("\n"))
 
 
 # -- diffs ----------------------------------------------------------------------------------------------------
@@ -117,14 +119,14 @@ class _DrawnLine(NamedTuple):
     spans: tuple[Span, ...]
 
 
-def _marked(lines: Sequence[_DrawnLine], quotes: Quotes) -> list[_DrawnLine]:
+def _mark_objections(lines: Sequence[_DrawnLine], quotes: Quotes) -> list[_DrawnLine]:
     """The lines, and over their colours what is objected to."""
     marks = in_diff(quotes, [line for line, _ in lines])
     return [_DrawnLine(line, spans + marks[n]) for n, (line, spans) in enumerate(lines)]
 
 
 @lru_cache(maxsize=8)
-def _coloured(diff: str, path: str) -> tuple[_DrawnLine, ...]:
+def _colour_diff(diff: str, path: str) -> tuple[_DrawnLine, ...]:
     """The lines of a diff, coloured unless there are too many. Kept, for they are drawn again and again."""
     lines = list(parse_diff(diff))
     colours = _colours(lines, path) if len(diff) <= MOST_CHARACTERS else [()] * len(lines)
@@ -138,7 +140,7 @@ def _colours(lines: Sequence[DiffLine], path: str) -> list[tuple[Span, ...]]:
     for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True):
         for signs in ("- ", "+ "):
             side = [n for n in range(begin + 1, end) if lines[n].sign and lines[n].sign in signs]
-            found = coloured([lines[n].text for n in side], path)
+            found = colour_lines([lines[n].text for n in side], path)
             if found is None:
                 return [()] * len(lines)
             for n, own in zip(side, found, strict=True):
@@ -146,38 +148,38 @@ def _colours(lines: Sequence[DiffLine], path: str) -> list[tuple[Span, ...]]:
     return spans
 
 
-def _drawn(drawn: _DrawnLine, head: str) -> Line:
+def _draw_line(drawn: _DrawnLine, head: str) -> Line:
     (sign, text, *_), spans = drawn
     kind = _KINDS[sign]
     if text.startswith(_TELLING) and not sign:
-        return Line("", shown(text), LineKind.WARNING)
+        return Line("", clean_line(text), LineKind.WARNING)
     if sign in ("@", ""):
-        return Line("", shown(text), kind, spans=placed(spans, text, shown), is_code=True)
-    draw = shown if sign == " " else _changed
+        return Line("", clean_line(text), kind, spans=place_spans(spans, text, clean_line), is_code=True)
+    draw = clean_line if sign == " " else _show_trailing_blanks
     head_kind = LineKind.QUIET if sign == " " else kind
-    return Line(head, draw(text), kind, head_kind, placed(spans, text, draw), is_code=True)
+    return Line(head, draw(text), kind, head_kind, place_spans(spans, text, draw), is_code=True)
 
 
-def _changed(text: str) -> str:
+def _show_trailing_blanks(text: str) -> str:
     """The text of a changed line: tabs and spaces at its end are seen, for they may be the change."""
     text = collapse_blanks(text)
-    return shown(_TRAILING.sub(lambda match: "·" * len(match[0]), text.replace("\t", "→   ")))
+    return clean_line(_TRAILING.sub(lambda match: "·" * len(match[0]), text.replace("\t", "→   ")))
 
 
-def _unified(lines: Sequence[_DrawnLine]) -> Iterator[Line]:
+def _draw_unified(lines: Sequence[_DrawnLine]) -> Iterator[Line]:
     digits = _digits(lines)
     for drawn in lines:
         line = drawn.line
         number = line.old if line.sign == "-" else line.new
-        yield _drawn(drawn, f"{number:>{digits}} {line.sign} " if number is not None else "")
+        yield _draw_line(drawn, f"{number:>{digits}} {line.sign} " if number is not None else "")
 
 
 def _side_by_side(lines: Sequence[_DrawnLine], width: int) -> list[Row]:
     digits, half = _digits(lines), (width - 3) // 2
     rows: list[Row] = []
-    for left, right in _paired(lines):
+    for left, right in _pair_lines(lines):
         if left is right and left is not None and left.line.sign in ("@", ""):
-            rows += fold([_drawn(left, "")], width)
+            rows += fold([_draw_line(left, "")], width)
             continue
         lefts = _half(left, left and left.line.old, digits, half)
         rights = _half(right, right and right.line.new, digits, half)
@@ -188,7 +190,7 @@ def _side_by_side(lines: Sequence[_DrawnLine], width: int) -> list[Row]:
     return rows
 
 
-def _paired(lines: Sequence[_DrawnLine]) -> Iterator[tuple[_DrawnLine | None, _DrawnLine | None]]:
+def _pair_lines(lines: Sequence[_DrawnLine]) -> Iterator[tuple[_DrawnLine | None, _DrawnLine | None]]:
     """The lines as they stand side by side: what was on the left, what comes on the right."""
     removed: list[_DrawnLine] = []
     added: list[_DrawnLine] = []
@@ -209,7 +211,7 @@ def _paired(lines: Sequence[_DrawnLine]) -> Iterator[tuple[_DrawnLine | None, _D
 def _half(drawn: _DrawnLine | None, number: int | None, digits: int, width: int) -> list[Row]:
     if drawn is None:
         return []
-    rows = fold([_drawn(drawn, f"{number:>{digits}} {drawn.line.sign} ")], width)
+    rows = fold([_draw_line(drawn, f"{number:>{digits}} {drawn.line.sign} ")], width)
     return [(*row, StyledPart(" " * (width - _cells(row)), row[-1].kind)) for row in rows]
 
 

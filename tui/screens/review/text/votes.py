@@ -9,9 +9,9 @@ from rich.cells import cell_len
 
 from application.ports.people import ReviewContext
 from domain.review.ballot import Ballot, Vote, dissent_first
-from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, fold, shown
-from tui.transcript.cells.lines import fitted, padded, words
-from tui.transcript.draw.ballots import AWAITED, SIGNS, said
+from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
+from tui.transcript.cells.lines import fit_text, pad_text, words
+from tui.transcript.draw.ballots import AWAITED, SIGNS, describe_vote
 
 _KINDS = {
     Vote.APPROVE: LineKind.GOOD,
@@ -19,7 +19,7 @@ _KINDS = {
     Vote.ABSTAIN: LineKind.QUIET,
     Vote.ERROR: LineKind.WARNING,
 }
-_WHAT_CELLS = max(len(said(word, 0.0)) for _, word in SIGNS.values())
+_WHAT_CELLS = max(len(describe_vote(word, 0.0)) for _, word in SIGNS.values())
 _NAME_CELLS = 26
 _LEAST_REASON = 8
 _TIGHT_BELOW = 90
@@ -27,7 +27,7 @@ _SPARE = 2
 _ALL = "v shows all of it"
 
 
-def wanted_height(review_context: ReviewContext) -> int:
+def compute_height(review_context: ReviewContext) -> int:
     """How many rows show the votes well, with some to spare for long reasons. Known before any arrives."""
     count = len(review_context.reviewers)
     return 1 + count + min(count, _SPARE) if count else 0
@@ -38,7 +38,7 @@ def votes_in_short(review_context: ReviewContext, width: int, height: int) -> li
 
     Reasons that do not fit are cut and votes that do not fit are counted, and both is said.
     """
-    ballots, awaited = dissent_first(review_context.ballots), _awaited(review_context)
+    ballots, awaited = dissent_first(review_context.ballots), _list_awaited(review_context)
     names = _names(review_context, width)
     room = height - 1
     count = len(ballots) + len(awaited)
@@ -52,7 +52,7 @@ def votes_in_short(review_context: ReviewContext, width: int, height: int) -> li
         spare -= len(own) - 1
         is_cut |= was_cut
         rows += own
-    rows += [_awaited_row(names[reviewer], width) for reviewer in awaited]
+    rows += [_draw_awaited(names[reviewer], width) for reviewer in awaited]
     if left_out:
         rows.append((StyledPart(f"  … {left_out} more", LineKind.QUIET),))
     rows += [()] * (room - len(rows))
@@ -67,19 +67,28 @@ def votes_in_full(review_context: ReviewContext, width: int) -> list[Row]:
         rows += [
             (),
             *fold(
-                [Line(f"{sign} ", f"{said(word, ballot.confidence)} · {shown(ballot.reviewer)}", kind, kind)],
+                [
+                    Line(
+                        f"{sign} ",
+                        f"{describe_vote(word, ballot.confidence)} · {clean_line(ballot.reviewer)}",
+                        kind,
+                        kind,
+                    )
+                ],
                 width,
             ),
         ]
-        rows += [(StyledPart(f"  {line}", LineKind.PLAIN),) for line in words(shown(ballot.reason), width - 2)]
+        rows += [
+            (StyledPart(f"  {line}", LineKind.PLAIN),) for line in words(clean_line(ballot.reason), width - 2)
+        ]
         if ballot.objection:
-            rows += fold([Line("  objects to  ", shown(ballot.objection), LineKind.STRONG)], width)
-    for reviewer in _awaited(review_context):
-        rows += [(), _awaited_row(shown(reviewer), width)]
+            rows += fold([Line("  objects to  ", clean_line(ballot.objection), LineKind.STRONG)], width)
+    for reviewer in _list_awaited(review_context):
+        rows += [(), _draw_awaited(clean_line(reviewer), width)]
     return rows
 
 
-def _awaited(review_context: ReviewContext) -> tuple[str, ...]:
+def _list_awaited(review_context: ReviewContext) -> tuple[str, ...]:
     answered = {ballot.reviewer for ballot in review_context.ballots}
     return tuple(reviewer for reviewer in review_context.reviewers if reviewer not in answered)
 
@@ -88,7 +97,7 @@ def _count_row(review_context: ReviewContext, width: int, hint: str) -> Row:
     asked, arrived = len(review_context.reviewers), len(review_context.ballots)
     counted = (
         review_context.tally.in_words()
-        if not _awaited(review_context)
+        if not _list_awaited(review_context)
         else f"{arrived} of {asked} voted{_so_far(review_context)}"
     )
     parts = [StyledPart("votes  ", LineKind.QUIET), StyledPart(counted, LineKind.STRONG)]
@@ -108,11 +117,11 @@ def _so_far(review_context: ReviewContext) -> str:
 def _ballot_rows(ballot: Ballot, name: str, width: int, most: int) -> tuple[list[Row], bool]:
     """A vote on at most so many rows; whether some of its reason is left out."""
     (sign, word), kind = SIGNS[ballot.vote], _KINDS[ballot.vote]
-    head = f"{sign} {padded(said(word, ballot.confidence), _WHAT_CELLS)}  {name}  "
-    lines = words(shown(ballot.reason), max(width - cell_len(head), 4))
+    head = f"{sign} {pad_text(describe_vote(word, ballot.confidence), _WHAT_CELLS)}  {name}  "
+    lines = words(clean_line(ballot.reason), max(width - cell_len(head), 4))
     is_cut = len(lines) > most
     if is_cut:
-        last = fitted(f"{lines[most - 1]} {lines[most]}", width - cell_len(head))
+        last = fit_text(f"{lines[most - 1]} {lines[most]}", width - cell_len(head))
         lines = [*lines[: most - 1], last if last.endswith("…") else f"{last[:-1]}…"]
     rows: list[Row] = [(StyledPart(head, kind), StyledPart(lines[0], LineKind.PLAIN))]
     rows += [
@@ -122,20 +131,22 @@ def _ballot_rows(ballot: Ballot, name: str, width: int, most: int) -> tuple[list
     return rows, is_cut
 
 
-def _awaited_row(name: str, width: int) -> Row:
+def _draw_awaited(name: str, width: int) -> Row:
     sign, word = AWAITED
-    return (StyledPart(fitted(f"{sign} {padded(word, _WHAT_CELLS)}  {name}", width), LineKind.QUIET),)
+    return (StyledPart(fit_text(f"{sign} {pad_text(word, _WHAT_CELLS)}  {name}", width), LineKind.QUIET),)
 
 
 def _names(review_context: ReviewContext, width: int) -> dict[str, str]:
     """What the reviewers are called, in one width; without their providers where there is little room."""
-    names = {reviewer: shown(reviewer) for reviewer in review_context.reviewers}
-    own = {reviewer: shown(reviewer.partition("/")[2] or reviewer) for reviewer in review_context.reviewers}
+    names = {reviewer: clean_line(reviewer) for reviewer in review_context.reviewers}
+    own = {
+        reviewer: clean_line(reviewer.partition("/")[2] or reviewer) for reviewer in review_context.reviewers
+    }
     if width < _TIGHT_BELOW and len(set(own.values())) == len(own):
         names = own
     most = min(_NAME_CELLS, max(4, width - _WHAT_CELLS - 6 - _LEAST_REASON))
     room = min(max(map(cell_len, names.values()), default=0), most)
-    return {reviewer: padded(fitted(name, room), room) for reviewer, name in names.items()}
+    return {reviewer: pad_text(fit_text(name, room), room) for reviewer, name in names.items()}
 
 
 def _cut(row: Row, width: int) -> Row:
@@ -147,6 +158,6 @@ def _cut_parts(row: Row, width: int) -> Iterator[StyledPart]:
     for part in row:
         if width <= 0:
             return
-        text = fitted(part.text, width)
+        text = fit_text(part.text, width)
         width -= cell_len(text)
         yield part._replace(text=text)
