@@ -306,6 +306,13 @@ class TuiTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             project=ProjectRule.FREE,
         ),
     ] = "auto"
+    editing: Annotated[
+        Literal["emacs", "vim"],
+        About(
+            description="How the prompt is edited: with the keys of Emacs and shells, or the modes of Vim.",
+            project=ProjectRule.OWN,
+        ),
+    ] = "emacs"
     notifications: Annotated[
         bool,
         About(

@@ -234,6 +234,7 @@ class _Sessions:
                 f"{loaded.place(('tui', 'theme'))}: {error}; the file is not trusted, so this is ignored",
             )
             adopt(theme=loaded.covered["tui.theme"])
+        self.editing = tui.editing
         self.rebind(tui.keys)
         return notices
 

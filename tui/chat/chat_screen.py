@@ -33,6 +33,7 @@ from tui.chat.controllers.views import ViewController
 from tui.chat.controllers.writing import PromptSources, WritingController
 from tui.chat.tab_bar import TabBar
 from tui.keys.commands import NotACommand, action_for, is_command
+from tui.keys.keyed_app import KeyedApp
 from tui.keys.modes import CYCLED_MODES
 from tui.keys.second_press import SecondPress
 from tui.panel.side_panel import SidePanel
@@ -125,13 +126,14 @@ class ChatScreen(Screen[None]):
             PromptSources(cwd, self.current, themes=lambda: self.app.available_themes),
             placeholder="Ask for something, / for commands, @ for files",
             id="prompt",
+            editing=self._editing,
         )
         self._main, self._composer = Horizontal(id="main"), HorizontalGroup(id="composer")
         self._build_controllers()
 
     def _build_controllers(self) -> None:
         """Build the controllers, each with what it needs, and make their actions those of the screen."""
-        self.arrangement = ArrangementController(self, self.panel)
+        self.arrangement = ArrangementController(self, self.panel, self._composer)
         self.status = StatusController(
             self,
             self.current,
@@ -179,6 +181,10 @@ class ChatScreen(Screen[None]):
         )
         for name, action in actions.items():  # Textual looks for them here, by these names
             setattr(self, name, action)
+
+    def _editing(self) -> str:
+        """How the person wants prompts edited."""
+        return self.app.editing if isinstance(self.app, KeyedApp) else KeyedApp.editing
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -352,6 +358,10 @@ class ChatScreen(Screen[None]):
             self.sending.run_user_command(own, message.text)
         elif (text := await self.writing.with_images(message.text)) is not None:
             self.sending.submit(text)
+
+    @on(Prompt.EditingModeChanged)
+    def _show_mode(self, message: Prompt.EditingModeChanged) -> None:
+        self.arrangement.show_mode(message.mode)
 
     @on(Prompt.SentNothing)
     def _send_nothing(self, message: Prompt.SentNothing) -> None:

@@ -18,6 +18,9 @@ class KeyedApp(App[None]):
     """
 
     keymap: Mapping[str, str] = {}
+    editing: str = "emacs"
+    """How the prompt is edited: by the keys of Emacs, or with the modes of Vim (`vim`)."""
+
     open_settings: OpenSettings | None = None
 
     def rebind(self, wishes: Mapping[str, str | Sequence[str]]) -> None:

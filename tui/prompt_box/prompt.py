@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events
@@ -18,6 +19,8 @@ from tui.prompt_box.prompt_text import as_prompt
 if TYPE_CHECKING:
     from tui.completion.offers import Known
     from tui.prompt_box.recall import Recall
+    from tui.prompt_box.vim_keys import VimKeys
+    from tui.vim.editor import VimMode
 
 # Terminals without an extended keyboard protocol send Alt+Enter as Escape, Return, which would read as Enter.
 # The table is a plain dict that its parser looks up; it is only typed as if it were not.
@@ -30,7 +33,8 @@ class Prompt(CompletingPrompt):
     """A text area in which Enter sends. Posts `Submitted`; long pastes are folded and expanded on sending.
 
     `memory` is where Up, Down and the search find what came before, `known` where the menu learns of files and
-    words; the menu stands above the prompt, where the screen composes it.
+    words; the menu stands above the prompt, where the screen composes it. `editing` tells with each key whether
+    it is edited with the modes of Vim (`vim`).
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -71,6 +75,13 @@ class Prompt(CompletingPrompt):
     class SentNothing(Message):
         """The person pressed Enter where nothing is typed."""
 
+    class EditingModeChanged(Message):
+        """Vim's modes: another one is on; None where there are no modes any more."""
+
+        def __init__(self, mode: VimMode | None) -> None:
+            super().__init__()
+            self.mode = mode
+
     class ImageDropped(Message):
         """A text was pasted that is the path of an image's file. Nothing was put into the prompt for it."""
 
@@ -78,12 +89,22 @@ class Prompt(CompletingPrompt):
             super().__init__()
             self.path, self.pasted = path, pasted
 
-    def __init__(self, memory: Recall, known: Known, *, placeholder: str, id: str | None = None) -> None:
+    def __init__(
+        self,
+        memory: Recall,
+        known: Known,
+        *,
+        placeholder: str,
+        id: str | None = None,
+        editing: Callable[[], str] = lambda: "emacs",
+    ) -> None:
         super().__init__(known, placeholder=placeholder, id=id)
         self.cursor_blink = False  # a blinking cursor would wake an idle program twice a second
         self._memory = memory
         self._folds = Folds()
         self._chord = False
+        self._editing = editing
+        self._vim: VimKeys | None = None
         self._held: list[events.Key] | None = None
         self.is_typed_by_person = True
         """False where another program typed some of it; what is kept of it is then no command."""
@@ -135,7 +156,8 @@ class Prompt(CompletingPrompt):
             self._held.append(event)
             return
         await super()._on_key(event)
-        self.offer()
+        if self._vim is None or self._vim.inserts:
+            self.offer()
 
     async def takes(self, event: events.Key) -> bool:
         """Do what the key is for here: in the search, in the menu, and in the prompt itself."""
@@ -153,7 +175,47 @@ class Prompt(CompletingPrompt):
         if event.key == "question_mark" and not self.text:
             await self.run_action("app.show_help")
             return True
-        return await super().takes(event)
+        return self._vim_takes(event) or await super().takes(event)
+
+    @property
+    def takes_escape(self) -> bool:
+        """Whether Esc ends something here, a mode of Vim included, before it may mean anything else."""
+        vim = self._vim_keys
+        return super().takes_escape or (vim is not None and vim.takes_escape)
+
+    @property
+    def _vim_keys(self) -> VimKeys | None:
+        """What follows Vim's modes where they are wanted; loaded when they are."""
+        if (self._editing() == "vim") != (self._vim is not None):
+            self._vim = None
+            if self._editing() == "vim":
+                from tui.prompt_box.vim_keys import VimKeys
+
+                self._vim = VimKeys(self, self._report_mode)
+            else:
+                self._report_mode(None)
+        return self._vim
+
+    def _report_mode(self, mode: VimMode | None) -> None:
+        self.post_message(self.EditingModeChanged(mode))
+
+    def _vim_takes(self, event: events.Key) -> bool:
+        """Do what the key means to Vim, if anything: `/` searches, `j` and `k` go on to other prompts."""
+        if (vim := self._vim_keys) is None:
+            return False
+        if event.key == "slash" and vim.is_commanded:
+            self.action_search_history()
+            return True
+        match vim.press(event):
+            case "top":
+                self.action_older()
+            case "bottom":
+                self.action_newer()
+            case False:
+                return False
+            case _:
+                pass
+        return True
 
     # -- what else keys do ------------------------------------------------------------------------------------
 
@@ -215,6 +277,8 @@ class Prompt(CompletingPrompt):
         self._memory.forget_place()
         self.is_typed_by_person = True
         self.load_text("")
+        if self._vim is not None:
+            self._vim.start_over()
         self.offer()
         self.post_message(self.Submitted(text))
 

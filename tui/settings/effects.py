@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from tui.terminal.notifications import NotifyBy
 
 _AT_ONCE = frozenset(
-    {"review.mode", *(f"tui.{n}" for n in ("theme", "layout", "notifications", "notify_by", "screen_reader"))}
+    {
+        "review.mode",
+        *(f"tui.{n}" for n in ("theme", "layout", "editing", "notifications", "notify_by", "screen_reader")),
+    }
 )
 
 
@@ -40,6 +43,8 @@ async def take_effect(
             app.action_change_theme(str(value))
         case "tui.layout":
             app.layout_wish = str(value)
+        case "tui.editing":
+            app.editing = str(value)
         case "tui.notifications":
             app.notifier.wanted = bool(value)
         case "tui.notify_by":

@@ -98,6 +98,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "tools.custom.*.parameters.*.allow_dash": (False, True, False),
     "tui.theme": ("nord", "dracula", "dracula"),
     "tui.layout": ("stacked", "minimal", "minimal"),
+    "tui.editing": ("vim", "emacs", "vim"),
     "tui.notifications": (False, True, True),
     "tui.notify_by": ("bell", "desktop", "desktop"),
     "tui.screen_reader": (False, True, True),

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.geometry import Size
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Static
 
 from tui.panel.side_panel import SidePanel
 from tui.themes.looks import Looks
 from tui.widgets.layout import CLASSES, Arrangement, arrange
 
+if TYPE_CHECKING:
+    from tui.vim.editor import VimMode
+
 _SIGN, _SPOKEN_SIGN = " ›", "prompt:"
 _TOO_SMALL = "-too-small"
 
 
 class ArrangementController:
-    """Gives the screen the classes for its size and the person's wishes; the `panel` and the sign follow."""
+    """Gives the screen the classes for its size and the person's wishes; the `panel` and the sign follow.
 
-    def __init__(self, screen: Screen[None], panel: SidePanel) -> None:
-        self._screen, self._panel = screen, panel
+    The `composer` is what holds the sign and the prompt.
+    """
+
+    def __init__(self, screen: Screen[None], panel: SidePanel, composer: Widget) -> None:
+        self._screen, self._panel, self._composer = screen, panel, composer
+        self._mode: VimMode | None = None
         self.sign = Static(_SIGN, id="sign", markup=False)
 
     def begin_fitting(self) -> None:
@@ -33,7 +43,17 @@ class ArrangementController:
     def fit(self, size: Size) -> None:
         """Arrange everything for a screen of this size; nothing that is written or folded is lost by it."""
         self._panel.fit(self._classify(size))
-        self.sign.update(_SPOKEN_SIGN if self._looks.screen_reader else _SIGN)
+        self._show_sign()
+
+    def show_mode(self, mode: VimMode | None) -> None:
+        """Name the mode of Vim on the lower border of the prompt, for a screen reader before it."""
+        self._mode = mode
+        self._composer.border_subtitle = "" if mode is None else f" {mode.upper()} "
+        self._show_sign()
+
+    def _show_sign(self) -> None:
+        spoken = _SPOKEN_SIGN if self._mode in (None, "insert") else f"{self._mode}:"
+        self.sign.update(spoken if self._looks.screen_reader else _SIGN)
 
     def _classify(self, size: Size, *, update: bool = True) -> Arrangement:
         arrangement = arrange(self._looks.layout_wish, size, plain=self._looks.screen_reader)

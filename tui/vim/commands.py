@@ -1,0 +1,152 @@
+"""What keys mean in normal and visual mode: `["a][count]operator[count]motion`, and shorter commands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tui.vim.text_objects import NAMES as OBJECT_NAMES
+
+OPERATORS = frozenset({"d", "c", "y", "<", ">", "gu", "gU", "g~"})
+MOTIONS = frozenset({*"hjklwWbBeE0^$GfFtT;,{}%", "gg"})
+COMMANDS = frozenset({*"iaIAoOvVxXsSDCYpPJ~.ur", "ctrl+r"})
+VISUAL_COMMANDS = frozenset({*"dxXcsSCDyYJ~uUrpPovV<>", "gu", "gU", "g~", "escape"})
+REGISTERS = frozenset('"_-+*0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ')
+_TAKE_A_CHARACTER = frozenset("fFtTr")
+
+# Keys of the terminal that mean a motion.
+_SAME = {
+    "left": "h",
+    "right": "l",
+    "up": "k",
+    "down": "j",
+    "backspace": "h",
+    "space": "l",
+    "home": "0",
+    "end": "$",
+    "delete": "x",
+}
+
+
+class NotACommandError(Exception):
+    """These keys mean nothing here."""
+
+
+@dataclass(frozen=True, slots=True)
+class VimCommand:
+    """One complete command.
+
+    `name` is an operator, a motion or a command. `over` is what an operator acts on: a motion, the operator
+    again for whole lines, or a text object such as `iw`. `char` is the one that `f F t T r` are about.
+    """
+
+    name: str
+    register: str | None = None
+    count: int | None = None
+    over: str | None = None
+    char: str = ""
+
+    @property
+    def times(self) -> int:
+        """The count, 1 where none was given."""
+        return self.count or 1
+
+
+class _Keys:
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        self._keys = keys
+        self._place = 0
+
+    @property
+    def present(self) -> str | None:
+        """The key that comes next, if it was pressed already."""
+        return self._keys[self._place] if self._place < len(self._keys) else None
+
+    def take(self) -> str:
+        if (key := self.present) is None:
+            raise _MoreKeys
+        self._place += 1
+        return key
+
+    def take_count(self) -> int | None:
+        digits = ""
+        while (key := self.present) is not None and key in "0123456789" and (digits or key != "0"):
+            digits += self.take()
+        return min(int(digits), _MOST) if digits else None
+
+    def take_name(self) -> str:
+        key = self.take()
+        key = _SAME.get(key, key)
+        return key + self.take() if key == "g" else key
+
+
+class _MoreKeys(Exception):
+    pass
+
+
+_MOST = 10_000
+
+
+def parse(keys: tuple[str, ...], *, visual: bool) -> VimCommand | None:
+    """The command that these keys are; None while it needs more.
+
+    Raises NotACommandError where no command begins with them.
+    """
+    reading = _Keys(keys)
+    try:
+        return _command(reading, visual=visual)
+    except _MoreKeys:
+        return None
+
+
+def _command(keys: _Keys, *, visual: bool) -> VimCommand:
+    count = keys.take_count()
+    register = None
+    if keys.present == '"':
+        keys.take()
+        register = _one_of(keys.take(), REGISTERS)
+        count = _product(count, keys.take_count())
+    if visual and keys.present in ("i", "a"):
+        return VimCommand("select", register, count, over=keys.take() + _one_of(keys.take(), OBJECT_NAMES))
+    name = keys.take_name()
+    if name in OPERATORS and not visual:
+        count = _product(count, keys.take_count())
+        over, char = _object_of(keys, name)
+        return VimCommand(name, register, count, over, char)
+    _one_of(name, MOTIONS | (VISUAL_COMMANDS if visual else COMMANDS))
+    char = _character(keys) if name in _TAKE_A_CHARACTER else ""
+    return VimCommand(name, register, count, char=char)
+
+
+def _object_of(keys: _Keys, operator: str) -> tuple[str, str]:
+    """What an operator acts on, and the character where it is one of `f F t T`."""
+    if keys.present in ("i", "a"):
+        return keys.take() + _one_of(keys.take(), OBJECT_NAMES), ""
+    if len(operator) == 2 and keys.present == operator[1]:  # guu is gugu
+        keys.take()
+        return operator, ""
+    name = keys.take_name()
+    if name == operator:
+        return operator, ""
+    _one_of(name, MOTIONS)
+    return name, _character(keys) if name in _TAKE_A_CHARACTER else ""
+
+
+def _character(keys: _Keys) -> str:
+    key = keys.take()
+    if key == "space":
+        return " "
+    if len(key) != 1:
+        raise NotACommandError
+    return key
+
+
+def _one_of(name: str, names: frozenset[str]) -> str:
+    if name not in names:
+        raise NotACommandError
+    return name
+
+
+def _product(first: int | None, second: int | None) -> int | None:
+    if first is None or second is None:
+        return first or second
+    return min(first * second, _MOST)

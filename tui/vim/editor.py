@@ -1,0 +1,465 @@
+"""Vim's modes over a text: a key goes in, and the text and the cursor after it come out.
+
+Own code, after the packages textual-vim-textarea 1.2 and textual-vimkeys-input 0.3 were read: neither has
+registers, repetition by `.` or all of the motions, and both take the keys that the prompt's menu needs.
+`tests/tui/test_vim_against_vim.py` compares it with Vim itself over random commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from tui.vim.buffer import Buffer
+from tui.vim.commands import MOTIONS, OPERATORS, NotACommandError, VimCommand, parse
+from tui.vim.motions import Find
+from tui.vim.regions import CASES, Region, indented, joined, region_of_motion, region_of_object, target_of
+from tui.vim.registers import Registers, RegisterText
+
+_FAR_RIGHT = 1 << 30
+_MOST_UNDONE = 1_000
+
+
+class VimMode(StrEnum):
+    """What keys do: put text, are commands, or are commands over a selection."""
+
+    INSERT = "insert"
+    NORMAL = "normal"
+    VISUAL = "visual"
+    VISUAL_LINE = "visual line"
+
+
+class Edge(StrEnum):
+    """`j` or `k` was pressed where there is no line any more."""
+
+    TOP = "top"
+    BOTTOM = "bottom"
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """How much was selected, so that a command over it can be repeated elsewhere."""
+
+    line_breaks: int
+    last_line: int
+    lines: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What `.` repeats."""
+
+    command: VimCommand
+    selected: _Extent | None
+    inserted: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Insertion:
+    """Since when text is inserted: the text then, how often it counts, and what is between two of them."""
+
+    began: Buffer
+    times: int
+    separator: str
+
+
+class VimEditor:
+    """Follows one text. `copy` and `clipboard` write and read what the registers `+` and `*` stand for."""
+
+    def __init__(self, copy: Callable[[str], None], clipboard: Callable[[], str]) -> None:
+        self.mode = VimMode.INSERT
+        self.anchor = 0
+        """Where the selection began, in a visual mode."""
+        self._keys: tuple[str, ...] = ()
+        self._registers = Registers(copy, clipboard)
+        self._find: Find | None = None
+        self._column: int | None = None
+        self._change: _Change | None = None
+        self._insertion: _Insertion | None = None
+        self._undone: list[Buffer] = []
+        self._done: list[Buffer] = []
+
+    @property
+    def pending(self) -> str:
+        """The keys of a command that is not complete."""
+        return "".join(self._keys)
+
+    @property
+    def selects(self) -> bool:
+        """Whether a visual mode is on."""
+        return self.mode in (VimMode.VISUAL, VimMode.VISUAL_LINE)
+
+    def selection(self, buffer: Buffer) -> Region:
+        """What a visual mode has selected."""
+        first, last = sorted((min(self.anchor, len(buffer.text)), buffer.cursor))
+        if self.mode is VimMode.VISUAL_LINE:
+            began = buffer.line_start(min(self.anchor, len(buffer.text)))
+            return Region.of_lines(buffer, first, last, min(began, buffer.cursor))
+        return Region(first, min(last + 1, len(buffer.text)), lines=False, cursor=first)
+
+    def start_over(self, mode: VimMode = VimMode.INSERT) -> None:
+        """Forget what belongs to the text so far: another one takes its place."""
+        self.mode = mode
+        self._keys = ()
+        self._insertion = None
+        self._column = None
+        self._done, self._undone = [], []
+
+    def leave_insert(self, buffer: Buffer) -> Buffer:
+        """Go to normal mode; with a count, what was inserted is repeated."""
+        insertion, self._insertion = self._insertion, None
+        self.mode = VimMode.NORMAL
+        if insertion is not None:
+            inserted = _inserted(insertion.began, buffer)
+            if self._change is not None:
+                self._change = replace(self._change, inserted=inserted)
+            if inserted is not None and insertion.times > 1:
+                more = (insertion.separator + inserted) * (insertion.times - 1)
+                text, cursor = buffer.text, buffer.cursor
+                buffer = Buffer(text[:cursor] + more + text[cursor:], cursor + len(more))
+            if self._done and self._done[-1].text == buffer.text:
+                self._done.pop()
+        return Buffer(buffer.text, max(buffer.line_start(buffer.cursor), buffer.cursor - 1))
+
+    def press(self, key: str, buffer: Buffer) -> Buffer | Edge:
+        """Do what a key means outside of insert mode; what has no meaning is dropped."""
+        if key == "escape" and (self._keys or not self.selects):
+            self._keys = ()
+            return buffer
+        self._keys += (key,)
+        try:
+            command = parse(self._keys, visual=self.selects)
+        except NotACommandError:
+            self._keys = ()
+            return buffer
+        if command is None:
+            return buffer
+        self._keys = ()
+        return self._run(command, buffer.on_character() if not self.selects else buffer)
+
+    def _run(self, command: VimCommand, buffer: Buffer) -> Buffer | Edge:
+        if self.selects:
+            return self._select(command, buffer)
+        if command.name in MOTIONS:
+            return self._move(command, buffer)
+        self._column = None
+        match command.name:
+            case "u" | "ctrl+r":
+                return self._undo(buffer, command)
+            case ".":
+                return self._repeat(buffer, command)
+            case "v" | "V":
+                self.mode = VimMode.VISUAL if command.name == "v" else VimMode.VISUAL_LINE
+                self.anchor = buffer.cursor
+                return buffer
+        return self._change_text(command, buffer)
+
+    # -- moving -----------------------------------------------------------------------------------------------
+
+    def _move(self, command: VimCommand, buffer: Buffer) -> Buffer | Edge:
+        vertical = command.name in ("j", "k")
+        column = self._column_of(buffer)
+        target = target_of(buffer, command, command.name, self._find, column, operator=None)
+        if command.name in ("f", "F", "t", "T"):
+            self._find = Find(command.name, command.char)
+        self._column = column if vertical else _FAR_RIGHT if command.name == "$" else None
+        if target is None:
+            return (
+                (Edge.BOTTOM if command.name == "j" else Edge.TOP) if vertical and not self.selects else buffer
+            )
+        moved = Buffer(buffer.text, target.offset)
+        if not self.selects:
+            return moved.on_character()
+        if command.name in ("j", "k"):
+            line = buffer.line_start(target.offset)
+            return Buffer(buffer.text, buffer.at_column(line, column, past_end=True))
+        return Buffer(buffer.text, buffer.line_end(target.offset)) if command.name == "$" else moved
+
+    def _column_of(self, buffer: Buffer) -> int:
+        if self._column is not None:
+            return self._column
+        return buffer.cursor - buffer.line_start(buffer.cursor)
+
+    # -- changing ---------------------------------------------------------------------------------------------
+
+    def _change_text(self, command: VimCommand, buffer: Buffer, selected: Region | None = None) -> Buffer:
+        """Run a command that may change the text, so that it can be undone and repeated."""
+        after = self._changed(command, buffer, selected)
+        if after is None:
+            return buffer
+        if command.name != "y" and command.name != "Y":
+            self._change = _Change(command, None if selected is None else _extent(buffer, selected))
+        if after.text != buffer.text or self.mode is VimMode.INSERT:
+            self._done = [*self._done, buffer][-_MOST_UNDONE:]
+            self._undone = []
+        if self.mode is VimMode.INSERT:
+            if self._insertion is None:
+                self._insertion = _Insertion(after, 1, "")
+            return after
+        return after.on_character()
+
+    def _changed(self, command: VimCommand, buffer: Buffer, selected: Region | None) -> Buffer | None:
+        text, cursor = buffer.text, buffer.cursor
+        match command.name:
+            case name if name in OPERATORS:
+                region = selected or self._region(command, buffer)
+                return None if region is None else self._operate(command, region, buffer)
+            case "x" | "X" | "D" | "s" | "C" | "S" | "Y":
+                return self._changed(_long_form(command), buffer, None)
+            case "i" | "a" | "I" | "A" | "o" | "O":
+                return self._insert(command, buffer)
+            case "p" | "P":
+                return self._put(command, buffer)
+            case "J":
+                return joined(buffer, command.times)
+            case "r" if selected is not None:
+                replaced = "".join(char if char == "\n" else command.char for char in selected.text(buffer))
+                return Buffer(text[: selected.start] + replaced + text[selected.end :], selected.start)
+            case "r":
+                end = cursor + command.times
+                if end > buffer.line_end(cursor):
+                    return None
+                return Buffer(text[:cursor] + command.char * command.times + text[end:], end - 1)
+            case _:  # ~
+                end = min(cursor + command.times, buffer.line_end(cursor))
+                return (
+                    None
+                    if end == cursor
+                    else Buffer(text[:cursor] + text[cursor:end].swapcase() + text[end:], end)
+                )
+
+    def _region(self, command: VimCommand, buffer: Buffer) -> Region | None:
+        over = command.over or command.name
+        if over[0] in "ia":
+            return region_of_object(buffer, over, command.times)
+        if over == command.name:
+            down = target_of(buffer, replace(command, count=command.times - 1), "j", None, 0, operator=over)
+            if command.times > 1 and down is None:
+                return None
+            last = buffer.cursor if down is None or command.times == 1 else down.offset
+            cursor = buffer.cursor if over == "y" else min(buffer.cursor, buffer.first_nonblank(buffer.cursor))
+            return Region.of_lines(buffer, buffer.cursor, last, cursor)
+        target = target_of(buffer, command, over, self._find, self._column_of(buffer), operator=command.name)
+        if over in ("f", "F", "t", "T"):
+            self._find = Find(over, command.char)
+        return None if target is None else region_of_motion(buffer, command, target)
+
+    def _operate(self, command: VimCommand, region: Region, buffer: Buffer) -> Buffer | None:
+        text = buffer.text
+        match command.name:
+            case "y":
+                self._registers.keep_yanked(RegisterText(region.text(buffer), region.lines), command.register)
+                return Buffer(text, region.cursor)
+            case "d" | "c":
+                return self._delete(command, region, buffer)
+            case "<" | ">":
+                lines = Region.of_lines(buffer, region.start, max(region.start, region.end - 1), region.start)
+                steps = command.times if command.over is None else 1
+                after = indented(lines.text(buffer), steps if command.name == ">" else -steps)
+                changed = Buffer(text[: lines.start] + after + text[lines.end :], lines.start)
+                return Buffer(changed.text, changed.first_nonblank(lines.start))
+            case name:
+                after = CASES[name](region.text(buffer))
+                return Buffer(text[: region.start] + after + text[region.end :], region.cursor)
+
+    def _delete(self, command: VimCommand, region: Region, buffer: Buffer) -> Buffer:
+        """Take a region away and keep it in a register; `c` goes on with inserting there."""
+        text, piece = buffer.text, RegisterText(region.text(buffer), region.lines)
+        if piece.text or piece.lines:
+            large = piece.lines or "\n" in piece.text
+            self._registers.keep_deleted(piece, command.register, large=large)
+        if command.name == "c":
+            self.mode = VimMode.INSERT
+            return Buffer(text[: region.start] + text[region.end :], region.start)
+        if not region.lines:
+            return Buffer(text[: region.start] + text[region.end :], region.start)
+        if region.end < len(text):
+            rest = Buffer(text[: region.start] + text[region.end + 1 :], region.start)
+        else:
+            rest = Buffer(text[: max(0, region.start - 1)], max(0, region.start - 1))
+        return Buffer(rest.text, rest.first_nonblank(rest.cursor))
+
+    def _insert(self, command: VimCommand, buffer: Buffer) -> Buffer:
+        text, cursor = buffer.text, buffer.cursor
+        start, end = buffer.line_start(cursor), buffer.line_end(cursor)
+        self.mode = VimMode.INSERT
+        match command.name:
+            case "a":
+                after = Buffer(text, min(cursor + 1, end))
+            case "I":
+                after = Buffer(text, buffer.indent_end(cursor))
+            case "A":
+                after = Buffer(text, end)
+            case "o":
+                after = Buffer(f"{text[:end]}\n{text[end:]}", end + 1)
+            case "O":
+                after = Buffer(f"{text[:start]}\n{text[start:]}", start)
+            case _:
+                after = buffer
+        separator = "\n" if command.name in ("o", "O") else ""
+        self._insertion = _Insertion(after, command.times, separator)
+        return after
+
+    def _put(self, command: VimCommand, buffer: Buffer) -> Buffer | None:
+        piece = self._registers.get(command.register)
+        if piece is None:
+            return None
+        after = command.name == "p"
+        text, cursor = buffer.text, buffer.cursor
+        if piece.lines:
+            lines = "\n".join([piece.text] * command.times)
+            place = buffer.line_end(cursor) if after else buffer.line_start(cursor)
+            lines = f"\n{lines}" if after else f"{lines}\n"
+            put = Buffer(text[:place] + lines + text[place:])
+            return Buffer(put.text, put.first_nonblank(place + after))
+        if after and not buffer.is_empty_line(cursor):
+            cursor += 1
+        pieces = piece.text * command.times
+        end = cursor if "\n" in piece.text else max(cursor, cursor + len(pieces) - 1)
+        return Buffer(text[:cursor] + pieces + text[cursor:], end)
+
+    # -- selecting --------------------------------------------------------------------------------------------
+
+    def _select(self, command: VimCommand, buffer: Buffer) -> Buffer:
+        if command.name in MOTIONS:
+            moved = self._move(command, buffer)
+            assert isinstance(moved, Buffer)
+            return moved
+        self._column = None
+        match command.name:
+            case "select":
+                assert command.over is not None
+                region = region_of_object(buffer, command.over, command.times)
+                if region is None or region.start >= region.end:
+                    return buffer
+                self.anchor = region.start
+                self.mode = VimMode.VISUAL_LINE if region.lines else VimMode.VISUAL
+                return Buffer(buffer.text, region.end - 1)
+            case "o":
+                self.anchor, there = buffer.cursor, self.anchor
+                return Buffer(buffer.text, min(there, len(buffer.text)))
+            case "v" | "V" | "escape":
+                wanted = {"v": VimMode.VISUAL, "V": VimMode.VISUAL_LINE}.get(command.name)
+                self.mode = VimMode.NORMAL if wanted in (None, self.mode) else wanted or VimMode.NORMAL
+                return buffer if self.selects else buffer.on_character()
+        region = self.selection(buffer)
+        self.mode = VimMode.NORMAL
+        return self._change_selected(command, region, buffer)
+
+    def _change_selected(self, command: VimCommand, region: Region, buffer: Buffer) -> Buffer:
+        """Run a command over what is selected."""
+        name = _OVER_SELECTION.get(command.name, command.name)
+        if command.name in "DXYCSR" and not region.lines:
+            region = Region.of_lines(buffer, region.start, max(region.start, region.end - 1), region.start)
+        if name in OPERATORS:
+            return self._change_text(replace(command, name=name), buffer, region)
+        text = buffer.text
+        match name:
+            case "J":
+                lines = region.text(buffer).rstrip("\n").count("\n") + 1
+                return self._change_text(replace(command, count=lines), Buffer(text, region.start))
+            case "r":
+                return self._change_text(command, buffer, region)
+            case _:
+                after = self._put_over(command, region, buffer)
+        self._done = [*self._done, buffer][-_MOST_UNDONE:]
+        self._undone = []
+        return after.on_character()
+
+    def _put_over(self, command: VimCommand, region: Region, buffer: Buffer) -> Buffer:
+        """Put a register in the place of what is selected, which `p` keeps and `P` does not."""
+        piece = self._registers.get(command.register)
+        if piece is None:
+            return buffer
+        if command.name == "p":
+            large = region.lines or "\n" in region.text(buffer)
+            self._registers.keep_deleted(RegisterText(region.text(buffer), region.lines), None, large=large)
+        put = piece.text
+        if piece.lines and not region.lines:
+            put = f"\n{put}\n"
+        after = Buffer(buffer.text[: region.start] + put + buffer.text[region.end :])
+        if piece.lines or region.lines:
+            return Buffer(after.text, after.first_nonblank(region.start + (piece.lines and not region.lines)))
+        return Buffer(after.text, max(region.start, region.start + len(put) - 1))
+
+    # -- again, and back --------------------------------------------------------------------------------------
+
+    def _repeat(self, buffer: Buffer, command: VimCommand) -> Buffer:
+        """Do the last change again, here; a count replaces the one it had."""
+        change = self._change
+        if change is None:
+            return buffer
+        again = replace(change.command, count=command.count or change.command.count)
+        selected = None if change.selected is None else _region_like(change.selected, buffer)
+        after = self._change_text(again, buffer, selected)
+        if self.mode is VimMode.INSERT:
+            text, cursor = after.text, after.cursor
+            put = change.inserted or ""
+            after = self.leave_insert(Buffer(text[:cursor] + put + text[cursor:], cursor + len(put)))
+        return after
+
+    def _undo(self, buffer: Buffer, command: VimCommand) -> Buffer:
+        """Take changes back, or with Ctrl+R do them again."""
+        source, kept = (self._done, self._undone) if command.name == "u" else (self._undone, self._done)
+        for _ in range(command.times):
+            if not source:
+                break
+            kept.append(buffer)
+            buffer = source.pop()
+        return buffer.on_character()
+
+
+_OVER_SELECTION = {
+    "x": "d",
+    "X": "d",
+    "D": "d",
+    "s": "c",
+    "S": "c",
+    "C": "c",
+    "R": "c",
+    "Y": "y",
+    "~": "g~",
+    "u": "gu",
+    "U": "gU",
+}
+
+
+def _long_form(command: VimCommand) -> VimCommand:
+    """The operator and motion that a short command stands for."""
+    name, over = {
+        "x": ("d", "l"),
+        "X": ("d", "h"),
+        "D": ("d", "$"),
+        "s": ("c", "l"),
+        "C": ("c", "$"),
+        "S": ("c", "c"),
+        "Y": ("y", "y"),
+    }[command.name]
+    return replace(command, name=name, over=over)
+
+
+def _inserted(began: Buffer, now: Buffer) -> str | None:
+    """What was inserted where it began; None where something else was changed."""
+    before, after = began.text[: began.cursor], began.text[began.cursor :]
+    fits = len(now.text) >= len(began.text) and now.text.startswith(before) and now.text.endswith(after)
+    return now.text[len(before) : len(now.text) - len(after)] if fits else None
+
+
+def _extent(buffer: Buffer, region: Region) -> _Extent:
+    text = region.text(buffer)
+    return _Extent(text.count("\n"), len(text) - (text.rfind("\n") + 1), region.lines)
+
+
+def _region_like(extent: _Extent, buffer: Buffer) -> Region:
+    """As much from the cursor on as was selected before."""
+    last = buffer.cursor
+    for _ in range(extent.line_breaks):
+        end = buffer.line_end(last)
+        if end == len(buffer.text):
+            break
+        last = end + 1
+    if extent.lines:
+        return Region.of_lines(buffer, buffer.cursor, last, buffer.cursor)
+    end = min(last + extent.last_line, buffer.line_end(last))
+    return Region(buffer.cursor, end, lines=False, cursor=buffer.cursor)
