@@ -120,6 +120,11 @@ class ContextManager:
         self._rests_until = 0
         return self.gauge.tokens(None) < _ENOUGH * before
 
+    def answer_room(self, model: str) -> int | None:
+        """What the window leaves for an answer, in tokens; None where the window is not known."""
+        use = self.gauge.use(model)
+        return max(0, use.window - use.tokens) if use.window else None
+
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
         """The tokens of each summary since the last time, and its cost in USD where that is known."""
         return self._summariser.take_spent()

@@ -52,6 +52,7 @@ from domain.events.event import (
     PromptsQueued,
     QuorumConcluded,
     ReasoningDelta,
+    RequestRepeated,
     ResponseCompleted,
     RetryScheduled,
     ReviewDecided,
@@ -104,6 +105,7 @@ _SessionEvent: TypeAlias = (
     | ModeChanged
     | ModelChanged
     | ModelFellBack
+    | RequestRepeated
     | SpendCapRaised
     | ErrorOccurred
 )
@@ -276,6 +278,7 @@ class _Narration:
         | ModeChanged
         | ModelChanged
         | ModelFellBack
+        | RequestRepeated
         | SpendCapRaised,
     ) -> None:
         match event:
@@ -287,7 +290,7 @@ class _Narration:
                 self._remark(f"the mode is {mode.value} from here on")
             case ModelChanged(model=model):
                 self._remark(f"the model is {model} from here on")
-            case ModelFellBack():
+            case ModelFellBack() | RequestRepeated():
                 self._remark(event.sentence)
             case SpendCapRaised(cap=cap, limit=limit):
                 self._remark(f"the person raised agent.{cap} to {cap.render(limit)}")

@@ -47,10 +47,12 @@ class LlmSession(Protocol):
         tools: Sequence[JsonObject],
         *,
         tool_choice: ToolChoice = "auto",
+        max_output_tokens: int | None = None,
         on_event: OnStreamEvent,
     ) -> LlmResponse:
         """Say something (None: go on from where the conversation stands) and offer tools.
 
+        `max_output_tokens` bounds this one answer in place of what the settings say.
         The last event is CompletedResponse or Error.
         """
         ...

@@ -103,6 +103,7 @@ class MeteredSession:
         tools: Sequence[JsonObject],
         *,
         tool_choice: ToolChoice = "auto",
+        max_output_tokens: int | None = None,
         on_event: OnStreamEvent,
     ) -> LlmResponse:
         """Say something (None: go on from where the conversation stands) and offer tools."""
@@ -110,7 +111,9 @@ class MeteredSession:
         return await self._metered(
             UserMessage(content) if isinstance(content, str) else content,
             on_event,
-            lambda told: self._session.send_with_tools(content, tools, tool_choice=tool_choice, on_event=told),
+            lambda told: self._session.send_with_tools(
+                content, tools, tool_choice=tool_choice, max_output_tokens=max_output_tokens, on_event=told
+            ),
         )
 
     async def send_tool_results(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Protocol
 
@@ -18,11 +18,15 @@ from application.turn.switchable_session import SwitchableSession
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.cost import PriceTable
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.conversation.response import LlmResponse, Usage
+from domain.conversation.response import LlmResponse, StopKind, Usage
 from domain.conversation.stream import StreamEvent
-from domain.errors import ProviderError
-from domain.events.event import MessageAdded, ResponseCompleted, UsageCounted
+from domain.errors import ProviderError, ProviderErrorKind
+from domain.events.event import ErrorOccurred, MessageAdded, RequestRepeated, ResponseCompleted, UsageCounted
 from domain.text.json_value import JsonObject
+
+# Where an answer was cut off in a call, its repetition gets this many times its tokens, and at least these.
+_LARGER = 4
+_LEAST_OUTPUT = 16_384
 
 
 class ContextKeeper(Protocol):
@@ -34,6 +38,10 @@ class ContextKeeper(Protocol):
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
         """What its own requests used and cost since the last asking."""
+        ...
+
+    def answer_room(self, model: str) -> int | None:
+        """How many tokens its answer to the conversation can have at most; None where that is not known."""
         ...
 
     async def after_too_long(self, model: str, error: ProviderError) -> bool:
@@ -84,6 +92,7 @@ class Dialogue:
         self._held: UserMessage | ToolResults | None = None
         self._is_held_recorded = False
         self._unreturned: Answered | None = None
+        self._dropped: list[tuple[Usage, Decimal | None]] = []
         self._last_kept = _last_answer(self.conversation.messages)
 
     def begin_turn(self) -> None:
@@ -103,7 +112,8 @@ class Dialogue:
             content = await self._attach_files(content)
         await self._note(UserMessage(content) if isinstance(content, str) else content)
         sending = self._session.send_with_tools(content, self._schemas, on_event=self._on_stream)
-        return await self._apply_response(await self._once_more_if_too_long(sending))
+        response = await self._once_more_if_too_long(sending)
+        return await self._apply_response(await self._once_more_if_a_call_is_cut(response))
 
     async def give(self, results: Sequence[ToolResultMessage], *, tool_choice: ToolChoice = "auto") -> Answered:
         """Give the results of the open calls, and after them what waits to be read, unless this is the last
@@ -118,7 +128,10 @@ class Dialogue:
             sending = self._session.send_tool_results(
                 results, self._schemas, tool_choice=tool_choice, on_event=self._on_stream
             )
-        return await self._apply_response(await self._once_more_if_too_long(sending, tool_choice))
+        response = await self._once_more_if_too_long(sending, tool_choice)
+        if tool_choice == "auto":
+            response = await self._once_more_if_a_call_is_cut(response)
+        return await self._apply_response(response)
 
     async def tell_of_commands(self) -> None:
         """Let the model read, with whatever is said next, what became of the person's own commands.
@@ -211,7 +224,8 @@ class Dialogue:
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
         """What requests that are no part of the conversation used and cost since the last asking."""
-        return self._context_keeper.take_spent() if self._context_keeper is not None else []
+        dropped, self._dropped = self._dropped, []
+        return dropped + (self._context_keeper.take_spent() if self._context_keeper is not None else [])
 
     async def last_answer(self) -> Answered | None:
         """The answer in which the turn broke off, if it has not been returned: all of it, or what had arrived.
@@ -250,6 +264,53 @@ class Dialogue:
             return await self._session.send_with_tools(
                 None, self._schemas, tool_choice=tool_choice, on_event=self._on_stream
             )
+
+    async def _once_more_if_a_call_is_cut(self, cut: LlmResponse) -> LlmResponse:
+        """The answer to the same request with more room, where this one ended in the middle of a call.
+
+        Where the model cannot give more, it is the answer as it was.
+        """
+        tokens = self._larger_output(cut)
+        if tokens is None:
+            return cut
+        await whole(self._drop(cut, tokens))
+        try:
+            return await self._session.send_with_tools(
+                None, self._schemas, max_output_tokens=tokens, on_event=self._on_stream
+            )
+        except ProviderError as error:
+            if error.partial or error.kind not in (ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.TOO_LONG):
+                raise
+            await self._events.record(
+                ErrorOccurred(message=f"{self._session.answering} gives no longer answer: {error}")
+            )
+            counted = replace(cut, usage=Usage())
+            self.conversation.add_response(counted)
+            return counted
+
+    def _larger_output(self, cut: LlmResponse) -> int | None:
+        """How many tokens to ask for instead; None where the answer has all it needs, or all there is."""
+        if cut.stop_reason.kind is not StopKind.MAX_TOKENS or not cut.holds_calls:
+            return None
+        larger = max(_LARGER * cut.usage.output, _LEAST_OUTPUT)
+        if self._context_keeper is not None:
+            room = self._context_keeper.answer_room(self._session.answering)
+            larger = larger if room is None else min(larger, room)
+        return larger if larger > cut.usage.output else None
+
+    async def _drop(self, cut: LlmResponse, tokens: int) -> None:
+        """Have an answer be no part of the conversation; what it used is counted all the same."""
+        await self.settle()
+        messages = self.conversation.messages
+        match messages:
+            case (*before, AssistantMessage(response)) if response == cut.without_unfinished_calls():
+                self.conversation.restore(before)
+        self._noted = len(self.conversation.messages)
+        model, usage = self._session.answering, cut.usage
+        cost = self._prices.cost(model, usage)
+        self._dropped.append((usage, cost))
+        self._events.note(UsageCounted(model=model, usage=usage, cost_usd=cost))
+        self._events.note(RequestRepeated(max_output_tokens=tokens))
 
     async def _apply_response(self, response: LlmResponse) -> Answered:
         answered = await whole(self._took(response))

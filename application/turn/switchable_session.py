@@ -101,11 +101,13 @@ class SwitchableSession:
         tools: Sequence[JsonObject],
         *,
         tool_choice: ToolChoice = "auto",
+        max_output_tokens: int | None = None,
         on_event: OnStreamEvent,
     ) -> LlmResponse:
         """Say something (None: go on from where the conversation stands) and offer tools."""
         offered = tuple(tools)
-        return await self._send(self._saying(content, offered, tool_choice), offered, tool_choice, on_event)
+        request = self._saying(content, offered, tool_choice, max_output_tokens)
+        return await self._send(request, offered, tool_choice, on_event)
 
     async def send_tool_results(
         self,
@@ -131,14 +133,20 @@ class SwitchableSession:
         return await self._send(give, offered, tool_choice, on_event)
 
     def _saying(
-        self, content: str | UserMessage | None, tools: tuple[JsonObject, ...], tool_choice: ToolChoice
+        self,
+        content: str | UserMessage | None,
+        tools: tuple[JsonObject, ...],
+        tool_choice: ToolChoice,
+        max_output_tokens: int | None = None,
     ) -> _Request:
         async def say(session: LlmSession, on_event: OnStreamEvent) -> LlmResponse:
             said = content
             if said is None and not self._knows(session, tools) and self._ends_with_an_answer():
                 said = GO_ON  # what another model began can only be continued when it is asked for
             self._last_counted = session, tools
-            return await session.send_with_tools(said, tools, tool_choice=tool_choice, on_event=on_event)
+            return await session.send_with_tools(
+                said, tools, tool_choice=tool_choice, max_output_tokens=max_output_tokens, on_event=on_event
+            )
 
         return say
 

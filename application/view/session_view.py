@@ -148,6 +148,9 @@ class SessionView:
             case ev.ModelFellBack():
                 self.status.fall_back(event.model)
                 self._note(NoticeKind.WARNING, event.sentence)
+            case ev.RequestRepeated():
+                self._end_answer()
+                self._note(NoticeKind.WARNING, event.sentence)
             case ev.RetryScheduled():
                 self._count_down(event)
                 self.status.wait(event)

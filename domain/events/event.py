@@ -41,6 +41,7 @@ from domain.events.turn import (
     MessageAdded,
     PromptsQueued,
     ReasoningDelta,
+    RequestRepeated,
     ResponseCompleted,
     RetryScheduled,
     SpendCapRaised,
@@ -78,6 +79,7 @@ __all__ = [
     "PromptsQueued",
     "QuorumConcluded",
     "ReasoningDelta",
+    "RequestRepeated",
     "ResponseCompleted",
     "RetryScheduled",
     "ReviewDecided",
@@ -125,6 +127,7 @@ Event: TypeAlias = (
     | ReasoningDelta
     | ToolCallDelta
     | RetryScheduled
+    | RequestRepeated
     | ResponseCompleted
     | BatchPlanned
     | CallQueued

@@ -129,6 +129,26 @@ class ResponseCompleted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRepeated:
+    """An answer was cut off in the middle of a call by its output limit, and is no part of the conversation.
+
+    The same request is sent once more, for an answer of up to `max_output_tokens`.
+    """
+
+    type: ClassVar = "request_repeated"
+    durable: ClassVar = True
+    max_output_tokens: int
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in a sentence."""
+        return (
+            "the answer was cut off in the middle of a call by its output limit; it is asked for once more, "
+            f"with up to {self.max_output_tokens:,} tokens"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UsageCounted:
     """Tokens of one request became known. `cost_usd` is None where the price of the model is not known."""
 

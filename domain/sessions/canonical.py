@@ -34,6 +34,7 @@ from domain.events.event import (
     PromptsQueued,
     QuorumConcluded,
     ReasoningDelta,
+    RequestRepeated,
     ResponseCompleted,
     RetryScheduled,
     ReviewDecided,
@@ -206,6 +207,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | TurnStarted()
             | TurnFinished()
             | MessageAdded()
+            | RequestRepeated()
             | ResponseCompleted()
             | ConversationCompacted()
             | BatchPlanned()

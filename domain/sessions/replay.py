@@ -33,6 +33,7 @@ from domain.events.event import (
     PromptsQueued,
     QuorumConcluded,
     ReasoningDelta,
+    RequestRepeated,
     ResponseCompleted,
     RetryScheduled,
     ReviewDecided,
@@ -193,6 +194,7 @@ class Replay:
                 | ErrorOccurred()
                 | SpendCapRaised()
                 | ModelFellBack()
+                | RequestRepeated()
                 | SessionFinished()
             ):
                 return  # what they tell is in no state that a session goes on from

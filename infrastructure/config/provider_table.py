@@ -126,7 +126,8 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         Meta(ge=0, le=1_000_000),
         About(
             description="The maximum number of tokens in one answer. 0: the limit of the server, "
-            "and 16384 for anthropic, which requires a limit.",
+            "and 16384 for anthropic, which requires a limit. An answer that it cuts off in the "
+            "middle of a call is asked for once more, with room for four times as many.",
             project=_NEVER,
         ),
     ] = 0

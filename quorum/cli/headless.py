@@ -29,6 +29,7 @@ from domain.events.event import (
     InstructionsLoaded,
     MessageAdded,
     ModelFellBack,
+    RequestRepeated,
     RetryScheduled,
     SessionFinished,
     SessionResumed,
@@ -113,7 +114,7 @@ class HeadlessPrinter:
                 _tell(f"quorum: {printable(message)}")
             case HookRan(answer="error", hook=hook, point=point, reason=reason) if not self._quiet:
                 _tell(f"quorum: the hook {printable(hook)} failed at {point}: {printable(reason or '')}")
-            case ModelFellBack() if not self._quiet:
+            case ModelFellBack() | RequestRepeated() if not self._quiet:
                 _tell(f"quorum: {printable(event.sentence)}")
             case RetryScheduled(reason=reason, delay_secs=delay) if not self._quiet:
                 _tell(f"quorum: {printable(reason)}; trying again in {delay:.0f} s")

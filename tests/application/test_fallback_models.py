@@ -6,6 +6,7 @@ import asyncio
 from contextlib import aclosing
 from dataclasses import replace
 from decimal import Decimal
+from types import SimpleNamespace
 
 import pytest
 
@@ -28,9 +29,12 @@ from domain.events.reading import event_from_json
 from domain.events.report import RunStatus
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replay import state_of
+from infrastructure.models.registry import ProviderRegistry
+from infrastructure.models.shared.api_client import ProviderSettings
 from infrastructure.models.shared.session import ConversationSession
 from tests.application.test_run_agent import READ, Bench, reads
 from tests.support.fake_session import FakeSession, Step
+from tests.support.recordings import FOLDER, needs_recordings, replay_module
 from tests.support.session_rigs import wire_to
 from tests.support.sse_server import Refuse, Say, ScriptedCall, SseServer
 
@@ -197,6 +201,28 @@ async def test_after_three_failures_of_one_request_the_wait_for_the_first_model_
     assert len(bench.observer.of(RetryScheduled)) == 2
 
 
+def over(first: object, second: object) -> ProviderRegistry:
+    """The providers `one` and `two`, at these servers: what a model thought belongs to one of them."""
+    return ProviderRegistry(
+        {
+            name: ProviderSettings(
+                type=server.dialect,
+                base_url=server.base_url,
+                api_key_env="KEY",
+                max_retries=0,  # type: ignore[attr-defined]
+            )
+            for name, server in (("one", first), ("two", second))
+        },
+        environ={"KEY": "k"},
+    )
+
+
+def bench_over(registry: ProviderRegistry) -> Bench:
+    bench = Bench(fallbacks=["two/n"], opens=lambda conversation: registry.session("one/m", conversation, ""))
+    bench.providers.sessions["two/n"] = registry.session("two/n", bench.conversation, "")
+    return bench
+
+
 async def test_thinking_and_calls_of_one_api_are_carried_over_to_another_and_back() -> None:
     call = ScriptedCall(id="toolu_1", name="read", arguments='{"cell": "a"}')
     async with SseServer("anthropic") as first, SseServer("openai") as second:
@@ -209,21 +235,48 @@ async def test_thinking_and_calls_of_one_api_are_carried_over_to_another_and_bac
             Say(calls=[ScriptedCall(id="call_2", name="read", arguments='{"cell": "b"}')], stop="tool_use"),
             Say(pieces=["done"], reasoning="so"),
         ]
-        async with aclosing(wire_to(first)) as wire, aclosing(wire_to(second)) as other_wire:
-            bench = Bench(
-                fallbacks=["other/model"],
-                opens=lambda conversation: ConversationSession(wire, conversation, model="m", max_retries=0),
-            )
-            bench.providers.sessions["other/model"] = ConversationSession(
-                other_wire, bench.conversation, model="n"
-            )
+        async with aclosing(over(first, second)) as registry:
+            bench = bench_over(registry)
             one = await bench.agent.execute("go")
             two = await bench.agent.execute("more")
 
     assert (one.text, two.text) == ("done", "back")
     given = [item for item in second.bodies[0]["input"] if item.get("type") == "function_call_output"]
     assert [item["output"] for item in given] == ["contents"]
-    roles = [message["role"] for message in first.bodies[-1]["messages"]]
-    assert roles == ["user", "assistant", "user", "assistant", "user", "assistant", "user"]
+    assert "reasoning" not in [item.get("type") for item in second.bodies[0]["input"]]
+    messages = first.bodies[-1]["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant"] * 3 + ["user"]
+    assert "thinking" in [block["type"] for block in messages[1]["content"]]
+    assert [block["type"] for block in messages[3]["content"]] == ["tool_use"]
     kept = [m for m in bench.conversation.messages if isinstance(m, AssistantMessage)]
     assert len(kept) == len(bench.observer.of(ResponseCompleted)) == 4
+
+
+@needs_recordings
+@pytest.mark.parametrize(
+    "second",
+    ["openai-responses-stream-tool-roundtrip", "openai-chat-stream-tool-roundtrip", "mistral-chat-stream-tool"],
+)
+async def test_a_recorded_conversation_goes_on_with_another_provider(second: str) -> None:
+    module, folder = replay_module(), FOLDER / "dev"
+    outage = [{"kind": "529", "at": 1, "times": 3}]
+    recorded = folder / "anthropic-messages-stream-thinking-tool-roundtrip.jsonl"
+    with (
+        module.ReplayServer(str(recorded), faults=outage) as first,
+        module.ReplayServer(str(folder / f"{second}.jsonl")) as spare,
+    ):
+        dialect = "openai" if "responses" in second else "openai-chat"
+        at_first = SimpleNamespace(dialect="anthropic", base_url=first.base_url)
+        at_spare = SimpleNamespace(dialect=dialect, base_url=f"{spare.base_url}/v1")
+        async with aclosing(over(at_first, at_spare)) as registry:
+            bench = bench_over(registry)
+            report = await bench.agent.execute("go")
+
+    assert report.fallback_models == ("two/n",)
+    assert report.calls
+    sent = spare.requests[0]["body"]
+    told = sent.get("messages") or sent["input"]
+    assert any(item.get("role") == "tool" or item.get("type") == "function_call_output" for item in told)
+    assert "thinking" not in str(told)
+    assert spare.requests[0]["notes"] == []
+    assert bench.paired()

@@ -285,7 +285,7 @@ async def test_text_that_looks_like_a_call_runs_nothing() -> None:
 @pytest.mark.parametrize("stop", [MAX_TOKENS, REFUSAL, END_TURN, StopReason(StopKind.OTHER, "content_filter")])
 async def test_a_call_of_a_cut_off_or_refused_answer_never_runs(stop: StopReason) -> None:
     half = LlmResponse(content=(ToolUseBlock(id="a", name="write", input={}),), stop_reason=stop)
-    bench = Bench(half)
+    bench = Bench(half, half)
 
     report = await bench.agent.execute("go")
 
@@ -592,6 +592,9 @@ class AlwaysCompacts:
 
     async def after_too_long(self, model: str, error: ProviderError) -> bool:
         return error.kind is ProviderErrorKind.TOO_LONG
+
+    def answer_room(self, model: str) -> int | None:
+        return None
 
 
 async def test_a_last_request_that_was_too_long_forbids_calls_when_it_is_repeated_too() -> None:

@@ -50,6 +50,7 @@ class Sent:
     tools: tuple[JsonObject, ...]
     tool_choice: ToolChoice
     system: str = ""
+    max_output_tokens: int | None = None
 
 
 @dataclass(slots=True)
@@ -64,6 +65,7 @@ class FakeSession:
     tools: tuple[JsonObject, ...] = ()
     shape: MessageShaper | None = None
     system: str = ""
+    max_output_tokens: int | None = None
 
     async def send(self, content: str) -> LlmResponse:
         """Say something; nothing is told while the answer arrives."""
@@ -82,6 +84,7 @@ class FakeSession:
         tools: Sequence[JsonObject],
         *,
         tool_choice: ToolChoice = "auto",
+        max_output_tokens: int | None = None,
         on_event: OnStreamEvent,
     ) -> LlmResponse:
         """Say something, or go on, and offer tools."""
@@ -90,7 +93,11 @@ class FakeSession:
         elif self.conversation.open_calls:
             raise ConversationError("the calls of the last answer have no results yet")
         self.tools = tuple(tools)
-        return await self._with_tools(tool_choice, on_event)
+        self.max_output_tokens = max_output_tokens
+        try:
+            return await self._with_tools(tool_choice, on_event)
+        finally:
+            self.max_output_tokens = None
 
     async def send_tool_results(
         self,
@@ -114,7 +121,15 @@ class FakeSession:
         messages = self.conversation.messages
         if self.shape is not None:
             messages = await self.shape(messages)
-        self.sent.append(Sent(messages=messages, tools=tools, tool_choice=tool_choice, system=self.system))
+        self.sent.append(
+            Sent(
+                messages=messages,
+                tools=tools,
+                tool_choice=tool_choice,
+                system=self.system,
+                max_output_tokens=self.max_output_tokens,
+            )
+        )
         entry = self.script.pop(0)
         step = entry if isinstance(entry, Step) else Step(answer=entry)
         for piece in step.first:

@@ -98,10 +98,11 @@ class AnthropicMessages:
     async def exchange(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
         """Send one request and stream its answer. Raises ProviderError."""
         client = await self._get_signed_in_client()
+        max_tokens = request.max_output_tokens or self._max_tokens
         body = messages_payload(
             request,
             history=self._history,
-            max_tokens=self._max_tokens,
+            max_tokens=max_tokens,
         )
         answer = MessagesAnswer(self.provider, on_event, self._failures)
 
@@ -111,7 +112,11 @@ class AnthropicMessages:
         with self._provider_errors(self._failures.explain_refusal, lambda: answer.started):
             # `extra_body` replaces the fields as they are: the SDK would check and copy the whole history
             async with client.messages.with_streaming_response.create(
-                model=request.model, max_tokens=self._max_tokens, messages=[], stream=True, extra_body=body
+                model=request.model,
+                max_tokens=max_tokens,
+                messages=[],
+                stream=True,
+                extra_body=body,
             ) as response:
                 kind, pieces = response.headers.get("content-type", ""), response.iter_bytes()
                 if is_framed(kind):

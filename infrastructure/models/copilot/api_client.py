@@ -65,6 +65,10 @@ class CopilotApiClient:
 
         Cancelled or failed, it has the CLI stop, so that the next request finds it idle.
         """
+        if request.max_output_tokens is not None:
+            raise ProviderError(
+                "GitHub Copilot takes no output cap for one answer", kind=ProviderErrorKind.BAD_REQUEST
+            )
         if self._recovery is not None:
             await asyncio.shield(self._recovery)
         kind = _TOOLS if request.tools else _TEXT

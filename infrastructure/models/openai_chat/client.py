@@ -29,7 +29,7 @@ class OpenAiChat(OpenAiDialect):
         body = chat_payload(
             request,
             history=self._history,
-            max_tokens=self._max_tokens,
+            max_tokens=request.max_output_tokens or self._max_tokens,
             max_tokens_field=self._max_tokens_field,
             fills_reasoning=request.model in self._plain,
         )

@@ -23,7 +23,7 @@ class OpenAiResponses(OpenAiDialect):
         body = responses_payload(
             request,
             history=self._history,
-            max_tokens=self._max_tokens,
+            max_tokens=request.max_output_tokens or self._max_tokens,
             wants_reasoning=request.model not in self._plain,
         )
         answer = ResponsesAnswer(self.provider, on_event, self._failures)

@@ -22,6 +22,7 @@ class ApiRequest:
 
     `model` is the provider's own name of the model; `tools` are neutral schemas
     {name, description, input_schema}. `images` are the contents of its images in base64, by their hash.
+    `max_output_tokens` bounds the answer in place of the provider's settings.
     """
 
     model: str
@@ -30,6 +31,7 @@ class ApiRequest:
     tools: tuple[JsonObject, ...]
     tool_choice: ToolChoice
     images: Mapping[str, str] = field(default_factory=dict)
+    max_output_tokens: int | None = None
 
 
 class ApiClient(Protocol):

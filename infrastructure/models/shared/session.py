@@ -76,6 +76,7 @@ class ConversationSession:
         tools: Sequence[JsonObject],
         *,
         tool_choice: ToolChoice = "auto",
+        max_output_tokens: int | None = None,
         on_event: OnStreamEvent,
     ) -> LlmResponse:
         """Say something, or go on (None), and offer tools; CompletedResponse or Error comes last."""
@@ -84,7 +85,7 @@ class ConversationSession:
         elif self._conversation.open_calls:
             raise ConversationError("the calls of the last answer have no results yet")
         self._tools = tuple(tools)
-        return await self._exchange_with_tools(tool_choice, on_event)
+        return await self._exchange_with_tools(tool_choice, on_event, max_output_tokens)
 
     async def send_tool_results(
         self,
@@ -97,14 +98,20 @@ class ConversationSession:
         self._conversation.add_results(results)
         return await self._exchange_with_tools(tool_choice, on_event)
 
-    async def _exchange_with_tools(self, tool_choice: ToolChoice, on_event: OnStreamEvent) -> LlmResponse:
-        response = await self._exchange(self._tools, tool_choice, on_event)
+    async def _exchange_with_tools(
+        self, tool_choice: ToolChoice, on_event: OnStreamEvent, max_output_tokens: int | None = None
+    ) -> LlmResponse:
+        response = await self._exchange(self._tools, tool_choice, on_event, max_output_tokens)
         self._conversation.add_response(response)
         on_event(CompletedResponse(response))
         return response
 
     async def _exchange(
-        self, tools: tuple[JsonObject, ...], tool_choice: ToolChoice, on_event: OnStreamEvent
+        self,
+        tools: tuple[JsonObject, ...],
+        tool_choice: ToolChoice,
+        on_event: OnStreamEvent,
+        max_output_tokens: int | None = None,
     ) -> LlmResponse:
         messages = self._conversation.messages
         request = ApiRequest(
@@ -113,6 +120,7 @@ class ConversationSession:
             messages=await self._shape(messages) if self._shape else messages,
             tools=tools,
             tool_choice=tool_choice,
+            max_output_tokens=max_output_tokens,
         )
         listener = _Listener(on_event)
         try:

@@ -1,0 +1,165 @@
+"""A call that the output limit cut off: the same request is sent once more, with room for a longer answer."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import replace
+
+import pytest
+
+from application.view.entries import Notice
+from application.view.session_view import SessionView
+from domain.conversation.history import ToolResults, UserMessage
+from domain.conversation.response import MAX_TOKENS, LlmResponse, TextBlock, ToolUseBlock, Usage
+from domain.errors import ProviderError, ProviderErrorKind
+from domain.events.event import (
+    ErrorOccurred,
+    RequestRepeated,
+    ResponseCompleted,
+    TextDelta,
+    TurnStarted,
+    UsageCounted,
+)
+from domain.events.json_form import event_to_json
+from domain.events.reading import event_from_json
+from domain.events.report import RunStatus
+from domain.sessions.past_session import LedgerRecord
+from domain.sessions.replay import state_of
+from infrastructure.models.shared.session import ConversationSession
+from tests.application.test_run_agent import DOWN, Bench, reads
+from tests.support.fake_session import Step
+from tests.support.session_rigs import wire_to
+from tests.support.sse_server import Dialect, Refuse, Say, ScriptedCall, SseServer
+
+CUT = LlmResponse(
+    content=(TextBlock("I write"), ToolUseBlock(id="w", name="write", input={})),
+    stop_reason=MAX_TOKENS,
+    usage=Usage(input=5, output=8_000),
+)
+REFUSED = ProviderError("max_tokens: 32000 > 16000", kind=ProviderErrorKind.BAD_REQUEST)
+
+
+async def test_the_same_request_is_sent_once_more_with_room_for_a_longer_answer() -> None:
+    bench = Bench(reads("a"), CUT, replace(LlmResponse.from_text("done"), usage=Usage(output=1)))
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.text) == (RunStatus.COMPLETED, "done")
+    first, cut, again = bench.session.sent
+    assert again.messages == cut.messages
+    assert isinstance(again.messages[-1], ToolResults)
+    assert [sent.max_output_tokens for sent in (first, cut, again)] == [None, None, 32_000]
+    repeated = RequestRepeated(max_output_tokens=32_000)
+    assert bench.observer.of(RequestRepeated) == [repeated]
+    assert event_from_json(event_to_json(repeated)) == repeated
+    assert len(bench.observer.of(ResponseCompleted)) == 2
+    assert report.usage == Usage(input=5, output=8_001)
+    assert sum((e.usage for e in bench.observer.of(UsageCounted)), Usage()) == report.usage  # type: ignore[attr-defined]
+
+
+async def test_an_answer_that_is_cut_again_ends_the_turn_at_the_limit() -> None:
+    bench = Bench(CUT, CUT)
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.stop_reason, report.calls) == (RunStatus.LIMIT, "max_tokens", ())
+    assert len(bench.session.sent) == 2
+    assert await bench.next_prompt_works()
+
+
+async def test_a_model_that_gives_no_longer_answer_is_named_and_the_turn_ends_at_the_limit() -> None:
+    bench = Bench(CUT, REFUSED)
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.stop_reason, report.text) == (RunStatus.LIMIT, "max_tokens", "I write")
+    told = "fake/model gives no longer answer: max_tokens: 32000 > 16000"
+    assert ErrorOccurred(message=told) in bench.observer.events
+    assert report.usage == CUT.usage
+    assert await bench.next_prompt_works()
+
+
+async def test_another_failure_of_the_repetition_fails_the_turn_and_the_cut_answer_is_gone() -> None:
+    bench = Bench(CUT, DOWN)
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.error) == (RunStatus.FAILED, "the provider is down")
+    assert bench.conversation.messages == (UserMessage("go"),)
+    assert report.usage == CUT.usage
+    events = [e for e in bench.observer.events if e.durable]
+    told = state_of(LedgerRecord(seq=n, at_ms=n, event=e) for n, e in enumerate(events))
+    assert told.messages == bench.conversation.messages
+
+
+async def test_esc_during_the_repetition_leaves_a_conversation_that_goes_on() -> None:
+    bench = Bench(CUT, Step(answer=reads("b"), gate=asyncio.Event()))
+    running = asyncio.create_task(bench.agent.execute("go"))
+    await bench.session.waiting.wait()
+    running.cancel()
+
+    assert (await running).status is RunStatus.INTERRUPTED
+    assert bench.paired()
+    assert await bench.next_prompt_works()
+
+
+async def test_a_text_that_is_cut_off_is_continued_as_ever() -> None:
+    text = LlmResponse(content=(TextBlock("one "),), stop_reason=MAX_TOKENS, usage=Usage(output=9))
+    bench = Bench(text, LlmResponse.from_text("two"))
+
+    assert (await bench.agent.execute("go")).text == "one two"
+    assert bench.observer.of(RequestRepeated) == []
+
+
+def test_what_was_shown_of_the_cut_answer_is_marked() -> None:
+    view = SessionView()
+    for event in (
+        TurnStarted(prompt="go"),
+        TextDelta(text="I write"),
+        RequestRepeated(max_output_tokens=32_000),
+    ):
+        view.apply(event)
+    view.apply(TextDelta(text="again"))
+
+    *_, marked, _answer = view.entries
+    assert isinstance(marked, Notice)
+    assert "cut off in the middle of a call" in marked.text
+
+
+@pytest.mark.parametrize(
+    ("dialect", "field"),
+    [("anthropic", "max_tokens"), ("openai", "max_output_tokens"), ("openai-chat", "max_tokens")],
+)
+async def test_every_api_is_asked_for_the_longer_answer(dialect: Dialect, field: str) -> None:
+    half = ScriptedCall(id="w", name="read", arguments='{"cell": "a')
+    async with SseServer(dialect) as server:
+        server.script = [Say(calls=[half], stop="max_tokens"), Say(pieces=["done"])]
+        if dialect == "openai-chat":
+            server.script[0] = Say(calls=[half], stop="length")
+        async with aclosing(wire_to(server)) as wire:
+            bench = Bench(opens=lambda conversation: ConversationSession(wire, conversation, model="m"))
+            report = await bench.agent.execute("go")
+
+    assert report.text == "done"
+    assert server.bodies[1][field] == 16_384
+    assert server.bodies[1].get("messages", server.bodies[1].get("input")) == server.bodies[0].get(
+        "messages", server.bodies[0].get("input")
+    )
+
+
+async def test_a_server_that_refuses_the_longer_answer_is_named() -> None:
+    half = ScriptedCall(id="w", name="read", arguments='{"cell": "a')
+    async with SseServer("anthropic") as server:
+        server.script = [
+            Say(calls=[half], stop="max_tokens"),
+            Refuse(status=400, message="max_tokens too large"),
+        ]
+        async with aclosing(wire_to(server)) as wire:
+            bench = Bench(opens=lambda conversation: ConversationSession(wire, conversation, model="m"))
+            report = await bench.agent.execute("go")
+
+    assert (report.status, report.stop_reason) == (RunStatus.LIMIT, "max_tokens")
+    (error,) = bench.observer.of(ErrorOccurred)
+    assert "gives no longer answer" in str(error)
+    assert "max_tokens too large" in str(error)
