@@ -123,7 +123,7 @@ class MentionedFiles:
 
 def _attached(facts: AttachedFile, page: FilePage, wanted: LineRange | None) -> AttachedFile:
     end = page.total if wanted is None or wanted.last is None else min(wanted.last, page.total)
-    notes = page.encoding_notes
+    notes = page.notes
     if page.last < end:
         notes = [
             f"lines {page.last + 1}-{end} are left out; read_file with offset={page.last + 1} shows them",

@@ -12,11 +12,21 @@ from infrastructure.blocking import Stop
 from infrastructure.files.encoding import SAMPLE_BYTES, UTF_8, Encoding, detect, is_image, kind_of
 from infrastructure.files.workspace import Location, Workspace
 from infrastructure.images.files import LARGEST_BYTES
+from infrastructure.tools.builtin import notebook
+from infrastructure.tools.builtin.notebook import cells_as_text, is_notebook
 from infrastructure.tools.builtin.seen import SeenFiles
 
 LINES_PER_PAGE = 2000
 LONGEST_LINE = 2000
 PAGE_BYTES = 60_000
+# quorum takes no PDF apart itself: a command that does is reviewed, and runs in the sandbox.
+_REMEDIES = {
+    "PDF": "; run_command with `pdftotext -layout FILE -` prints its text, where poppler-utils is installed"
+}
+_NOTEBOOK = (
+    "a notebook as its cells, without outputs; the line numbers count here only. "
+    "Edits change the JSON of the file: read that first, with raw=true"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +43,8 @@ class BinaryFile:
     @property
     def description(self) -> str:
         """What is told of it."""
-        return f"binary file, {self.size_bytes} bytes" + (f", looks like {self.kind}" if self.kind else "")
+        looks = f", looks like {self.kind}" if self.kind else ""
+        return f"binary file, {self.size_bytes} bytes{looks}{_REMEDIES.get(self.kind or '', '')}"
 
 
 class FilePage:
@@ -45,6 +56,7 @@ class FilePage:
         self.total = 0
         self.size_bytes = 0
         self.encoding = UTF_8
+        self.is_of_notebook = False
         self._limit = LINES_PER_PAGE if limit is None else limit
         self._room = most_bytes
         self._full = False
@@ -57,11 +69,12 @@ class FilePage:
         return self.first + len(self.lines) - 1
 
     @property
-    def encoding_notes(self) -> list[str]:
-        """How the file was decoded, where that is not the usual way."""
-        if self.encoding == UTF_8:
-            return []
-        return [f"decoded as {self.encoding.label}" + (", a guess" if self.encoding.guessed else "")]
+    def notes(self) -> list[str]:
+        """How the lines came about, where they are not simply those of the file."""
+        notes = [_NOTEBOOK] if self.is_of_notebook else []
+        if self.encoding != UTF_8:
+            notes.append(f"decoded as {self.encoding.label}" + (", a guess" if self.encoding.guessed else ""))
+        return notes
 
     def feed(self, piece: str) -> None:
         """Take the next piece of the file's text."""
@@ -123,8 +136,10 @@ class PageReader:
         *,
         largest_bytes: int | None = None,
         with_images: bool = False,
+        raw: bool = False,
     ) -> FilePage | BinaryFile | None:
-        """Fill the page; in its place what a binary file is, or None for a file of more than `largest_bytes`.
+        """Fill the page, of a notebook with its cells unless it is to be `raw`; in its place what a binary file
+        is, or None for a file of more than `largest_bytes`.
 
         Raises ToolError.
         """
@@ -144,6 +159,8 @@ class PageReader:
                     image=_whole(file, head) if found and with_images else None,
                 )
             page.encoding = encoding
+            if not raw and is_notebook(location.names[-1]) and _fill_with_cells(page, file, head, encoding):
+                return page  # what an edit would change was not seen
             self._fill(page, location, file, head, encoding, stop)
         return page
 
@@ -162,6 +179,20 @@ class PageReader:
         page.feed(decoder.decode(b"", final=True))
         page.finish()
         self._seen.note(location.path, digest.hexdigest())
+
+
+def _fill_with_cells(page: FilePage, file: BinaryIO, head: bytes, encoding: Encoding) -> bool:
+    """Feed the cells of a notebook to the page; whether it is one. If not, the file stands as it was."""
+    if page.size_bytes <= notebook.LARGEST_BYTES:
+        content = head + file.read(notebook.LARGEST_BYTES + 1 - len(head))
+        text = content[len(encoding.mark) :].decode(encoding.codec, errors="replace")
+        if len(content) <= notebook.LARGEST_BYTES and (cells := cells_as_text(text)) is not None:
+            page.is_of_notebook = True
+            page.feed(cells)
+            page.finish()
+            return True
+        file.seek(len(head))
+    return False
 
 
 def _whole(file: BinaryIO, head: bytes) -> bytes | None:

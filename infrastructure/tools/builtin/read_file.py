@@ -13,7 +13,7 @@ from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, in_thread
 from infrastructure.files.workspace import Workspace
 from infrastructure.images.files import LARGEST_BYTES, image_of
-from infrastructure.tools.builtin.arguments import FILE_PARAMETER, text, whole
+from infrastructure.tools.builtin.arguments import FILE_PARAMETER, flag, text, whole
 from infrastructure.tools.builtin.file_page import (
     LINES_PER_PAGE,
     LONGEST_LINE,
@@ -55,6 +55,11 @@ class ReadFile:
                     description=f"How many lines to show at most. Default {LINES_PER_PAGE}.",
                     minimum=1,
                 ),
+                ToolParameter(
+                    name="raw",
+                    type="boolean",
+                    description="Show a notebook (.ipynb) as the JSON that it is. Default false: as its cells.",
+                ),
             ),
             risk=RiskLevel.LOW,
             inline_bytes=70_000,
@@ -72,12 +77,13 @@ class ReadFile:
         page = FilePage(
             whole(arguments, "offset", 1, minimum=1), whole(arguments, "limit", LINES_PER_PAGE, minimum=1)
         )
-        read = await in_thread(lambda stop: self._read(path, page, stop), context.controls)
+        raw = flag(arguments, "raw")
+        read = await in_thread(lambda stop: self._read(path, page, stop, raw=raw), context.controls)
         return read if isinstance(read, str) else await self._shown(read, context.call_id)
 
-    def _read(self, path: str, page: FilePage, stop: Stop) -> str | BinaryFile:
+    def _read(self, path: str, page: FilePage, stop: Stop, *, raw: bool) -> str | BinaryFile:
         location = self._workspace.locate(path)
-        read = self._pages.read(location, page, stop, with_images=self._images is not None)
+        read = self._pages.read(location, page, stop, with_images=self._images is not None, raw=raw)
         if isinstance(read, BinaryFile):
             return read
         return _rendered(page) if page.lines else _empty(self._workspace.relative(location.path), page)
@@ -103,7 +109,7 @@ def _rendered(page: FilePage) -> str:
         notes.append(f"lines {page.first}-{page.last} of {page.total}; continue with offset={page.last + 1}")
     elif page.first > 1:
         notes.append(f"lines {page.first}-{page.last} of {page.total}")
-    return "\n".join([*page.lines, *(f"[{note}]" for note in [*notes, *page.encoding_notes])])
+    return "\n".join([*page.lines, *(f"[{note}]" for note in [*notes, *page.notes])])
 
 
 def _empty(name: str, page: FilePage) -> str:

@@ -199,3 +199,15 @@ def test_an_empty_folder_and_a_file_are_told_apart_from_a_listing(tmp_path, list
     assert call(list_directory, path="sub") == "sub is an empty folder"
     with pytest.raises(ToolError, match=r"a\.txt: .*not a folder"):
         call(list_directory, path="a.txt")
+
+
+@pytest.mark.parametrize(
+    "content", [b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", b"%PDF-", b"%PDF-1.4\n" + b"/Type /Page\n" * 10_000]
+)
+def test_a_pdf_is_named_with_the_command_that_prints_its_text(tmp_path, read_file, content):
+    a_tree(tmp_path, {"a.pdf": content})
+
+    assert call(read_file, path="a.pdf") == (
+        f"a.pdf: binary file, {len(content)} bytes, looks like PDF; run_command with "
+        "`pdftotext -layout FILE -` prints its text, where poppler-utils is installed"
+    )
