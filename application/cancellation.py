@@ -44,3 +44,10 @@ async def to_its_end(work: Coroutine[object, object, T]) -> T:
         except asyncio.CancelledError:
             absorb_cancellation()
     return task.result()
+
+
+def end_if_cancelled() -> None:
+    """Raise the cancellation of this task that a step at its end has swallowed."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError

@@ -27,9 +27,14 @@ class Stop:
         """Make the next `check` raise."""
         self._asked.set()
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether the call is cancelled."""
+        return self._asked.is_set() or (self._controls is not None and self._controls.cancelled)
+
     def check(self) -> None:
         """Raises Stopped once the call is cancelled."""
-        if self._asked.is_set() or (self._controls is not None and self._controls.cancelled):
+        if self.is_asked:
             raise Stopped
 
 

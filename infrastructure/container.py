@@ -126,6 +126,15 @@ class Container(ToolContainer):
         mentions=mentions,
     )
 
+    environment = providers.Singleton(
+        MachineEnvironment,
+        ToolContainer.workspace.provided.cwd,
+        variables=providers.Callable(command_environment, ToolContainer.environ, ToolContainer.secret_names),
+        judge=ToolContainer.gate.provided.judge,
+        sandbox=ToolContainer.sandbox.provided.state,
+        command_timeout_secs=ToolContainer.settings.provided.tools.run_command.timeout_secs,
+        max_tool_turns=ToolContainer.settings.provided.agent.max_tool_turns,
+    )
     instructions = providers.Singleton(
         ProjectInstructions,
         system_prompt,
@@ -139,17 +148,7 @@ class Container(ToolContainer):
             approver=ToolContainer.approver,
             before=providers.Callable(list_former_folders, ToolContainer.past),
         ),
-        environment=providers.Singleton(
-            MachineEnvironment,
-            ToolContainer.workspace.provided.cwd,
-            variables=providers.Callable(
-                command_environment, ToolContainer.environ, ToolContainer.secret_names
-            ),
-            judge=ToolContainer.gate.provided.judge,
-            sandbox=ToolContainer.sandbox.provided.state,
-            command_timeout_secs=ToolContainer.settings.provided.tools.run_command.timeout_secs,
-            max_tool_turns=ToolContainer.settings.provided.agent.max_tool_turns,
-        ),
+        environment=environment,
         events=ToolContainer.events,
         pending_messages=ToolContainer.pending_messages,
         apply=session.provided.reopen,
@@ -230,5 +229,6 @@ class Container(ToolContainer):
         mask=ToolContainer.mask,
         events=ToolContainer.events,
         orphan_finder=orphan_finder,
+        background=providers.List(ToolContainer.keeper, environment),
         close_sandbox=ToolContainer.sandbox.provided.close,
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from application.calls.outputs import Outputs
 from application.events.event_bus import EventBus
+from application.ports.background import BackgroundWork
 from application.ports.rules import RuleService
 from application.ports.tools import OrphanFinderPort
 from application.ports.workspace import FileFinder
@@ -56,6 +57,7 @@ class AgentSession:
         events: EventBus,
         orphan_finder: OrphanFinderPort,
         close_sandbox: Callable[[], Awaitable[None]],
+        background: Sequence[BackgroundWork] = (),
     ) -> None:
         self.run = run
         self._cwd = cwd
@@ -74,6 +76,7 @@ class AgentSession:
         self._events = events
         self._orphan_finder = orphan_finder
         self._close_sandbox = close_sandbox
+        self._background = tuple(background)
 
     @property
     def session_id(self) -> str:
@@ -90,10 +93,15 @@ class AgentSession:
     async def open(self) -> None:
         """Announce the session; one that is taken up again has its open calls recovered. Raises LedgerError.
 
-        Nothing is announced of a session that can only be read.
+        From then on its background work is done. Neither is so of a session that can only be read.
         """
         if self.record.in_use:
             return
+        await self._announce()
+        for work in self._background:
+            work.begin()
+
+    async def _announce(self) -> None:
         fallen_back = await self.review.fall_back()
         if not self.is_resumed:
             await self._events.announce(
@@ -143,6 +151,8 @@ class AgentSession:
     async def aclose(self) -> None:
         """Let go of the record, of all connections and of what commands shared. Raises LedgerError."""
         try:
+            for work in self._background:
+                await work.aclose()
             await self.files.aclose()
             await self.models.aclose()
             await self._close_sandbox()

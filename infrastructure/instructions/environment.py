@@ -16,11 +16,13 @@ from infrastructure.config.paths import folders_up_to_repository
 
 _STATUS = "git status --porcelain=v1 --untracked-files=normal"
 _PATIENCE_SECS = 2.0
+_EARLY_SECS = 0.5  # after the session was opened, when the screen has come up
+_ANEW_SECS = 0.3  # for what is known already, from the time when the session was opened
 _HEAD_BYTES = 1_000
 
 
 class MachineEnvironment:
-    """Implements `EnvironmentPort`.
+    """Implements `EnvironmentPort`, and `BackgroundWork`: git may take long, and no prompt should wait for it.
 
     `judge` proves that a command only reads, and says with which variables it does: git runs only so, because
     a repository's own settings can name programs. `variables` are those that commands get; `sandbox` answers
@@ -43,9 +45,37 @@ class MachineEnvironment:
         self._sandbox = sandbox
         self._command_timeout_secs = command_timeout_secs
         self._max_tool_turns = max_tool_turns
+        self._early: asyncio.Task[Environment] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        """Look at the surroundings before the first prompt."""
+        self._timer = asyncio.get_running_loop().call_later(_EARLY_SECS, self._look_early)
+
+    async def aclose(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._early is not None:
+            self._early.cancel()
+            await asyncio.wait([self._early])
+
+    def _look_early(self) -> None:
+        self._early = asyncio.create_task(self._look(), name="environment")
 
     async def describe(self) -> Environment:
-        """The surroundings as they are now."""
+        """The surroundings as they are now; where that cannot be told at once, as they were at the opening."""
+        if self._timer is not None:
+            self._timer.cancel()
+        early, self._early = self._early, None
+        if early is None or not early.done() or early.cancelled() or early.exception() is not None:
+            return await (early if early is not None and not early.done() else self._look())
+        try:
+            return await asyncio.wait_for(self._look(), _ANEW_SECS)
+        except TimeoutError:
+            return early.result()
+
+    async def _look(self) -> Environment:
         repository, sandbox = await asyncio.gather(self._repository(), self._sandbox())
         return Environment(
             cwd=str(self._cwd),

@@ -15,11 +15,13 @@ from application.calls.hooks import HookRegistration
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime
 from application.events.event_bus import EventBus
+from application.ports.background import BackgroundWork
 from application.ports.models import LlmSession
 from application.ports.people import Observer
 from application.session.agent_session import AgentSession
 from application.session.rewind import Rewind
 from application.session.session_models import SessionModels
+from application.session.session_record import SessionRecord
 from application.spending.metered_gateway import MeteredGateway
 from application.spending.spend_limiter import SpendLimiter
 from application.turn.attachments import Attachments
@@ -118,6 +120,8 @@ class Bench:
         past: Sequence[LedgerRecord] = (),
         caps: SpendCaps | None = None,
         fallbacks: Sequence[str] = (),
+        background: Sequence[BackgroundWork] = (),
+        record: SessionRecord | None = None,
     ) -> None:
         self.world = World()
         self.orphan_finder = FakeSurvivors()
@@ -195,11 +199,12 @@ class Bench:
                 pending_messages=pending_messages,
             ),
             outputs=Outputs(None, OutputLimits()),
-            record=no_record(),
+            record=record or no_record(),
             mask=SecretMask(),
             events=events,
             orphan_finder=self.orphan_finder,
             close_sandbox=self.close_sandbox,
+            background=background,
         )
 
     async def close_sandbox(self) -> None:

@@ -19,12 +19,17 @@ NO_TIME = "there was no time to read it"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepLimits:
-    """Bytes of one file and of all, and seconds of waiting before and of reading after a call."""
+    """Bytes of one file and of all, and seconds of waiting before and of reading after a call.
+
+    So many seconds after the session has come up, `early_files` or more are read before there is any call.
+    """
 
     file_bytes: int = LARGEST_BYTES
     total_bytes: int = 256 * 1024 * 1024
     before_secs: float = 5.0
     after_secs: float = 3.0
+    early_secs: float = 1.0
+    early_files: int = 1_000
 
 
 @dataclass(frozen=True, slots=True)

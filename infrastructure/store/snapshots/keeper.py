@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from application.cancellation import end_if_cancelled
 from application.ports.storage import ContentStore
 from domain.calls.effects import (
     ChangeKind,
@@ -26,6 +27,7 @@ from domain.calls.effects import (
 )
 from domain.errors import LedgerError
 from infrastructure.blocking import Stop, in_thread
+from infrastructure.files.mounts import are_local
 from infrastructure.files.workspace import Workspace
 from infrastructure.store.snapshots.budget import NO_TIME, Budget, KeepLimits
 from infrastructure.store.snapshots.cache import ContentCache
@@ -76,7 +78,8 @@ class _Known:
 
 
 class WorkspaceKeeper:
-    """Implements `FileKeeper` over the files of a workspace. Links are kept, not followed.
+    """Implements `FileKeeper` over the files of a workspace, and `BackgroundWork`: what of a large one can be
+    kept before the first call. Links are kept, not followed.
 
     `own_paths` are what quorum itself writes: giving that back would undo the record of the session.
     """
@@ -107,6 +110,8 @@ class WorkspaceKeeper:
         self._keeping = 0
         self._unchecked = False  # whether a call ran since the last check of all files
         self._checked_at = -math.inf
+        self._reading_ahead = asyncio.Lock()
+        self._early: asyncio.Task[None] | None = None
         self._is_idle = asyncio.Event()
         self._is_idle.set()
 
@@ -135,20 +140,42 @@ class WorkspaceKeeper:
         finally:
             task.cancel()
 
-    async def _keep_ahead(self) -> None:
-        """What cannot be stored is told by the call that needs it."""
+    def begin(self) -> None:
+        """Keep a large workspace in the background, if it lies on disks of this machine."""
+        if self._early is None:
+            self._early = asyncio.create_task(self._keep_early(), name="keep-early")
+
+    async def aclose(self) -> None:
+        """Keep nothing in the background any more."""
+        if self._early is not None:
+            self._early.cancel()
+            await asyncio.wait([self._early])
+
+    async def _keep_early(self) -> None:
+        await asyncio.sleep(self._limits.early_secs)
+        if await asyncio.to_thread(are_local, self._roots):
+            await self._keep_ahead(self._limits.early_files)
+
+    async def _keep_ahead(self, fewest: int = 0) -> None:
+        """What cannot be stored is told by the call that needs it. Fewer than `fewest` files are left to it."""
+        async with self._reading_ahead:
+            await self._keep_unread(fewest)
+
+    async def _keep_unread(self, fewest: int) -> None:
         await self._cache.recall()
         look = await self._watch.follow()
         try:
-            await self._read_ahead(look)
+            await self._read_ahead(look, fewest)
         finally:  # also for what was read until then
             await in_thread(lambda _stop: self._cache.save(look.marks))
 
-    async def _read_ahead(self, look: FileLook) -> None:
+    async def _read_ahead(self, look: FileLook, fewest: int) -> None:
         if not self._is_idle.is_set():  # a call is at it, and then knows the most of it
             await self._is_idle.wait()
             look = await self._watch.follow()
         survey = await asyncio.to_thread(self._survey, look, whole=True)
+        if len(survey.unread) < fewest:
+            return
         budget = Budget(self._limits, spent_bytes=survey.kept_bytes, secs=math.inf)
         batches = await asyncio.to_thread(budget.split, survey.unread, survey.marks, _STEP_FILES)
         with suppress(LedgerError):
@@ -158,6 +185,7 @@ class WorkspaceKeeper:
                 await self._is_idle.wait()
                 begun = time.monotonic()
                 await self._cache.store(await in_thread(partial(self._read, batch.paths)))
+                end_if_cancelled()
                 await asyncio.sleep(time.monotonic() - begun)  # half of the time is the screen's
         if self._unchecked and time.monotonic() - self._checked_at > _CHECK_SECS:
             await in_thread(self._watch.check)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from domain.calls.effects import FileLook, FileMark
-from infrastructure.blocking import Stop
+from infrastructure.blocking import Stop, in_thread
 from infrastructure.files.inotify import Inotify, most_watches
 from infrastructure.files.mounts import are_local
 from infrastructure.store.snapshots.reading import mark_of
@@ -70,7 +70,7 @@ class WorkspaceWatch:
 
         It may take as long as several looks: for when nobody waits.
         """
-        return await asyncio.to_thread(self._look_at_all, False, self._longest_secs * _PATIENCE)
+        return await in_thread(self._follow)
 
     async def look(self, paths: Sequence[str] | None = None, *, after: bool = False) -> FileLook:
         """The files as they are: those of the whole workspace, or these paths and what lies below them.
@@ -119,25 +119,30 @@ class WorkspaceWatch:
                     begun = time.monotonic()
         return seen
 
-    def _look_at_all(self, after: bool, longest_secs: float) -> FileLook:
+    def _follow(self, stop: Stop) -> FileLook:
+        look = self._look_at_all(False, self._longest_secs * _PATIENCE, stop)
+        stop.check()
+        return look
+
+    def _look_at_all(self, after: bool, longest_secs: float, stop: Stop | None = None) -> FileLook:
         with self._lock:
             tree = self._tree
             if tree is None or not self._may_watch or not self._refresh(tree):
-                tree = self._build(longest_secs)
+                tree = self._build(longest_secs, stop or Stop())
             late = frozenset(self._missed) if after else frozenset()
             if late:
                 self._take_missed(tree)
             version = self._version if self._tree is not None else 0
             return FileLook(marks=tree.marks.copy(), complete=tree.complete, version=version, late=late)
 
-    def _build(self, longest_secs: float) -> WatchedTree:
+    def _build(self, longest_secs: float, stop: Stop) -> WatchedTree:
         """Look at all files, and from now on at what changes, if that can be."""
         self._forget()
         self._deadline = self._clock() + longest_secs
         tree = WatchedTree(
             self._roots,
             passed_over=self._passed_over,
-            is_over=lambda files: files >= self._most_files or self._clock() > self._deadline,
+            is_over=lambda files: files >= self._most_files or self._clock() > self._deadline or stop.is_asked,
             events=self._events(),
             most_folders=most_watches() // 2,
         )

@@ -392,6 +392,108 @@ async def test_contents_that_cannot_be_stored_in_the_background_are_told_of_by_t
         await rig.keeper.keep()
 
 
+@pytest.fixture
+def on_local_disks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("infrastructure.store.snapshots.keeper.are_local", lambda _roots: True)
+
+
+def early(rig: RewindRig) -> asyncio.Task[None]:
+    """What is kept in the background before there is any call."""
+    rig.keeper.begin()
+    (task,) = (task for task in asyncio.all_tasks() if task.get_name() == "keep-early")
+    return task
+
+
+@pytest.mark.usefixtures("far_clock", "on_local_disks")
+async def test_a_large_workspace_is_kept_before_there_is_any_call(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        (root / name).write_text(name)
+    rig, reads = RewindRig(root, limits=KeepLimits(early_secs=0, early_files=2)), ReadPaths(monkeypatch)
+
+    await early(rig)
+    assert reads.take() == ["a", "b"]
+    (root / "a").write_text("changed")
+    kept = await rig.keeper.keep()
+
+    assert reads.take() == ["a"]
+    assert await rig.contents.get(kept.states[str(root / "a")].sha256 or "") == b"changed"
+
+
+@pytest.mark.usefixtures("on_local_disks")
+async def test_a_small_workspace_is_left_to_the_first_call(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "a").write_text("a")
+    rig, reads = RewindRig(root, limits=KeepLimits(early_secs=0, early_files=2)), ReadPaths(monkeypatch)
+
+    await early(rig)
+
+    assert reads.take() == []
+
+
+async def test_a_workspace_on_a_network_is_left_to_the_first_call(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("infrastructure.store.snapshots.keeper.are_local", lambda _roots: False)
+    (root / "a").write_text("a")
+    rig, reads = RewindRig(root, limits=KeepLimits(early_secs=0, early_files=0)), ReadPaths(monkeypatch)
+
+    await early(rig)
+
+    assert reads.take() == []
+
+
+@pytest.mark.usefixtures("on_local_disks")
+async def test_a_session_that_ends_ends_what_is_kept_early(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(600):
+        (root / str(number)).write_text(str(number))
+    rig = RewindRig(root, limits=KeepLimits(early_secs=0, early_files=0))
+    loop, read, has_begun = asyncio.get_running_loop(), FileReader.read, asyncio.Event()
+
+    def noted(reader: FileReader, path: str, folders: OpenFolders) -> FileContent:
+        loop.call_soon_threadsafe(has_begun.set)
+        return read(reader, path, folders)
+
+    monkeypatch.setattr(FileReader, "read", noted)
+    task = early(rig)
+    await has_begun.wait()
+    await rig.keeper.aclose()
+
+    assert task.cancelled()
+
+
+@pytest.mark.usefixtures("on_local_disks")
+async def test_a_step_that_ends_as_the_session_does_is_the_last_one(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(600):
+        (root / str(number)).write_text(str(number))
+    rig = RewindRig(root, limits=KeepLimits(early_secs=0, early_files=0))
+    loop, read = asyncio.get_running_loop(), FileReader.read
+    paths, has_come, may_go = list[str](), asyncio.Event(), threading.Event()
+
+    def noted(reader: FileReader, path: str, folders: OpenFolders) -> FileContent:
+        paths.append(path)
+        if len(paths) == 250:  # the last of its step: nothing looks any more whether to stop
+            loop.call_soon_threadsafe(has_come.set)
+            may_go.wait()
+        return read(reader, path, folders)
+
+    monkeypatch.setattr(FileReader, "read", noted)
+    early(rig)
+    await has_come.wait()
+    closing = asyncio.create_task(rig.keeper.aclose())
+    await asyncio.sleep(0)
+    loop.call_soon(may_go.set)
+    await closing
+
+    assert len(paths) == 250
+
+
+async def test_a_session_that_never_began_ends(root: Path) -> None:
+    await RewindRig(root).keeper.aclose()
+
+
 async def test_reading_many_files_is_reported_while_it_lasts(root: Path) -> None:
     for number in range(2 * BATCH_FILES + 1):
         (root / str(number)).write_text(str(number))

@@ -5,6 +5,7 @@ import mmap
 import os
 import random
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -266,3 +267,28 @@ async def test_a_workspace_that_takes_long_is_followed_once_there_was_time(tmp_p
     look = await watch.look()
     assert look.complete
     assert len(look.marks) == 6
+
+
+async def test_following_that_is_cancelled_looks_at_no_more_files(tmp_path: Path) -> None:
+    for number in range(50):
+        (tmp_path / str(number)).write_text("x")
+    loop, has_begun, may_go_on = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+    asked: list[None] = []
+
+    def clock() -> float:
+        asked.append(None)
+        if len(asked) == 10:
+            loop.call_soon_threadsafe(has_begun.set)
+            may_go_on.wait()
+        return 0.0
+
+    watch = WorkspaceWatch([str(tmp_path)], clock=clock)
+    following = asyncio.create_task(watch.follow())
+    await has_begun.wait()
+    following.cancel()
+    loop.call_soon(may_go_on.set)
+
+    await asyncio.wait([following])
+    assert following.cancelled()
+    assert len(asked) == 10
+    assert len((await watch.look()).marks) == 50

@@ -1,0 +1,120 @@
+"""The description of the machine: looked up while nobody waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from domain.shell.command_line import ShellVerdict
+from domain.shell.sandbox import SandboxOff, SandboxOn, SandboxState
+from infrastructure.instructions import environment
+from infrastructure.instructions.environment import MachineEnvironment
+
+
+class Machine:
+    """Answers what it is told to, once it may."""
+
+    def __init__(self, root: Path) -> None:
+        self.state: SandboxState = SandboxOn(program="/bin/test", version="1")
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+        self.looks = 0
+        self.looked = asyncio.Event()
+        self.environment = MachineEnvironment(
+            root,
+            variables={},
+            judge=self._judge,
+            sandbox=self._sandbox,
+            command_timeout_secs=60,
+            max_tool_turns=100,
+        )
+
+    async def _judge(self, command: str, cwd: Path) -> ShellVerdict:
+        raise AssertionError("there is no repository")
+
+    async def _sandbox(self) -> SandboxState:
+        state = self.state
+        self.looks += 1
+        self.looked.set()
+        await self.may_answer.wait()
+        return state
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "_EARLY_SECS", 0)
+
+
+async def looked_early(machine: Machine) -> None:
+    machine.environment.begin()
+    await machine.looked.wait()
+    (early,) = (task for task in asyncio.all_tasks() if task.get_name() == "environment")
+    await early
+
+
+async def test_a_prompt_does_not_wait_for_what_was_looked_up_before_and_now_takes_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "_ANEW_SECS", 0)
+    machine = Machine(tmp_path)
+    await looked_early(machine)
+
+    machine.may_answer.clear()
+    machine.state = SandboxOff(why="it is gone", remedy="none")
+
+    assert (await machine.environment.describe()).sandboxed
+
+
+async def test_what_can_be_told_at_once_is_told_as_it_is_now(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    await looked_early(machine)
+    machine.state = SandboxOff(why="it is gone", remedy="none")
+
+    assert not (await machine.environment.describe()).sandboxed
+    assert machine.looks == 2
+
+
+async def test_a_prompt_waits_for_the_look_that_is_under_way(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.may_answer.clear()
+    machine.environment.begin()
+    await machine.looked.wait()
+
+    describing = asyncio.create_task(machine.environment.describe())
+    asyncio.get_running_loop().call_soon(machine.may_answer.set)
+
+    assert (await describing).sandboxed
+    assert machine.looks == 1
+
+
+async def test_a_prompt_that_is_sooner_than_the_early_look_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "_EARLY_SECS", 3600)
+    machine = Machine(tmp_path)
+    machine.environment.begin()
+
+    assert (await machine.environment.describe()).sandboxed
+    assert machine.looks == 1
+
+
+async def test_a_session_that_ends_ends_the_early_look(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.may_answer.clear()
+    machine.environment.begin()
+    await machine.looked.wait()
+
+    await machine.environment.aclose()
+
+    assert not any(task.get_name() == "environment" for task in asyncio.all_tasks())
+
+
+async def test_a_session_that_ends_at_once_looks_at_nothing(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.environment.begin()
+    await machine.environment.aclose()
+    await asyncio.sleep(0)
+
+    assert machine.looks == 0
