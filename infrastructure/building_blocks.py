@@ -9,7 +9,6 @@ from decimal import Decimal
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
 
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime
@@ -188,24 +187,16 @@ def shared_tmp_folder(environ: Mapping[str, str]) -> Path | None:
     return state / "sandbox" if state is not None else None
 
 
-class SandboxProvider(Protocol):
-    """What has the sandbox of a session."""
-
-    def sandbox(self) -> Sandbox:
-        """The sandbox, made where nobody asked for it before."""
-        ...
-
-
-def mode_refusal(container: SandboxProvider) -> Callable[[Mode], Awaitable[str | None]]:
+def mode_refusal(sandbox: Callable[[], Sandbox]) -> Callable[[Mode], Awaitable[str | None]]:
     """Tells why a mode cannot be had here.
 
-    The sandbox depends on the review, for the mode that is in force: it is looked up when somebody asks.
+    The sandbox depends on the review, for the mode that is in force: it is made when somebody asks.
     """
 
     async def refusal(mode: Mode) -> str | None:
         if not mode.traits.needs_sandbox:
             return None
-        state = await container.sandbox().state()
+        state = await sandbox().state()
         if isinstance(state, SandboxOn):
             return None
         return f"the mode {mode} needs a sandbox, and {state.why}: {state.remedy}"

@@ -56,8 +56,6 @@ from infrastructure.trust.decisions import TrustDecisions, trust_decisions
 class ToolContainer(containers.DeclarativeContainer):
     """The slots that a front end fills, and what the calls of a session run on."""
 
-    __self__ = providers.Self()
-
     settings: providers.Dependency[Settings] = providers.Dependency(instance_of=Settings)
     models: providers.Dependency[Sequence[str]] = providers.Dependency()
     root: providers.Dependency[Path] = providers.Dependency(instance_of=Path)
@@ -145,7 +143,6 @@ class ToolContainer(containers.DeclarativeContainer):
         rules=rules,
         voting=voting,
         guards=guards,
-        refusal=providers.Callable(build.mode_refusal, __self__),
     )
 
     # Tools
@@ -158,6 +155,8 @@ class ToolContainer(containers.DeclarativeContainer):
     secret_names = providers.Callable(build.key_names, settings)
     gate = providers.Singleton(build.shell_gate, paths, environ, secret_names)
     sandbox = providers.Singleton(build.sandbox, settings, paths, environ, own, review)
+    # Which modes there are depends on the sandbox, and that on the mode in force.
+    review.add_kwargs(refusal=providers.Callable(build.mode_refusal, sandbox.provider))
     pending_messages = providers.Singleton(PendingMessages)
     attachments = providers.Singleton(
         Attachments,

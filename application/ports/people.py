@@ -64,6 +64,13 @@ class Approver(Protocol):
         """Ask whether to go on past a spend cap. Cancelled, it takes the question off again."""
         ...
 
+    async def offer_sandboxed(self, sandbox: str) -> bool:
+        """Ask whether the review mode is to be `sandboxed`; `sandbox` says what commands are held to.
+
+        Cancelled, it takes the question off again.
+        """
+        ...
+
 
 class Observer(Protocol):
     """Hears of every event after it happened; can neither block nor fail the run."""

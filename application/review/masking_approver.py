@@ -55,6 +55,10 @@ class MaskingApprover:
         """Ask whether to go on past a spend cap."""
         return await self._person.raise_cap(question)
 
+    async def offer_sandboxed(self, sandbox: str) -> bool:
+        """Pass the question on: it holds nothing secret."""
+        return await self._person.offer_sandboxed(sandbox)
+
     def _mask_request(self, request: ReviewRequest) -> ReviewRequest:
         return replace(
             request,

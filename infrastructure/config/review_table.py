@@ -34,6 +34,14 @@ class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             project=ProjectRule.STRICTER,
         ),
     ] = Mode.ASK
+    offer_sandboxed: Annotated[
+        bool,
+        About(
+            description="Ask at the first start of the app whether the mode is to be sandboxed. It asks only "
+            "where the sandbox works and nothing sets review.mode; the answer is kept in your settings.",
+            project=ProjectRule.OWN,
+        ),
+    ] = True
     protected: Annotated[
         tuple[str, ...],
         About(

@@ -43,7 +43,7 @@ async def diagnose(
     fetches = not isinstance(loaded, ConfigError) and loaded.settings.tools.web.fetch
     return (
         *findings,
-        await check_sandbox(commands, environ),
+        *await check_sandbox(commands, environ),
         *extras_findings(fetches_pages=fetches),
         *machine_findings(environ),
     )
@@ -79,10 +79,19 @@ async def _models(
     return findings
 
 
-async def check_sandbox(table: RunCommandTable, environ: Mapping[str, str]) -> Finding:
-    """Try the sandbox as a session in this folder would. To be repaired only where it is required."""
+async def check_sandbox(table: RunCommandTable, environ: Mapping[str, str]) -> tuple[Finding, Finding]:
+    """Try the sandbox as a session in this folder would, and tell of the mode that needs it.
+
+    To be repaired only where it is required.
+    """
     sandbox = Sandbox(choice=table.sandbox, policy=PathPolicy(roots=(os.getcwd(),)), environ=environ)
     state = await sandbox.state()
     if not isinstance(state, SandboxOff):
-        return ok("sandbox", state.description)
-    return (fail if state.required else warn)("sandbox", state.description, state.remedy)
+        return (
+            ok("sandbox", state.description),
+            ok("mode sandboxed", "can be chosen: --mode sandboxed, or /mode sandboxed in the app"),
+        )
+    return (
+        (fail if state.required else warn)("sandbox", state.description, state.remedy),
+        warn("mode sandboxed", f"cannot be chosen: {state.why}", state.remedy),
+    )

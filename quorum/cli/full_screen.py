@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from application.session.agent_session import AgentSession
     from application.session.session_record import SessionRecord
     from domain.events.masking import SecretMask
+    from domain.review.mode import Mode
     from domain.sessions.past_session import SessionChoice
     from infrastructure.config.loading import LoadedSettings
     from infrastructure.container import Container
@@ -179,6 +180,7 @@ class _Sessions:
         self._trust: TrustDecisions | None = None
         self._listed: Storage | None = None
         self._is_first = True
+        self._has_offered = False
         self._mask: SecretMask | None = None
         self._making_mask = threading.Lock()
 
@@ -197,7 +199,10 @@ class _Sessions:
             container = await asyncio.to_thread(self._compose_container, loaded, person, observer, record)
             notices = self._adopt_settings(loaded) if self._is_first else ()
             agent = container.agent()
+            mode, unkept = await self._offer(loaded, container, person)
             await agent.open()
+            if mode is not None:
+                await agent.review.set_mode(mode)
         except BaseException:
             await record.release()
             raise
@@ -206,8 +211,27 @@ class _Sessions:
         self._checks.add(check)
         check.add_done_callback(self._checks.discard)
         told = container.visible_record().notices
+        notices = (*notices, unkept) if unkept is not None else notices
         _tell((*told, *loaded.warnings, *notices, *container.saved_rules().warnings), observer)
         return agent
+
+    async def _offer(
+        self, loaded: LoadedSettings, container: Container, person: Approver
+    ) -> tuple[Mode | None, str | None]:
+        """The mode that the person chose at the first start, if they did, and what to say of it.
+
+        Nobody who answers from afar is asked, nor a session that only reads.
+        """
+        if self._has_offered or self._listening is not None or self._options.demo:
+            return None, None
+        self._has_offered = True
+        from quorum.cli.sandbox_offer import SandboxOffer
+        from quorum.cli.settings_service import FileSettingsService
+
+        if container.visible_record().in_use:
+            return None, None
+        offer = SandboxOffer(loaded, FileSettingsService(self._options, self._root))
+        return await offer.make(person, container.sandbox())
 
     def _adopt_settings(self, loaded: LoadedSettings) -> tuple[str, ...]:
         """Have the app take over its settings; returns a sentence about what of an untrusted file is ignored.

@@ -62,6 +62,10 @@ class NonInteractiveApprover:
         """Trust nothing."""
         return False
 
+    async def offer_sandboxed(self, sandbox: str) -> bool:
+        """Nobody is there to choose a mode."""
+        return False
+
     async def raise_cap(self, question: SpendQuestion) -> bool:
         """Raise no spend cap."""
         return False

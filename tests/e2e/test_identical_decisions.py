@@ -196,6 +196,9 @@ class RejectsEverything:
         """Nothing of the project is trusted."""
         return False
 
+    async def offer_sandboxed(self, sandbox: str) -> bool:
+        return False
+
     async def raise_cap(self, question: SpendQuestion) -> bool:
         """There is no cap."""
         return False

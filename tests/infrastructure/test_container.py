@@ -12,6 +12,8 @@ from domain.calls.execution import ToolExecutionContext
 from domain.conversation.session_kind import SessionKind
 from domain.errors import ConfigError
 from domain.events.masking import SecretMask
+from domain.review.mode import Mode
+from domain.shell.sandbox import SandboxOn
 from domain.text.json_value import JsonObject
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
@@ -209,3 +211,12 @@ def test_each_adapter_can_be_replaced_by_name(name: str, tmp_path: Path) -> None
     container.providers[name].override(replacement)
 
     assert uses(container.agent(), replacement)
+
+
+async def test_which_modes_there_are_is_asked_of_the_one_sandbox_of_the_session(tmp_path: Path) -> None:
+    container = a_container(tmp_path)
+
+    why = await container.review().refusal_of(Mode.SANDBOXED)
+
+    assert container.sandbox().known is not None
+    assert (why is None) is isinstance(container.sandbox().known, SandboxOn)

@@ -88,6 +88,9 @@ class HastyPerson:
     async def trust(self, question: TrustQuestion) -> bool:
         return False
 
+    async def offer_sandboxed(self, sandbox: str) -> bool:
+        return False
+
     async def raise_cap(self, question: SpendQuestion) -> bool:
         return False
 

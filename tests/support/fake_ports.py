@@ -112,6 +112,9 @@ class FakePerson:
         self.trust_questions.append(question)
         return self.trusts
 
+    async def offer_sandboxed(self, sandbox: str) -> bool:
+        return False
+
     async def raise_cap(self, question: SpendQuestion) -> bool:
         self.spend_questions.append(question)
         return self.raises > 0 and len(self.spend_questions) <= self.raises

@@ -44,6 +44,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "XDG_CONFIG_HOME": str(home / "config"),
         "XDG_STATE_HOME": str(home / "state"),
+        "QUORUM_REVIEW__OFFER_SANDBOXED": "false",
         **more,
     }
 

@@ -20,7 +20,9 @@ Wishes: TypeAlias = "Mapping[str, str | Sequence[str]]"
 KEPT = frozenset({"escape", "ctrl+c", "enter", "up", "down", "left", "right"})
 """Keys that always do what they do: other keys come to them, and they go to nothing else."""
 
-_LETS_RUN = frozenset({"review_approve", "review_rule", "review_list_rest", "trust_accept", "spend_raise"})
+_LETS_RUN = frozenset(
+    {"review_approve", "review_rule", "review_list_rest", "trust_accept", "spend_raise", "offer_accept"}
+)
 _BY_ACCIDENT = frozenset({"space", "tab", "shift+tab", "backspace", "delete"})
 
 
@@ -43,6 +45,7 @@ KEY_CONTEXTS = (
         "In a review", ("tui.screens.review.dialog:ReviewDialog", "tui.screens.review.widgets:Choice"), "review"
     ),
     KeyContext("In the trust dialog", ("tui.screens.trust.dialog:TrustDialog",), "trust"),
+    KeyContext("In the offer of the sandbox", ("tui.screens.sandbox_offer:SandboxOfferDialog",), "offer"),
     KeyContext("In the spend dialog", ("tui.screens.spending.dialog:SpendDialog",), "spend"),
     KeyContext("In the pager", ("tui.screens.pager.screen:PagerScreen",), "pager"),
     KeyContext("In the timeline", ("tui.screens.timeline.screen:TimelineScreen",), "timeline"),

@@ -16,6 +16,7 @@ from domain.sessions.trust import TrustQuestion
 from tui.screens.question_card import QuestionCard
 from tui.screens.review.dialog import ReviewDialog
 from tui.screens.review.earlier import EarlierAnswers
+from tui.screens.sandbox_offer import SandboxOfferDialog
 from tui.screens.spending.dialog import SpendDialog
 from tui.screens.trust.dialog import TrustDialog
 
@@ -87,6 +88,10 @@ class ScreenApprover:
     async def raise_cap(self, question: SpendQuestion) -> bool:
         """Ask whether to go on past a spend cap. Cancelled, it takes its dialog off the screen."""
         return await self._ask(lambda: SpendDialog(question, clock=self._clock))
+
+    async def offer_sandboxed(self, sandbox: str) -> bool:
+        """Ask whether the review mode is to be `sandboxed`. Cancelled, it takes its dialog off the screen."""
+        return await self._ask(lambda: SandboxOfferDialog(sandbox, clock=self._clock))
 
     async def _ask(self, card: Callable[[], QuestionCard]) -> bool:
         async with self._one_at_a_time:

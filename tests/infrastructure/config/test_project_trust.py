@@ -48,6 +48,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "agent.instructions_max_bytes": (32_768, 40_000, 32_768),
     "agent.max_turn_end_retries": (3, 4, 3),
     "review.mode": ("ask", "auto", "ask"),
+    "review.offer_sandboxed": (False, True, False),
     "permissions.allow": (["own"], ["evil"], ["own"]),
     "permissions.ask": (["own"], ["more"], ["own", "more"]),
     "permissions.deny": (["own"], ["more"], ["own", "more"]),

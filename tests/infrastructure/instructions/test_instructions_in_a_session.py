@@ -26,6 +26,9 @@ class Trusting(FakePerson):
         self.trust_questions.append(question)
         return self.answer
 
+    async def offer_sandboxed(self, sandbox: str) -> bool:
+        return False
+
     async def raise_cap(self, question: SpendQuestion) -> bool:
         return False
 

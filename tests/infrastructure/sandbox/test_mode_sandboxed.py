@@ -31,7 +31,7 @@ class _Session:
             events=EventBus(()),
             mode=mode,
             root=str(household.root),
-            refusal=mode_refusal(self),
+            refusal=mode_refusal(self.sandbox),
         )
         settings = Settings(tools=ToolsTable(run_command=RunCommandTable(**table)))  # type: ignore[arg-type]
         own = own_paths(settings, [household.root], household.environ, ())

@@ -1,0 +1,33 @@
+"""The first start of the installed app, where the sandbox works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
+from tests.support.terminal import Terminal
+
+
+@needs_bubblewrap
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize(("rows", "columns"), [(40, 120), (24, 80)])
+def test_the_first_start_offers_the_mode_and_the_second_is_in_it(
+    rows: int, columns: int, tmp_path: Path
+) -> None:
+    project, home = tmp_path / "project", tmp_path / "home"
+    project.mkdir()
+    variables = {"QUORUM_REVIEW__OFFER_SANDBOXED": "true"}
+
+    with Terminal(project, home, rows=rows, columns=columns, arguments=[], variables=variables) as terminal:
+        terminal.wait_for("Run commands unasked inside the sandbox?")
+        terminal.press_when_awake("y", "sandboxed")
+    with Terminal(project, home, rows=rows, columns=columns, arguments=[], variables=variables) as terminal:
+        terminal.wait_for("offline")
+        terminal.wait_for("sandboxed")
+        terminal.submit("run echo made > made.txt")
+        terminal.wait_for("exit code 0")
+        assert "Run commands unasked" not in terminal.painted
+
+    assert (project / "made.txt").read_text() == "made\n"

@@ -1,0 +1,70 @@
+"""The offer of the mode `sandboxed` at first use, as the person meets it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from application.ports.people import Approver, Observer
+from tests.support.app_stage import Stage, on_stage
+from tests.support.fake_agent import FakeAgent
+from tui.screens.sandbox_offer import SandboxOfferDialog
+
+
+class Asking:
+    """An app that asks before its agent is there. `answers` is what it was told."""
+
+    def __init__(self) -> None:
+        self.answers: list[bool] = []
+
+    async def compose(self, person: Approver, observer: Observer, *_: object) -> FakeAgent:
+        self.answers.append(await asyncio.create_task(person.offer_sandboxed("bubblewrap\x1b[2J 0.8.0")))
+        return FakeAgent(person, observer)
+
+
+@asynccontextmanager
+async def asked(tmp_path: Path, *, size: tuple[int, int] = (80, 24)) -> AsyncIterator[tuple[Stage, Asking]]:
+    asking = Asking()
+    async with on_stage(tmp_path, size=size, compose=asking.compose, ready=False) as stage:
+        await stage.until(
+            lambda: isinstance(stage.app.screen, SandboxOfferDialog) and stage.app.screen.is_awake
+        )
+        yield stage, asking
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize(
+    ("keys", "answer"),
+    [(["y"], True), (["n"], False), (["escape"], False), (["enter"], False), (["right", "enter"], True)],
+    ids=lambda value: "+".join(value) if isinstance(value, list) else "",
+)
+async def test_each_key_gives_its_answer(tmp_path, keys, answer):
+    async with asked(tmp_path) as (stage, asking):
+        for key in keys:
+            await stage.pilot.press(key)
+        await stage.shows("fake/model-1")
+
+        assert asking.answers == [answer]
+
+
+async def test_what_would_run_unasked_and_what_would_not_is_shown_whole(tmp_path):
+    async with asked(tmp_path) as (stage, _):
+        text = stage.text()
+
+    for part in (
+        "Run commands unasked inside the sandbox?",
+        "bubblewrap␛[2J 0.8.0",
+        "You are asked about everything else",
+        "change the mode at any time.",
+        "ask about each",
+    ):
+        assert part in text
