@@ -2,6 +2,7 @@
 
 QuorumError
 ├── ConfigError            a setting is missing, unknown or of the wrong kind (exit 2)
+│   └── CommandRefused     a custom slash command cannot be used as its file stands
 ├── ConversationError      a message would break the pairing of calls and results
 ├── IllegalTransition      a tool execution was moved to a state it cannot reach
 ├── ToolError              a tool could not do what it was asked; becomes an error result
@@ -34,6 +35,10 @@ class QuorumError(Exception):
 
 class ConfigError(QuorumError):
     """A setting cannot be used. The text names the place, what was expected and the remedy."""
+
+
+class CommandRefused(ConfigError):
+    """A custom slash command cannot be used. The text names its file, what is wrong, and the remedy."""
 
 
 class ModeRefused(QuorumError):

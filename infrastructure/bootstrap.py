@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -38,7 +38,7 @@ def open_session(
     return open_record(loaded.settings.storage, os.environ, choice, cwd=str(root), fork=fork)
 
 
-def build_session(
+def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     loaded: LoadedSettings,
     root: Path,
     *,
@@ -47,6 +47,7 @@ def build_session(
     record: SessionRecord,
     mask: SecretMask | None = None,
     sockets: Sequence[Path] = (),
+    reserved_commands: Collection[str] = (),
     trust: TrustDecisions | None = None,
     mask_outputs: Sequence[Callable[[Callable[[str], str]], None]] = (),
     warm_up: Callable[[], None] | None = None,
@@ -54,9 +55,10 @@ def build_session(
     """Build a session, complete but for what is loaded on first use. Raises ConfigError and ProviderError.
 
     Sessions side by side share a mask: what one of them learns to be a secret no other shows. `sockets` are
-    those we listen at ourselves. Each of `mask_outputs` is handed the function that hides secrets, for a way
-    on which the front end prints. `trust` is what the person decided in this run. `warm_up` imports in the
-    background what the front end needs later.
+    those we listen at ourselves; `reserved_commands` are the names of the front end's own slash commands. Each
+    of `mask_outputs` is handed the function that hides secrets, for a way on which the front end prints.
+    `trust` is what the person decided in this run. `warm_up` imports in the background what the front end needs
+    later.
     """
     close_process_to_inspection()
     mask = mask or SecretMask()
@@ -76,6 +78,7 @@ def build_session(
         record=record,
         mask=mask,
         sockets=sockets,
+        reserved_commands=reserved_commands,
         trust=trust or trust_decisions(os.environ),
         stored_key=keys.key,
     )

@@ -7,12 +7,14 @@ from dependency_injector import providers
 from application.context.context_gauge import ContextGauge
 from application.context.context_manager import ContextManager
 from application.context.summariser import Summariser
+from application.instructions.custom_commands import CustomCommands
 from application.instructions.project_instructions import ProjectInstructions
 from application.instructions.system_prompt import SystemPrompt
 from application.session.agent_session import AgentSession
 from application.session.rewind import Rewind
 from application.session.session_context import SessionContext
 from application.session.session_models import SessionModels
+from application.turn.command_terms import CommandTerms
 from application.turn.dialogue import Dialogue
 from application.turn.fallback_models import FallbackModels
 from application.turn.mentions import Mentions
@@ -25,9 +27,11 @@ from infrastructure.execution.commands.environment import command_environment
 from infrastructure.execution.commands.orphans import OrphanFinder
 from infrastructure.execution.commands.user_shell import UserShell
 from infrastructure.file_index.finder import WorkspaceFiles
+from infrastructure.instructions.command_files import CommandFiles
 from infrastructure.instructions.environment import MachineEnvironment
 from infrastructure.instructions.finder import TrustedInstructions, list_former_folders
 from infrastructure.instructions.trust import instruction_files
+from infrastructure.instructions.trusted_commands import TrustedCommands
 from infrastructure.models.opening import fallback_notices, open_first, session_opener
 from infrastructure.permissions.session_rules import SessionRuleService
 from infrastructure.prices.model_figures import context_windows
@@ -155,6 +159,21 @@ class Container(ToolContainer):
         max_bytes=ToolContainer.settings.provided.agent.instructions_max_bytes,
     )
 
+    custom_commands = providers.Singleton(
+        CustomCommands,
+        providers.Singleton(
+            TrustedCommands,
+            providers.Singleton(CommandFiles, ToolContainer.root, ToolContainer.environ),
+            decisions=ToolContainer.trust,
+            approver=ToolContainer.approver,
+            cwd=ToolContainer.root,
+        ),
+        reserved=ToolContainer.reserved_commands,
+    )
+    command_terms = providers.Singleton(
+        CommandTerms, custom_commands, ToolContainer.review, session, ToolContainer.gateway
+    )
+
     # What the person runs themselves
     own_shell = providers.Singleton(
         UserShell,
@@ -203,6 +222,7 @@ class Container(ToolContainer):
         attachments=ToolContainer.attachments,
         instructions=instructions,
         begin_turn=ToolContainer.spending.provided.begin_turn,
+        commands=command_terms,
     )
     rewind = providers.Singleton(
         Rewind,
@@ -224,6 +244,7 @@ class Container(ToolContainer):
         rewind=rewind,
         files=files,
         user_commands=user_commands,
+        custom_commands=custom_commands,
         outputs=ToolContainer.outputs,
         record=visible_record,
         mask=ToolContainer.mask,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from dependency_injector import containers, providers
@@ -69,6 +69,7 @@ class ToolContainer(containers.DeclarativeContainer):
     mask: providers.Dependency[SecretMask] = providers.Dependency(instance_of=SecretMask)
     stored_key: providers.Provider[StoredKey] = providers.Object(no_stored_key)
     sockets: providers.Provider[Sequence[Path]] = providers.Object(())
+    reserved_commands: providers.Provider[Collection[str]] = providers.Object(())
     trust: providers.Provider[TrustDecisions] = providers.Singleton(trust_decisions, environ)
 
     # What the record of the session says of it

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from domain.instructions.custom_command import CustomCommand, ExpandedCommand
 from domain.instructions.environment import Environment
 from domain.instructions.instruction import InstructionFile
 
@@ -47,4 +48,27 @@ class EnvironmentPort(Protocol):
 
     async def describe(self) -> Environment:
         """The surroundings as they are now."""
+        ...
+
+
+class CommandFinder(Protocol):
+    """Finds custom slash commands, and knows which of them the person trusts."""
+
+    async def find(self) -> tuple[CustomCommand, ...]:
+        """Those that there are now: the project's from its root to the working directory, then the person's
+        own. Those that cannot be used say why."""
+        ...
+
+    async def trust(self, command: CustomCommand) -> tuple[str | None, tuple[str, ...]]:
+        """Why this command may not be used, None where it may; the person is asked about one of a project that
+        they do not trust yet. And sentences about what could not be remembered."""
+        ...
+
+
+class PromptExpander(Protocol):
+    """Knows what a prompt that is a custom command stands for."""
+
+    async def expand(self, prompt: str) -> tuple[ExpandedCommand | None, tuple[str, ...]]:
+        """What the model is told in place of the prompt, None where it is no such command; and sentences for
+        the person. Raises CommandRefused."""
         ...

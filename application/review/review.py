@@ -18,6 +18,7 @@ from domain.calls.packet import ReviewPacket
 from domain.conversation.response import Usage
 from domain.errors import ModeRefused, QuorumError
 from domain.events.event import ErrorOccurred, ModeChanged, ReviewRequested
+from domain.review.allowed_tools import AllowedTools
 from domain.review.ballot import Ballot, Tally, are_independent
 from domain.review.decision import Decision, decide
 from domain.review.guards import GuardSettings, objections
@@ -52,6 +53,8 @@ class Review:
         self._guards = guards or GuardSettings()
         self._refusal = refusal
         self._turn = _TurnByIndex()
+        self.allowed_tools: AllowedTools | None = None
+        """What the custom command allows whose turn it is; None where it does not say."""
 
     @property
     def mode(self) -> Mode:
@@ -92,14 +95,15 @@ class Review:
             rules=self._rules.rules,
             objections=objected,
             votes=votes,
+            allowed_tools=self.allowed_tools,
         )
 
     async def decide_off_loop(self, subject: Subject, votes: Tally | None = None) -> Decision:
         """The same, in a thread where the arguments are large. A mode or rules changed meanwhile count."""
         while True:
-            in_force = (self._mode, self._rules.rules)
+            in_force = (self._mode, self._rules.rules, self.allowed_tools)
             decision = await off_loop(lambda: self.decide(subject, votes), subject.arguments)
-            if in_force == (self._mode, self._rules.rules):
+            if in_force == (self._mode, self._rules.rules, self.allowed_tools):
                 return decision
 
     async def note(self, subject: Subject) -> None:

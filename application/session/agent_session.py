@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from application.calls.outputs import Outputs
 from application.events.event_bus import EventBus
+from application.instructions.custom_commands import CustomCommands
 from application.ports.background import BackgroundWork
 from application.ports.rules import RuleService
 from application.ports.tools import OrphanFinderPort
@@ -33,9 +34,9 @@ class AgentSession:
     """One session, from its opening to its end.
 
     `run` carries its turns, `mask` hides its secrets. All else that the person sees and changes of it has its
-    part: `models`, `context`, `spending`, `review`, `rules`, `rewind`, `files`, `user_commands`, `attachments`,
-    `outputs`, `record`. What takes the conversation apart, as `context.compact` and `rewind.rewind_to` do, is
-    not called while a turn runs.
+    part: `models`, `context`, `spending`, `review`, `rules`, `rewind`, `files`, `user_commands`,
+    `custom_commands`, `attachments`, `outputs`, `record`. What takes the conversation apart, as
+    `context.compact` and `rewind.rewind_to` do, is not called while a turn runs.
     """
 
     def __init__(  # noqa: PLR0913 - all that a front end reaches meets here
@@ -51,6 +52,7 @@ class AgentSession:
         rewind: Rewind,
         files: FileFinder,
         user_commands: UserCommandRunner,
+        custom_commands: CustomCommands,
         outputs: Outputs,
         record: SessionRecord,
         mask: SecretMask,
@@ -69,6 +71,7 @@ class AgentSession:
         self.rewind = rewind
         self.files = files
         self.user_commands = user_commands
+        self.custom_commands = custom_commands
         self.attachments = run.attachments
         self.outputs = outputs
         self.record = record

@@ -15,6 +15,7 @@ from application.ports.instructions import InstructionKeeper
 from application.ports.models import ToolChoice
 from application.review.review import Review
 from application.turn.attachments import Attachments
+from application.turn.command_terms import CommandTerms
 from application.turn.dialogue import Dialogue
 from application.turn.recovery import Recovery, recovery_of
 from application.turn.run_tally import RunTally
@@ -35,6 +36,7 @@ from domain.errors import (
 )
 from domain.events.event import ErrorOccurred, PromptsQueued, TurnFinished, TurnStarted
 from domain.events.report import MAX_TOOL_TURNS, RunReport
+from domain.instructions.custom_command import ExpandedCommand
 from domain.sessions.state import PastTurn
 from domain.text.amounts import amount
 
@@ -68,7 +70,7 @@ class RunAgent:
     may name. `begin_turn` is called at the beginning of each turn.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that a turn needs meets here
         self,
         *,
         session_id: str,
@@ -81,9 +83,11 @@ class RunAgent:
         attachments: Attachments,
         instructions: InstructionKeeper | None = None,
         begin_turn: Callable[[], None] = lambda: None,
+        commands: CommandTerms | None = None,
     ) -> None:
         self._instructions = instructions
         self._begin_turn = begin_turn
+        self._commands = commands
         self.session_id = session_id
         self._dialogue = dialogue
         self._conversation = dialogue.conversation
@@ -95,19 +99,24 @@ class RunAgent:
         self.attachments = attachments
         past = events.state
         self._prompts = _prompts(past.turns)
+        self._command = _last_command(past.turns)
         self._recovery = recovery_of(past.open_calls, turn_index=past.responses - 1, task=self._task)
 
     async def execute(self, prompt: str) -> RunReport:
         """Answer one prompt. Every ending is a report: a failed provider and a cancellation of this task too.
 
         Whatever the ending, the conversation is left with a result for every call, ready for the next prompt.
+        Raises CommandRefused where the prompt is a custom command that cannot be used.
         """
+        command, notices = await self._commands.expand(prompt) if self._commands is not None else (None, ())
         if self._recovery is not None:
             await self._close(self._recovery.drop_reviews())
         await self._say_undelivered_prompts()
-        self._prompts.append(prompt)
-        said = self.attachments.build_message(prompt)
-        return await self._turn(prompt, lambda tally: self._say(said, tally), said)
+        self._command = command
+        text = command.text if command is not None else prompt
+        self._prompts.append(text)
+        said = self.attachments.build_message(text)
+        return await self._turn(prompt, lambda tally: self._say(said, tally), said, notices=notices)
 
     # ---------------------------------------------------------------- said meanwhile
 
@@ -225,6 +234,7 @@ class RunAgent:
         self._dialogue.return_to(turn.messages_before)
         self._runtime.state = RunState(turn.values_before)
         self._prompts = _prompts(self._events.state.turns)
+        self._command = _last_command(self._events.state.turns)
 
     async def _close(self, recovery: Recovery) -> None:
         self._recovery = None
@@ -243,13 +253,18 @@ class RunAgent:
         said: UserMessage | None = None,
         *,
         tool_turns: int = 0,
+        notices: Sequence[str] = (),
     ) -> RunReport:
-        """`tool_turns` is how many of the turn's batches `begin` runs."""
+        """`tool_turns` is how many of the turn's batches `begin` runs; the person reads the `notices`."""
         tally = RunTally(self.session_id)
         try:
             await whole(self._begin(prompt, said))
             if self._instructions is not None:
                 await self._instructions.refresh()
+            if self._commands is not None:
+                notices = (*notices, *await self._commands.begin(self._command))
+            for notice in notices:
+                await self._events.record(ErrorOccurred(message=notice))
             with self._runtime.keeping_ahead():
                 await self._converse(await begin(tally), tally, tool_turns)
         except ProviderError as error:
@@ -272,9 +287,11 @@ class RunAgent:
         finally:
             if said is not None:
                 self._dialogue.hold(said)
-            await self._events.record(TurnStarted(prompt=prompt))
+            await self._events.record(TurnStarted(prompt=prompt, command=self._command if prompt else None))
 
     async def _conclude(self, tally: RunTally) -> RunReport:
+        if self._commands is not None:
+            self._commands.end()
         if tally.broke_off and (kept := await self._dialogue.last_answer()) is not None:
             tally.add_response(kept.response, kept.cost_usd, continues=False)
         await self._dialogue.settle()
@@ -403,5 +420,12 @@ class RunAgent:
 
 def _prompts(turns: Sequence[PastTurn]) -> deque[str]:
     """The last prompts that still hold."""
-    held = ("\n\n".join([t.prompt, *t.steered]) for t in turns if t.prompt and not t.undone)
+    held = ("\n\n".join([t.said_text, *t.steered]) for t in turns if t.prompt and not t.undone)
     return deque(held, maxlen=_PROMPTS_TOLD)
+
+
+def _last_command(turns: Sequence[PastTurn]) -> ExpandedCommand | None:
+    """The custom command that the last prompt is; what it sets holds for turns that go on with it."""
+    prompted = (turn for turn in reversed(turns) if turn.prompt and not turn.undone)
+    last = next(prompted, None)
+    return last.command if last is not None else None

@@ -54,6 +54,11 @@ class SwitchableSession:
         return self._session.model
 
     @property
+    def chosen(self) -> LlmSession:
+        """The session with the model chosen."""
+        return self._session
+
+    @property
     def serving(self) -> str:
         """The full name of the model that the next request goes to."""
         return self._serving.model

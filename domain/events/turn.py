@@ -11,6 +11,7 @@ from domain.conversation.response import LlmResponse, Usage
 from domain.conversation.spend_caps import SpendCap
 from domain.errors import ProviderErrorKind
 from domain.events.report import RunReport
+from domain.instructions.custom_command import ExpandedCommand
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +30,15 @@ class PromptsQueued:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnStarted:
-    """The person's prompt was taken up. An empty one: the turn goes on from where the conversation stands."""
+    """The person's prompt was taken up. An empty one: the turn goes on from where the conversation stands.
+
+    `command`: the prompt is a custom slash command, and this is what the model is told in its place.
+    """
 
     type: ClassVar = "turn_started"
     durable: ClassVar = True
     prompt: str
+    command: ExpandedCommand | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from domain.calls.tool import RiskLevel
+from domain.review.allowed_tools import AllowedTools
 from domain.review.ballot import Tally, Verdict
 from domain.review.guards import Objection
 from domain.review.mode import Mode
@@ -50,8 +51,12 @@ def decide(
     rules: Sequence[Rule] = (),
     objections: Sequence[Objection] = (),
     votes: Tally | None = None,
+    allowed_tools: AllowedTools | None = None,
 ) -> Decision:
-    """Decide about one call. `votes` is the count of a finished voting; None where there was none."""
+    """Decide about one call. `votes` is the count of a finished voting; None where there was none.
+
+    `allowed_tools` are those of the custom command whose turn it is; None where it names none.
+    """
     said = matching_rules(rules, subject, paths.roots)
     restricting = [
         *(_of_rule(rule) for rule in said if rule.answer is not Answer.ALLOW),
@@ -62,6 +67,8 @@ def decide(
             for o in objections
         ),
     ]
+    if allowed_tools is not None and allowed_tools.withholds(subject, paths.roots):
+        restricting.append(_Voice(Answer.DENY, "rule allowed-tools", allowed_tools.reason))
     by_mode = _of_mode(subject, mode, paths, votes)
     if by_mode.answer is Answer.DENY and not _is_proved_read_only(subject, said):
         restricting.append(by_mode)

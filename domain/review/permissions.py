@@ -123,6 +123,11 @@ def matching_rules(rules: Iterable[Rule], subject: Subject, roots: Sequence[str]
     )
 
 
+def is_covered(rules: Sequence[Rule], subject: Subject, roots: Sequence[str]) -> bool:
+    """Whether rules that allow cover a call as a whole."""
+    return bool(_covering(rules, subject, roots))
+
+
 # ---------------------------------------------------------------- rules that restrict: wherever they may apply
 
 

@@ -147,7 +147,7 @@ class Replay:
             case ModelChanged():
                 self._model = event.model
             case TurnStarted():
-                self._turns.begin(event.prompt, at_ms, self._conversation.moment(), self._values)
+                self._turns.begin(event, at_ms, self._conversation.moment(), self._values)
                 self._send(event.prompt)
                 self._finished = False
             case PromptsQueued():

@@ -10,7 +10,15 @@ from typing import TypeAlias, assert_never
 from domain.calls.effects import ChangeKind, FileChange, FileState, is_like
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.conversation.history import Message
-from domain.events.event import CallFinished, CallStarted, EffectsObserved, FilesKept, FilesRestored
+from domain.events.event import (
+    CallFinished,
+    CallStarted,
+    EffectsObserved,
+    FilesKept,
+    FilesRestored,
+    TurnStarted,
+)
+from domain.instructions.custom_command import ExpandedCommand
 from domain.sessions.replayed_conversation import Moment
 from domain.sessions.state import PastTurn
 from domain.text.json_value import JsonValue
@@ -37,6 +45,12 @@ class ReplayedTurn:
     steered: list[str] = field(default_factory=list)
     said: bool = False
     undone: bool = False
+    command: ExpandedCommand | None = None
+
+    @property
+    def said_text(self) -> str:
+        """What the model is told with the prompt."""
+        return self.command.text if self.command is not None else self.prompt
 
     def past_turn(self, messages_before: tuple[Message, ...]) -> PastTurn:
         """The turn as others see it."""
@@ -53,6 +67,7 @@ class ReplayedTurn:
             steered=tuple(self.steered),
             said=self.said,
             undone=self.undone,
+            command=self.command,
         )
 
 
@@ -65,12 +80,17 @@ class ReplayedTurns:
         self._tools: dict[ToolExecutionContext, str] = {}
         self._kept: dict[ToolExecutionContext, ReplayedTurn] = {}
 
-    def begin(self, prompt: str, at_ms: int, before: Moment, values: Mapping[str, JsonValue]) -> None:
+    def begin(self, started: TurnStarted, at_ms: int, before: Moment, values: Mapping[str, JsonValue]) -> None:
         """What comes from now on belongs to another turn."""
         self._tools.clear()
         self._turns.append(
             ReplayedTurn(
-                number=len(self._turns), prompt=prompt, at_ms=at_ms, before=before, values_before=values
+                number=len(self._turns),
+                prompt=started.prompt,
+                at_ms=at_ms,
+                before=before,
+                values_before=values,
+                command=started.command,
             )
         )
 
@@ -85,7 +105,7 @@ class ReplayedTurns:
         Where the text is a prompt that was taken up and not said, those taken up after it are still unsaid.
         """
         unsaid = list(takewhile(lambda turn: not turn.said, reversed(self._turns)))
-        later = next((number for number, turn in enumerate(unsaid) if turn.prompt and turn.prompt == text), 0)
+        later = next((n for n, turn in enumerate(unsaid) if turn.prompt and turn.said_text == text), 0)
         for turn in unsaid[later:]:
             turn.said = True
 

@@ -15,6 +15,7 @@ from domain.calls.user_command import UserCommand
 from domain.conversation.cost import Spending
 from domain.conversation.history import Message
 from domain.conversation.spend_caps import SpendCap
+from domain.instructions.custom_command import ExpandedCommand
 from domain.review.mode import Mode
 from domain.text.json_value import JsonValue
 
@@ -54,7 +55,7 @@ class PastTurn:
     looked at: they have no end, or were cut short. `edited` are those of its changed files that were not as our
     change before had left them: somebody had edited them in between. `steered` is what the person said while it
     ran. `said`: its prompt, or what came after that, is part of the conversation. `undone`: what was said in it
-    was taken back.
+    was taken back. `command`: the prompt is a custom slash command.
     `messages_before` is legal to go on from: where calls were open, they have results in it.
     """
 
@@ -70,6 +71,12 @@ class PastTurn:
     steered: tuple[str, ...] = ()
     said: bool = True
     undone: bool = False
+    command: ExpandedCommand | None = None
+
+    @property
+    def said_text(self) -> str:
+        """What the model is told with the prompt."""
+        return self.command.text if self.command is not None else self.prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,4 +116,4 @@ class SessionState:
     def undelivered_prompts(self) -> tuple[str, ...]:
         """The last prompts, oldest first, where the process that took them up died before it could say them."""
         held = (turn for turn in reversed(self.turns) if turn.prompt and not turn.undone)
-        return tuple(turn.prompt for turn in takewhile(lambda turn: not turn.said, held))[::-1]
+        return tuple(turn.said_text for turn in takewhile(lambda turn: not turn.said, held))[::-1]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
 from infrastructure.config.paths import folders_up_to_repository, user_file
-from infrastructure.files.held_files import refuse_held
+from infrastructure.instructions.text_file import as_text, read_bytes
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
 """The names of an instruction file, the first that a folder has counts."""
@@ -109,19 +108,5 @@ def _resolve(name: str, folder: Path) -> Path:
 
 def _text_of(path: Path, inside: Path | None) -> str | None:
     """The beginning of a regular file as text; None where there is none, or it lies elsewhere than `inside`."""
-    canonical = Path(os.path.realpath(path))
-    if inside is not None and not canonical.is_relative_to(inside):
-        return None
-    try:
-        refuse_held(canonical)
-        descriptor = os.open(canonical, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError):
-        return None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        return None
-    with os.fdopen(descriptor, "rb") as file:
-        try:
-            return file.read(_LARGEST).decode("utf-8-sig", "replace").replace("\r\n", "\n")
-        except OSError:
-            return None
+    data = read_bytes(path, inside=inside, limit=_LARGEST)
+    return as_text(data) if data is not None else None

@@ -15,7 +15,7 @@ from infrastructure.config.paths import FILE_NAME, ConfigLocations, locate, stan
 from infrastructure.config.reference import write_reference
 from infrastructure.config.report import check, config_path, show
 from infrastructure.instructions.files import NAMES as INSTRUCTION_FILES
-from infrastructure.instructions.trust import instruction_files, list_wanted
+from infrastructure.instructions.project_contents import list_wanted_in
 from infrastructure.trust.decisions import trust_decisions
 from infrastructure.trust.trust_file import trust_file
 from quorum.cli.errors import UsageError
@@ -95,6 +95,7 @@ def _untrust(options: Options, root: Path) -> None:
     """Trust none of the files any more that would be read in this folder."""
     folders = [file.parent for file in _locations(options, root).project_search]
     places = [standing_place(folder / name) for folder in folders for name in (FILE_NAME, *INSTRUCTION_FILES)]
+    places += list_wanted_in(root, os.environ, load(options, root).settings)
     file = trust_file(os.environ)
     forgotten = asyncio.run(file.forget(places)) if file is not None else ()
     for place in forgotten:
@@ -104,7 +105,7 @@ def _untrust(options: Options, root: Path) -> None:
 
 
 def _nothing_to_trust(loaded: LoadedSettings, root: Path) -> str:
-    if list_wanted(instruction_files(root, os.environ, loaded.settings).at_start()):
+    if list_wanted_in(root, os.environ, loaded.settings):
         return "all that this project brings along is trusted as it is now"
     if loaded.locations.project is None:
         raise UsageError("there is no project's file here, and so nothing to trust; see: quorum config path")

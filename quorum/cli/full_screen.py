@@ -276,6 +276,7 @@ class _Sessions:
         from domain.events.masking import SecretMask
         from infrastructure.bootstrap import build_session
         from quorum.cli.errors import mask_complaints
+        from tui.keys.commands import RESERVED_NAMES
         from tui.transcript.layout.view import TranscriptView
 
         with self._making_mask:  # two tabs may be composed at once
@@ -292,6 +293,7 @@ class _Sessions:
             record=record,
             mask=self._mask,
             sockets=own,
+            reserved_commands=RESERVED_NAMES,
             trust=self._trust,
             mask_outputs=(mask_complaints,),
             warm_up=TranscriptView.warm_up,

@@ -85,6 +85,7 @@ async def _compose_session(
 ) -> tuple[AgentSession, HeadlessPrinter]:
     from infrastructure.bootstrap import build_session, open_session
     from quorum.cli.headless import HeadlessPrinter, NonInteractiveApprover
+    from tui.keys.commands import RESERVED_NAMES
 
     printer = HeadlessPrinter(options.output, quiet=options.quiet, verbose=options.verbose)
     record = await asyncio.to_thread(open_session, loaded, root, options.session, fork=options.fork)
@@ -98,6 +99,7 @@ async def _compose_session(
             approver=NonInteractiveApprover(),
             observer=printer,
             record=record,
+            reserved_commands=RESERVED_NAMES,
             mask_outputs=(mask_complaints,),
         )
         complain((*container.visible_record().notices, *container.saved_rules().warnings))

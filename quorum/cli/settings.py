@@ -11,7 +11,7 @@ from domain.sessions.trust import TrustQuestion
 from infrastructure.config.loading import LoadedSettings, load_settings
 from infrastructure.config.model_choice import model_overrides
 from infrastructure.config.toml_file import TomlFile
-from infrastructure.instructions.trust import instruction_files, list_wanted
+from infrastructure.instructions.project_contents import list_wanted_in
 from infrastructure.trust.decisions import AskTrust, TrustDecisions
 from infrastructure.trust.trust_file import TrustedFiles, trust_file
 from quorum.options import Options
@@ -49,8 +49,9 @@ async def load_with_trust(
 
 
 def trust_question(loaded: LoadedSettings, root: Path, decisions: TrustDecisions) -> TrustQuestion | None:
-    """What of all that the project brings along is to be asked about: settings and instructions. Blocks."""
-    items = decisions.items(list_wanted(instruction_files(root, os.environ, loaded.settings).at_start()))
+    """What of all that the project brings along is to be asked about: settings, instructions and commands.
+    Blocks."""
+    items = decisions.items(list_wanted_in(root, os.environ, loaded.settings))
     if loaded.question is None:
         return TrustQuestion(folder=str(Path(os.path.realpath(root))), items=items) if items else None
     return loaded.question.extend(items)

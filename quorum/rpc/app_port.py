@@ -99,6 +99,9 @@ class AppPort:
             return await self.execute(text, tab, hand)
         if what := takes_approval(text):
             hand.demand(what)
+        return await self._submit(chat, text, tab)
+
+    async def _submit(self, chat: ChatScreen, text: str, tab: str) -> dict[str, object]:
         self._ready_for_more(chat)
         chat.say("")
         chat.post_message(Prompt.Submitted(text))
@@ -117,6 +120,9 @@ class AppPort:
         try:
             action = action_for(command)
         except NotACommand as problem:
+            session = chat.current.session
+            if session is not None and await session.agent.custom_commands.is_known(command):
+                return await self._submit(chat, command, tab)
             raise unfit(str(problem)) from None
         if (words := prompt_in(command)) and not is_prompt(words):
             raise unfit(REFUSAL)

@@ -195,6 +195,9 @@ class Methods:
         return await self._camera.take(params["width"], params["height"], styles=params["styles"])
 
     async def _commands(self, _params: JsonParams, _hand: Hand) -> object:
+        if (session := self._app.chat.current.session) is not None:
+            await session.agent.custom_commands.refresh()
+        custom = self._app.chat.prompt.known.custom_commands()
         return [
             {
                 "name": command.name,
@@ -203,6 +206,9 @@ class Methods:
                 "power": "approval" if command.action == "set_mode" else power_of(command.action),
             }
             for command in COMMANDS
+        ] + [
+            {"name": command.name, "usage": command.usage, "does": command.does, "power": "free"}
+            for command in custom
         ]
 
     async def _keymaps(self, _params: JsonParams, _hand: Hand) -> object:

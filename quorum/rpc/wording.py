@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorum.rpc.json_rpc import make_refusal, unfit
+from quorum.rpc.json_rpc import make_refusal
 from quorum.rpc.power import power_of
 from tui.keys.commands import NotACommand, action_for, is_command
 
@@ -23,8 +23,8 @@ def takes_approval(text: str, *, typed: bool = False) -> str:
         return "a command that is typed key by key"
     try:
         power = power_of(action_for(text))
-    except NotACommand as problem:
-        raise unfit(str(problem)) from None
+    except NotACommand:
+        return ""  # none of the app's: it is refused, or a custom command, which is a prompt
     if power == "never":
         raise make_refusal("it would hand the terminal to another program", "suppressed")
     return text.partition(" ")[0] if power == "approval" else ""

@@ -198,6 +198,7 @@ class Bench:
                 outputs=Outputs(None, OutputLimits()),
                 pending_messages=pending_messages,
             ),
+            custom_commands=NOT_NEEDED,
             outputs=Outputs(None, OutputLimits()),
             record=record or no_record(),
             mask=SecretMask(),

@@ -39,6 +39,7 @@ from domain.events.event import (
 )
 from domain.events.masking import SecretMask
 from domain.events.report import MAX_TOOL_TURNS, RunReport, RunStatus
+from domain.instructions.custom_command import CustomCommand, choose_names, index_commands, parse_command
 from domain.review.mode import Mode
 from domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from domain.sessions.past_session import NewSession, SessionChoice
@@ -48,6 +49,25 @@ from domain.text.fuzzy import fit
 from tests.support.fake_archive import FakeArchive
 from tests.support.fake_rules import FakeRules
 from tests.support.review_contexts import a_review_context
+from tui.keys.commands import RESERVED_NAMES
+
+
+class FakeCustomCommands:
+    """Custom commands that are `there`; they are `known` once somebody has looked."""
+
+    def __init__(self) -> None:
+        self.there: tuple[CustomCommand, ...] = ()
+        self.known: tuple[tuple[str, CustomCommand], ...] = ()
+
+    async def refresh(self) -> None:
+        """Look."""
+        self.known = choose_names(index_commands(self.there, RESERVED_NAMES))
+
+    async def is_known(self, prompt: str) -> bool:
+        """Whether it is one of them."""
+        await self.refresh()
+        typed = parse_command(prompt)
+        return typed is not None and typed.name in index_commands(self.there, RESERVED_NAMES)
 
 
 @dataclass
@@ -109,6 +129,7 @@ class FakeAgent:
         self.queued: list[tuple[str, ...]] = []
         self.user_commands = FakeUserCommands(self)
         self.commands: list[tuple[str, bool]] = []
+        self._custom_commands = FakeCustomCommands()
         self.may_end = asyncio.Event()
         self.may_end.set()
         self.closing_fails: QuorumError | None = None
@@ -200,6 +221,11 @@ class FakeAgent:
     def files(self) -> FakeAgent:
         """It finds files itself."""
         return self
+
+    @property
+    def custom_commands(self) -> FakeCustomCommands:
+        """Those of the person and the project."""
+        return self._custom_commands
 
     @property
     def attachments(self) -> FakeAgent:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from domain.events.event import Event
     from domain.events.masking import SecretMask
     from domain.events.report import RunReport
+    from domain.instructions.custom_command import CustomCommand
     from domain.review.mode import Mode
     from domain.sessions.past_session import SessionChoice
     from domain.sessions.restoration import RestorePlan, RestoreStep
@@ -115,6 +116,17 @@ class UserCommandsPort(Protocol):
     async def run(self, command: str, *, visible_to_model: bool) -> None: ...
 
 
+class CustomCommandsPort(Protocol):
+    """The slash commands of the project and the person: `application/instructions/custom_commands.py`."""
+
+    @property
+    def known(self) -> tuple[tuple[str, CustomCommand], ...]: ...
+
+    async def refresh(self) -> None: ...
+
+    async def is_known(self, prompt: str) -> bool: ...
+
+
 class AttachmentsPort(Protocol):
     """The images that the person shows the model: `application/turn/attachments.py`."""
 
@@ -185,6 +197,9 @@ class Agent(Protocol):
 
     @property
     def user_commands(self) -> UserCommandsPort: ...
+
+    @property
+    def custom_commands(self) -> CustomCommandsPort: ...
 
     @property
     def attachments(self) -> AttachmentsPort: ...

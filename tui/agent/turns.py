@@ -152,6 +152,8 @@ class Turns:
         if not text:
             if not self._waiting or isinstance(last := self._waiting[-1], QueuedTask):
                 return "no queued prompt to send into the turn"
+            if _may_be_command(last):
+                return "a slash command waits for its own turn"
             self._waiting.pop()
             text = last
         else:
@@ -283,3 +285,8 @@ class Turns:
             self._on_change()
             if prompts:
                 self._give_back(prompts)
+
+
+def _may_be_command(prompt: str) -> bool:
+    """Whether a prompt in line may be a custom command: its first word says so, on however many lines."""
+    return prompt.startswith("/") and "/" not in prompt.split(maxsplit=1)[0][1:]

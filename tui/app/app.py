@@ -301,7 +301,8 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         if isinstance(self.screen, HelpScreen):
             self.screen.dismiss()
         else:
-            await self.push_screen(HelpScreen(f"/{command.removeprefix('/')}" if command else ""))
+            query = f"/{command.removeprefix('/')}" if command else ""
+            await self.push_screen(HelpScreen(query, self.chat.prompt.known.custom_commands()))
 
 
 def _a_new_session() -> SessionChoice:

@@ -350,10 +350,12 @@ class ChatScreen(Screen[None]):
         if is_command(message.text):
             self.sending.remember(message.text)
             try:
-                await self.run_action(action_for(message.text))
+                names = [command.name for command in self.prompt.known.custom_commands()]
+                action = action_for(message.text, names)
             except NotACommand as problem:
-                self.prompt.put(message.text)
-                self.say(str(problem))
+                await self.sending.submit_command(message.text, str(problem))
+            else:
+                await self.run_action(action)
         elif (own := parse_user_command(message.text)) is not None:
             self.sending.run_user_command(own, message.text)
         elif (text := await self.writing.with_images(message.text)) is not None:
@@ -376,6 +378,7 @@ class ChatScreen(Screen[None]):
     @on(TextArea.Changed, "#prompt")
     def _on_prompt_changed(self) -> None:
         self.sending.tell_what_enter_does()
+        self.writing.look_for_commands()
 
     @on(TranscriptView.NewBelow)
     def _tell_of_new_lines(self) -> None:

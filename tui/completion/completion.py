@@ -52,7 +52,7 @@ class Completion:
 
     def follow(self, text: str, before: str) -> None:
         """The prompt now holds this text, and its line this much of it before the cursor."""
-        found = offers_for(text, before)
+        found = offers_for(text, before, self._known.custom_commands())
         begun = None if found is None else before.removesuffix(found.typed)
         if begun is None or begun != self._closed_for:
             self._closed_for = None
@@ -69,7 +69,7 @@ class Completion:
     def dismiss(self, text: str, before: str) -> None:
         """Offer nothing more for what is begun at the cursor, until something else is."""
         self.close()
-        found = offers_for(text, before)
+        found = offers_for(text, before, self._known.custom_commands())
         self._closed_for = None if found is None else before.removesuffix(found.typed)
 
     def reopen(self) -> None:

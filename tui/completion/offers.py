@@ -76,6 +76,10 @@ class Known(Protocol):
         """The words that a command may take, where they are known."""
         ...
 
+    def custom_commands(self) -> Sequence[Command]:
+        """The commands of the project and the person, as far as they are known by now."""
+        ...
+
     def note_file_used(self, path: str) -> None:
         """The person took this file from the menu."""
         ...

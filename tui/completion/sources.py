@@ -14,8 +14,11 @@ from tui.keys.commands import COMMANDS, Command, is_command
 _LINES = "lines of the file: :10-40, :10- to its end, or :10"
 
 
-def offers_for(text: str, before: str) -> Offers | Wish | None:
-    """What can be offered for a prompt and the line of it before the cursor; None where nothing is begun."""
+def offers_for(text: str, before: str, custom: Sequence[Command] = ()) -> Offers | Wish | None:
+    """What can be offered for a prompt and the line of it before the cursor; None where nothing is begun.
+
+    `custom` are the commands of the project and the person.
+    """
     if text.startswith("!"):
         return None
     if (begun := find_unfinished_mention(before)) is not None:
@@ -26,8 +29,8 @@ def offers_for(text: str, before: str) -> Offers | Wish | None:
         return None
     name, space, argument = before[1:].partition(" ")
     if not space:
-        return _commands(before, name)
-    command = next((each for each in COMMANDS if each.name == name), None)
+        return _commands(before, name, (*COMMANDS, *custom))
+    command = next((each for each in (*COMMANDS, *custom) if each.name == name), None)
     return _arguments(command, argument.lstrip(" ")) if command is not None else None
 
 
@@ -54,9 +57,9 @@ def word_offers_for(wish: WordWish, words: Sequence[str]) -> Offers:
     return Offers(wish.typed, rows, hint="" if rows else _hint(wish.command))
 
 
-def _commands(typed: str, name: str) -> Offers:
+def _commands(typed: str, name: str, commands: Sequence[Command]) -> Offers:
     ranked = sorted(
-        ((found, place, each) for place, each in enumerate(COMMANDS) if (found := fit(name, each.name))),
+        ((found, place, each) for place, each in enumerate(commands) if (found := fit(name, each.name))),
         key=lambda each: (not each[2].name.startswith(name), -each[0].score if name else 0, each[1]),
     )
     rows = tuple(
@@ -69,7 +72,7 @@ def _commands(typed: str, name: str) -> Offers:
         )
         for found, _, command in ranked
     )
-    is_whole = any(each.name == name and not needs_argument(each) for each in COMMANDS)
+    is_whole = any(each.name == name and not needs_argument(each) for each in commands)
     return Offers(typed, rows, insists=bool(rows) and not is_whole)
 
 

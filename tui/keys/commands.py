@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tui.keys.modes import MODES
@@ -14,7 +15,7 @@ class Command(NamedTuple):
     `takes` names its argument and the words it may be; `counts`: it may take a number; `names`: it may take
     whatever is called so; `free`: any words, called so. `sample` is such an argument, for the help.
     `takes_file`: it is the name of a file; `sends`: it is sent as a prompt. `aliases` are other names, which no
-    list shows.
+    list shows. `hint` is what stands after a custom command, in its own words.
     """
 
     name: str
@@ -28,10 +29,13 @@ class Command(NamedTuple):
     takes_file: bool = False
     sends: bool = False
     aliases: tuple[str, ...] = ()
+    hint: str = ""
 
     @property
     def usage(self) -> str:
         """How it is typed."""
+        if self.hint:
+            return f"/{self.name} {self.hint}"
         if self.takes:
             return f"/{self.name} {self.takes[0]}"
         named = "N" if self.counts else self.names or self.free
@@ -109,6 +113,9 @@ COMMANDS = (
 )
 
 
+RESERVED_NAMES = frozenset(name for command in COMMANDS for name in (command.name, *command.aliases))
+"""The names that no custom command can take."""
+
 _MOST_DIGITS = 9
 
 
@@ -137,13 +144,20 @@ def prompt_in(text: str) -> str:
     return argument.strip() if any(each.name == word and each.sends for each in COMMANDS) else ""
 
 
-def action_for(text: str) -> str:
-    """The action that a typed command stands for. Raises NotACommand."""
+def is_built_in(text: str) -> bool:
+    """Whether a prompt is one of these commands, rightly used or not."""
+    return is_command(text) and text.strip()[1:].partition(" ")[0] in RESERVED_NAMES
+
+
+def action_for(text: str, others: Sequence[str] = ()) -> str:
+    """The action that a typed command stands for. Raises NotACommand, which may name one of the `others`."""
     word, _, argument = text.strip()[1:].partition(" ")
     argument = argument.strip()
     command = next((c for c in COMMANDS if word in (c.name, *c.aliases)), None)
     if command is None:
-        raise NotACommand(f"there is no command /{word}; {_nearest(word, [c.name for c in COMMANDS], '/')}")
+        raise NotACommand(
+            f"there is no command /{word}; {_nearest(word, [*(c.name for c in COMMANDS), *others], '/')}"
+        )
     if command.counts and argument:
         if not argument.isdecimal() or len(argument) > _MOST_DIGITS or int(argument) < 1:
             raise NotACommand(f"/{word} takes a number from 1 on, 1 being the latest")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tui.agent.user_commands import MARK
-from tui.keys.commands import is_command
+from tui.keys.commands import is_built_in, is_command
 
 REFUSAL = f"a prompt begins with neither {MARK} nor the name of a command"
 """Why a text is not taken where only a prompt can be."""
@@ -15,5 +15,8 @@ def is_prompt(text: str) -> bool:
 
 
 def as_prompt(text: str) -> str:
-    """The text as Enter sends it to the model: with a space before it if it would be a command."""
-    return f" {text}" if is_command(text) or text.startswith(MARK) else text
+    """The text as Enter sends it again: with a space before it if a command of the app would be taken for it.
+
+    A custom command stays one: it was sent as such.
+    """
+    return f" {text}" if is_built_in(text) or text.startswith(MARK) else text

@@ -45,7 +45,7 @@ class HelpEntry:
 
 class HelpScreen(ClosesItself, ModalScreen[None]):
     """Shows what can be typed and pressed, at first what fits `query`. Esc closes it, and so does what
-    opened it: its key, and `?` where nothing is typed."""
+    opened it: its key, and `?` where nothing is typed. `custom` are commands of the project and the person."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Close", id="help_close"),
@@ -71,9 +71,9 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
     }
     """
 
-    def __init__(self, query: str = "") -> None:
+    def __init__(self, query: str = "", custom: Sequence[Command] = ()) -> None:
         super().__init__()
-        self._query = query
+        self._query, self._custom = query, tuple(custom)
         self._contexts: list[tuple[str, list[HelpEntry]]] = []
 
     def compose(self) -> ComposeResult:
@@ -95,6 +95,8 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
         keymap = self.app.keymap if isinstance(self.app, KeyedApp) else {}
         by_action = _keys_by_action(keymap)
         yield "Commands", [_of_command(each, by_action.get(each.action, "")) for each in COMMANDS]
+        if self._custom:
+            yield "Custom commands", [_of_command(each, "") for each in self._custom]
         for title, rows in by_context(keymap):
             yield title, list(_without_runs(_of_keys(rows)))
 
@@ -109,7 +111,7 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
     def _show(self, query: str) -> None:
         words = query.lower().split()
         lines: list[Content] = []
-        if (named := _find_command(query)) is not None:
+        if (named := _find_command(query, (*COMMANDS, *self._custom))) is not None:
             lines += [line for entry in _account(named) for line in _lines(entry, self._width)]
             lines.append(Content(""))
         for title, entries in self._contexts:
@@ -143,10 +145,10 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
                 scroll.scroll_page_down(animate=False)
 
 
-def _find_command(query: str) -> Command | None:
+def _find_command(query: str, commands: Iterable[Command]) -> Command | None:
     """The command that the query is the whole name of."""
     name = query.strip()
-    return next((each for each in COMMANDS if name == f"/{each.name}"), None)
+    return next((each for each in commands if name == f"/{each.name}"), None)
 
 
 def _account(command: Command) -> Iterator[HelpEntry]:

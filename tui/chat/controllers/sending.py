@@ -60,6 +60,15 @@ class SendController:
             self._transcript.action_scroll_end()
         self._turns.submit(text)
 
+    async def submit_command(self, text: str, otherwise: str) -> None:
+        """Put a custom command in line; what is none stays where it was typed, and `otherwise` is said."""
+        session = self._current.session
+        if session is not None and await session.agent.custom_commands.is_known(text):
+            self.submit(text)
+            return
+        self._prompt.put(text)
+        self._host.say(otherwise if session is not None else f"still starting; {otherwise}")
+
     def remember(self, text: str) -> None:
         """Have Up bring this back."""
         try:

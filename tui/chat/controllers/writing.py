@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from domain.conversation.image import Image
     from tui.agent.port import Agent
     from tui.keys.commands import Command
+    from tui.session.session import Session
 
 _WISH = "attach the image"
 
@@ -46,6 +47,13 @@ class PromptSources:
                 return await list_models(session.agent)
             case _:
                 return ()
+
+    def custom_commands(self) -> Sequence[Command]:
+        """The commands of the project and the person; none before the session is there."""
+        from tui.completion.custom_commands import custom_rows
+
+        session = self._current.session
+        return custom_rows(session.agent.custom_commands.known) if session is not None else ()
 
     def mentions_of(self, pasted: str) -> str:
         """The mentions of the files whose paths were pasted or dropped; empty where it is anything else."""
@@ -113,6 +121,17 @@ class WritingController:
             self._prompt.put(as_prompt(text))
             return None
         return with_labels(text, labels)
+
+    # -- custom commands ----------------------------------------------------------------------------------
+
+    def look_for_commands(self) -> None:
+        """A command is begun: look which there are by now, and offer them."""
+        if self._prompt.text == "/" and (session := self._current.session) is not None:
+            self._host.run_worker(self._offer_commands(session), group="commands", exclusive=True)
+
+    async def _offer_commands(self, session: Session) -> None:
+        await session.agent.custom_commands.refresh()
+        self._prompt.offer()
 
     # -- the person's editor ------------------------------------------------------------------------------
 

@@ -1,0 +1,76 @@
+"""What a custom command sets for its turn: the tools that may change something, and the model that answers."""
+
+from __future__ import annotations
+
+from application.ports.instructions import PromptExpander
+from application.ports.models import LlmGateway, LlmSession
+from application.review.review import Review
+from application.turn.switchable_session import SwitchableSession
+from domain.errors import ProviderError, ProviderErrorKind
+from domain.instructions.custom_command import ExpandedCommand
+from domain.review.allowed_tools import AllowedTools
+
+_SESSIONS_OWN = frozenset({"", "inherit", "default"})
+
+
+class CommandTerms:
+    """In force from `begin` to `end`. `expander` knows the commands, `gateway` the models of a provider."""
+
+    def __init__(
+        self, expander: PromptExpander, review: Review, session: SwitchableSession, gateway: LlmGateway
+    ) -> None:
+        self._expander = expander
+        self._review = review
+        self._session = session
+        self._gateway = gateway
+        self._exchanged: tuple[LlmSession, LlmSession] | None = None
+
+    async def expand(self, prompt: str) -> tuple[ExpandedCommand | None, tuple[str, ...]]:
+        """What a prompt stands for, None where it is no custom command; and sentences for the person.
+
+        Raises CommandRefused.
+        """
+        return await self._expander.expand(prompt)
+
+    async def begin(self, command: ExpandedCommand | None) -> tuple[str, ...]:
+        """Put in force what a command sets, nothing where there is none; sentences about what cannot be had."""
+        if command is None:
+            return ()
+        if command.allowed_tools is not None:
+            self._review.allowed_tools = AllowedTools.parse(command.name, command.allowed_tools)
+        if command.model in _SESSIONS_OWN:
+            return ()
+        try:
+            other = await self._session.open(await self._full_name(command.model))
+        except ProviderError as error:
+            return (
+                f"/{command.name} asks for the model {command.model}, which cannot be had: {error}; "
+                f"{self._session.model} answers",
+            )
+        if other.model != self._session.model:
+            self._exchanged = self._session.chosen, other
+            self._session.switch(other)
+        return ()
+
+    def end(self) -> None:
+        """The session's own tools and model hold again, unless the person chose another model meanwhile."""
+        self._review.allowed_tools = None
+        if self._exchanged is not None:
+            own, other = self._exchanged
+            self._exchanged = None
+            if self._session.chosen is other:
+                self._session.switch(own)
+
+    async def _full_name(self, model: str) -> str:
+        """A model as "provider/model"; without a provider it is one that the session's provider lists, by its
+        name or a part of it, as `haiku` is. Raises ProviderError."""
+        if "/" in model:
+            return model
+        provider = self._session.model.partition("/")[0]
+        listed = await self._gateway.models(provider)
+        full = f"{provider}/{model}"
+        if full in listed:
+            return full
+        if (near := next((name for name in listed if model in name), None)) is not None:
+            return near
+        raise ProviderError(f"{provider} lists no model of that name", kind=ProviderErrorKind.CONFIGURATION)

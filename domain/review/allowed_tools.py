@@ -1,0 +1,72 @@
+"""What a custom command allows its turn: a list of tools that can only withhold what could run otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from domain.calls.tool import RiskLevel
+from domain.review.permissions import Answer, BadRule, Rule, Subject, is_covered
+
+_ENTRY = re.compile(r"(?P<tool>[^()]+)(?:\((?P<pattern>.*)\))?", re.DOTALL)
+# Names that other agents give to what our tools do.
+_TOOLS = {
+    "bash": "run_command",
+    "edit": "edit_file",
+    "fetch": "web_fetch",
+    "glob": "glob_search",
+    "grep": "grep_search",
+    "ls": "list_directory",
+    "multiedit": "edit_file",
+    "read": "read_file",
+    "shell": "run_command",
+    "todowrite": "update_plan",
+    "webfetch": "web_fetch",
+    "websearch": "web_search",
+    "write": "write_file",
+}
+_EVERYTHING = frozenset({"*", ":*", "**"})
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedTools:
+    """What a command allows besides what only reads. `command` is its name, without the slash."""
+
+    command: str
+    rules: tuple[Rule, ...]
+
+    @classmethod
+    def parse(cls, command: str, entries: Sequence[str]) -> AllowedTools:
+        """Read entries such as `Bash(git log:*)`, `Write` and `run_command(make *)`.
+
+        An entry that cannot be understood allows nothing.
+        """
+        rules = (rule for entry in entries if (rule := _rule(entry, command)) is not None)
+        return cls(command, tuple(rules))
+
+    def withholds(self, subject: Subject, roots: Sequence[str]) -> bool:
+        """Whether the command does not allow a call, which it does of all that only reads."""
+        if subject.risk is RiskLevel.LOW or (subject.shell is not None and subject.shell.is_read_only):
+            return False
+        return not is_covered(self.rules, subject, roots)
+
+    @property
+    def reason(self) -> str:
+        """Why a call is withheld."""
+        listed = ", ".join(rule.text for rule in self.rules) or "nothing"
+        return f"the command /{self.command} allows {listed} besides what only reads (its allowed-tools)"
+
+
+def _rule(entry: str, command: str) -> Rule | None:
+    found = _ENTRY.fullmatch(entry.strip())
+    if found is None:
+        return None
+    named = found["tool"].strip()
+    tool = _TOOLS.get(named.lower(), named)
+    pattern = (found["pattern"] or "").strip()
+    text = tool if not pattern or pattern in _EVERYTHING else f"{tool}({pattern})"
+    try:
+        return Rule.parse(text, Answer.ALLOW, f"allowed-tools of /{command}")
+    except BadRule:
+        return None

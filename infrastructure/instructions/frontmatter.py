@@ -1,0 +1,123 @@
+"""Frontmatter: the YAML between two lines of three hyphens at the beginning of a Markdown file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import yaml
+
+_FENCE = re.compile(r"^---[ \t]*$", re.MULTILINE)
+_LARGEST = 65_536  # characters
+_DEEPEST = 32
+# One line of a key and a value that is neither quoted nor the beginning of a block.
+_PLAIN_LINE = re.compile(r"^(?P<key>[A-Za-z][\w-]*):[ \t]+(?P<value>[^\s'\"|>&*!#].*?)[ \t]*$", re.MULTILINE)
+
+
+class BadFrontmatter(ValueError):
+    """It cannot be read; the message says what is wrong. `line` counts from 1, in the whole file."""
+
+    def __init__(self, line: int, problem: str) -> None:
+        super().__init__(problem)
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontmatterField:
+    """One value. `text` is that of a scalar or, of anything else, as it is written; `items` are those of a list
+    of scalars. `line` counts from 1, in the whole file."""
+
+    text: str
+    line: int
+    items: tuple[str, ...] | None = None
+    is_table: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Frontmatter:
+    """The fields by name, and the text below."""
+
+    body: str
+    fields: Mapping[str, FrontmatterField] = field(default_factory=dict)
+
+
+def parse_frontmatter(text: str) -> Frontmatter:
+    """Read a file's frontmatter; a text that does not begin with one has no fields. Raises BadFrontmatter.
+
+    What is not YAML only because a value on one line would need quotes, as in `argument-hint: [file] [name]`,
+    is read as if it had them: other agents do so as well.
+    """
+    if not (begin := _FENCE.match(text)):
+        return Frontmatter(text)
+    if (end := _FENCE.search(text, begin.end())) is None:
+        raise BadFrontmatter(1, "the frontmatter that begins here has no end; close it with a line ---")
+    header, body = text[begin.end() + 1 : end.start()], text[end.end() :].lstrip("\n")
+    if len(header) > _LARGEST:
+        raise BadFrontmatter(1, f"the frontmatter is longer than {_LARGEST:,} characters")
+    try:
+        return Frontmatter(body, _fields(header))
+    except BadFrontmatter as problem:
+        try:
+            return Frontmatter(body, _fields(_PLAIN_LINE.sub(_quote, header)))
+        except BadFrontmatter:
+            raise problem from None
+
+
+def _quote(line: re.Match[str]) -> str:
+    value = line["value"].replace("'", "''")
+    return f"{line['key']}: '{value}'"
+
+
+def _fields(header: str) -> dict[str, FrontmatterField]:
+    import yaml  # it takes longer to load than most sessions need it
+
+    try:
+        _refuse_depth(header)
+        root = yaml.compose(header, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 2 if mark is not None else 1
+        raise BadFrontmatter(line, f"no YAML: {error.problem or error.context}") from error
+    except yaml.reader.ReaderError as error:
+        line = header.count("\n", 0, error.position) + 2
+        raise BadFrontmatter(line, "no YAML: a character that is not allowed") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise BadFrontmatter(1, "no YAML: it cannot be read") from error
+    if root is None:
+        return {}
+    if not isinstance(root, yaml.MappingNode):
+        raise BadFrontmatter(2, "no list of fields; write one KEY: VALUE a line")
+    fields: dict[str, FrontmatterField] = {}
+    for key, value in root.value:
+        line = key.start_mark.line + 2
+        if not isinstance(key, yaml.ScalarNode):
+            raise BadFrontmatter(line, "a key must be a word")
+        if key.value in fields:
+            raise BadFrontmatter(line, f"{key.value} stands there twice")
+        fields[key.value] = _field(value, header, line)
+    return fields
+
+
+def _field(node: yaml.Node, header: str, line: int) -> FrontmatterField:
+    import yaml
+
+    if isinstance(node, yaml.ScalarNode):
+        return FrontmatterField(text=str(node.value), line=line)
+    written = header[node.start_mark.index : node.end_mark.index].strip()
+    if isinstance(node, yaml.SequenceNode) and all(isinstance(item, yaml.ScalarNode) for item in node.value):
+        return FrontmatterField(text=written, line=line, items=tuple(str(item.value) for item in node.value))
+    return FrontmatterField(text=written, line=line, is_table=True)
+
+
+def _refuse_depth(header: str) -> None:
+    """Raises BadFrontmatter for what is nested so deep that reading it would exhaust the stack."""
+    depth = deepest = 0
+    for char in header:
+        depth += (char in "[{") - (char in "]}")
+        deepest = max(deepest, depth)
+    blanks = max((len(line) - len(line.lstrip(" -?")) for line in header.splitlines()), default=0)
+    if deepest > _DEEPEST or blanks > 4 * _DEEPEST:
+        raise BadFrontmatter(1, f"the frontmatter is nested deeper than {_DEEPEST} levels")

@@ -1,0 +1,22 @@
+"""All that a project brings along for the model, as something to trust."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from infrastructure.config.schema import Settings
+from infrastructure.instructions.command_files import CommandFiles
+from infrastructure.instructions.trust import instruction_files, list_wanted
+from infrastructure.instructions.trusted_commands import list_wanted_commands
+
+
+def list_wanted_in(
+    root: Path, environ: Mapping[str, str], settings: Settings
+) -> dict[Path, tuple[str, tuple[str, ...]]]:
+    """The instruction files and slash commands that hold in a folder: for each its place, its digest, and what
+    it says as lines that the person can read. Blocks."""
+    return {
+        **list_wanted(instruction_files(root, environ, settings).at_start()),
+        **list_wanted_commands(CommandFiles(root, environ).find()),
+    }

@@ -1,0 +1,70 @@
+"""Finds custom slash commands, and asks the person about those of a project that are not trusted."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from application.ports.people import Approver
+from domain.instructions.custom_command import CustomCommand
+from domain.instructions.instruction import InstructionScope
+from domain.sessions.trust import TrustQuestion
+from domain.text.amounts import amount
+from domain.text.printable import printable
+from infrastructure.config.paths import standing_place
+from infrastructure.instructions.command_files import CommandFiles
+from infrastructure.trust.decisions import TrustDecisions
+
+
+class TrustedCommands:
+    """Implements `CommandFinder`. The person's own commands need no trust: only they themselves use them."""
+
+    def __init__(
+        self, files: CommandFiles, *, decisions: TrustDecisions, approver: Approver, cwd: Path
+    ) -> None:
+        self._files = files
+        self._decisions = decisions
+        self._approver = approver
+        self._cwd = cwd
+
+    async def find(self) -> tuple[CustomCommand, ...]:
+        """Those that there are now."""
+        return await asyncio.to_thread(self._files.find)
+
+    async def trust(self, command: CustomCommand) -> tuple[str | None, tuple[str, ...]]:
+        """Why this command may not be used, None where it may; and sentences about what could not be
+        remembered."""
+        items = await asyncio.to_thread(self._decisions.items, list_wanted_commands([command]))
+        if not items:
+            return None, ()
+        question = TrustQuestion(folder=str(self._files.project), items=items)
+        if not await self._decisions.ask(question, self._approver.trust):
+            state = "has changed since you trusted it" if items[0].changed else "is not trusted"
+            folder = shlex.quote(printable(str(self._cwd), newlines=False))
+            return (
+                f"{printable(command.file)} {state}; to look at it and trust it: "
+                f"quorum -C {folder} config trust"
+            ), ()
+        problem = await self._decisions.accept(question)
+        return None, () if problem is None else (problem,)
+
+
+def list_wanted_commands(commands: Iterable[CustomCommand]) -> dict[Path, tuple[str, tuple[str, ...]]]:
+    """For each command of a project that can be used: its place, its digest, and its text as lines to read."""
+    return {
+        standing_place(Path(command.file)): (command.digest, tuple(_lines(command)))
+        for command in commands
+        if command.scope is InstructionScope.PROJECT and not command.problem
+    }
+
+
+def _lines(command: CustomCommand) -> Iterator[str]:
+    lines = command.body.strip().splitlines()
+    yield f"the slash command /{command.name}, sent only when you type it: {amount(len(lines), 'line')}"
+    if command.model:
+        yield f"it asks for the model {command.model}"
+    if command.allowed_tools is not None:
+        yield f"it narrows what may change something to: {', '.join(command.allowed_tools) or 'nothing'}"
+    yield from lines

@@ -1,0 +1,121 @@
+"""Custom slash commands in the app: in the menu, in the help, sent, in line, and given back."""
+
+import pytest
+
+from domain.instructions.custom_command import CustomCommand
+from domain.instructions.instruction import InstructionScope
+from tests.support.app_stage import Stage, on_stage
+from tests.support.fake_agent import FakeAgent, hold, say
+from tui.screens.help import HelpScreen
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def command(name: str = "fix-issue", **more: str) -> CustomCommand:
+    return CustomCommand(
+        name=name,
+        scope=InstructionScope.PROJECT,
+        file=f"/project/.claude/commands/{name}.md",
+        label=f".claude/commands/{name}.md",
+        digest="0" * 64,
+        body="Fix $1",
+        **{"description": "Fix an issue", **more},
+    )
+
+
+def with_commands(*commands: CustomCommand):
+    def prepare(agent: FakeAgent) -> None:
+        agent.custom_commands.there = commands
+
+    return prepare
+
+
+def rows(stage: Stage) -> list[str]:
+    return [row.label for row in stage.prompt.menu._rows] if stage.prompt.menu.display else []
+
+
+async def typed(stage: Stage, text: str) -> None:
+    for letter in text:
+        stage.hit(letter)
+    await stage.until(lambda: stage.prompt.text.endswith(text))
+    await stage.pilot.pause()
+
+
+async def test_the_menu_has_them_with_what_they_do_and_where_they_are_from(tmp_path):
+    found = command(argument_hint="[number]")
+    async with on_stage(tmp_path, prepare=with_commands(found)) as stage:
+        await typed(stage, "/")
+        await stage.until(lambda: any("fix-issue" in row for row in rows(stage)))
+        await typed(stage, "fix-i")
+
+        assert rows(stage)[0] == "/fix-issue [number]"
+        await stage.shows("Fix an issue (.claude/commands/fix-issue.md)")
+
+
+async def test_one_that_cannot_be_used_says_so_and_draws_nothing_hostile(tmp_path):
+    broken = command(problem="/p/\x1b[2Jbad.md, line 3: no YAML", argument_hint="\x1b[31m")
+    async with on_stage(tmp_path, prepare=with_commands(broken)) as stage:
+        await typed(stage, "/")
+        await stage.until(lambda: any("fix-issue" in row for row in rows(stage)))
+        await typed(stage, "fix-i")
+        await stage.shows("cannot be used: /p/")
+
+        assert "\x1b" not in rows(stage)[0]
+
+
+async def test_it_is_sent_as_it_was_typed(tmp_path):
+    async with on_stage(tmp_path, say("well"), prepare=with_commands(command())) as stage:
+        await stage.send("/fix-issue 12")
+        await stage.until(lambda: stage.agent.reports)
+
+        assert stage.agent.prompts == ["/fix-issue 12"]
+
+
+async def test_what_is_none_stays_in_the_prompt_and_the_nearest_is_named(tmp_path):
+    async with on_stage(tmp_path, prepare=with_commands(command())) as stage:
+        await typed(stage, "/")
+        await stage.until(lambda: any("fix-issue" in row for row in rows(stage)))
+        stage.prompt.put("")
+        await stage.send("/fix-isue 12")
+        await stage.shows("there is no command /fix-isue; the nearest is /fix-issue")
+
+        assert stage.prompt.text == "/fix-isue 12"
+        assert stage.agent.prompts == []
+
+
+async def test_in_line_it_waits_for_its_own_turn_and_comes_back_as_a_command(tmp_path):
+    async with on_stage(tmp_path, hold(), prepare=with_commands(command())) as stage:
+        await stage.send("first")
+        await stage.agent.reached.wait()
+        await stage.send("/fix-issue 12")
+        await stage.until(lambda: stage.app.chat.turns.waiting == 1)
+        await stage.pilot.press("enter")
+        await stage.shows("a slash command waits for its own turn")
+        assert stage.agent.steered == []
+
+        await stage.pilot.press("escape")
+        await stage.until(lambda: stage.prompt.text)
+        assert stage.prompt.text == "/fix-issue 12"
+
+
+async def test_one_named_like_a_built_in_command_never_takes_its_place(tmp_path):
+    async with on_stage(tmp_path, prepare=with_commands(command("help"))) as stage:
+        await stage.send("/help")
+        await stage.until(lambda: isinstance(stage.app.screen, HelpScreen))
+
+        assert stage.agent.prompts == []
+
+
+async def test_the_help_lists_them(tmp_path):
+    async with on_stage(tmp_path, prepare=with_commands(command())) as stage:
+        await typed(stage, "/")
+        await stage.until(lambda: any("fix-issue" in row for row in rows(stage)))
+        stage.prompt.put("")
+        await stage.send("/help /fix-issue")
+        await stage.until(lambda: isinstance(stage.app.screen, HelpScreen))
+
+        await stage.shows("Custom commands")
+        await stage.shows(".claude/commands/fix-issue.md")

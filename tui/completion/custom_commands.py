@@ -1,0 +1,30 @@
+"""Custom slash commands as rows of the menu and the help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from domain.text.printable import printable
+from tui.keys.commands import Command
+
+if TYPE_CHECKING:
+    from domain.instructions.custom_command import CustomCommand
+
+_LONGEST_HINT = 60
+
+
+def custom_rows(known: Iterable[tuple[str, CustomCommand]]) -> tuple[Command, ...]:
+    """The commands, each under the name to type for it, with what it does and the file it comes from."""
+    return tuple(_row(name, command) for name, command in known)
+
+
+def _row(name: str, command: CustomCommand) -> Command:
+    does = f"cannot be used: {command.problem}" if command.problem else command.description
+    source = printable(command.label, newlines=False)
+    return Command(
+        name,
+        f"{printable(does, newlines=False)} ({source})",
+        "",
+        hint=printable(command.argument_hint, newlines=False)[:_LONGEST_HINT],
+    )
