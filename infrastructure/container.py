@@ -230,6 +230,7 @@ class Container(ToolContainer):
         events=ToolContainer.events,
         keeper=ToolContainer.keeper,
         contents=ToolContainer.contents,
+        jobs=ToolContainer.jobs,
         restorer=providers.Singleton(WorkspaceRestorer, ToolContainer.workspace, ToolContainer.reader),
     )
     agent = providers.Singleton(
@@ -245,6 +246,7 @@ class Container(ToolContainer):
         files=files,
         user_commands=user_commands,
         custom_commands=custom_commands,
+        jobs=ToolContainer.jobs,
         outputs=ToolContainer.outputs,
         record=visible_record,
         mask=ToolContainer.mask,

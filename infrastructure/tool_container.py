@@ -11,6 +11,7 @@ from application.calls.hook_chain import HookChain
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime
 from application.events.event_bus import EventBus
+from application.jobs.background_jobs import BackgroundJobs
 from application.ports.people import Approver, Observer
 from application.review.masking_approver import MaskingApprover
 from application.review.review import Review
@@ -40,6 +41,7 @@ from infrastructure.store.snapshots.saved_index import open_saved_index
 from infrastructure.tools.builtin.edit_file import EditFile
 from infrastructure.tools.builtin.glob_search import GlobSearch
 from infrastructure.tools.builtin.grep_search import GrepSearch
+from infrastructure.tools.builtin.jobs import Jobs
 from infrastructure.tools.builtin.list_directory import ListDirectory
 from infrastructure.tools.builtin.read_file import ReadFile
 from infrastructure.tools.builtin.seen import SeenFiles
@@ -173,8 +175,16 @@ class ToolContainer(containers.DeclarativeContainer):
     grep_search = providers.Singleton(GrepSearch, workspace=workspace, policy=paths)
     write_file = providers.Singleton(WriteFile, workspace=workspace, seen=seen)
     edit_file = providers.Singleton(EditFile, workspace=workspace, seen=seen)
+    jobs = providers.Singleton(
+        BackgroundJobs,
+        events=events,
+        outputs=outputs,
+        pending_messages=pending_messages,
+        most=settings.provided.tools.run_command.max_jobs,
+    )
     run_command = providers.Singleton(
         RunCommand,
+        jobs=jobs,
         root=root,
         resolve_directory=providers.Callable(build.directory_resolver, workspace),
         timeout_secs=settings.provided.tools.run_command.timeout_secs,
@@ -185,9 +195,18 @@ class ToolContainer(containers.DeclarativeContainer):
         judge=gate.provided.judge,
         sandbox=sandbox,
     )
+    job_control = providers.Singleton(Jobs, jobs=jobs)
     update_plan = providers.Singleton(UpdatePlan)
     built_in = providers.List(
-        read_file, list_directory, glob_search, grep_search, write_file, edit_file, run_command, update_plan
+        read_file,
+        list_directory,
+        glob_search,
+        grep_search,
+        write_file,
+        edit_file,
+        run_command,
+        job_control,
+        update_plan,
     )
     web = providers.Callable(web_tools, providers.Callable(build.web_settings, settings), environ=environ)
     custom = providers.Callable(

@@ -17,6 +17,7 @@ from application.export.call_draft import ExportedCall
 from application.export.wording import (
     describe_change,
     describe_decision,
+    describe_job_ending,
     describe_review_request,
     describe_rewind,
     describe_verdict,
@@ -44,6 +45,9 @@ from domain.events.event import (
     FilesRestored,
     HookRan,
     InstructionsLoaded,
+    JobEnded,
+    JobProgressed,
+    JobStarted,
     MessageAdded,
     ModeChanged,
     ModelChanged,
@@ -97,6 +101,8 @@ _SessionEvent: TypeAlias = (
     | SessionFinished
     | UserCommandStarted
     | UserCommandFinished
+    | JobStarted
+    | JobEnded
     | ConversationCompacted
     | FilesRestored
     | SessionRewound
@@ -191,6 +197,7 @@ class _Narration:
                 | CallQueued()
                 | CallProgressed()
                 | UserCommandProgressed()
+                | JobProgressed()
             ):
                 return  # they are no part of a record
             case _:
@@ -259,6 +266,10 @@ class _Narration:
                 self._remark(f"the person ran a command of their own{kept}:", command)
             case UserCommandFinished():
                 self._remark(user_command_ending(event), event.output)
+            case JobStarted(job_id=job_id, command=command):
+                self._remark(f"the background command {job_id} began:", command)
+            case JobEnded():
+                self._remark(describe_job_ending(event), event.output)
             case ConversationCompacted():
                 self._narrate_compaction(event)
             case FilesRestored(changes=changes):

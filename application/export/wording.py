@@ -8,8 +8,10 @@ from decimal import Decimal
 
 from domain.calls.effects import Effects, FileChange
 from domain.calls.execution import Outcome
+from domain.calls.job import job_ending
 from domain.conversation.response import Usage
 from domain.events.event import (
+    JobEnded,
     QuorumConcluded,
     ReviewDecided,
     ReviewRequested,
@@ -83,6 +85,14 @@ def user_command_ending(event: UserCommandFinished) -> str:
     stored = f"; its whole output is stored as {event.blob_id}" if event.blob_id is not None else ""
     ended = f"their command ended: {OUTCOMES[event.outcome]}{exited}, {seconds(event.duration_secs)}{stored}"
     return "; ".join([ended, *event.remarks]) + ("; it printed:" if event.output.strip() else "")
+
+
+def describe_job_ending(event: JobEnded) -> str:
+    """How a background command ended, and that what follows is the end of what it printed."""
+    ending = job_ending(event.status, event.exit_code, event.stopper, event.duration_secs)
+    stored = f"; its whole output is stored as {event.blob_id}" if event.blob_id is not None else ""
+    ended = f"the background command {event.job_id} {ending}{stored}"
+    return "; ".join([ended, *event.remarks]) + ("; it printed last:" if event.output.strip() else "")
 
 
 def describe_vote(event: VoteCast) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from application.calls.outputs import Outputs
 from application.events.event_bus import EventBus
 from application.instructions.custom_commands import CustomCommands
+from application.jobs.background_jobs import BackgroundJobs, describe_lost_jobs
 from application.ports.background import BackgroundWork
 from application.ports.rules import RuleService
 from application.ports.tools import OrphanFinderPort
@@ -35,7 +37,7 @@ class AgentSession:
 
     `run` carries its turns, `mask` hides its secrets. All else that the person sees and changes of it has its
     part: `models`, `context`, `spending`, `review`, `rules`, `rewind`, `files`, `user_commands`,
-    `custom_commands`, `attachments`, `outputs`, `record`. What takes the conversation apart, as
+    `jobs`, `custom_commands`, `attachments`, `outputs`, `record`. What takes the conversation apart, as
     `context.compact` and `rewind.rewind_to` do, is not called while a turn runs.
     """
 
@@ -53,6 +55,7 @@ class AgentSession:
         files: FileFinder,
         user_commands: UserCommandRunner,
         custom_commands: CustomCommands,
+        jobs: BackgroundJobs,
         outputs: Outputs,
         record: SessionRecord,
         mask: SecretMask,
@@ -72,6 +75,7 @@ class AgentSession:
         self.files = files
         self.user_commands = user_commands
         self.custom_commands = custom_commands
+        self.jobs = jobs
         self.attachments = run.attachments
         self.outputs = outputs
         self.record = record
@@ -106,6 +110,7 @@ class AgentSession:
 
     async def _announce(self) -> None:
         fallen_back = await self.review.fall_back()
+        is_copy = self.is_resumed and self._events.state.session_id != self.session_id
         if not self.is_resumed:
             await self._events.announce(
                 SessionStarted(
@@ -130,30 +135,39 @@ class AgentSession:
                     *self._events.state.mended,
                     *self.run.recovered,
                     *describe_lost_commands(self.user_commands.lost),
-                    *await self._still_running(),
+                    *describe_lost_jobs(self.jobs.lost, is_copy=is_copy),
+                    *await self._still_running(is_copy=is_copy),
                 ),
             )
         )
         await self.user_commands.recover()
+        await self.jobs.recover(is_copy=is_copy)
         await self.run.recover()
 
-    async def _still_running(self) -> tuple[str, ...]:
+    async def _still_running(self, *, is_copy: bool) -> tuple[str, ...]:
         """What is left of the calls that were running when the process before this one died, in sentences."""
         batches = {
             call.context.batch_id
             for call in self._events.state.open_calls
             if call.context is not None and call.started and call.end is None
         }
+        if not is_copy:  # those of the other session are its own
+            batches |= {job.context.batch_id for job in self.jobs.lost}
         owners = [*batches, *(command.command_id for command in self.user_commands.lost)]
         return orphan_notices([each for id_ in owners for each in await self._orphan_finder.of_batch(id_)])
 
     async def close(self, report: RunReport) -> None:
-        """Announce the session's end, with the report of its last run."""
-        await self._events.record(SessionFinished(report=report))
+        """End its background commands, and announce the session's end, with the report of its last run."""
+        jobs = await self.jobs.close()
+        await self._events.record(SessionFinished(report=replace(report, jobs=jobs)))
 
     async def aclose(self) -> None:
-        """Let go of the record, of all connections and of what commands shared. Raises LedgerError."""
+        """End its background commands; let go of the record, of all connections and of what commands shared.
+
+        Raises LedgerError.
+        """
         try:
+            await self.jobs.close()
             for work in self._background:
                 await work.aclose()
             await self.files.aclose()

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from application.cancellation import to_its_end
 from application.events.event_bus import EventBus
+from application.jobs.background_jobs import BackgroundJobs
 from application.ports.storage import ContentStore
 from application.ports.workspace import FileKeeper, FileRestorer
 from application.turn.run_agent import RunAgent
@@ -43,7 +44,9 @@ class Rewind:
         keeper: FileKeeper,
         contents: ContentStore,
         restorer: FileRestorer,
+        jobs: BackgroundJobs,
     ) -> None:
+        self._jobs = jobs
         self._run = run
         self._events = events
         self._keeper = keeper
@@ -115,6 +118,8 @@ class Rewind:
     ) -> None:
         """Take back this turn and all after it: what was said, and, with a plan, files.
 
+        With what was said, the background commands end that these turns started.
+
         Files that somebody edited since are left alone but for those of `overwrite`. Of a turn whose words were
         taken back already, the files can be. Raises ConversationError where there is no such turn, LedgerError
         where it cannot be recorded, and RestoreError for files that could not be given back; all else is done
@@ -124,6 +129,8 @@ class Rewind:
         if past is None or (past.undone and conversation):
             raise ConversationError(f"there is no turn {turn} to go back to")
         given_back: Sequence[str] = ()
+        if conversation:
+            await self._jobs.stop_since(turn)
         try:
             if plan is not None:
                 restored = await self.restore(plan, overwrite)

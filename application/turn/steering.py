@@ -54,6 +54,10 @@ class PendingMessages:
                 self.delivered.append(word.said.text)
         return word
 
+    def withdraw(self, command_id: str) -> None:
+        """Remove what tells of this command: the model has read it elsewhere."""
+        self._waiting = deque(word for word in self._waiting if word.command_id != command_id)
+
     @property
     def undelivered(self) -> tuple[UserMessage, ...]:
         """What the person said and no request has carried yet, oldest first."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from application.view.decisions import describe_decision
 from application.view.entries import Batch, Call, NoticeKind, Phase, Remark
 from application.view.hook_runs import hook_answer
+from application.view.jobs import JobViews
 from domain.calls.execution import ToolExecutionContext
-from domain.events.event import HookRan
+from domain.events.event import HookRan, JobEnded, JobProgressed, JobStarted
 from domain.text.json_value import JsonObject, JsonValue
 
 _HOOK_RUNS_KEPT = 100
@@ -59,7 +61,8 @@ class Present:
     """What is told of the present turn beside the entries. `batch` is the newest one, also after its end;
     `hooks_run` counts the runs of hooks of the turn. `version` changes with whatever is told here."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.jobs = JobViews(now)
         self.batch: Batch | None = None
         self.plan: tuple[Step, ...] = ()
         self.hooks: deque[HookRun] = deque(maxlen=_HOOK_RUNS_KEPT)
@@ -78,12 +81,12 @@ class Present:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to show."""
-        return self.batch is None and not self.plan and not self.hooks
+        return self.batch is None and not self.plan and not self.hooks and not self.jobs.running
 
     @property
     def is_running(self) -> bool:
-        """Whether a call runs, so that the drawing changes as time passes."""
-        return self.batch is not None and self.batch.is_running
+        """Whether a call or a job runs, so that the drawing changes as time passes."""
+        return (self.batch is not None and self.batch.is_running) or bool(self.jobs.running)
 
     def begin_turn(self) -> None:
         """A turn begins."""
@@ -113,6 +116,27 @@ class Present:
         """A hook ran, which is told by this remark."""
         self.hooks.append(HookRun(event.hook, hook_answer(event), remark.kind, remark.quiet))
         self.hooks_run += 1
+        self.version += 1
+
+    def start_job(self, event: JobStarted) -> None:
+        """A command goes on in the background."""
+        self.jobs.start(event)
+        self.version += 1
+
+    def progress_job(self, event: JobProgressed) -> None:
+        """A background command printed something."""
+        if self.jobs.progress(event):
+            self.version += 1
+
+    def end_job(self, event: JobEnded) -> str:
+        """A background command ended; what there is to say of that, in a sentence."""
+        said = self.jobs.end(event)
+        self.version += 1
+        return said
+
+    def rest_jobs(self) -> None:
+        """Jobs of the past run no more; of one that has no end it may still be told."""
+        self.jobs.rest()
         self.version += 1
 
     def merge(self, changed: JsonObject) -> None:

@@ -44,7 +44,7 @@ class SessionView:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.entries: list[Entry] = []
-        self.present = Present()
+        self.present = Present(self._now)
         self.status = SessionStatus()
         self.clock = clock
         self.timings = TurnTimings()
@@ -87,6 +87,7 @@ class SessionView:
         """What comes from now on happens now. A turn of the past without an end is told to be `cut`."""
         self._break_off(cut)
         self._user_commands.rest()
+        self.present.rest_jobs()
         self._in_past, self._moment = False, None
 
     def _now(self) -> float:
@@ -134,6 +135,12 @@ class SessionView:
                 self._user_commands.progress(event)
             case ev.UserCommandFinished():
                 self._user_commands.finish(event)
+            case ev.JobStarted():
+                self.present.start_job(event)
+            case ev.JobProgressed():
+                self.present.progress_job(event)
+            case ev.JobEnded():
+                self._note(NoticeKind.INFO, self.present.end_job(event))
             case ev.InstructionsLoaded():
                 if event.files:
                     self._note(NoticeKind.INFO, event.description)

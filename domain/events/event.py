@@ -21,6 +21,7 @@ from domain.events.calls import (
     PlannedLane,
     StateMerged,
 )
+from domain.events.jobs import JobEnded, JobProgressed, JobStarted
 from domain.events.reviews import ReviewDecided, ReviewRequested, VoteCast
 from domain.events.session import (
     ErrorOccurred,
@@ -69,6 +70,9 @@ __all__ = [
     "FilesRestored",
     "HookRan",
     "InstructionsLoaded",
+    "JobEnded",
+    "JobProgressed",
+    "JobStarted",
     "LoadedInstruction",
     "MessageAdded",
     "ModeChanged",
@@ -113,6 +117,9 @@ Event: TypeAlias = (
     | UserCommandStarted
     | UserCommandProgressed
     | UserCommandFinished
+    | JobStarted
+    | JobProgressed
+    | JobEnded
     | ConversationCompacted
     | FilesKept
     | FilesRestored

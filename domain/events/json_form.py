@@ -46,7 +46,8 @@ def report_to_json(report: RunReport) -> JsonObject:
     """A report as the one object that every ending prints.
 
     `error` is there only when there is one, `usage.cost_usd` only where it is known, `provider_failed` only
-    where it is true, and `fallback_models` only where there are any.
+    where it is true, `fallback_models` and `jobs` only where there
+    are any.
     """
     usage = _fields_to_json(report.usage)
     if report.cost_usd is not None:
@@ -66,6 +67,8 @@ def report_to_json(report: RunReport) -> JsonObject:
         shown["provider_failed"] = True
     if report.fallback_models:
         shown["fallback_models"] = list(report.fallback_models)
+    if report.jobs:
+        shown["jobs"] = [_fields_to_json(job) for job in report.jobs]
     return shown
 
 

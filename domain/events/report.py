@@ -7,6 +7,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.job import JobStatus, JobStopper
 from domain.conversation.response import Usage
 from domain.review.questions import DecisionLabel
 from domain.review.quorum_result import QuorumConcluded
@@ -41,12 +42,25 @@ class CallRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobRecord:
+    """What became of one background command. `exit_code` is negative for a signal, and None where it is not
+    known; `stopper` says who or what stopped it."""
+
+    job_id: str
+    command: str
+    status: JobStatus
+    exit_code: int | None
+    stopper: JobStopper | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
     """The one object every ending prints. `calls` stand in the order declared over the whole run.
 
     `cost_usd` is None where nothing has a known price, or anything that used tokens has none.
     `provider_failed` tells a failed provider from a failed task: both have status FAILED. `fallback_models` are
-    those that stood in for the chosen one, in the order in which they were asked.
+    those that stood in for the chosen one, in the order in which they were asked. `jobs` are the background
+    commands of the process, known at the end of the session.
     """
 
     session_id: str
@@ -60,6 +74,7 @@ class RunReport:
     error: str | None = None
     provider_failed: bool = False
     fallback_models: tuple[str, ...] = ()
+    jobs: tuple[JobRecord, ...] = ()
 
     @property
     def tool_turns(self) -> int:

@@ -9,6 +9,7 @@ from domain.events.event import (
     CallProgressed,
     CallQueued,
     Event,
+    JobProgressed,
     ReasoningDelta,
     RetryScheduled,
     TextDelta,
@@ -20,7 +21,7 @@ from domain.secrets.known import LONGEST
 from domain.secrets.patterns import SecretSpan
 
 _Delta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta
-_Progress: TypeAlias = CallProgressed | UserCommandProgressed
+_Progress: TypeAlias = CallProgressed | UserCommandProgressed | JobProgressed
 _CONTEXT = 64  # of what was shown: a name or an address in front of a secret
 _SHORT = 512  # characters held back; where there are more, not every piece is a reason to look at them again
 _ENDLESS = SecretSpan(0, 0, "endless")
@@ -123,7 +124,7 @@ class StreamMask:
                 if shown or (isinstance(event, ToolCallDelta) and event.name is not None):
                     return (*earlier, _with_text(event, shown))
                 return earlier
-            case CallProgressed() | UserCommandProgressed():
+            case CallProgressed() | UserCommandProgressed() | JobProgressed():
                 return (self._progress(event),)
             case CallQueued() | RetryScheduled():
                 return (self._mask.event(event),)

@@ -26,6 +26,9 @@ from domain.events.event import (
     FilesRestored,
     HookRan,
     InstructionsLoaded,
+    JobEnded,
+    JobProgressed,
+    JobStarted,
     MessageAdded,
     ModeChanged,
     ModelChanged,
@@ -171,6 +174,8 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | InstructionsLoaded()
             | UserCommandStarted()
             | UserCommandFinished()
+            | JobStarted()
+            | JobEnded()
             | PromptsQueued()
             | SpendCapRaised()
         ):
@@ -223,6 +228,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | CallQueued()
             | CallProgressed()
             | UserCommandProgressed()
+            | JobProgressed()
         ):
             return True  # they are no part of a record, and were left out before
         case _:

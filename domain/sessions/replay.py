@@ -25,6 +25,9 @@ from domain.events.event import (
     FilesRestored,
     HookRan,
     InstructionsLoaded,
+    JobEnded,
+    JobProgressed,
+    JobStarted,
     MessageAdded,
     ModeChanged,
     ModelChanged,
@@ -58,6 +61,7 @@ from domain.events.event import (
 from domain.review.mode import Mode
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replayed_conversation import ReplayedConversation
+from domain.sessions.replayed_jobs import ReplayedJobs
 from domain.sessions.replayed_turns import ReplayedTurns
 from domain.sessions.state import SessionState
 from domain.text.json_value import JsonValue
@@ -100,6 +104,7 @@ class Replay:
         self._conversation = ReplayedConversation()
         self._turns = ReplayedTurns()
         self._user_commands = ReplayedUserCommands()
+        self._jobs = ReplayedJobs()
         self._values: Mapping[str, JsonValue] = {}
         self._spending = Spending()
         self._cap_raises: Mapping[SpendCap, Decimal] = {}
@@ -132,6 +137,8 @@ class Replay:
                 mended=tuple(self._conversation.mended),
                 user_commands=self._user_commands.left,
                 unsent=self._unsent,
+                jobs=self._jobs.left,
+                jobs_started=self._jobs.started,
             )
         return self._state
 
@@ -159,6 +166,11 @@ class Replay:
             case UserCommandFinished():
                 self._user_commands.finish(event)
                 self._blobs.update([event.blob_id] if event.blob_id and event.note else [])
+            case JobStarted():
+                self._jobs.start(event, self._turns.start_job(event.job_id))
+            case JobEnded():
+                self._jobs.end(event)
+                self._blobs.update([event.blob_id] if event.blob_id else [])
             case ResponseCompleted():
                 self._conversation.answer(event.response)
                 self._responses += 1
@@ -206,6 +218,7 @@ class Replay:
                 | CallQueued()
                 | CallProgressed()
                 | UserCommandProgressed()
+                | JobProgressed()
             ):
                 return  # they are no part of a record
             case _:
@@ -218,6 +231,7 @@ class Replay:
             self._send(event.message.text)
         if event.command_id is not None:
             self._user_commands.tell(event.command_id)
+            self._jobs.tell(event.command_id)
         else:
             self._turns.say(event.message.text if isinstance(event.message, UserMessage) else None)
 

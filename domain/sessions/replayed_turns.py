@@ -40,6 +40,7 @@ class ReplayedTurn:
     values_before: Mapping[str, JsonValue]
     changes: list[FileChange] = field(default_factory=list)
     unseen: dict[ToolExecutionContext, str] = field(default_factory=dict)
+    jobs: list[str] = field(default_factory=list)
     manifests: dict[ToolExecutionContext, str] = field(default_factory=dict)
     edited: set[str] = field(default_factory=set)
     steered: list[str] = field(default_factory=list)
@@ -61,7 +62,7 @@ class ReplayedTurn:
             messages_before=messages_before,
             values_before=self.values_before,
             changes=tuple(self.changes),
-            unseen=tuple(self.unseen.values()),
+            unseen=(*self.unseen.values(), *self.jobs),
             manifests=tuple(self.manifests.values()),
             edited=frozenset(self.edited),
             steered=tuple(self.steered),
@@ -93,6 +94,15 @@ class ReplayedTurns:
                 command=started.command,
             )
         )
+
+    def start_job(self, job_id: str) -> int:
+        """A command of the present turn goes on in the background: nobody looks at what it changes from now on.
+        The number of the turn; -1 where there is none."""
+        if self._turns:
+            self._turns[-1].jobs.append(
+                f"What the background command {job_id} changed after its call had ended was not looked at."
+            )
+        return len(self._turns) - 1
 
     def steer(self, text: str) -> None:
         """The person said this into the present turn."""

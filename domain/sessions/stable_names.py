@@ -17,6 +17,8 @@ from domain.events.event import (
     CallFinished,
     ConversationCompacted,
     FilesKept,
+    JobEnded,
+    JobStarted,
     MessageAdded,
     OutputStored,
     QuorumConcluded,
@@ -49,6 +51,7 @@ _IDS: Mapping[tuple[type, str], str] = {
     (UserCommandStarted, "command_id"): "command",
     (UserCommandFinished, "command_id"): "command",
     (UserCommandFinished, "blob_id"): "blob",
+    (JobEnded, "blob_id"): "blob",
     (ConversationCompacted, "blobs"): "blob",
     (FilesKept, "manifest"): "manifest",
     (ReviewRequested, "digest"): "digest",
@@ -59,6 +62,8 @@ _IDS: Mapping[tuple[type, str], str] = {
 _TIMES: Mapping[tuple[type, str], object] = {
     (CallFinished, "duration_secs"): 0.0,
     (UserCommandFinished, "duration_secs"): 0.0,
+    (JobStarted, "ran_secs"): 0.0,
+    (JobEnded, "duration_secs"): 0.0,
     (QuorumConcluded, "timestamp"): "",
 }
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -9,6 +9,7 @@ from itertools import takewhile
 
 from domain.calls.effects import FileChange, FileState
 from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.job import Job
 from domain.calls.packet import ReviewPacket
 from domain.calls.tool import ToolCall
 from domain.calls.user_command import UserCommand
@@ -91,6 +92,8 @@ class SessionState:
     together; `user_commands` are those of the person's that have no end, or that the model is to be told of.
     `unsent` is what the person has sent, or had given back to edit, and no request carries yet, oldest first.
     `spending` is what all its requests used; `cap_raises` is what the person raised each spend cap by.
+    `jobs` are the background commands that have no end, or of whose end the model is to be told; `jobs_started`
+    counts all that ever were.
     """
 
     session_id: str = ""
@@ -111,6 +114,8 @@ class SessionState:
     mended: tuple[str, ...] = ()
     user_commands: tuple[UserCommand, ...] = ()
     unsent: tuple[str, ...] = ()
+    jobs: tuple[Job, ...] = ()
+    jobs_started: int = 0
 
     @property
     def undelivered_prompts(self) -> tuple[str, ...]:

@@ -143,6 +143,14 @@ class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             project=ProjectRule.LOWER,
         ),
     ] = COMMAND_LIMITS.summary_bytes
+    max_jobs: Annotated[
+        int,
+        Meta(ge=0, le=1_000),
+        About(
+            description="How many commands of a session may run in the background at once. 0: none.",
+            project=ProjectRule.LOWER,
+        ),
+    ] = 20
     sandbox: Annotated[
         Literal["require", "auto", "off"],
         About(

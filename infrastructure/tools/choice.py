@@ -58,6 +58,8 @@ def choose_tools(
     kept = {n: t for n, t in by_name.items() if n in enabled and n not in known["disabled"]}
     if form is SessionKind.ASK:
         kept = {n: t for n, t in kept.items() if t.definition.risk is RiskLevel.LOW}
+    if "run_command" not in kept:  # without it there are no jobs
+        kept.pop("jobs", None)
     return ToolChoice(tools=kept, notices=tuple(notices))
 
 

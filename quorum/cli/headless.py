@@ -17,6 +17,7 @@ from typing import assert_never
 from application.ports.people import ReviewContext
 from application.session.agent_session import AgentSession
 from application.view.endings import unknown_stop
+from domain.calls.job import job_ending
 from domain.conversation.history import UserMessage
 from domain.conversation.spend_caps import SpendQuestion
 from domain.errors import ConfigError
@@ -27,6 +28,8 @@ from domain.events.event import (
     Event,
     HookRan,
     InstructionsLoaded,
+    JobEnded,
+    JobStarted,
     MessageAdded,
     ModelFellBack,
     RequestRepeated,
@@ -143,6 +146,8 @@ class HeadlessPrinter:
                     _tell(f"quorum: {printable(notice)}")
                 if self._verbose and event.files:
                     _tell(f"quorum: {printable(event.description)}")
+            case JobStarted() | JobEnded() if not self._quiet:
+                _tell(_job_line(event))
             case SessionStarted(model=model, mode=mode) if self._verbose:
                 _tell(f"quorum: {printable(model)}, mode {mode.value}")
             case _:
@@ -272,6 +277,13 @@ def _json_line(value: JsonObject) -> str:
 def _answer(text: str) -> str:
     """The answer without anything a terminal would act on. Tabs stay: they may be part of code."""
     return "\t".join(printable(part) for part in text.split("\t"))
+
+
+def _job_line(event: JobStarted | JobEnded) -> str:
+    if isinstance(event, JobStarted):
+        return f"· {event.job_id} goes on in the background: {printable(event.command, newlines=False)}"
+    ending = job_ending(event.status, event.exit_code, event.stopper, event.duration_secs)
+    return f"· {event.job_id} {ending}"
 
 
 def _detail(event: CallFinished) -> str:

@@ -36,7 +36,7 @@ _SIMPLE: Mapping[object, str] = {
     NoneType: "null",
 }
 
-_MAY_NOT_APPLY = frozenset({"error", "provider_failed", "fallback_models"})
+_MAY_NOT_APPLY = frozenset({"error", "provider_failed", "fallback_models", "jobs"})
 
 
 class _AnyObject:
@@ -134,6 +134,7 @@ class _Definitions:
             "error": {"type": "string"},
             "provider_failed": {"const": True},
             "fallback_models": self.of(hints["fallback_models"]),
+            "jobs": self.of(hints["jobs"]),
         }
 
     def _define_usage(self) -> Schema:

@@ -15,6 +15,7 @@ from application.calls.hooks import HookRegistration
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime
 from application.events.event_bus import EventBus
+from application.jobs.background_jobs import BackgroundJobs
 from application.ports.background import BackgroundWork
 from application.ports.models import LlmSession
 from application.ports.people import Observer
@@ -154,6 +155,9 @@ class Bench:
         review = a_review(person=self.person, events=events)
         pending_messages = PendingMessages()
         self.shell = FakeShell()
+        self.jobs = BackgroundJobs(
+            events=events, outputs=Outputs(None, OutputLimits()), pending_messages=pending_messages
+        )
         self.agent = RunAgent(
             session_id="session-1",
             dialogue=Dialogue(
@@ -189,7 +193,12 @@ class Bench:
             review=review,
             rules=FakeRules(),
             rewind=Rewind(
-                run=self.agent, events=events, keeper=NOT_NEEDED, contents=NOT_NEEDED, restorer=NOT_NEEDED
+                run=self.agent,
+                events=events,
+                keeper=NOT_NEEDED,
+                contents=NOT_NEEDED,
+                restorer=NOT_NEEDED,
+                jobs=self.jobs,
             ),
             files=FakeFiles(),
             user_commands=UserCommandRunner(
@@ -199,6 +208,7 @@ class Bench:
                 pending_messages=pending_messages,
             ),
             custom_commands=NOT_NEEDED,
+            jobs=self.jobs,
             outputs=Outputs(None, OutputLimits()),
             record=record or no_record(),
             mask=SecretMask(),

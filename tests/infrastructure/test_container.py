@@ -70,6 +70,7 @@ def test_the_tools_are_those_of_the_settings(tmp_path: Path) -> None:
         "write_file",
         "edit_file",
         "run_command",
+        "jobs",
         "update_plan",
         "inspect",
     }

@@ -11,13 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from application.calls.effect_receipt import EffectReceipt
+from application.calls.outputs import Outputs
 from application.events.event_bus import EventBus
+from application.jobs.background_jobs import BackgroundJobs
 from application.session.rewind import Rewind
+from application.turn.steering import PendingMessages
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.effects import FileChange
 from domain.events.event import EffectsObserved, FilesKept, FilesRestored, SessionRewound, TurnStarted
 from domain.review.path_policy import PathPolicy
 from domain.sessions.restoration import RestorePlan, RestoreStep
+from domain.text.output import OutputLimits
 from infrastructure.files.workspace import Workspace
 from infrastructure.store.snapshots.budget import KeepLimits
 from infrastructure.store.snapshots.keeper import WorkspaceKeeper
@@ -76,6 +80,9 @@ class RewindRig:
             keeper=self.keeper,
             contents=self.contents,
             restorer=WorkspaceRestorer(workspace, reader),
+            jobs=BackgroundJobs(
+                events=self.events, outputs=Outputs(None, OutputLimits()), pending_messages=PendingMessages()
+            ),
         )
         self._calls = 0
 

@@ -201,6 +201,19 @@ def test_arguments_a_diff_does_not_show_are_told_beside_it():
     assert "with          create_dirs = true" in plain(fold(facts(a_request(packet), NOTHING).arguments, 80))
 
 
+def test_a_command_that_stays_running_in_the_background_says_so_where_it_is_always_seen():
+    asked = a_request(a_command("npm run dev", background=True, timeout_secs=90))
+    pressing, _, arguments = (plain(fold(part, 200)) for part in facts(asked, NOTHING))
+
+    assert (
+        "background    it stays running when its call has ended, 90 s at most: until it ends, is stopped, or "
+        "the session ends"
+    ) in pressing
+    assert any("background = true" in line for line in arguments)
+    waited_for = facts(a_request(a_command("npm run dev", background=False)), NOTHING)
+    assert not any(line.startswith("background") for line in plain(fold(waited_for.pressing, 200)))
+
+
 def test_a_call_without_diff_or_command_shows_all_its_arguments():
     packet = a_packet("deploy", {"to": "prod\u202e", "force": True}, Seal(cwd="/w"))
 

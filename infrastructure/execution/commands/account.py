@@ -9,7 +9,7 @@ from domain.errors import ToolError
 from infrastructure.execution.commands.process import Ending
 
 
-def account(ending: Ending, output: str, timeout_secs: int, more: Sequence[str] = ()) -> str:
+def account(ending: Ending, output: str, timeout_secs: int | None, more: Sequence[str] = ()) -> str:
     """The text of a result: the output, how the command exited, what had to be done about its processes and
     what `more` there is to say.
 

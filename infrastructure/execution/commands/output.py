@@ -10,6 +10,7 @@ from typing import Protocol
 
 from domain.text.output import Printed
 from domain.text.styles import StyleChange, Styles, in_force, shift_styles
+from infrastructure.execution.commands.recent_text import RecentText
 
 _MOST_CHANGES = 2000  # at each end: what changes more often is hardly read, and must fit into the record
 _MOST_IN_FORCE = 16
@@ -226,6 +227,7 @@ class CommandOutput:
         self._terminal = TerminalText()
         self._kept = BoundedText(limit, overflow)
         self._track = StyleTrack(limit)
+        self._recent: RecentText | None = None
 
     @property
     def overflows(self) -> bool:
@@ -240,9 +242,27 @@ class CommandOutput:
         """Take what was printed."""
         self._add(self._terminal.feed(data))
 
+    def keep_recent(self, limit: int) -> RecentText:
+        """The last `limit` characters of finished lines from now on, to be read from any place in them."""
+        self._recent = RecentText(limit)
+        return self._recent
+
+    @property
+    def so_far(self) -> Printed:
+        """What is kept of the finished lines, within the limit; more may come."""
+        return self._kept_text()
+
+    @property
+    def unfinished_line(self) -> str:
+        """The line that has no end yet, as it looks now."""
+        return self._terminal.line.text
+
     def close(self) -> Printed:
         """The whole text, within the limit, without the newlines at its end. Nothing may be fed afterwards."""
         self._add(self._terminal.feed(b"", final=True))
+        return self._kept_text()
+
+    def _kept_text(self) -> Printed:
         head, between, tail = self._kept.parts()
         printed = Printed(head, self._track.first(len(head)))
         if between:
@@ -264,6 +284,8 @@ class CommandOutput:
 
     def _add(self, piece: Printed) -> None:
         self._kept.append(piece.text)
+        if self._recent is not None:
+            self._recent.append(piece.text)
         self._track.append(piece.text, piece.styles)
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,6 +92,28 @@ class SupervisedProcess:
         if cancellation is not None:
             raise cancellation
         return self._finished.result()
+
+    async def wait_unless(self, wish: asyncio.Future[None]) -> bool:
+        """Wait until it has ended, or until the wish is done; whether it runs on and is not being ended.
+
+        Cancelled, it ends the command as `wait` does.
+        """
+        either = asyncio.Event()
+        self._finished.add_done_callback(lambda _: either.set())
+        wish.add_done_callback(lambda _: either.set())
+        try:
+            await either.wait()
+        except asyncio.CancelledError:
+            self.end()
+            with suppress(asyncio.CancelledError):
+                await self.wait()
+            raise
+        return self._lifeline is not None and self._read_report("exit") is None and not self._finished.done()
+
+    def lift_timeout(self) -> None:
+        """It may go on for ever from now on. No effect on one that is being ended."""
+        if self._lifeline is not None:
+            self._stop_timer()
 
     def end(self) -> None:
         """Ask the supervisor to end everything: TERM, half a second, KILL. Does not wait."""

@@ -27,6 +27,12 @@ class LiveOutput:
         self._next_at = self._loop.time()
         self._timer: asyncio.TimerHandle | None = None
 
+    def follow(self, report: Callable[[Printed], None]) -> None:
+        """From now on this gets the reports, and at once what there is to see."""
+        self._report, self._reported = report, Printed("")
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._next_at, self._show)
+
     def feed(self, data: bytes) -> None:
         """Take what was printed."""
         self._output.feed(data)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from application.calls.whole_outputs import error_with_whole, store_whole
+from application.jobs.background_jobs import BackgroundJobs
 from application.ports.storage import Spill
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
@@ -18,19 +18,23 @@ from domain.errors import ToolError
 from domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from domain.text.json_value import JsonObject
 from domain.text.output import COMMAND_LIMITS, OutputLimits, Printed, ToolOutput
-from infrastructure.execution.commands.account import account
 from infrastructure.execution.commands.environment import command_environment
-from infrastructure.execution.commands.output import CommandOutput
-from infrastructure.execution.commands.process import SupervisedProcess
-from infrastructure.execution.commands.progress import LiveOutput
+from infrastructure.execution.commands.running_command import RunningCommand
 from infrastructure.execution.commands.sealing import require_unchanged, seal_command
-from infrastructure.execution.sandbox.confinement import Confinement, Launch
+from infrastructure.execution.sandbox.confinement import Confinement
 from infrastructure.execution.sandbox.sandbox import Sandbox
 
 Judge: TypeAlias = Callable[[str, Path], Awaitable[ShellVerdict]]
 
 DEFAULT_TIMEOUT_SECS = 60
 DEFAULT_OUTPUT_BYTES = 32768
+_IN_BACKGROUND = (
+    " With background = true it goes on while you work, as a server or a watcher does: you get the id of its "
+    "job, the tool jobs reads its output and stops it, and it ends with the session."
+)
+_BACKGROUND = ToolParameter(
+    name="background", type="boolean", description="Whether it goes on in the background (default false)"
+)
 _MAX_COMMAND_BYTES = (1 << 17) - 1
 _MAX_TIMEOUT_SECS = 86_400
 _SHELLS = (("/bin/bash", "--noprofile", "--norc"), ("/bin/sh",))
@@ -40,8 +44,9 @@ _SHELLS = (("/bin/bash", "--noprofile", "--norc"), ("/bin/sh",))
 class _Request:
     command: str
     cwd: Path
-    timeout_secs: int
+    timeout_secs: int | None
     outside: bool
+    background: bool
 
 
 class RunCommand:
@@ -51,10 +56,12 @@ class RunCommand:
     `resolve_directory` turns a given working_dir into a folder of the workspace or raises ToolError.
     `secret_names` are variables the command must not see, besides those whose names say so. `sandbox` says what
     each command is held to; without it commands have our rights, and no seal speaks of it. `judge` tells which
-    commands only read; without it none is known to. `limits` say how much of an output the model gets.
+    commands only read; without it none is known to. `limits` say how much of an output the model gets. `jobs`
+    keeps commands that go on in the background; without it none can. `settle_secs` is how long such a command
+    may take to fail before its call is answered.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a command needs meets here
         self,
         *,
         root: Path,
@@ -67,7 +74,11 @@ class RunCommand:
         open_spill: Callable[[], Spill] | None = None,
         sandbox: Sandbox | None = None,
         judge: Judge | None = None,
+        jobs: BackgroundJobs | None = None,
+        settle_secs: float = 0.5,
     ) -> None:
+        self._jobs = jobs
+        self._settle_secs = settle_secs
         self._limits = limits
         self._open_spill = open_spill
         self._root = root
@@ -95,7 +106,8 @@ class RunCommand:
             description=(
                 "Run a shell command (bash) in the workspace and get what it printed, standard output and "
                 "standard error in order, with its exit code. Standard input is empty: nothing can be typed. "
-                "Background processes are ended when the command ends."
+                "Processes that it leaves behind are ended when the command ends."
+                + (_IN_BACKGROUND if self._jobs is not None else "")
             ),
             parameters=(
                 ToolParameter(name="command", type="string", description="The command line", required=True),
@@ -107,10 +119,12 @@ class RunCommand:
                 ToolParameter(
                     name="timeout_secs",
                     type="integer",
-                    description=f"Seconds after which it is ended (default {self._timeout_secs})",
+                    description=f"Seconds after which it is ended (default {self._timeout_secs})"
+                    + ("; in the background none, unless given" if self._jobs is not None else ""),
                     minimum=1,
                 ),
                 *((outside,) if self._sandbox is not None and self._sandbox.can_be_left else ()),
+                *((_BACKGROUND,) if self._jobs is not None else ()),
             ),
             risk=RiskLevel.HIGH,
             inline_bytes=self._limits.inline_bytes,
@@ -157,7 +171,8 @@ class RunCommand:
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> ToolOutput:
         """Run it; the text is what it printed and how it exited, whatever the exit code.
 
-        More than is kept of its output goes whole into the store, where there is one, also if time ran out.
+        Of one that goes on in the background it is what it has printed until then, and the id of its job. More
+        than is kept of its output goes whole into the store, where there is one, also if time ran out.
 
         Raises ToolError, with what was printed until then, where it could not be started, ran out of time or
         got rid of its supervisor, and where a required sandbox is not to be had; StaleSeal where it is no
@@ -167,50 +182,49 @@ class RunCommand:
         confinement = await self._confinement(request)
         if confinement.is_left and not context.controls.was_asked:
             raise ToolError("nothing was run: outside the sandbox only what the person was asked about runs")
-        environment = self._environment(await self._judge_request(request))
+        verdict = await self._judge_request(request)
+        environment = self._environment(verdict)
         if context.controls.seal is not None:
             now = await self._seal(request, {}, confinement, environment)
             require_unchanged(context.controls.seal, now)
         launch = await asyncio.to_thread(
             confinement.launch, _shell_argv(request.command), cwd=request.cwd, environment=environment
         )
-        spill = self._open_spill() if self._open_spill is not None else None
-        output = CommandOutput(self._max_output_bytes, spill)
-        live = LiveOutput(output, context.controls.report)
-        try:
-            process = SupervisedProcess(
-                launch.argv,
-                cwd=request.cwd,
-                environment=environment,
-                timeout_secs=request.timeout_secs,
-                on_output=live.feed,
-                owner=context.batch_id,
-            )
-        except OSError as error:
-            raise ToolError(f"the command could not be started: {error}") from error
-        try:
+        if request.background and self._jobs is not None:
+            self._jobs.require_room()
+            if verdict is not None and verdict.is_read_only:
+                launch = replace(launch, check=None)  # what others make meanwhile is not its work
+        command = RunningCommand(
+            launch,
+            cwd=request.cwd,
+            environment=environment,
+            timeout_secs=request.timeout_secs,
+            max_output_bytes=self._max_output_bytes,
+            spill=self._open_spill() if self._open_spill is not None else None,
+            owner=context.batch_id,
+            report=context.controls.report,
+            was_asked=context.controls.was_asked,
+        )
+        if self._jobs is not None and await self._runs_on(command, request, context, self._jobs):
+            return await _go_on(command, request, context, self._jobs)
+        return await command.output()
+
+    async def _runs_on(
+        self, command: RunningCommand, request: _Request, context: ToolExecutionContext, jobs: BackgroundJobs
+    ) -> bool:
+        """Wait for the command; whether it goes on in the background before it has ended.
+
+        One that was asked to do so and ends at once has the result that any has: it may have failed to start.
+        """
+        if request.background:
+            wish: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            timer = asyncio.get_running_loop().call_later(self._settle_secs, wish.set_result, None)
             try:
-                ending = await process.wait()
+                return await command.runs_on(wish)
             finally:
-                notes = await _finish(launch, was_asked=context.controls.was_asked)
-            ending = replace(ending, ended=launch.background(ending.ended))
-            printed = output.close()
-            told = account(ending, printed.text, request.timeout_secs, notes)
-            told = "\n".join([told, *launch.remarks(ending.exit_code, told)])
-            shown = Printed(told, printed.styles)  # what was printed stands in front
-        except ToolError as error:
-            if spill is None or not output.overflows:
-                raise
-            raise await asyncio.to_thread(error_with_whole, spill, error) from error
-        except BaseException:
-            if spill is not None:
-                spill.discard()
-            raise
-        finally:
-            live.close()
-        if spill is None or not output.overflows:
-            return shown
-        return await asyncio.to_thread(store_whole, spill, shown)
+                timer.cancel()
+        with jobs.detachable(context.call_id) as wish:
+            return await command.runs_on(wish) and jobs.has_room
 
     async def _confinement(self, request: _Request) -> Confinement:
         if self._sandbox is None:
@@ -258,14 +272,23 @@ class RunCommand:
         outside = arguments.get("outside_sandbox", False)
         if not isinstance(outside, bool):
             raise ToolError("outside_sandbox must be true or false; leave it out to stay in the sandbox")
+        background = arguments.get("background", False)
+        if not isinstance(background, bool):
+            raise ToolError("background must be true or false")
+        if background and self._jobs is None:
+            raise ToolError("background commands are not to be had here: leave background out")
         return _Request(
-            command=_passable(command), cwd=cwd, timeout_secs=self._timeout(arguments), outside=outside
+            command=_passable(command),
+            cwd=cwd,
+            timeout_secs=self._timeout(arguments, None if background else self._timeout_secs),
+            outside=outside,
+            background=background,
         )
 
-    def _timeout(self, arguments: JsonObject) -> int:
+    def _timeout(self, arguments: JsonObject, usual: int | None) -> int | None:
         value = arguments.get("timeout_secs")
         if value is None:
-            return self._timeout_secs
+            return usual
         problem = ToolError(f"timeout_secs must be a whole number from 1 to {_MAX_TIMEOUT_SECS}")
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise problem
@@ -274,18 +297,23 @@ class RunCommand:
         return int(value)
 
 
-async def _finish(launch: Launch, *, was_asked: bool) -> list[str]:
-    """What follows the end of a command; done to its end also where the call is cancelled meanwhile."""
-    done = asyncio.ensure_future(asyncio.to_thread(launch.finish, was_asked=was_asked))
-    cancellation: asyncio.CancelledError | None = None
-    while not done.done():
-        try:
-            await asyncio.wait([done])
-        except asyncio.CancelledError as error:
-            cancellation = error
-    if cancellation is not None:
-        raise cancellation
-    return done.result()
+async def _go_on(
+    command: RunningCommand, request: _Request, context: ToolExecutionContext, jobs: BackgroundJobs
+) -> Printed:
+    """Make a job of a running command; what the model reads of it. Raises LedgerError where that fails."""
+    until_now = command.detach(lift_timeout=not request.background)
+    offset = command.printed
+    job_id = await jobs.adopt(
+        command,
+        text=request.command,
+        context=context,
+        by_person=not request.background,
+        read_until=offset,
+        ran_secs=command.ran_secs,
+    )
+    began = "it goes on in the background" if request.background else "the person sent it to the background"
+    said = f"{began} as {job_id}; the tool jobs reads what it prints from offset {offset} on, and stops it"
+    return Printed("\n".join([*([until_now.text] if until_now.text else []), said]), until_now.styles)
 
 
 def _passable(command: str) -> str:

@@ -27,6 +27,7 @@ _CALLS: Mapping[str, JsonObject] = {
     "write_file": {"path": "b.txt", "content": "two"},
     "edit_file": {"path": "a.txt", "old_text": "one", "new_text": "two"},
     "run_command": {"command": "true"},
+    "jobs": {"action": "list"},
     "update_plan": {"items": [{"text": "read", "status": "done"}]},
     "inspect": {"blob_id": "none"},
     "web_fetch": {"url": "http://127.0.0.1/"},

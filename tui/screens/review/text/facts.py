@@ -55,6 +55,8 @@ def facts(request: ReviewRequest, earlier: Earlier, *, full_digest: bool = False
     pressing += [_Fact("asks because", reason) for reason in request.reasons]
     if isinstance(packet, MaskedPacket):
         pressing.append(_Fact("hidden", _HIDDEN, LineKind.WARNING))
+    if command_of(packet) is not None and packet.call.arguments.get("background") is True:
+        pressing.append(_Fact("background", _background(packet), LineKind.WARNING))
     if seal.unsealed:
         pressing.append(_Fact("not sealed", seal.unsealed, LineKind.WARNING))
     arguments = [_Fact("with", text, spans=in_lines(quotes, [text])[0]) for text in _other_arguments(packet)]
@@ -70,6 +72,12 @@ def facts(request: ReviewRequest, earlier: Earlier, *, full_digest: bool = False
     if full_digest:
         others.append(_Fact("packet", packet.digest))
     return Facts(list(_with_labels(pressing)), list(_with_labels(others)), list(_with_labels(arguments)))
+
+
+def _background(packet: ReviewPacket) -> str:
+    limit = packet.call.arguments.get("timeout_secs")
+    within = "" if limit is None else f", {limit} s at most"
+    return f"it stays running when its call has ended{within}: until it ends, is stopped, or the session ends"
 
 
 def _hash(sha256: str | None) -> str:

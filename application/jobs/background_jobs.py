@@ -1,0 +1,332 @@
+"""The background commands of a session, from their start to their end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from application.calls.outputs import Outputs
+from application.cancellation import to_its_end
+from application.events.event_bus import EventBus
+from application.ports.jobs import BackgroundCommand
+from application.turn.steering import PendingMessage, PendingMessages
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.job import (
+    Job,
+    JobPage,
+    JobResult,
+    JobStatus,
+    JobStopper,
+    job_ending,
+    note_of_job,
+    note_of_lost_job,
+)
+from domain.conversation.history import UserMessage
+from domain.errors import ToolError
+from domain.events.event import JobEnded, JobProgressed, JobStarted
+from domain.events.report import JobRecord
+from domain.text.output import Printed
+
+_ENDED_KEPT = 20  # of so many jobs that ended last the output can still be read
+_NEVER_LONG = 1 << 20  # an output that is told whole is not kept aside as well
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class RunningJob:
+    """A job of this process, also after its end: `ended` is then there, and `command` for as long as its output
+    is kept in memory. `read_until` is the character up to which the model has read."""
+
+    job_id: str
+    text: str
+    turn: int
+    began: float
+    command: BackgroundCommand | None
+    stopper: JobStopper | None = None
+    ended: JobEnded | None = None
+    read_until: int = 0
+    watch: asyncio.Task[None] | None = None
+
+
+class BackgroundJobs:
+    """Keeps the jobs of one session. All of them end with it; `most` bounds how many run at once.
+
+    What became of one waits among the `pending_messages` for the next request. `clock` is in seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        events: EventBus,
+        outputs: Outputs,
+        pending_messages: PendingMessages,
+        most: int = 20,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._events = events
+        self._outputs = outputs
+        self._pending_messages = pending_messages
+        self._most = most
+        self._clock = clock
+        self._jobs: dict[str, RunningJob] = {}
+        self._foreground: dict[str, asyncio.Future[None]] = {}
+        self._is_closed = False
+        past = events.state
+        self._started = past.jobs_started
+        self._lost = tuple(job for job in past.jobs if not job.ended)
+        for job in past.jobs:
+            self._tell_model(job.job_id, job.note)
+
+    # ---------------------------------------------------------------- for the tool that runs commands
+
+    def require_room(self) -> None:
+        """Raises ToolError where no further command may go on in the background."""
+        if self._is_closed:
+            raise ToolError("the session ends: no command can go on in the background")
+        if self._most == 0:
+            raise ToolError("background commands are turned off: tools.run_command.max_jobs is 0")
+        if len(self._running) >= self._most:
+            raise ToolError(
+                f"{len(self._running)} background commands run, which is the most there may be "
+                "(tools.run_command.max_jobs): stop one with the tool jobs first"
+            )
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more command may go on in the background."""
+        return not self._is_closed and len(self._running) < self._most
+
+    @contextmanager
+    def detachable(self, call_id: str) -> Iterator[asyncio.Future[None]]:
+        """Meanwhile the person may send this call's command to the background: the future is then done."""
+        wish: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._foreground[call_id] = wish
+        try:
+            yield wish
+        finally:
+            del self._foreground[call_id]
+
+    async def adopt(
+        self,
+        command: BackgroundCommand,
+        *,
+        text: str,
+        context: ToolExecutionContext,
+        by_person: bool = False,
+        read_until: int = 0,
+        ran_secs: float = 0.0,
+    ) -> str:
+        """Have a running command go on as a job; its id. `text` is its command line, and the model knows what
+        it printed up to character `read_until`; it runs for `ran_secs` already.
+
+        Raises LedgerError where that cannot be recorded, and CancelledError: the command is dead then.
+        """
+        self._started += 1
+        job = RunningJob(
+            job_id=f"job-{self._started}",
+            text=text,
+            turn=len(self._events.state.turns) - 1,
+            began=self._clock() - ran_secs,
+            command=command,
+            read_until=read_until,
+        )
+        self._jobs[job.job_id] = job
+        job.watch = asyncio.create_task(self._watch(job, command), name=job.job_id)
+        started = JobStarted(
+            job_id=job.job_id, context=context, command=text, by_person=by_person, ran_secs=ran_secs
+        )
+        try:
+            await self._events.announce(started, urgent=True)
+        except BaseException as error:
+            interrupted = isinstance(error, asyncio.CancelledError)
+            await to_its_end(self._stop(job, JobStopper.PERSON if interrupted else JobStopper.SESSION))
+            raise
+        command.follow(lambda printed: self._progress(job.job_id, printed))
+        return job.job_id
+
+    # ---------------------------------------------------------------- for the tool `jobs`
+
+    @property
+    def all(self) -> tuple[RunningJob, ...]:
+        """The jobs of this process, oldest first, also those that have ended."""
+        return tuple(self._jobs.values())
+
+    def describe(self, job: RunningJob) -> str:
+        """A job and how it stands, in words."""
+        if job.ended is None:
+            ending = job_ending(JobStatus.RUNNING, None, None, self._clock() - job.began)
+        else:
+            ended = job.ended
+            ending = job_ending(ended.status, ended.exit_code, ended.stopper, ended.duration_secs)
+        return f"{job.job_id} {ending}"
+
+    def find(self, job_id: str) -> RunningJob:
+        """The job of that id. Raises ToolError that names those there are."""
+        if (job := self._jobs.get(job_id)) is not None:
+            return job
+        known = ", ".join(self._jobs)
+        there_are = f"the jobs are {known}" if known else "no command was sent to the background"
+        raise ToolError(f"there is no job {job_id}: {there_are}")
+
+    def page(self, job: RunningJob, offset: int | None, most: int) -> JobPage | None:
+        """A piece of what a job printed; None where its output is not in memory any more."""
+        return None if job.command is None else job.command.page(offset, most)
+
+    def note_read(self, job: RunningJob, until: int) -> None:
+        """The model reads, with the result of its call, what a job printed up to there, and how it stands."""
+        job.read_until = max(job.read_until, until)
+        if job.ended is not None:
+            self._pending_messages.withdraw(job.job_id)
+
+    async def wait_for(self, job: RunningJob, secs: float) -> None:
+        """Wait until the job has ended, but no longer than this. Cancelled, the job goes on."""
+        if job.watch is not None:
+            await asyncio.wait({job.watch}, timeout=secs)
+
+    async def stop(self, job: RunningJob, stopper: JobStopper) -> None:
+        """End a job with all it started, and wait until it is dead and on record. Not cut short by a
+        cancellation."""
+        await to_its_end(self._stop(job, stopper))
+
+    # ---------------------------------------------------------------- for the person and the session
+
+    @property
+    def foreground(self) -> int:
+        """How many commands run whose calls wait for them."""
+        return len(self._foreground)
+
+    def send_to_background(self) -> int:
+        """Have the commands whose calls wait for them go on as jobs; how many there are. One that ends at this
+        moment has its usual result. Raises ToolError where there may be no more jobs.
+        """
+        if self._foreground:
+            self.require_room()
+        for wish in self._foreground.values():
+            if not wish.done():
+                wish.set_result(None)
+        return len(self._foreground)
+
+    async def stop_by_id(self, job_id: str) -> str:
+        """The person stops a job; how it stands then, in words. Raises ToolError where there is none."""
+        job = self.find(job_id)
+        await self.stop(job, JobStopper.PERSON)
+        return self.describe(job)
+
+    async def stop_since(self, turn: int) -> tuple[str, ...]:
+        """Stop the jobs that this turn and later ones started, since they are undone; the ids of those."""
+        undone = [job for job in self._running if job.turn >= turn]
+        await to_its_end(self._stop_all(undone, JobStopper.REWIND))
+        for job in self._jobs.values():
+            if job.turn >= turn:
+                self._pending_messages.withdraw(job.job_id)
+        return tuple(job.job_id for job in undone)
+
+    async def close(self) -> tuple[JobRecord, ...]:
+        """End all jobs, since the session ends; what became of every job of this process, oldest first."""
+        self._is_closed = True
+        await to_its_end(self._stop_all(list(self._running), JobStopper.SESSION))
+        return tuple(
+            JobRecord(
+                job_id=job.job_id,
+                command=job.text,
+                status=job.ended.status,
+                exit_code=job.ended.exit_code,
+                stopper=job.ended.stopper,
+            )
+            for job in self._jobs.values()
+            if job.ended is not None
+        )
+
+    @property
+    def lost(self) -> tuple[Job, ...]:
+        """Those that ran when a process before this one ended, or whose session this one is a copy of."""
+        return self._lost
+
+    async def recover(self, *, is_copy: bool) -> None:
+        """Put on record that nobody knows how those ended. None of them is run again. `is_copy`: the session is
+        a copy of the one that has them."""
+        lost, self._lost = self._lost, ()
+        for job in lost:
+            note = note_of_lost_job(job.job_id, self._events.hide(job.command), is_copy=is_copy)
+            await self._record(
+                JobEnded(
+                    job_id=job.job_id, status=JobStatus.UNKNOWN, exit_code=None, duration_secs=0.0, note=note
+                )
+            )
+
+    # ---------------------------------------------------------------- the life of one
+
+    @property
+    def _running(self) -> list[RunningJob]:
+        return [job for job in self._jobs.values() if job.ended is None]
+
+    async def _stop_all(self, jobs: list[RunningJob], stopper: JobStopper) -> None:
+        await asyncio.gather(*(self._stop(job, stopper) for job in jobs))
+
+    async def _stop(self, job: RunningJob, stopper: JobStopper) -> None:
+        if job.ended is None and job.command is not None:
+            job.stopper = job.stopper or stopper
+            job.command.end()
+        if job.watch is not None:
+            await asyncio.wait({job.watch})
+
+    async def _watch(self, job: RunningJob, command: BackgroundCommand) -> None:
+        result = await command.result()
+        kept = await self._outputs.keep_within(result.output, inline_bytes=0 if result.is_cut else _NEVER_LONG)
+        ended = JobEnded(
+            job_id=job.job_id,
+            status=_status_of(job, result),
+            exit_code=result.exit_code,
+            duration_secs=self._clock() - job.began,
+            stopper=job.stopper,
+            output=result.last_lines,
+            remarks=(*result.remarks, *([kept.trouble] if kept.trouble is not None else [])),
+            blob_id=kept.blob_id,
+            size_bytes=kept.size_bytes,
+        )
+        if job.stopper in (None, JobStopper.PERSON):
+            ended = replace(ended, note=self._events.hide(_note_of(job, ended)))
+        job.ended = ended
+        await self._record(ended)
+        for old in [each for each in self._jobs.values() if each.ended is not None][:-_ENDED_KEPT]:
+            old.command = None
+
+    def _progress(self, job_id: str, printed: Printed) -> None:
+        self._events.show(JobProgressed(job_id=job_id, text=printed.text, styles=printed.styles))
+
+    async def _record(self, ended: JobEnded) -> None:
+        await self._events.record(ended)
+        self._tell_model(ended.job_id, ended.note)
+
+    def _tell_model(self, job_id: str, note: str | None) -> None:
+        if note is not None:
+            self._pending_messages.add(PendingMessage(UserMessage(note), job_id))
+
+
+def _status_of(job: RunningJob, result: JobResult) -> JobStatus:
+    if job.stopper is not None:
+        return JobStatus.STOPPED
+    return JobStatus.TIMED_OUT if result.timed_out else JobStatus.ENDED
+
+
+def _note_of(job: RunningJob, ended: JobEnded) -> str:
+    return note_of_job(
+        job.job_id,
+        job.text,
+        job_ending(ended.status, ended.exit_code, ended.stopper, ended.duration_secs),
+        last_lines=ended.output,
+        remarks=ended.remarks,
+        blob_id=ended.blob_id,
+    )
+
+
+def describe_lost_jobs(jobs: tuple[Job, ...], *, is_copy: bool) -> tuple[str, ...]:
+    """What the person should know of these jobs: a sentence, or none."""
+    if not jobs:
+        return ()
+    named = ", ".join(f"{each.job_id} `{each.command}`" for each in jobs)
+    if is_copy:
+        return (f"background commands stay with the session that this one was copied from: {named}",)
+    return (f"background command ended with the process, not run again: {named}",)

@@ -1,0 +1,29 @@
+"""Port to a command that goes on after its call has its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from domain.calls.job import JobPage, JobResult
+from domain.text.output import Printed
+
+
+class BackgroundCommand(Protocol):
+    """A running command, and what it prints."""
+
+    def follow(self, report: Callable[[Printed], None]) -> None:
+        """From now on `report` gets the last lines as they look now, some times a second at most."""
+        ...
+
+    def page(self, offset: int | None, most: int) -> JobPage:
+        """At most `most` characters of finished lines from character `offset` on; None: the last of them."""
+        ...
+
+    def end(self) -> None:
+        """Ask that it ends, with all it started. Does not wait."""
+        ...
+
+    async def result(self) -> JobResult:
+        """How it ended, once nothing of it is alive. Cancelled, it ends it first."""
+        ...

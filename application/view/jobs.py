@@ -1,0 +1,87 @@
+"""Background commands as people see them: which run, since when, and what they printed last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from domain.calls.job import JobStatus, job_ending
+from domain.events.event import JobEnded, JobProgressed, JobStarted
+
+_ENDED_KEPT = 20
+
+
+@dataclass(slots=True)
+class JobView:
+    """One job. `began` is by the view's clock, in seconds; `duration_secs` is known once it has ended."""
+
+    job_id: str
+    command: str
+    began: float
+    status: JobStatus = JobStatus.RUNNING
+    ending: str = ""
+    last_line: str = ""
+    duration_secs: float = 0.0
+    blob_id: str | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self.status is JobStatus.RUNNING
+
+    def seconds(self, now: float) -> float:
+        """How long it runs, or ran."""
+        return max(0.0, now - self.began) if self.is_running else self.duration_secs
+
+
+class JobViews:
+    """The jobs of a session, oldest first; of those that have ended the last 20 are kept."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._jobs: dict[str, JobView] = {}
+
+    @property
+    def all(self) -> tuple[JobView, ...]:
+        """Those that run and those that ended last."""
+        return tuple(self._jobs.values())
+
+    @property
+    def running(self) -> tuple[JobView, ...]:
+        """Those that run."""
+        return tuple(job for job in self._jobs.values() if job.is_running)
+
+    def start(self, event: JobStarted) -> None:
+        """A job began."""
+        self._jobs[event.job_id] = JobView(event.job_id, event.command, self._now() - event.ran_secs)
+
+    def progress(self, event: JobProgressed) -> bool:
+        """A job printed something; whether that changes what is seen of it."""
+        job = self._jobs.get(event.job_id)
+        last = _last_line(event.text)
+        if job is None or job.last_line == last:
+            return False
+        job.last_line = last
+        return True
+
+    def end(self, event: JobEnded) -> str:
+        """A job ended; what there is to say of that, in a sentence."""
+        ending = job_ending(event.status, event.exit_code, event.stopper, event.duration_secs)
+        if (job := self._jobs.get(event.job_id)) is None:
+            return f"{event.job_id} {ending}"
+        job.status, job.ending = event.status, ending
+        job.duration_secs, job.blob_id = event.duration_secs, event.blob_id
+        job.last_line = _last_line(event.output) or job.last_line
+        ended = [each for each in self._jobs.values() if not each.is_running]
+        for each in ended[:-_ENDED_KEPT]:
+            del self._jobs[each.job_id]
+        return f"{event.job_id} {ending}: {job.command}"
+
+    def rest(self) -> None:
+        """Nothing of the past runs any more; of what has no end, one may still be told."""
+        for job in self.running:
+            job.status, job.ending = JobStatus.UNKNOWN, job_ending(JobStatus.UNKNOWN, None, None, 0.0)
+
+
+def _last_line(text: str) -> str:
+    return next((line for line in reversed(text.splitlines()) if line.strip()), "")

@@ -1,0 +1,133 @@
+"""Background commands: what a job is, how it ended, and what the model is to read of its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from domain.calls.execution import ToolExecutionContext
+from domain.text.amounts import duration
+from domain.text.output import ToolOutput
+
+_ENDED = "The background command {job_id} {ending} Its command line: {command}"
+_PRINTED = "\nThe end of what it printed, each line of it behind a bar:\n{output}"
+_SILENT = "\nIt printed nothing."
+_WHOLE = "\nAll of it: [blob:{blob_id}]"
+_LOST = "ended with the quorum that it ran in: how it ended and what it printed last is not known."
+_COPIED = "belongs to the session that this one was copied from: it cannot be read or stopped here."
+
+
+class JobStatus(StrEnum):
+    """Where a job stands. UNKNOWN: the process that ran it died, or another session has it."""
+
+    RUNNING = "running"
+    ENDED = "ended"
+    STOPPED = "stopped"
+    TIMED_OUT = "timed_out"
+    UNKNOWN = "unknown"
+
+
+class JobStopper(StrEnum):
+    """Who or what stopped a job."""
+
+    MODEL = "model"
+    PERSON = "person"
+    REWIND = "rewind"
+    SESSION = "session"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPage:
+    """A piece of what a job printed, from character `start` to character `end`.
+
+    `printed` is how many characters there are in finished lines, and those before `kept_from` are not in
+    memory. `unfinished` is the line that has no end yet: it is part of no page.
+    """
+
+    text: str
+    start: int
+    end: int
+    printed: int
+    kept_from: int
+    unfinished: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobResult:
+    """How the command of a job ended.
+
+    `exit_code` is negative for a signal and None where it never became known; `output` is all it printed or
+    both ends of it; `last_lines` are the last of it; `is_cut` tells that they are not all; `remarks` are
+    sentences about its processes and its sandbox.
+    """
+
+    exit_code: int | None
+    timed_out: bool = False
+    output: str | ToolOutput = ""
+    last_lines: str = ""
+    is_cut: bool = False
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job that is not over and done with, as the record tells of it.
+
+    `turn` is the number of the turn that started it; `ended`: its end is on record; `note` is then what the
+    model is still to read of it.
+    """
+
+    job_id: str
+    command: str
+    context: ToolExecutionContext
+    turn: int
+    ended: bool = False
+    note: str | None = None
+
+
+def job_ending(
+    status: JobStatus, exit_code: int | None, stopper: JobStopper | None, duration_secs: float
+) -> str:
+    """How a job ended, in words that follow its name."""
+    after = f"after {duration(duration_secs)}"
+    killed_by = -exit_code if exit_code is not None and exit_code < 0 else None
+    match status:
+        case JobStatus.RUNNING:
+            return f"is running for {duration(duration_secs)}"
+        case JobStatus.ENDED if exit_code is None:
+            return f"ended {after}: how is not known"
+        case JobStatus.ENDED if killed_by is not None:
+            return f"was killed by signal {killed_by} {after}"
+        case JobStatus.ENDED:
+            return f"ended {after}: exit code {exit_code}"
+        case JobStatus.STOPPED:
+            return f"{_STOPPED[stopper]} {after}"
+        case JobStatus.TIMED_OUT:
+            return f"was ended {after}, its time limit"
+        case JobStatus.UNKNOWN:
+            return "ended, nobody saw how"
+
+
+_STOPPED = {
+    None: "was stopped",
+    JobStopper.MODEL: "was stopped by you",
+    JobStopper.PERSON: "was stopped by the person",
+    JobStopper.REWIND: "was stopped when its turn was undone",
+    JobStopper.SESSION: "was stopped at the end of the session",
+}
+
+
+def note_of_job(
+    job_id: str, command: str, ending: str, *, last_lines: str, remarks: tuple[str, ...], blob_id: str | None
+) -> str:
+    """What the model reads of a job that has ended. No line of its output can pass for one of somebody's."""
+    said = ". ".join([ending, *remarks]) + "."
+    barred = "\n".join(f"| {line}".rstrip() for line in last_lines.splitlines())
+    printed = _PRINTED.format(output=barred) if last_lines.strip() else _SILENT
+    whole = _WHOLE.format(blob_id=blob_id) if blob_id is not None else ""
+    return _ENDED.format(job_id=job_id, command=command, ending=said) + printed + whole
+
+
+def note_of_lost_job(job_id: str, command: str, *, is_copy: bool) -> str:
+    """What the model reads of a job whose end nobody saw; `is_copy`: it is another session's."""
+    return _ENDED.format(job_id=job_id, command=command, ending=_COPIED if is_copy else _LOST)

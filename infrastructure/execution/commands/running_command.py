@@ -1,0 +1,181 @@
+"""A command of the model's while it runs: for the call that waits for it, or as a job in the background."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from application.calls.whole_outputs import error_with_whole, store_whole
+from application.cancellation import whole
+from application.ports.storage import Spill
+from domain.calls.job import JobPage, JobResult
+from domain.errors import ToolError
+from domain.text.output import Printed, ToolOutput
+from infrastructure.execution.commands.account import account, remarks
+from infrastructure.execution.commands.output import CommandOutput
+from infrastructure.execution.commands.process import Ending, SupervisedProcess
+from infrastructure.execution.commands.progress import LiveOutput
+from infrastructure.execution.sandbox.confinement import Launch
+
+_RECENT_CHARS = 262_144
+_LAST_LINES = 20
+_LAST_CHARS = 2000
+
+
+class RunningCommand:
+    """Implements `BackgroundCommand`. Started when it is made; `report` gets the last lines of its output.
+
+    `was_asked`: a person approved this very command. Raises ToolError where it could not be started.
+    """
+
+    def __init__(
+        self,
+        launch: Launch,
+        *,
+        cwd: Path,
+        environment: Mapping[str, str],
+        timeout_secs: int | None,
+        max_output_bytes: int,
+        spill: Spill | None,
+        owner: str,
+        report: Callable[[Printed], None],
+        was_asked: bool,
+    ) -> None:
+        self._was_asked = was_asked
+        self._launch = launch
+        self._timeout_secs = timeout_secs
+        self._spill = spill
+        self._output = CommandOutput(max_output_bytes, spill)
+        self._recent = self._output.keep_recent(_RECENT_CHARS)
+        self._began = time.monotonic()
+        self._live = LiveOutput(self._output, report)
+        try:
+            self._process = SupervisedProcess(
+                launch.argv,
+                cwd=cwd,
+                environment=environment,
+                timeout_secs=timeout_secs,
+                on_output=self._live.feed,
+                owner=owner,
+            )
+        except OSError as error:
+            raise ToolError(f"the command could not be started: {error}") from error
+
+    # ---------------------------------------------------------------- for the call that waits
+
+    async def output(self) -> ToolOutput:
+        """What it printed and how it exited, once all of it is dead.
+
+        More than is kept of its output goes whole into the store, where there is one, also if time ran out.
+        Raises ToolError as `account` does. CancelledError passes once nothing of the command is alive.
+        """
+        spill, output = self._spill, self._output
+        try:
+            ending, notes = await self._ended()
+            printed = output.close()
+            told = account(ending, printed.text, self._timeout_secs, notes)
+            told = "\n".join([told, *self._launch.remarks(ending.exit_code, told)])
+            shown = Printed(told, printed.styles)  # what was printed stands in front
+        except ToolError as error:
+            if spill is None or not output.overflows:
+                raise
+            raise await asyncio.to_thread(error_with_whole, spill, error) from error
+        except BaseException:
+            if spill is not None:
+                spill.discard()
+            raise
+        finally:
+            self._live.close()
+        if spill is None or not output.overflows:
+            return shown
+        return await asyncio.to_thread(store_whole, spill, shown)
+
+    async def runs_on(self, wish: asyncio.Future[None]) -> bool:
+        """Wait until it has ended, or until the wish is done; whether it runs on and may become a job.
+
+        Cancelled, it ends the command, and lets CancelledError through once nothing of it is alive.
+        """
+        try:
+            return await self._process.wait_unless(wish)
+        except asyncio.CancelledError:
+            self._live.close()
+            if self._spill is not None:
+                self._spill.discard()
+            await whole(asyncio.to_thread(self._launch.finish, was_asked=self._was_asked))
+            raise
+
+    def detach(self, *, lift_timeout: bool) -> Printed:
+        """Let it go on as a job; what it has printed until now in finished lines."""
+        if lift_timeout:
+            self._process.lift_timeout()
+            self._timeout_secs = None
+        return self._output.so_far
+
+    # ---------------------------------------------------------------- as a job
+
+    @property
+    def printed(self) -> int:
+        """How many characters it has printed in finished lines."""
+        return self._recent.end
+
+    @property
+    def ran_secs(self) -> float:
+        """How long it runs."""
+        return time.monotonic() - self._began
+
+    def follow(self, report: Callable[[Printed], None]) -> None:
+        """From now on this gets the last lines."""
+        self._live.follow(report)
+
+    def page(self, offset: int | None, most: int) -> JobPage:
+        """At most `most` characters from that place on; None: the last of them."""
+        recent = self._recent
+        wanted = recent.end - most if offset is None else min(offset, recent.end)
+        start = max(recent.start, wanted)
+        end = min(start + most, recent.end)
+        return JobPage(
+            text=recent.between(start, end),
+            start=start,
+            end=end,
+            printed=recent.end,
+            kept_from=recent.start,
+            unfinished=self._output.unfinished_line,
+        )
+
+    def end(self) -> None:
+        """Ask that it ends. Does not wait."""
+        self._process.end()
+
+    async def result(self) -> JobResult:
+        """How it ended, once all of it is dead. Its whole output is stored where its last lines are not all."""
+        ending, notes = await self._ended()
+        self._live.close()
+        printed = self._output.close()
+        last = "\n".join(printed.text[-_LAST_CHARS:].split("\n")[-_LAST_LINES:])
+        is_cut = len(last) < len(printed.text) or self._output.overflows
+        said = [] if ending.failure is None else [f"it could not be started: {ending.failure}"]
+        said += [*remarks(ending), *notes, *self._launch.remarks(ending.exit_code, printed.text)]
+        return JobResult(
+            exit_code=ending.exit_code,
+            timed_out=ending.timed_out,
+            output=await asyncio.to_thread(self._whole, printed, is_cut),
+            last_lines=last,
+            is_cut=is_cut,
+            remarks=tuple(said),
+        )
+
+    def _whole(self, printed: Printed, is_cut: bool) -> ToolOutput:
+        if self._spill is None or not (is_cut and self._output.overflows):
+            return printed
+        return store_whole(self._spill, printed)
+
+    async def _ended(self) -> tuple[Ending, list[str]]:
+        """How it ended, and what there is to say of protected paths that it made."""
+        try:
+            ending = await self._process.wait()
+        finally:
+            notes = await whole(asyncio.to_thread(self._launch.finish, was_asked=self._was_asked))
+        return replace(ending, ended=self._launch.background(ending.ended)), notes

@@ -1,0 +1,153 @@
+"""jobs: the background commands of the session, to be listed, read and stopped by the model."""
+
+from __future__ import annotations
+
+from application.jobs.background_jobs import BackgroundJobs, RunningJob
+from domain.calls.access import Access
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.job import JobPage, JobStopper
+from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.errors import ToolError
+from domain.text.amounts import amount
+from domain.text.json_value import JsonObject
+from infrastructure.tools.builtin.arguments import text, whole
+
+MOST_CHARS = 12_000
+MOST_WAIT_SECS = 600
+# Far above what a call can return: a page is never kept aside itself.
+_INLINE_BYTES = 1 << 20
+_COMMAND_CHARS = 200
+_RESOURCE = "state:jobs"
+
+
+class Jobs:
+    """Lists, reads and stops jobs.
+
+    Low risk, also to stop one: what it ends was started by a call of this session that was let through, and
+    nothing else can be named.
+    """
+
+    def __init__(self, jobs: BackgroundJobs) -> None:
+        self._jobs = jobs
+        self._definition = ToolDefinition(
+            name="jobs",
+            description=(
+                "The background commands of this session. action = list: all of them. read: what the job "
+                "job_id printed since you last read it, or from offset on, and whether it has ended; with "
+                "wait_secs it first waits until the job has ended, or so long. stop: end the job with all it "
+                "started. You are told of the end of a job without asking, with the next results or prompt."
+            ),
+            parameters=(
+                ToolParameter(name="action", type="string", description="list, read or stop", required=True),
+                ToolParameter(name="job_id", type="string", description="Which job, for read and stop"),
+                ToolParameter(
+                    name="offset",
+                    type="integer",
+                    description="Character to read from, as an earlier answer named it",
+                    minimum=0,
+                ),
+                ToolParameter(
+                    name="wait_secs",
+                    type="integer",
+                    description=f"How long read may wait for the end of the job (at most {MOST_WAIT_SECS})",
+                    minimum=0,
+                ),
+            ),
+            risk=RiskLevel.LOW,
+            access=_access,
+            inline_bytes=_INLINE_BYTES,
+        )
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """What the tool is."""
+        return self._definition
+
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+        """The answer as text. Raises ToolError for an action or a job that there is not.
+
+        Cancelled while it waits, the job goes on.
+        """
+        action = arguments.get("action")
+        if action == "list":
+            return self._list()
+        if action not in ("read", "stop"):
+            raise ToolError(f"action must be list, read or stop, not {action!r}")
+        if not (job_id := text(arguments, "job_id", "")):
+            raise ToolError(f"{action} needs job_id, as in job-1; action = list names the jobs")
+        job = self._jobs.find(job_id)
+        if action == "stop":
+            return await self._stop(job)
+        offset = None if arguments.get("offset") is None else whole(arguments, "offset", 0, minimum=0)
+        if wait_secs := whole(arguments, "wait_secs", 0, minimum=0):
+            if wait_secs > MOST_WAIT_SECS:
+                raise ToolError(f"wait_secs may be {MOST_WAIT_SECS} at most; read again after that")
+            await self._jobs.wait_for(job, wait_secs)
+        return self._read(job, offset)
+
+    def _list(self) -> str:
+        lines = []
+        for job in self._jobs.all:
+            lines.append(f"{self._jobs.describe(job)}: {_shortened(job.text)}")
+            page = self._jobs.page(job, None, 0)
+            if page is not None:
+                unread = max(0, page.printed - job.read_until)
+                lines.append(f"  {amount(unread, 'character')} not read yet")
+        return "\n".join(lines) if lines else "no command was sent to the background in this session"
+
+    async def _stop(self, job: RunningJob) -> str:
+        if job.ended is not None:
+            return f"{self._jobs.describe(job)} already\n{self._read(job, None)}"
+        await self._jobs.stop(job, JobStopper.MODEL)
+        return self._read(job, None)
+
+    def _read(self, job: RunningJob, offset: int | None) -> str:
+        stands = self._jobs.describe(job)
+        if (page := self._page(job, offset)) is None:
+            where = f"; [blob:{job.ended.blob_id}] has it" if job.ended and job.ended.blob_id else ""
+            return f"{stands}\nits output is not in memory any more{where}"
+        self._jobs.note_read(job, page.end)
+        lines = [stands, *(job.ended.remarks if job.ended is not None else ()), _extent(page, offset)]
+        if page.text:
+            lines.append(page.text.rstrip("\n"))
+        if page.unfinished and page.end == page.printed:
+            lines += ["the line that is not finished yet:", page.unfinished]
+        if job.ended is not None and job.ended.blob_id is not None:
+            lines.append(f"all that it printed: [blob:{job.ended.blob_id}]")
+        return "\n".join(lines)
+
+    def _page(self, job: RunningJob, offset: int | None) -> JobPage | None:
+        """From the offset on; without one the newest piece of what was not read yet."""
+        if offset is not None:
+            return self._jobs.page(job, offset, MOST_CHARS)
+        newest = self._jobs.page(job, None, MOST_CHARS)
+        if newest is None or newest.start >= job.read_until:
+            return newest
+        return self._jobs.page(job, job.read_until, MOST_CHARS)
+
+
+def _extent(page: JobPage, offset: int | None) -> str:
+    """Which piece of the output follows, and from where there is more."""
+    if offset is not None and offset > page.printed:
+        return f"nothing: offset {offset} is past the end, it has printed {amount(page.printed, 'character')}"
+    if page.start == page.end:
+        return f"nothing new: it has printed {amount(page.printed, 'character')}"
+    said = f"characters {page.start} to {page.end} of {page.printed}"
+    if offset is not None and offset < page.start:
+        said += f"; those from {offset} on are not in memory any more"
+    if page.end < page.printed:
+        said += f"; offset {page.end} shows what follows"
+    if offset is None and page.start > page.kept_from:
+        said += f"; what came before is left out, from offset {page.kept_from} on it is in memory"
+    return f"{said}:"
+
+
+def _access(arguments: JsonObject) -> Access:
+    if arguments.get("action") == "stop":
+        return Access.of(writes={_RESOURCE})
+    return Access.of(reads={_RESOURCE})
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _COMMAND_CHARS else f"{line[: _COMMAND_CHARS - 1]}…"

@@ -1,0 +1,67 @@
+"""A bench for background commands: the real tools over real processes, with the jobs of one session."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+from application.calls.outputs import Outputs
+from application.events.event_bus import EventBus
+from application.jobs.background_jobs import BackgroundJobs
+from application.ports.storage import Spill
+from application.turn.steering import PendingMessages
+from domain.calls.summary import text_of
+from domain.events.event import Event, JobEnded
+from domain.text.json_value import JsonValue
+from domain.text.output import OutputLimits
+from infrastructure.tools.builtin.jobs import Jobs
+from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
+from tests.support.fake_blob_store import FakeBlobStore
+from tests.support.fake_ledger import FakeLedger
+from tests.support.fake_ports import RecordingObserver
+
+
+class JobBench:
+    """`run` and `jobs` are the two tools."""
+
+    def __init__(
+        self, root: Path, *, most: int = 20, open_spill: Callable[[], Spill] | None = None, **options: object
+    ) -> None:
+        self.observer = RecordingObserver()
+        self.on_written: Callable[[Event], object] = lambda _event: None
+        self.ledger = FakeLedger("session-1", lambda event: self.on_written(event))
+        self.events = EventBus([self.observer], ledger=self.ledger)
+        self.pending = PendingMessages()
+        self.outputs = Outputs(FakeBlobStore(), OutputLimits())
+        self.jobs = BackgroundJobs(
+            events=self.events, outputs=self.outputs, pending_messages=self.pending, most=most
+        )
+        self._run = tool_in(root, jobs=self.jobs, open_spill=open_spill, settle_secs=0.2, **options)
+        self._jobs = Jobs(self.jobs)
+
+    async def run(self, command: str, *, call_id: str = "call-0", **arguments: JsonValue) -> str:
+        """What the model reads of a command."""
+        context = dataclasses.replace(context_with(RecordingControls()), call_id=call_id)
+        return text_of(await self._run.execute({"command": command, **arguments}, context))
+
+    async def background(self, command: str, **arguments: JsonValue) -> str:
+        """The same, in the background."""
+        return await self.run(command, background=True, **arguments)
+
+    async def ask(self, action: str, **arguments: JsonValue) -> str:
+        """What the tool `jobs` answers."""
+        return await self._jobs.execute({"action": action, **arguments}, context_with(RecordingControls()))
+
+    def ended(self, job_id: str = "job-1") -> JobEnded:
+        """How a job ended, as it is on record."""
+        (event,) = [e for e in self.ledger.events if isinstance(e, JobEnded) and e.job_id == job_id]
+        return event
+
+    @property
+    def notes(self) -> list[str]:
+        """What the model is to read with the next request; it is taken."""
+        found = []
+        while (message := self.pending.take(steering=False)) is not None:
+            found.append(message.said.text)
+        return found
