@@ -100,7 +100,7 @@ def _cost(act: Callable[[], object]) -> float:
 
 def long_session(turns: int, calls: int) -> SessionView:
     """A session of so many turns with so many calls each."""
-    told = SessionView()
+    view = SessionView()
     report = RunReport(session_id="s", status=RunStatus.COMPLETED, stop_reason=None, text="", turns=1)
     for turn in range(turns):
         contexts = [
@@ -113,11 +113,11 @@ def long_session(turns: int, calls: int) -> SessionView:
             )
             for each in contexts
         )
-        told.apply(ev.TurnStarted(prompt=f"prompt {turn}"))
-        told.apply(ev.BatchPlanned(batch_id=str(turn), lanes=lanes))
+        view.apply(ev.TurnStarted(prompt=f"prompt {turn}"))
+        view.apply(ev.BatchPlanned(batch_id=str(turn), lanes=lanes))
         for each in contexts:
-            told.apply(ev.CallStarted(context=each, tool="read_file", arguments={"path": "a.py"}))
-            told.apply(
+            view.apply(ev.CallStarted(context=each, tool="read_file", arguments={"path": "a.py"}))
+            view.apply(
                 ev.CallFinished(
                     context=each,
                     tool="read_file",
@@ -127,8 +127,8 @@ def long_session(turns: int, calls: int) -> SessionView:
                     duration_secs=0.001,
                 )
             )
-        told.apply(ev.TurnFinished(report=report))
-    return told
+        view.apply(ev.TurnFinished(report=report))
+    return view
 
 
 def main() -> None:

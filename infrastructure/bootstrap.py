@@ -82,7 +82,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
         trust=trust or trust_decisions(os.environ),
         stored_key=keys.key,
     )
-    container.visible_record()  # a missing key is told now, not at the first prompt
+    container.visible_record()  # a missing key is reported now, not at the first prompt
     container.rules()  # so is a damaged file of saved rules
     container.spec()  # and so are tools that cannot be had
     Thread(target=_warm_up, args=(container, warm_up), name="warm-up", daemon=True).start()

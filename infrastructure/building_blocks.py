@@ -331,5 +331,5 @@ def visible_record(
 ) -> SessionRecord:
     """The record as people may see it: without the secrets that are known by now, with what there is to say."""
     shown, hidden = without_late_secrets(record.records, mask, record.session_id)
-    told = (*record.notices, *((hidden,) if hidden else ()), *chain.from_iterable(notices))
-    return replace(record, records=shown, notices=told)
+    all_notices = (*record.notices, *((hidden,) if hidden else ()), *chain.from_iterable(notices))
+    return replace(record, records=shown, notices=all_notices)

@@ -26,7 +26,7 @@ class OutputLost(Exception):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the reader closed it: there is nobody to be told."""
+        """Whether the reader closed it: there is nobody left to read."""
         return self.exit_code == CLOSED_PIPE
 
 

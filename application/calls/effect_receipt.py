@@ -1,4 +1,4 @@
-"""Around a risky call: the files it may change are kept first, and what it changed is told after."""
+"""Around a risky call: the files it may change are kept first, and what it changed is reported after."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from domain.events.event import CallQueued, EffectsObserved, FilesKept
 class EffectReceipt:
     """Keeps the files before the execution of one call, so that it can be undone, and looks again after it.
 
-    A call whose effects cannot be told beforehand is watched over the whole workspace, any other at the paths
+    A call whose effects are not known beforehand is watched over the whole workspace, any other at the paths
     it declared. A call that failed or was cancelled gets its receipt too: it may have changed something.
     """
 

@@ -61,7 +61,7 @@ class GuardedTool:
         return command
 
     async def judge(self, arguments: JsonObject) -> ShellVerdict | None:
-        """What can be told of the command without running it; None where nothing can."""
+        """What is known of the command without running it; None where nothing is."""
         if (tool := self._command) is None:
             return None
         return await self._await_tool("judge", lambda: tool.judge(arguments), (ShellVerdict, type(None)))

@@ -1,7 +1,7 @@
 """Hooks: code of the person's own around requests, calls, results and the end of a turn.
 
 What a hook is shown at a point is a subject. All that differs from subject to subject stands here, each time as
-one match over all of them; what the points are is told by `domain.calls.hook`.
+one match over all of them; `domain.calls.hook` says what the points are.
 """
 
 from __future__ import annotations

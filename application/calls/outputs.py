@@ -40,7 +40,7 @@ class Outputs:
         self._kept = set(kept)
 
     def refers_to(self, blob_id: str) -> bool:
-        """Whether this conversation was told of that stored output."""
+        """Whether this conversation knows that stored output."""
         return blob_id in self._kept
 
     def open_lines(self, blob_id: str) -> LineSource:

@@ -7,21 +7,21 @@ from domain.errors import BlobError, ToolError
 from domain.text.output import Printed, Spilled
 
 
-def store_whole(spill: Spill, told: Printed) -> Printed | Spilled:
-    """The whole text, put into the store, behind what is told of it. Where it cannot be kept: that, and why.
+def store_whole(spill: Spill, printed: Printed) -> Printed | Spilled:
+    """The whole text, put into the store, after its description. Where it cannot be kept: that, and why.
 
     Blocks until it is safely on disk.
     """
     try:
         blob_id = spill.keep()
     except BlobError as error:
-        return Printed(f"{told.text}\nthe whole output: {error}", told.styles)
+        return Printed(f"{printed.text}\nthe whole output: {error}", printed.styles)
     return Spilled(
         blob_id=blob_id,
-        text=told.text,
+        text=printed.text,
         lines=spill.lines,
         size_bytes=spill.size_bytes,
-        styles=told.styles,
+        styles=printed.styles,
     )
 
 

@@ -128,7 +128,7 @@ class ContextGauge:
 
     def _set_right(self) -> None:
         """Take what goes with every request as it is now, and correct the estimate by the newest answer that
-        told what it took.
+        reported what it took.
 
         Of a conversation that was compacted and then taken up again, it is not known whether that still holds.
         """

@@ -69,7 +69,7 @@ class ContextManager:
     async def compact_if_full(self, model: str, upcoming: Message | None) -> None:
         """Shorten the conversation where a request with this message would come too near to the window.
 
-        Where that fails it is told once, and the request is to be tried all the same.
+        A failure is reported once, and the request is to be tried all the same.
         """
         window = self.gauge.window(model)
         tokens = self.gauge.tokens(upcoming)

@@ -92,6 +92,6 @@ class Summariser:
         return spent
 
     def _handle_event(self, event: StreamEvent) -> None:
-        """Nobody watches a summary being written, but that it has to wait is told."""
+        """Nobody watches a summary being written, but a wait before a retry is reported."""
         if isinstance(event, StreamRetry) and (shown := event_of(event)) is not None:
             self._events.show(shown)

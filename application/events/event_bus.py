@@ -88,7 +88,7 @@ class EventBus:
             raise trouble
 
     async def record(self, event: Event) -> None:
-        """Put on record what has happened. Where that fails it is told, once until it works again."""
+        """Put on record what has happened. A failure is reported, once until it works again."""
         if kept := self._keep(event, complain=True):
             await outcome(kept)
 
@@ -153,7 +153,7 @@ class EventBus:
             self._leaving.remove(leaving)  # what comes after it is not held up
             raise
         if trouble is not None and leaving.event == ErrorOccurred(message=str(trouble)):
-            self._leaving.remove(leaving)  # the same is told once
+            self._leaving.remove(leaving)  # the same is reported once
         leaving.ready = True
         self._tell()
         if complain and trouble is not None and self._reported_trouble != str(trouble):

@@ -56,7 +56,7 @@ class ExportedCall:
     def record_result(self, result: ToolResultMessage) -> None:
         """This is what the model read; it counts where no end of the call is on record."""
         self._output = result.output
-        self.outcome = f"{NO_OUTCOME}; the model was told of it"
+        self.outcome = f"{NO_OUTCOME}; the model read of it"
 
     def card(self) -> CallCard:
         """The call as it is shown."""

@@ -217,7 +217,7 @@ class _Narration:
 
     def _narrate_added(self, event: MessageAdded, text: str) -> None:
         if event.command_id is not None:
-            return  # the end of the command has told it
+            return  # the end of the command has reported it
         if event.steers:
             self._remark("said into the running turn:", text)
         elif text != self._prompt:
@@ -261,8 +261,8 @@ class _Narration:
                 self._remark(f"taken up again with {model} in the mode {mode.value}", "\n".join(text))
             case SessionFinished():
                 self._remark("the session was closed")
-            case UserCommandStarted(command=command, told=told_to_model):
-                kept = "" if told_to_model else ", kept from the model"
+            case UserCommandStarted(command=command, told=visible_to_model):
+                kept = "" if visible_to_model else ", kept from the model"
                 self._remark(f"the person ran a command of their own{kept}:", command)
             case UserCommandFinished():
                 self._remark(user_command_ending(event), event.output)

@@ -66,7 +66,7 @@ def _entry(entry: Entry) -> Iterator[str]:
 
 
 def _turn(turn: TurnHead) -> Iterator[str]:
-    """A section of its own, so that what was taken back can be told at a glance."""
+    """A section of its own, so that what was taken back is visible at a glance."""
     yield "</section>"
     yield '<section class="back">' if turn.taken_back else "<section>"
     yield f"<h2>Turn {turn.number} · {escape(turn.at)}{' · taken back later' if turn.taken_back else ''}</h2>"

@@ -1,4 +1,4 @@
-"""The system prompt: what every model is told before the conversation."""
+"""The system prompt: what every model reads before the conversation."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class CommandTool(Tool, Protocol):
         ...
 
     async def judge(self, arguments: JsonObject) -> ShellVerdict | None:
-        """What can be told of that text without running it; None where it cannot even be looked at."""
+        """What is known of that text without running it; None where it cannot even be looked at."""
         ...
 
 
@@ -81,7 +81,7 @@ class OrphanFinderPort(Protocol):
     """Finds the processes of calls that run on though the quorum they belonged to was killed."""
 
     async def of_batch(self, batch_id: str) -> tuple[Orphan, ...]:
-        """Those of this batch's calls; none where they cannot be told apart. Nothing is done to them."""
+        """Those of this batch's calls; none where they cannot be distinguished. Nothing is done to them."""
         ...
 
 

@@ -18,7 +18,7 @@ from domain.sessions.trust import TrustQuestion
 from domain.text.json_value import JsonValue
 
 _AMBIGUOUS = (
-    "the edit left out one of several hidden values, and which one cannot be told; say what to change instead"
+    "the edit left out one of several hidden values, and it is not known which one; say what to change instead"
 )
 
 

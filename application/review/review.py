@@ -158,7 +158,7 @@ class Review:
         return await off_loop(lambda: self._rules.propose(subject), subject.arguments)
 
     async def remember(self, rule: str, scope: RuleScope, subject: Subject) -> None:
-        """Add a rule that the person made. One that cannot be saved is told; the approval stands."""
+        """Add a rule that the person made. One that cannot be saved is reported; the approval stands."""
         try:
             await self._rules.add(rule, scope, subject)
         except QuorumError as error:

@@ -218,7 +218,7 @@ class RuleBook:
     def _would_run(self, rule: Rule, subject: Subject) -> bool:
         """Whether the call would run because of this rule."""
         rules = (*self.rules, rule)
-        if rule not in matching_rules(rules, subject, self._paths.roots):  # most calls, and told in no time
+        if rule not in matching_rules(rules, subject, self._paths.roots):  # most calls, and quick to find out
             return False
         return self._decision(rules, subject).answer is Answer.ALLOW
 

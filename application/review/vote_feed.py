@@ -1,4 +1,4 @@
-"""The votes about one packet, as they come in: whoever shows them looks again when told."""
+"""The votes about one packet, as they come in: whoever shows them looks again when notified."""
 
 from __future__ import annotations
 

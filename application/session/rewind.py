@@ -24,7 +24,7 @@ from domain.sessions.restoration import (
 from domain.sessions.state import PastTurn
 
 _GIVEN_BACK = "I have given these files back as they were before some of your changes: {paths}"
-# The model is told of so many files by name; all of them would fill its window.
+# The model reads the names of so many files; all of them would fill its window.
 _MOST_NAMED_TO_MODEL = 20
 # An error names so many files; all of them are too many to read.
 _MOST_NAMED = 8

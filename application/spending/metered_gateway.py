@@ -94,7 +94,7 @@ class MeteredSession:
     async def send_streaming(self, content: str, on_event: OnStreamEvent) -> LlmResponse:
         """Like `send`, telling what arrives."""
         return await self._metered(
-            UserMessage(content), on_event, lambda told: self._session.send_streaming(content, told)
+            UserMessage(content), on_event, lambda emit: self._session.send_streaming(content, emit)
         )
 
     async def send_with_tools(
@@ -111,8 +111,8 @@ class MeteredSession:
         return await self._metered(
             UserMessage(content) if isinstance(content, str) else content,
             on_event,
-            lambda told: self._session.send_with_tools(
-                content, tools, tool_choice=tool_choice, max_output_tokens=max_output_tokens, on_event=told
+            lambda emit: self._session.send_with_tools(
+                content, tools, tool_choice=tool_choice, max_output_tokens=max_output_tokens, on_event=emit
             ),
         )
 
@@ -127,7 +127,7 @@ class MeteredSession:
         return await self._metered(
             ToolResults(tuple(results)),
             on_event,
-            lambda told: self._session.send_tool_results(results, tool_choice=tool_choice, on_event=told),
+            lambda emit: self._session.send_tool_results(results, tool_choice=tool_choice, on_event=emit),
         )
 
     async def _metered(

@@ -209,7 +209,7 @@ class _Attempt:
     """One request, made by the current task. It can be abandoned while it waits to be repeated. Unless it is
     `patient`, it abandons itself where it failed too often, and `outage` says why.
 
-    That cancels the task; a cancellation by anyone else, before or after, is told apart by their count.
+    That cancels the task; a cancellation by anyone else, before or after, differs in their count.
     """
 
     def __init__(self, on_event: OnStreamEvent, *, patient: bool) -> None:

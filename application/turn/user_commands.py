@@ -1,4 +1,4 @@
-"""Commands that the person types themselves: run at once, reviewed by nobody, on record, told to the model."""
+"""Commands that the person types: run at once, without review, recorded, visible to the model."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class UserCommandRunner:
     async def run(self, command: str, *, visible_to_model: bool) -> None:
         """Run it to its end. Cancelled, it ends it, and returns when nothing of it is alive.
 
-        `visible_to_model`: the model learns of it. What cannot be recorded is not run; that is reported like
+        `visible_to_model`: the model reads of it. What cannot be recorded is not run; that is reported like
         any ending.
         """
         command_id = new_id()

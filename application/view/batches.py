@@ -17,7 +17,7 @@ _COMPOSED_KEPT = 4_000
 class Batches:
     """Keeps the batches of the present turn up to date, and adds new ones to the entries it is given.
 
-    `untimed`: what comes is told from a record that does not say when it happened.
+    `untimed`: what comes is from a record that does not say when it happened.
     """
 
     def __init__(self, entries: list[Entry], clock: Callable[[], float]) -> None:
@@ -221,7 +221,7 @@ class Batches:
 
 
 def _parse_partial_arguments(text: str) -> JsonObject:
-    """The arguments of which only this beginning was written; what cannot be completed is told as it is."""
+    """The arguments of which only this beginning was written; what cannot be completed stands as it is."""
     for closed in (text, f'{text}"}}', f"{text}}}", f'{text.rstrip(chr(92))}"}}'):
         try:
             arguments = json.loads(closed, strict=False)

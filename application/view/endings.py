@@ -1,4 +1,4 @@
-"""The words in which the ending of a turn, and what befell the session as a whole, are told."""
+"""The words in which the ending of a turn, and events of the session as a whole, are described."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RECORD_ENDS = "the record ends here; the process that writes it may be at work o
 
 
 def ending(report: RunReport, last_error: str) -> str | None:
-    """The words a turn's ending is told in; None where nothing is left to say after `last_error`."""
+    """The words that describe a turn's ending; None where nothing is left to say after `last_error`."""
     match report.status:
         case RunStatus.COMPLETED:
             return unknown_stop(report)

@@ -74,7 +74,7 @@ class Notice:
 
 @dataclass(slots=True)
 class Restoration:
-    """Files that were given back as they had been. Paths are told from `cwd`."""
+    """Files that were given back as they had been. Paths are relative to `cwd`."""
 
     changes: tuple[FileChange, ...]
     cwd: str = ""
@@ -85,7 +85,7 @@ class Restoration:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something else that is to be said about a call. A quiet one is only told where details are open."""
+    """Something else that is to be said about a call. A quiet one is only shown where details are open."""
 
     kind: NoticeKind
     text: str
@@ -171,7 +171,7 @@ class Call:
 
     `follows` are the calls it had to wait for, by their places. The strongest objection is the first of
     `votes`, and `voted_on` the digest they are about; `is_decided`: a review of the call has ended; `earlier`
-    are the decisions before the last one; `effects` is what really changed, told from `cwd`; `toggled` are the
+    are the decisions before the last one; `effects` is what changed, relative to `cwd`; `toggled` are the
     folds in its output that the person changed; `composed` is the beginning of its arguments as written.
     """
 
@@ -243,7 +243,7 @@ class Call:
 class Batch:
     """The calls of one answer. `batch_id` is None until the batch was planned.
 
-    `untimed`: it is told from a record that does not say when its calls waited and ran. `is_own`: it is a
+    `untimed`: it comes from a record that does not say when its calls waited and ran. `is_own`: it is a
     command that the person ran themselves.
     """
 

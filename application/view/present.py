@@ -58,8 +58,8 @@ class Decided:
 
 
 class Present:
-    """What is told of the present turn beside the entries. `batch` is the newest one, also after its end;
-    `hooks_run` counts the runs of hooks of the turn. `version` changes with whatever is told here."""
+    """What is shown of the present turn beside the entries. `batch` is the newest one, also after its end;
+    `hooks_run` counts the runs of hooks of the turn. `version` changes with whatever is shown here."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.jobs = JobViews(now)
@@ -113,7 +113,7 @@ class Present:
         self.decisions.append(Decided(call.tool, shown, bool(text), context))
 
     def run_hook(self, event: HookRan, remark: Remark) -> None:
-        """A hook ran, which is told by this remark."""
+        """A hook ran, which this remark describes."""
         self.hooks.append(HookRun(event.hook, hook_answer(event), remark.kind, remark.quiet))
         self.hooks_run += 1
         self.version += 1

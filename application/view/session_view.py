@@ -37,7 +37,7 @@ _FAILED = "/retry sends the request again, /model chooses who answers"
 
 
 class SessionView:
-    """What the person sees of a session: its entries, oldest first, and what is told beside them.
+    """What the person sees of a session: its entries, oldest first, and what is shown beside them.
 
     Entries are only ever added or changed in place. `clock` is in seconds.
     """
@@ -48,7 +48,7 @@ class SessionView:
         self.status = SessionStatus()
         self.clock = clock
         self.timings = TurnTimings()
-        # When what is told of the past happened, and what was told before it.
+        # The time of the past event that is applied, and of the one before it.
         self._moment: float | None = None
         self._moment_before: float | None = None
         self._in_past = False
@@ -80,11 +80,11 @@ class SessionView:
         return view
 
     def begin_past(self) -> None:
-        """What comes now is told from a record."""
+        """The next events come from a record."""
         self._in_past = True
 
     def end_past(self, cut: str) -> None:
-        """What comes from now on happens now. A turn of the past without an end is told to be `cut`."""
+        """What comes from now on happens now. A turn of the past without an end is shown as `cut`."""
         self._break_off(cut)
         self._user_commands.rest()
         self.present.rest_jobs()
@@ -94,7 +94,7 @@ class SessionView:
         return self.clock() if self._moment is None else self._moment
 
     def apply(self, event: ev.Event, at: float | None = None) -> None:
-        """Take one event in; `at` is when it happened by the clock, where that is told of the past."""
+        """Take one event in; `at` is when it happened by the clock, for events of the past."""
         self._moment_before, self._moment = self._moment, at
         self._batches.untimed = self._in_past and at is None
         self.timings.take(event, self._now())
@@ -215,7 +215,7 @@ class SessionView:
             case ev.TurnFinished():
                 self._end_turn(event.report)
             case ev.FilesKept() | ev.SessionFinished() | ev.QuorumConcluded() | ev.PromptsQueued():
-                return  # told elsewhere on the screen
+                return  # shown elsewhere on the screen
             case _:
                 assert_never(event)
 
@@ -299,7 +299,7 @@ class SessionView:
         self._note(NoticeKind.INFO, describe_rewind(event, turns))
 
     def _remark(self, event: ev.HookRan) -> None:
-        """A hook's answer belongs to its call; elsewhere only one that made a difference is told."""
+        """A hook's answer belongs to its call; elsewhere only one that changed something is shown."""
         remark = hook_remark(event)
         self.present.run_hook(event, remark)
         if event.context is not None:

@@ -1,4 +1,4 @@
-"""What is told of a session as a whole: its model and mode, its title, what it used, what it waits for."""
+"""The status of a session as a whole: its model and mode, its title, what it used, what it waits for."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _sum(one: Spending, other: Spending) -> Spending:
 class SessionStatus:
     """The session as its last events left it. `title` is empty until there is a prompt; `sandbox` tells whether
     commands run in one, None until that is known; `retry` is the attempt that is waited for. `version` changes
-    with whatever is told here or reckoned from the conversation."""
+    with whatever is shown here or computed from the conversation."""
 
     def __init__(self) -> None:
         self.model = self.mode = self.title = ""
@@ -65,7 +65,7 @@ class SessionStatus:
         self.version = 0
 
     def resume(self, *, model: str, mode: str) -> None:
-        """What was told so far happened before; this holds now."""
+        """All earlier events are of the past; this holds now."""
         self.model, self.mode, self.sandbox, self.retry = model, mode, None, None
         self._chosen = ""
         self.touch()

@@ -1,5 +1,5 @@
 """The person's own commands as they run and end: each is a card with one call, marked `!`, or `!!` where the
-model is not told of it."""
+model does not read it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class UserCommandCards:
         if (batch := self._open.pop(event.command_id, None)) is None:
             return
         (call,) = batch.calls
-        # As with a command of a model's, another exit code than 0 is told, and is no failure of the call.
+        # As with a command of a model's, another exit code than 0 is shown, and is no failure of the call.
         exited = event.exit_code is not None and event.outcome is Outcome.ERROR
         call.outcome = Outcome.OK if exited else event.outcome
         call.output = Kept.of(_result_text(event), event.styles)
@@ -63,7 +63,7 @@ class UserCommandCards:
         batch.version += 1
 
     def rest(self) -> None:
-        """Nothing of the past runs any more; of what has no end, one may still be told."""
+        """Nothing of the past runs any more; of what has no end, one may still arrive."""
         for batch in self._open.values():
             batch.calls[0].enter(Phase.ABANDONED, self._clock())
             batch.version += 1

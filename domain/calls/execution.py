@@ -113,7 +113,7 @@ class Outcome(StrEnum):
 
     @property
     def is_error(self) -> bool:
-        """Whether the model is told of an error."""
+        """Whether the model reads an error."""
         return self in _ERRORS
 
     @property

@@ -134,7 +134,7 @@ def styles_of(output: str | ToolOutput) -> Styles:
 
 
 def schema_lines(first: JsonValue) -> list[str]:
-    """What the elements of an array look like, told from the first: its keys with their types, or its type."""
+    """What the elements of an array look like, judging by the first: its keys with their types, or its type."""
     if isinstance(first, Mapping) and first:
         return [f"{key_text(key)}: {kind_of(value)}" for key, value in first.items()]
     return [kind_of(first)]

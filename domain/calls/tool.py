@@ -52,7 +52,7 @@ class ToolDefinition:
     summary_bytes: int | None = None
 
     def access_of(self, arguments: JsonObject) -> Access:
-        """What a call with these arguments touches; exclusive where that cannot be told."""
+        """What a call with these arguments touches; exclusive where that is unknown."""
         try:
             access: object = self.access(arguments)
         except (Exception, SystemExit):  # noqa: BLE001 - a classifier that fails must not make a call look harmless

@@ -34,7 +34,7 @@ class ContextKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextShare:
-    """What one kind takes, in tokens; outputs are told apart by the `name` of their tool."""
+    """What one kind takes, in tokens; `name` says which tool an output is of."""
 
     kind: ContextKind
     name: str = ""

@@ -42,7 +42,7 @@ class PriceTable:
     prices: Mapping[str, Price] = field(default_factory=dict)
 
     def price(self, model: str) -> Price | None:
-        """The price of "provider/model", or None where nobody told it.
+        """The price of "provider/model", or None where it is not known.
 
         A name that is not in the table but ends in a date, -20261021 or -2026-10-21, has the price of the
         name without it. Nothing else is taken for the same: a wrong price is worse than none.

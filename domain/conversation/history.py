@@ -39,8 +39,8 @@ class UserMessage:
             if (why := left_out.get(image.sha256)) is None:
                 kept.append(image)
                 continue
-            told = f"{image.label[:-1]}: {why}]"
-            text = text.replace(image.label, told) if image.label in text else f"{text}\n{told}"
+            placeholder = f"{image.label[:-1]}: {why}]"
+            text = text.replace(image.label, placeholder) if image.label in text else f"{text}\n{placeholder}"
         return replace(self, text=text, images=tuple(kept)) if len(kept) < len(self.images) else self
 
     def without_files(self) -> UserMessage:

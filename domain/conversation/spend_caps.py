@@ -104,7 +104,7 @@ class SpendQuestion:
     @property
     def digest(self) -> str:
         """What the answer is bound to: the SHA-256 of all that is asked, in hexadecimal."""
-        told = (
+        parts = (
             self.cap.value,
             *self.models,
             str(self.limit),
@@ -112,7 +112,7 @@ class SpendQuestion:
             str(self.estimate),
             str(self.raise_to),
         )
-        return sha256("\0".join(told).encode("utf-8", "surrogatepass")).hexdigest()
+        return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

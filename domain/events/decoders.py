@@ -99,7 +99,7 @@ def _choice_decoder(choices: Mapping[str, object]) -> Decoder:
 
 
 def _union_decoder(members: tuple[object, ...]) -> Decoder:
-    """Dataclasses are told apart by their tag; of what else there is, the first that fits is meant."""
+    """The tag says which dataclass it is; of what else there is, the first that fits is meant."""
     tagged = {BLOCK_TYPES[m]: decoder_of(m) for m in members if isinstance(m, type) and m in BLOCK_TYPES}
     others = [decoder_of(m) for m in members if m not in BLOCK_TYPES and m is not NoneType]
     optional = NoneType in members

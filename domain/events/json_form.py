@@ -23,7 +23,7 @@ from domain.events.event import SCHEMA_VERSION, Event
 from domain.events.report import CallRecord, RunReport
 from domain.text.json_value import JsonObject, JsonValue
 
-# The `type` by which the blocks of an answer, and the messages of a conversation, are told apart.
+# The `type` by which the blocks of an answer, and the messages of a conversation, are distinguished.
 BLOCK_TYPES: Mapping[type, str] = {
     UserMessage: "user",
     AssistantMessage: "assistant",

@@ -88,7 +88,7 @@ class SecretMask:
 
     def may_hold_known(self, content: bytes) -> bool:
         """Whether `exact` might hide something of a text, given in UTF-8, with whatever is none in it replaced:
-        mostly not, and that is told fast."""
+        usually not, and that check is fast."""
         return self._known.may_be_in(content) or bytes_hold_sequences(content)
 
     def json(self, value: JsonValue) -> JsonValue:

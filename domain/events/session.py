@@ -27,7 +27,7 @@ class SessionStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionResumed:
-    """A session was taken up again from its record. `told` are sentences about what was mended or closed."""
+    """A session was resumed from the ledger. `told` are sentences about what was repaired or closed."""
 
     type: ClassVar = "session_resumed"
     durable: ClassVar = True
@@ -128,7 +128,7 @@ class FilesRestored:
 class SessionRewound:
     """The person took back the turn of this number, counted from 0 over the whole record, and all after it.
 
-    `conversation`: what was said since is forgotten. Files are told by `FilesRestored`.
+    `conversation`: what was said since is forgotten. `FilesRestored` is about files.
     """
 
     type: ClassVar = "session_rewound"

@@ -43,7 +43,7 @@ class TurnStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageAdded:
-    """This message is part of the conversation now; a request with it may follow. Answers are told by
+    """This message is part of the conversation now; a request with it may follow. Answers come with
     `ResponseCompleted`.
 
     `steers`: the person said it into the turn that was running. `command_id`: it tells of that command, which

@@ -39,7 +39,7 @@ class Environment:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What a model is told of it."""
+        """What a model reads about it."""
         return (
             f"Working directory: {self.cwd}",
             f"Git: {self._git}",

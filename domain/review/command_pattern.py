@@ -94,7 +94,7 @@ def words_of(pattern: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(pattern))
     except ValueError as error:
-        raise BadPattern(f"the words of {pattern!r} cannot be told apart: {error}") from error
+        raise BadPattern(f"the words of {pattern!r} cannot be separated: {error}") from error
     if not words or not words[0].strip("*?"):
         raise BadPattern(f"{pattern!r} does not begin with the name of a program")
     return words

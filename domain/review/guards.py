@@ -205,11 +205,11 @@ def _destructive(command: str, more: Sequence[str]) -> Iterator[str]:
     if len(command) > _MOST_READ:
         yield f"it holds {len(command):,} characters, too many to be looked through"
         command = command[:_MOST_READ]
-    told: set[str] = set()
+    reported: set[str] = set()
     for words in _simple_commands(command):
         for reason in (*_from_table(words), *_from_list(words, more)):
-            if reason not in told:
-                told.add(reason)
+            if reason not in reported:
+                reported.add(reason)
                 yield reason
     if _pipes_into_shell(command):
         yield "it runs what it downloads"

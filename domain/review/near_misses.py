@@ -22,7 +22,7 @@ _WORST_USE = {
     "tree": "tree -o x",
     "uniq": "uniq x y",
 }
-# An option with which a program runs what it is told, or reads any file.
+# An option with which a program runs what its arguments name, or reads any file.
 _WORST_OPTION = {
     ("cargo",): "--config x",
     ("git", "commit"): "-F /etc/passwd",

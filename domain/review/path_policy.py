@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
 
-# What programs run or obey without being told to: when a folder is entered or opened, at a commit or a push, or
+# What programs run or obey on their own: when a folder is entered or opened, at a commit or a push, or
 # when another agent starts. Build files, which run when the person builds, are not here.
 PROTECTED: tuple[str, ...] = (
     # repositories, and what runs on a commit
@@ -115,7 +115,7 @@ class NamePatterns:
         folded = [pattern.casefold() for pattern in patterns]
         wild = [pattern for pattern in folded if _WILD.search(pattern)]
         self._plain = frozenset(folded).difference(wild)
-        # Most have one `*`, at an end: told without an expression, since every file that is met is asked about.
+        # Most have one `*`, at an end: matched without an expression, since every file found is checked.
         ends = [each for each in wild if each[0] == "*" and not _WILD.search(each[1:])]
         begins = [each for each in wild if each[-1] == "*" and not _WILD.search(each[:-1])]
         self._endings = tuple(each[1:] for each in ends)

@@ -61,12 +61,12 @@ class Subject:
 
     @property
     def read(self) -> frozenset[str]:
-        """The paths it reads, as far as that can be told, those of its command included."""
+        """The paths it reads, as far as that is known, those of its command included."""
         return self.access.reads | frozenset(self.shell.paths_read if self.shell else ())
 
     @property
     def written(self) -> frozenset[str]:
-        """The paths it writes, as far as that can be told, those of its command included."""
+        """The paths it writes, as far as that is known, those of its command included."""
         return self.access.writes | frozenset(self.shell.paths_written if self.shell else ())
 
 

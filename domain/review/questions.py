@@ -87,7 +87,7 @@ class RulePreview:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """Do not run it. The reason, if any, is told to the model."""
+    """Do not run it. The model reads the reason, if any."""
 
     reason: str | None = None
 

@@ -1,4 +1,4 @@
-"""How secrets differ from words, names and paths, told by their characters alone."""
+"""How secrets differ from words, names and paths, judging by their characters alone."""
 
 from __future__ import annotations
 

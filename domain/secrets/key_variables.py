@@ -1,4 +1,4 @@
-"""Which environment variables and settings hold secrets, told by their names."""
+"""Which environment variables and settings hold secrets, judging by their names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CLOUD_KEYS = frozenset(
         "GITHUB_TOKEN",
     }
 )
-"""Variables that our providers, or the SDKs below them, read a key from without being told so."""
+"""Variables that our providers, or the SDKs below them, read a key from by themselves."""
 
 _TELLING = re.compile(
     r"(?:API|ACCESS|PRIVATE|SECRET|SIGNING|ENCRYPTION|MASTER|ACCOUNT|ADMIN)_?KEY(?:_ID|_BASE)?\Z"

@@ -95,7 +95,7 @@ class KnownSecrets:
             return True
 
     def touches(self, text: str) -> bool:
-        """Whether the text holds the beginning of a known value: mostly it does not, and that is told fast."""
+        """Whether the text holds the beginning of a known value: a fast check, for it usually does not."""
         heads = self._by_head
         if len(heads) > _MANY:
             return any(text[place : place + _HEAD] in heads for place in range(len(text)))

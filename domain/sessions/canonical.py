@@ -99,11 +99,11 @@ class _Line:
 
     def show(self, names: StableNames) -> None:
         """Write it, with these names."""
-        told: JsonObject = {"type": "unreadable"}
+        value: JsonObject = {"type": "unreadable"}
         if self.event is not None:
-            told = event_to_json(names.rename_ids(self.event))
+            value = event_to_json(names.rename_ids(self.event))
         mark: JsonObject = {"redacted": True} if self.redacted else {}
-        self.shown = json.dumps({"turn": self.turn, **told, **mark}, sort_keys=True, separators=(",", ":"))
+        self.shown = json.dumps({"turn": self.turn, **value, **mark}, sort_keys=True, separators=(",", ":"))
 
     def place(self) -> tuple[int, int, tuple[int, str], str]:
         """What it is sorted by; what came in the order in which it stands stays so."""

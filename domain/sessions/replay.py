@@ -75,7 +75,7 @@ class ReplayedUserCommands:
 
     @property
     def left(self) -> tuple[UserCommand, ...]:
-        """Those without an end, and those that the model is still to be told of."""
+        """Those without an end, and those that the model is still to read of."""
         return tuple(self._commands.values())
 
     def start(self, event: UserCommandStarted) -> None:

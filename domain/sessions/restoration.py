@@ -17,7 +17,7 @@ _MOST_NAMED = 6
 class RestoreStep:
     """One file that is not as it was. None stands for no file.
 
-    `edited_since`: it is not, or cannot be told to be, as it was left; somebody must be asked before it is
+    `edited_since`: it is not, or is not known to be, as it was left; somebody must be asked before it is
     overwritten. `trouble` says why it cannot be given back at all.
     """
 
@@ -93,7 +93,7 @@ def plan_for_turns(
             wanted.setdefault(change.path, change.before)
         for manifest in past.manifests:
             if manifest not in interrupted:
-                unseen.append("What an interrupted call changed cannot be told: the list of its files is lost.")
+                unseen.append("What an interrupted call changed is unknown: the list of its files is lost.")
                 continue
             kept = interrupted[manifest]
             suspects = _suspects(kept, now)
@@ -174,8 +174,8 @@ def _describe_git_changes(folder: str, names: Sequence[str]) -> str:
     telling = sorted((name for name in names if name), key=lambda name: (_weight(name), name))
     more = len(telling) - _MOST_NAMED
     named = ", ".join(telling[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-    told = f"What git keeps in {folder} stays as it is now" + (f", changed: {named}" if named else "")
-    return f"{told}. `git status` and `git reflog` show where it stands.".encode(
+    sentence = f"What git keeps in {folder} stays as it is now" + (f", changed: {named}" if named else "")
+    return f"{sentence}. `git status` and `git reflog` show where it stands.".encode(
         "utf-8", "backslashreplace"
     ).decode("utf-8")
 
@@ -208,17 +208,17 @@ def _suspects(kept: KeptFiles, now: KeptFiles) -> set[str]:
 
 
 def _list_unknown_changes(kept: KeptFiles, now: KeptFiles) -> list[str]:
-    told = []
+    notices = []
     if not (kept.complete and now.complete):
-        told.append("The workspace is too large to see every change of an interrupted call.")
+        notices.append("The workspace is too large to see every change of an interrupted call.")
     doubts = sum(
         is_like(state, now.states.get(path)) and not is_same(state, now.states.get(path))
         for path, state in kept.states.items()
     )
     if doubts:
         files = "1 file is" if doubts == 1 else f"{doubts} files are"
-        told.append(f"The contents of {files} not kept: whether an interrupted call changed them is not known.")
-    return told
+        notices.append(f"The contents of {files} not kept: an interrupted call may have changed them.")
+    return notices
 
 
 def _is_below(path: str, roots: Sequence[str]) -> bool:

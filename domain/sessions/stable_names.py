@@ -73,14 +73,14 @@ _LIKE_AN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{11,}")
 
 class StableNames:
     """Names ids in the order in which they are met: `call-1`, `blob-2`. Paths below one of the folders `cwds`
-    are told from there."""
+    are relative to it."""
 
     def __init__(self, cwds: Iterable[str]) -> None:
         self._names: dict[str, str] = {}
         self._counts: Counter[str] = Counter()
         folders = sorted({cwd.rstrip("/") for cwd in cwds} - {""}, key=len, reverse=True)
-        told = "|".join(map(re.escape, folders))
-        self._folder = re.compile(rf"(?<![\w.-])(?<!\w/)(?:{told})(?![\w-]|\.\w)") if folders else None
+        alternatives = "|".join(map(re.escape, folders))
+        self._folder = re.compile(rf"(?<![\w.-])(?<!\w/)(?:{alternatives})(?![\w-]|\.\w)") if folders else None
 
     def rename_ids(self, value: _T) -> _T:
         """The value without times, all ids in it named; those in texts as far as they were met before."""

@@ -89,7 +89,7 @@ class SessionState:
     those of the last answer, where it ended before their results were given; `finished`: the last turn had come
     to its end. `last_written` is how our last change or restoration left each path, None for no file; a path
     that nobody looked at afterwards is not in it. `mended` says in sentences what of the record did not fit
-    together; `user_commands` are those of the person's that have no end, or that the model is to be told of.
+    together; `user_commands` are those of the person's that have no end, or that the model is still to read of.
     `unsent` is what the person has sent, or had given back to edit, and no request carries yet, oldest first.
     `spending` is what all its requests used; `cap_raises` is what the person raised each spend cap by.
     `jobs` are the background commands that have no end, or of whose end the model is to be told; `jobs_started`

@@ -36,13 +36,13 @@ class StoredSession:
     def verify(self) -> Verification:
         """What the check of its chain comes to, and of its end against the list of sessions."""
         result = verify(self.summary.id, self.chain, self.redactions)
-        count, told = len(self.chain), self.summary.records
-        if not result.holds or (count == told and self.chain and self.chain[-1].link == self.head):
+        count, expected = len(self.chain), self.summary.records
+        if not result.holds or (count == expected and self.chain and self.chain[-1].link == self.head):
             return result
-        reason = f"the list of sessions tells of {told} records, and there are {count}"
-        if count == told:
+        reason = f"the list of sessions tells of {expected} records, and there are {count}"
+        if count == expected:
             reason = f"record {count - 1} is not the last one that the list of sessions tells of"
-        place = max(0, min(count, told)) if count != told else count - 1
+        place = max(0, min(count, expected)) if count != expected else count - 1
         return replace(result, broken_at=max(place, 0), reason=reason)
 
 

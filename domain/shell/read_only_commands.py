@@ -104,7 +104,7 @@ _JQ_FILTER = re.compile(
 _OLD_TAIL = re.compile(r"\+.*|-[^-].*f", re.DOTALL)
 
 # Programs of awk that neither run programs nor open files, and do not show the environment. What compares with
-# `>` cannot be told from what writes; with ARGV and its like a program names files to read.
+# `>` cannot be distinguished from what writes; with ARGV and its like a program names files to read.
 _AWK_PROGRAM = re.compile(
     r"(?!.*(?:[|>@]|\\\n|system|getline|ENVIRON|PROCINFO|ARGV|ARGC|ARGIND|SYMTAB|FUNCTAB|extension|load|include|textdomain)).*",
     re.DOTALL | re.ASCII,

@@ -1,4 +1,4 @@
-"""Whether commands run in a sandbox, and if not, why: what the person is shown and what reviews are told."""
+"""Whether commands run in a sandbox, and if not, why: what the person sees and what reviewers read."""
 
 from __future__ import annotations
 

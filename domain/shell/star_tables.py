@@ -61,7 +61,7 @@ RUNNERS = (
     *(("python", "-m"), ("python3", "-m")),
 )
 
-# Behind `--`, a script of the project is told what to do; these mean little in every test runner.
+# Behind `--`, a script of the project gets its own arguments; these mean little in every test runner.
 _TO_SCRIPT = f"{_EVERYWHERE} -b -h -q -v -x -w -g= -t= --grep= --runInBand --testNamePattern= --updateSnapshot"
 _PYTEST_OPTIONS = (
     "-x -v -q -s -l -h -k= -m= -n= -r= --lf --ff --nf --sw --co --tb= --maxfail= --durations= --no-header "
@@ -392,7 +392,7 @@ PROGRAMS: Mapping[tuple[str, ...], StarTable] = {
         reads=1,
         is_mostly_reading=True,
     ),
-    # Other commands of git may run what they are told to, or what settings name.
+    # Other commands of git may run what their arguments or settings name.
     ("git",): StarTable(operands=_NOTHING, is_proposed=False, has_commands=True),
     # What they are given is put into the text of a shell command, as it is.
     ("just",): StarTable(operands=_PLAIN, is_proposed=False),

@@ -56,7 +56,7 @@ def split_begun_lines(typed: str) -> tuple[str, str]:
 
 
 def looks_like_image(path: str) -> bool:
-    """Whether a path is named as files of images are. What a file holds is told by its bytes."""
+    """Whether a path is named as files of images are. Its bytes decide what a file holds."""
     return _IMAGE.search(path) is not None
 
 

@@ -71,7 +71,7 @@ def _unseen_in(text: str) -> Iterator[re.Match[str]]:
 
 
 def holds_sequences(text: str) -> bool:
-    """Whether a text may hold terminal sequences; mostly it does not, and that is told fast."""
+    """Whether a text may hold terminal sequences; usually it does not, and that check is fast."""
     if "\\u00" in text and any(map(text.__contains__, _ESCAPED_BEGINNINGS)):
         return True
     return not (text.isascii() and "\x1b" not in text and "\x08" not in text) and (

@@ -25,7 +25,7 @@ class DiffLine(NamedTuple):
 def parse_diff(diff: str) -> Iterator[DiffLine]:
     """Every line of the diff, in order; none is left out.
 
-    Lines are told apart by the counts in a hunk's heading, not by their looks: a removed line that begins with
+    The counts in a hunk's heading decide what a line is, not how it looks: a removed line that begins with
     dashes is content, and so is an added one that looks like a heading.
     """
     old = new = left_old = left_new = 0

@@ -57,7 +57,7 @@ class CustomParameterTable(Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class CustomToolTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One custom tool: what the model is told of it, and what it runs."""
+    """One custom tool: what the model reads about it, and what it runs."""
 
     description: Annotated[
         str,

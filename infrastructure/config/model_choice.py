@@ -109,7 +109,7 @@ def choose_roles(
     """Choose the model of every role.
 
     Raises ConfigError as `choose_model`, and where the model set for another role has no provider: a typing
-    error is told at the start and not when the first vote is due.
+    error is reported at the start and not when the first vote is due.
     """
     problems = [
         problem

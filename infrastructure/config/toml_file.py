@@ -59,7 +59,7 @@ class TomlFile:
             raise ConfigError(_syntax_problem(path, text, error)) from error
 
     def place(self, key: KeyPath) -> str:
-        """Where a key stands, as "file:line", or the file alone where the line cannot be told."""
+        """Where a key stands, as "file:line", or the file alone where the line is not known."""
         opened, set_on = _index(self.text)
         line = opened.get(key)
         # what stands inside a value, such as a list of inline tables, is where that value is

@@ -19,7 +19,7 @@ def render_unified_diff(before: bytes | None, after: bytes, name: str, *, is_tex
     """What turns `before` (None: no file) into `after`, complete. Empty if nothing changes.
 
     `is_text`: `after` was given as text, and is shown as text whatever characters it holds. A side that is
-    binary is told by its size, and the other side is shown all the same.
+    binary is described by its size, and the other side is shown all the same.
     """
     if before == after:
         return ""

@@ -27,7 +27,7 @@ IS_FOLDER = 0x40000000
 
 _ONLY_FOLDERS = 0x1000000
 _NO_LINKS = 0x2000000
-# Also a file that is written through a mapping is told: it is closed at the latest when the mapping goes.
+# Also a file that is written through a mapping is reported: it is closed at the latest when the mapping goes.
 _CHANGES = MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE | DELETE_SELF | MOVE_SELF
 _HEAD = struct.Struct("iIII")
 _READ_BYTES = 256 * 1024
@@ -83,7 +83,7 @@ class Inotify:
 
 
 def most_watches() -> int:
-    """How many folders all programs of a person may watch; 0 where that cannot be told."""
+    """How many folders all programs of a person may watch; 0 where that is not known."""
     try:
         return int(_MOST_WATCHES.read_text())
     except (OSError, ValueError):

@@ -29,7 +29,7 @@ _LOCAL = frozenset(
 
 def are_local(folders: Sequence[str], mounts: Path = _MOUNTS) -> bool:
     """Whether canonical folders, with all that is mounted in them, lie on file systems of this machine that are
-    known to keep the times of folders. False where that cannot be told, as on other systems than Linux.
+    known to keep the times of folders. False where that is not known, as on other systems than Linux.
     """
     try:
         lines = mounts.read_bytes().splitlines()

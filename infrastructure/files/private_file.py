@@ -26,7 +26,7 @@ class OwnFile:
         self._patience_secs = patience_secs
 
     def danger(self) -> str | None:
-        """Why what stands in the file may not be the person's own. Raises OSError where it cannot be told."""
+        """Why what stands in the file may not be the person's own. Raises OSError where that is not known."""
         status = self.path.stat()
         if status.st_uid not in (os.geteuid(), 0):
             return f"{escape_path(self.path)} belongs to another user"

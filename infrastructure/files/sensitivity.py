@@ -1,4 +1,4 @@
-"""Which files met during a search are sensitive, told quickly for thousands of them."""
+"""Which files met during a search are sensitive, decided quickly for thousands of them."""
 
 from __future__ import annotations
 

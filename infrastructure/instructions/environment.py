@@ -124,7 +124,7 @@ def _first_line(path: Path) -> str:
 
 
 def _changes(cwd: Path, environment: dict[str, str]) -> int | None:
-    """How many files git finds changed or new; None where that takes too long or cannot be told."""
+    """How many files git finds changed or new; None where that takes too long or is not known."""
     try:
         done = subprocess.run(
             _STATUS.split(),

@@ -44,7 +44,7 @@ OPENAI_IMAGES = ImageLimits(image_bytes=20_000_000, total_bytes=50_000_000, imag
 
 
 class _Common(TypedDict):
-    """What every client of the SDK is told."""
+    """What every client of the SDK is configured with."""
 
     timeout: httpx2.Timeout
     max_retries: int

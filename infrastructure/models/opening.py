@@ -46,7 +46,7 @@ def open_first(open_session: Callable[[str], LlmSession], models: Sequence[str])
 
 
 def fallback_notices(open_session: Callable[[str], LlmSession], models: Sequence[str]) -> tuple[str, ...]:
-    """What is wrong with the models that are to stand in: told at the start, not when they are needed."""
+    """What is wrong with the models that replace others: reported at the start, not when they are needed."""
     notices: list[str] = []
     for model in models:
         try:

@@ -61,7 +61,7 @@ class ProviderRegistry:
     def warm_up(self, model: str) -> None:
         """Load what a session with this model needs. Blocks: call it from a background thread.
 
-        A model that cannot be had is passed over in silence: whoever opens a session with it is told.
+        A model that cannot be had is passed over in silence: whoever opens a session with it sees the error.
         """
         try:
             self._backend(self._split(model)[0]).warm_up()

@@ -97,7 +97,7 @@ class Server:
                 await asyncio.wait(talks)
 
     def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """A connection is there. What asyncio makes a task of itself would be told of nowhere when it fails."""
+        """A connection is there. A failure of a task that asyncio itself makes would be reported nowhere."""
         talk = _Talk(reader, writer, self._answer, self._complaint, self._bounds)
         if len(self._talks) >= self._bounds.connections and not self._end_idlest():
             writer.transport.abort()

@@ -22,7 +22,7 @@ _Found = TypeVar("_Found")
 class KeyRing:
     """Reads each key at most once, and only when asked; the package behind it is loaded then.
 
-    `learn` is told every key that is read or written. Each method blocks, in bounded time, and raises
+    `learn` gets every key that is read or written. Each method blocks, in bounded time, and raises
     ConfigError with a remedy where the keyring is locked, broken or does not answer.
     """
 

@@ -1,4 +1,4 @@
-"""Which secrets a session knows of, so that they are hidden exactly: gathered here, and told to its mask."""
+"""Which secrets a session knows of, so that they are hidden exactly: gathered here for its mask."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def _locations(options: Options, root: Path) -> ConfigLocations:
 
 
 def key_listing(loaded: LoadedSettings) -> str:
-    """All of them, room by room; a key that the settings changed is told with the usual one."""
+    """All of them, room by room; a key that the settings changed is listed with the usual one."""
     return "\n".join(_lines(loaded))
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a command line or with what it names, told on stderr."""
+"""What is wrong with a command line or with what it names, printed on stderr."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def _check_driver() -> None:
 
 
 def _wants_reader(options: Options) -> bool:
-    """Whether that is known before the settings are read: a reader should not be told of any other screen."""
+    """Whether that is known before the settings are read: a reader should not read out another screen."""
     in_environment = os.environ.get("QUORUM_TUI__SCREEN_READER") == "true"
     return bool(options.overrides.get("tui.screen_reader", in_environment))
 
@@ -210,9 +210,9 @@ class _Sessions:
         check = asyncio.create_task(_tell_sandbox(container, agent))
         self._checks.add(check)
         check.add_done_callback(self._checks.discard)
-        told = container.visible_record().notices
+        record_notices = container.visible_record().notices
         notices = (*notices, unkept) if unkept is not None else notices
-        _tell((*told, *loaded.warnings, *notices, *container.saved_rules().warnings), observer)
+        _tell((*record_notices, *loaded.warnings, *notices, *container.saved_rules().warnings), observer)
         return agent
 
     async def _offer(

@@ -170,10 +170,10 @@ class HeadlessPrinter:
                 self.lose(lost)
 
     def conclude(self) -> None:
-        """Print the ending as it was told, for an event has lost its secrets. `stream-json` has done so."""
+        """Print the ending as it was announced: secrets are masked in events. `stream-json` has done so."""
         report = self._report
         assert report is not None
-        if self.lost is not None:  # why it ended is told in its place
+        if self.lost is not None:  # the reason is printed in its place
             return
         match self._output:
             case "text":
@@ -242,7 +242,7 @@ def _watch_reader(printer: HeadlessPrinter) -> Iterator[None]:
             loop.remove_reader(number)
             printer.lose(OutputLost(OSError(errno.EPIPE, os.strerror(errno.EPIPE))))
 
-    loop.add_reader(number, look)  # a pipe that is written to is never readable: only its end is told
+    loop.add_reader(number, look)  # a pipe that is written to is never readable: only its end is reported
     try:
         yield
     finally:

@@ -79,7 +79,7 @@ class Listening:
 
     def _end_on_signals(self) -> None:
         """Without a terminal nothing but a signal or a client ends the app. One that is closed takes nothing
-        away from it: it ends then as when it is told to.
+        away from it: it ends then as when it is asked to.
         """
         assert self._app.shutdown is not None
         codes = {SIGINT: 128 + SIGINT, SIGTERM: 128 + SIGTERM, SIGHUP: 128 + SIGTERM}

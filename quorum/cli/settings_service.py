@@ -86,10 +86,10 @@ def _describe_change(loaded: LoadedSettings, path: KeyPath, value: object, targe
     place = loaded.place(path)
     name = format_key(path)
     if value is None:
-        told = f"{name} is not set in {escape_path(Path(target.path))} any more"
+        message = f"{name} is not set in {escape_path(Path(target.path))} any more"
         if now is not None:
-            told += f"; it is {format_value(key_at(path), now)} ({place})"
-        return Written(message=told, value=now, counts=True)
+            message += f"; it is {format_value(key_at(path), now)} ({place})"
+        return Written(message=message, value=now, counts=True)
     if now == wanted:
         return Written(
             message=f"{name} = {format_value(key_at(path), value)} ({place})", value=now, counts=True
@@ -125,11 +125,11 @@ def _keys(found: Sequence[Setting]) -> Iterator[Setting]:
     from tui.keys.names import label_key
 
     present = {each.name: each for each in found if each.table == format_key(_KEYS)}
-    told: set[str] = set()
+    listed: set[str] = set()
     for key_action in key_actions():
-        if key_action.name in told or not is_remappable(key_action.name):
+        if key_action.name in listed or not is_remappable(key_action.name):
             continue
-        told.add(key_action.name)
+        listed.add(key_action.name)
         usual = [label_key(key) for key in key_action.keys]
         default = literal(usual[0] if len(usual) == 1 else usual)
         own = present.get(key_action.name)

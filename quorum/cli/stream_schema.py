@@ -52,7 +52,7 @@ _ALIASES = {"JsonObject": _AnyObject, "JsonValue": _AnyValue}
 
 
 def stream_schema() -> Schema:
-    """The schema of one line of the stream: exactly one of the events, told apart by `type`."""
+    """The schema of one line of the stream: exactly one of the events, distinguished by `type`."""
     definitions = _Definitions()
     lines: list[JsonValue] = [definitions.event(event) for event in get_args(Event)]
     return {

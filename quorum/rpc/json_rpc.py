@@ -12,7 +12,7 @@ JsonParams: TypeAlias = dict[str, Any]
 """The named parameters of a request, as they came; each method looks at its own."""
 
 Invoke: TypeAlias = Callable[[str, JsonParams], Awaitable[object]]
-"""Carries a method out; what it answers can be told as JSON. Raises RpcError."""
+"""Carries a method out; its answer can be written as JSON. Raises RpcError."""
 
 _Id: TypeAlias = str | int | float | None
 
@@ -80,7 +80,7 @@ class _Unreadable(Exception):
 def _read(body: bytes) -> _Request:
     try:
         said = json.loads(body.decode("utf-8"), parse_constant=_no_number)
-        # Half a surrogate pair is no text, and a number beyond all floats could not be told again.
+        # Half a surrogate pair is no text, and a number beyond all floats could not be written again.
         json.dumps(said, ensure_ascii=False, allow_nan=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
         raise _Unreadable(RpcError(Code.PARSE_ERROR, f"this is not JSON in UTF-8: {error}")) from error

@@ -45,7 +45,7 @@ class ListeningApp(QuorumApp):
         if isinstance(event, events.Key) and self.screen_stack:
             if self._feed.keeps_back(event):
                 return
-            if told := self._feed.withholds(event):
-                self.chat.say(told)
+            if notice := self._feed.withholds(event):
+                self.chat.say(notice)
                 return
         await super().on_event(event)

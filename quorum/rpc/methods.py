@@ -38,7 +38,7 @@ class Method(NamedTuple):
     approval: str = ""
 
     def describe(self) -> dict[str, object]:
-        """What a client is told of it."""
+        """How a client sees it."""
         params = (*self.params, TOKEN_PARAM) if self.approval else self.params
         return {
             "name": self.name,

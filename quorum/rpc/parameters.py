@@ -29,7 +29,7 @@ class Param(NamedTuple):
         return self.default is ...
 
     def describe(self) -> dict[str, object]:
-        """What a client is told of it."""
+        """How a client sees it."""
         schema: dict[str, object] = {"name": self.name, "type": self.type, "does": self.does}
         schema["required"] = self.is_required
         if self.choices:

@@ -1,4 +1,4 @@
-"""The question that is open on the screen, told and answered by the digest of what it is about."""
+"""The question that is open on the screen, listed and answered by the digest of what it is about."""
 
 from __future__ import annotations
 

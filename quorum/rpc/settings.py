@@ -1,4 +1,4 @@
-"""Settings over the socket: all are told, and those are changed that the app can change at once."""
+"""Settings over the socket: all are listed, and those are changed that the app can change at once."""
 
 from __future__ import annotations
 

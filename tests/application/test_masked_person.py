@@ -91,7 +91,7 @@ async def test_values_hidden_by_the_same_word_come_back_in_their_order_or_not_at
 
     assert whole == Edit({"command": f"{A} and {B}"})
     assert isinstance(cut, Reject)
-    assert "which one cannot be told" in str(cut.reason)
+    assert "it is not known which one" in str(cut.reason)
 
 
 async def test_every_line_of_a_diff_keeps_its_sign_though_a_secret_goes_over_several() -> None:

@@ -164,7 +164,7 @@ async def test_every_proposal_lets_the_call_run_once_it_is_added(subject: Subjec
     [
         ("write file", "TOOL or TOOL(PATTERN)"),
         ("run_command()", "nothing stands between"),
-        ("run_command('a)", "cannot be told apart"),
+        ("run_command('a)", "cannot be separated"),
         ("run_command(make\u202e)", "cannot be seen"),
     ],
 )

@@ -127,7 +127,7 @@ def test_a_call_without_an_end_on_record_says_so() -> None:
 
     assert (open_card.outcome, open_card.output) == ("no end on record", None)
     assert (closed_card.outcome, closed_card.output) == (
-        "no end on record; the model was told of it",
+        "no end on record; the model read of it",
         "gone",
     )
 

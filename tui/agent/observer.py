@@ -1,4 +1,4 @@
-"""Brings what happened to the screen, from whichever thread it is told."""
+"""Brings what happened to the screen, from whichever thread it comes."""
 
 from __future__ import annotations
 

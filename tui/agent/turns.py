@@ -31,7 +31,7 @@ class QueuedTask(NamedTuple):
 
 class Turns:
     """Runs what is submitted, one turn after the other. `on_change` is called whenever that state changes,
-    `on_end` with a turn's seconds, `on_failure` with why one could not even be told of, `give_back` with what
+    `on_end` with a turn's seconds, `on_failure` with why one could not even be recorded, `give_back` with what
     waited when a turn was interrupted.
     """
 
@@ -176,7 +176,7 @@ class Turns:
         return True
 
     def mark_interrupting(self) -> None:
-        """The running turn has been told to stop, here or by an answer of the person."""
+        """The running turn has been asked to stop, here or by an answer of the person."""
         self.interrupting = self.running
         self._on_change()
 

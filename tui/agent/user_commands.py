@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from tui.agent.port import Agent
 
 MARK = "!"
-"""What a prompt begins with that is a command; twice, the model is not told of it."""
+"""What a prompt begins with that is a command; twice, the model does not read it."""
 
 
 class TypedCommand(NamedTuple):
-    """What was typed. `visible_to_model`: the model learns of it."""
+    """What was typed. `visible_to_model`: the model reads of it."""
 
     command: str
     visible_to_model: bool
@@ -31,7 +31,7 @@ def parse_user_command(text: str) -> TypedCommand | None:
 
 class UserCommandQueue:
     """Runs them, each at once. `on_change` is called when one begins or ends, `on_failure` with why one could
-    not even be told of."""
+    not even be reported."""
 
     def __init__(self, *, on_change: Callable[[], object], on_failure: Callable[[str], object]) -> None:
         self._on_change, self._on_failure = on_change, on_failure
@@ -57,7 +57,7 @@ class UserCommandQueue:
         self._on_change()
 
     def interrupt(self) -> bool:
-        """End the one that was begun last and has not been told to end yet; False where there is none."""
+        """End the one that was begun last and has not been asked to end yet; False where there is none."""
         task = next((task for task in reversed(self._tasks) if not task.cancelling()), None)
         return task is not None and task.cancel()
 

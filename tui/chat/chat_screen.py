@@ -210,7 +210,7 @@ class ChatScreen(Screen[None]):
         """Each part is where there is room for it."""
         self.arrangement.fit(event.size)
 
-    # -- what is told -----------------------------------------------------------------------------------------
+    # -- what is shown ---------------------------------------------------------------------------------------
 
     def say(self, notice: str) -> None:
         """Show a remark in the status bar until the next key; an empty one takes it away."""

@@ -1,4 +1,4 @@
-"""What happened before a session was opened, told to the screen in pieces: keys are heard in between."""
+"""What happened before a session was opened, shown in pieces: keys are handled in between."""
 
 from __future__ import annotations
 

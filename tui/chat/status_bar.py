@@ -18,7 +18,7 @@ _BAR_CELLS, _ROOM_FOR_BAR = 8, 100
 _FILLED, _FREE = "▆", "░"
 
 _LEVELS = ((0.85, "bold $text-error"), (0.6, "$text-warning"), (0.0, ""))
-"""From which share of the window on it is told in which style."""
+"""From which share of the window on and in which style it is shown."""
 
 """What the header says, where there is none."""
 
@@ -64,7 +64,7 @@ class StatusBar(Widget):
     def update(self) -> None:
         """Draw the status of this moment."""
         status = self._status()
-        plain = self.app.has_class(READER)  # a reader would be told of each second
+        plain = self.app.has_class(READER)  # a screen reader would read out each second
         running = bool(status.running or status.own) and not plain
         begins = bool(status.retry) and not self._counts_down
         self._counts_down = bool(status.retry)

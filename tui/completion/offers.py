@@ -29,7 +29,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """The rows, best first. `typed` is what they would replace; `hint` is told where there are none.
+    """The rows, best first. `typed` is what they would replace; `hint` is shown where there are none.
 
     `insists`: Enter takes the first row even if the person has not moved in the menu, because what is typed
     means nothing as it stands.

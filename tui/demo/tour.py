@@ -45,7 +45,7 @@ TOUR = (
         "proven to be read-only. Enter asks to run the tests, y approves.",
         "run `python3 -m unittest -q`",
         "turn_finished",
-        if_rejected="You rejected the change: nothing was changed, and the model was told. Commands "
+        if_rejected="You rejected the change: nothing was changed, and the model reads that. Commands "
         "are reviewed in the same way, unless they are proven to be read-only. Enter asks"
         " to run the tests, which find the mistake; y approves.",
         if_unchanged="No change was made: the file is as it was. Commands are reviewed in the same "

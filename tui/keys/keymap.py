@@ -183,16 +183,16 @@ def _clashes(wishes: Wishes) -> Iterator[tuple[str, str]]:
         )
         for key_action in key_actions()
     ]
-    told: set[frozenset[str]] = set()
+    reported: set[frozenset[str]] = set()
     for key_action, keys in everything:
         for key in keys if key_action.name in wishes else ():
             for other, theirs in everything:
                 pair = frozenset({key_action.name, other.name})
-                if len(pair) == 1 or pair in told or key not in theirs or not _meet(key_action, other):
+                if len(pair) == 1 or pair in reported or key not in theirs or not _meet(key_action, other):
                     continue
                 if key in key_action.keys and key in other.keys:
                     continue  # that is so without any wish: which of them counts depends on what is open
-                told.add(pair)
+                reported.add(pair)
                 where = other.context.title[0].lower() + other.context.title[1:]
                 yield key_action.name, f"{label_key(key)} is the key of {other.name} {where}: {other.does}"
 

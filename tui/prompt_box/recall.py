@@ -65,7 +65,7 @@ class Recall:
         return self.history.entries
 
     def keep(self, draft: str) -> None:
-        """Remember a prompt that was never sent, so that Up finds it the next time; nobody is left to be told
+        """Remember a prompt that was never sent, so that Up finds it the next time; nobody is left to see it
         that it cannot be written."""
         with suppress(OSError):
             self.history.add(draft)

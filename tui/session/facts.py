@@ -31,7 +31,7 @@ class SessionFacts:
         self._retry_at = 0.0
 
     def catch_up(self) -> bool:
-        """Take notice of what happened; whether anything that is told has changed."""
+        """Apply an event; returns whether anything shown has changed."""
         status = self._status
         if status.retry is not self._retry:
             self._retry = status.retry

@@ -42,12 +42,12 @@ class Session:
         self.context = agent.context.use
 
     def begin(self) -> None:
-        """The past is told; from now on the agent's model and mode hold."""
+        """The past is applied; from now on the agent's model and mode hold."""
         self._status.resume(model=self.agent.models.current, mode=self.agent.review.mode.value)
         self.catch_up()
 
     def catch_up(self) -> bool:
-        """Take notice of what happened; whether anything that is told of the session has changed."""
+        """Apply an event; returns whether anything shown of the session has changed."""
         changed = self.facts.catch_up()
         if changed:
             self.context = self.agent.context.use  # reckoned from the whole conversation: not at each frame

@@ -58,7 +58,7 @@ def best_place(rows: Sequence[Row], query: str) -> int | None:
 
 
 def render_row(row: Row, width: int) -> Content:
-    """One line. A setting that something sets has a sign, so that it is told from a default without colours."""
+    """One line. A setting that something sets has a sign, so that it differs from a default without colours."""
     if isinstance(row, TableHeading):
         return Content(f"[{printable(row.table, newlines=False)}]").stylize("bold $text-accent")
     name_cells = max(16, int(width * _NAME_SHARE))

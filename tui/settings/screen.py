@@ -127,7 +127,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
         if (setting := self._marked) is not None:
             name = Content(f"{printable(setting.key, newlines=False)}\n").stylize("bold")
             about.update(name + describe_setting(setting))
-            self.call_after_refresh(self._choices.scroll_to_highlight)  # what is told may need more lines
+            self.call_after_refresh(self._choices.scroll_to_highlight)  # the description may need more lines
         else:
             about.update(Content("no setting matches" if self._settings else "reading the settings…"))
 

@@ -48,10 +48,10 @@ class ValueEntry(VerticalGroup):
     def name_file(self, setting: Setting, path: str) -> None:
         """Say what is edited, and which file it goes to."""
         hint = f"  ↑ ↓ choose among {len(self._choices)}" if self._choices else ""
-        told = f"{hint}  → {printable(path, newlines=False)}"
+        origin = f"{hint}  → {printable(path, newlines=False)}"
         key = printable(setting.key, newlines=False)
         self.query_one("#label", Static).update(
-            Content.assemble(f"{key} =", (told, "not bold $foreground 60%"))
+            Content.assemble(f"{key} =", (origin, "not bold $foreground 60%"))
         )
 
     def turn(self, step: int) -> None:

@@ -158,9 +158,9 @@ class TerminalKeys(XTermParser):
         if whole:
             yield events.Paste("".join(self._paste).replace("\0", "").replace(_ESC, _ESC_SHOWN))
             self._paste = None
-            # Textual was told of the beginning, and has nothing to tell but an empty paste
+            # Textual knows of the beginning, and emits nothing but an empty paste
             yield from (
-                told for told in super().feed(BRACKETED_PASTE_END) if not isinstance(told, events.Paste)
+                event for event in super().feed(BRACKETED_PASTE_END) if not isinstance(event, events.Paste)
             )
 
     def _keys(self, data: str) -> Iterable[Message]:

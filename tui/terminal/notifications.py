@@ -1,6 +1,6 @@
 """How the app calls for attention when nobody looks at it: the bell, and notifications of the desktop.
 
-What is told names the tool and the folder, never anything a model has said.
+A notification names the tool and the folder, never anything a model has said.
 """
 
 from __future__ import annotations

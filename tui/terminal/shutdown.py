@@ -1,4 +1,4 @@
-"""Ends the process for certain once it has been told to end, whatever hangs."""
+"""Ends the process for certain once it has been asked to end, whatever hangs."""
 
 from __future__ import annotations
 

@@ -30,12 +30,12 @@ class TerminalWriter(threading.Thread):
         self._is_stopped = self._is_gone = self._hurries = False
         self._when_gone: Callable[[], None] | None = None
 
-    def call_when_gone(self, told: Callable[[], None]) -> None:
+    def call_when_gone(self, callback: Callable[[], None]) -> None:
         """Call this, in any thread, once the terminal takes nothing any more."""
         with self._changed:
-            self._when_gone = told
+            self._when_gone = callback
         if self._is_gone:
-            told()
+            callback()
 
     def hurry(self) -> None:
         """Have nobody wait any more. It only sets a flag: a signal may interrupt whoever waits."""
@@ -99,7 +99,7 @@ class TerminalWriter(threading.Thread):
         with self._changed:
             self._is_gone = True
             self._waiting.clear()
-            told = self._when_gone
+            callback = self._when_gone
             self._changed.notify_all()
-        if told is not None:
-            told()
+        if callback is not None:
+            callback()

@@ -1,4 +1,4 @@
-"""Our own themes, beside those of Textual. Nothing is told by colour alone."""
+"""Our own themes, beside those of Textual. Nothing is shown by colour alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from textual.theme import Theme
 
-# The line that is marked in a list is told by more than its ground.
+# The line that is marked in a list differs in more than its background.
 _MARKED = {"block-cursor-text-style": "bold", "block-cursor-blurred-text-style": "bold"}
 
 DARK = Theme(

@@ -9,7 +9,7 @@ from textual.screen import Screen
 
 
 class ClosesItself:
-    """A screen that can be told to close at any time, also twice and also while another covers it."""
+    """A screen that can be closed at any time, also twice and also while another covers it."""
 
     _closes_in_sight: tuple[Any] | None = None
 

@@ -1,4 +1,4 @@
-"""What a model is told about a command that has ended."""
+"""What a model reads about a command that has ended."""
 
 from __future__ import annotations
 

@@ -82,5 +82,5 @@ def _command_of(pid: int) -> str:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return ""
-    told = b" ".join(words).decode("utf-8", "replace").strip()
-    return told if len(told) <= _SHOWN_CHARS else f"{told[: _SHOWN_CHARS - 1]}…"
+    command = b" ".join(words).decode("utf-8", "replace").strip()
+    return command if len(command) <= _SHOWN_CHARS else f"{command[: _SHOWN_CHARS - 1]}…"

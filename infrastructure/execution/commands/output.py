@@ -45,7 +45,7 @@ class TerminalText:
     """Turns a terminal's byte stream into text, piece by piece.
 
     UTF-8 with replacement; escape sequences and control characters dropped, also where a piece ends inside
-    one, but what sets a style is told beside the text; a line redrawn after a carriage return keeps its last
+    one, but what sets a style is kept beside the text; a line redrawn after a carriage return keeps its last
     state. Holds one line at most, and a line longer than 16,384 characters is let go of unfinished.
     """
 

@@ -137,7 +137,7 @@ class RunCommand:
         return command if isinstance(command, str) else None
 
     async def judge(self, arguments: JsonObject) -> ShellVerdict | None:
-        """What can be told of the command without running it; None where nobody looks, or none could run."""
+        """What is known of the command without running it; None where nobody looks, or none could run."""
         try:
             request = self._request(arguments)
             verdict = await self._judge_request(request)

@@ -210,15 +210,15 @@ class Supervisor:
 
     def _signal_all(self, number: int, seconds: float) -> set[int]:
         """Signal all survivors, newcomers too, until there are none or the time is up; who got the signal."""
-        told: set[int] = set()
+        signalled: set[int] = set()
         deadline = time.monotonic() + seconds
         while (survivors := self._survivors()) and time.monotonic() < deadline:
-            for pid in survivors - told:
+            for pid in survivors - signalled:
                 if send(pid, number):
                     send(pid, signal.SIGCONT)  # a stopped process hears TERM only when it goes on
-                    told.add(pid)
+                    signalled.add(pid)
             self._wait(_TICK_SECS)
-        return told
+        return signalled
 
     def _tell(self, line: str) -> None:
         try:

@@ -1,4 +1,4 @@
-"""What one command will be held to, told before it runs, and what is to be said once it has."""
+"""What one command will be held to, stated before it runs, and the remarks once it has."""
 
 from __future__ import annotations
 

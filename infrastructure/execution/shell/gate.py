@@ -41,7 +41,7 @@ _FILE_OF_REVISION = re.compile(r"[A-Za-z0-9_./~^-]+:[^:*?\[\\]+")
 
 READ_ONLY_ENVIRONMENT: Mapping[str, str] = {
     **GIT_ENVIRONMENT,
-    # Else `cd` could enter a folder elsewhere, and ripgrep could be told to run a program on each file.
+    # Else `cd` could enter a folder elsewhere, and ripgrep could be configured to run a program on each file.
     "CDPATH": "",
     "RIPGREP_CONFIG_PATH": "",
     # With it, globs stand for hidden files as well.
@@ -61,7 +61,7 @@ class ShellGate:
         self._programs = programs
 
     async def judge(self, command: str, cwd: Path) -> ShellVerdict:
-        """What can be told of a command that would run in `cwd`; works in a thread of its own."""
+        """What is known of a command that would run in `cwd`; works in a thread of its own."""
         return await asyncio.to_thread(self._judge, command, cwd)
 
     def _judge(self, command: str, cwd: Path) -> ShellVerdict:
@@ -69,7 +69,7 @@ class ShellGate:
         if line.unclear is not None:
             return ShellVerdict(
                 kind=ShellVerdictKind.ASK,
-                reason=f"what it does cannot be told: {line.unclear}",
+                reason=f"what it does is not known: {line.unclear}",
                 parts=tuple(JudgedCommand(part, line.unclear) for part in line.commands),
                 unclear=line.unclear,
             )
@@ -127,7 +127,7 @@ class Inspection:
         return next((objection for objection in objections if objection is not None), None)
 
     def as_run(self, command: SimpleCommand) -> tuple[SimpleCommand, ...]:
-        """The command as it would run in each folder it may run in; as it stands where that cannot be told."""
+        """The command as it would run in each folder it may run in; as it stands where that is not known."""
         try:
             found = [self._globs.expand_globs(command, folder)[0] for folder in self._places.now]
         except (NotReadOnly, OSError):

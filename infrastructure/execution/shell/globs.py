@@ -27,7 +27,7 @@ class Globs:
     def expand_globs(self, command: SimpleCommand, folder: str) -> tuple[SimpleCommand, frozenset[str]]:
         """The command as it would run in a folder, and the words that came from globs.
 
-        Raises NotReadOnly where that cannot be told, and OSError.
+        Raises NotReadOnly where that is not known, and OSError.
         """
         words: list[str] = []
         found: set[str] = set()

@@ -2,7 +2,7 @@
 
 Only what is known to be plain is taken: any other kind of node, any character that the shell would expand, and
 any byte that no accepted word accounts for makes the whole text opaque. Globs, settings of a few variables and
-loops over words are taken apart as well, and told (`CommandLine.expanded`).
+loops over words are taken apart as well, and marked (`CommandLine.expanded`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether a program is one of the system's, told by where it lies and who could have put it there."""
+"""Whether a program is one of the system's, judging by where it lies and who could have put it there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words of the shell as a program gets them, and why some cannot be told."""
+"""Words of the shell as a program gets them, and why some are not known."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def decode_word(node: Node, variables: Mapping[str, str] = MappingProxyType({}))
 def glob_of(node: Node) -> str | None:
     """A word that the shell replaces by the names of files; None where the node is no such word.
 
-    Raises Opaque where it is not told which names those are.
+    Raises Opaque where it is not known which names those are.
     """
     if node.type != "word" or any(child.is_named for child in node.children):
         return None
@@ -158,7 +158,7 @@ def why_opaque(node: Node) -> str:
 
 
 def describe_word(node: Node) -> str:
-    """The word as a program gets it where that can be told, else its text as it stands."""
+    """The word as a program gets it where that is known, else its text as it stands."""
     try:
         return decode_word(node)
     except Opaque:

@@ -162,7 +162,7 @@ class MessagesAnswer:
         """Take note of an end mark that this API does not have, but gateways send."""
 
     def events_of(self, body: JsonObject) -> Iterable[JsonObject]:
-        """The events that would have told an answer that came in one piece; none where it has no content."""
+        """The events of an answer that came in one piece; none where it has no content."""
         return message_events(body)
 
     def response(self) -> LlmResponse:

@@ -54,7 +54,7 @@ _IMAGES_IN_CLOUDS = replace(_IMAGES, total_bytes=13_000_000)
 
 
 class _Common(TypedDict):
-    """What every client of the SDK is told."""
+    """What every client of the SDK is configured with."""
 
     base_url: str
     timeout: httpx2.Timeout

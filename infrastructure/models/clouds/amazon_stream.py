@@ -49,8 +49,8 @@ def _event(headers: Mapping[str, object], payload: bytes) -> bytes:
 
 
 def _error(name: object, message: str) -> bytes:
-    told = {"type": "error", "error": {"type": str(name or ""), "message": message}}
-    return f"event: error\ndata: {json.dumps(told)}\n\n".encode()
+    error = {"type": "error", "error": {"type": str(name or ""), "message": message}}
+    return f"event: error\ndata: {json.dumps(error)}\n\n".encode()
 
 
 def _object_in(payload: bytes) -> JsonObject:

@@ -32,7 +32,7 @@ class PublicService:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AzureAccess:
-    """What Azure wants to be told. `has_token` says that the key is a token of Entra ID."""
+    """What Azure has to know. `has_token` says that the key is a token of Entra ID."""
 
     api_version: str
     has_token: bool

@@ -39,7 +39,7 @@ class CopilotApiClient:
     """Implements `ApiClient` for the one session of ours that it was made for.
 
     Text alone goes over one session of the CLI, tools over another. Each is given only what is new, as long
-    as it has lived through all that came before; otherwise a new one is opened, which is told the past. So a
+    as it has lived through all that came before; otherwise a new one is opened, which gets the past. So a
     past that was resumed, rewound, filtered or interrupted costs a telling, and nothing else.
     """
 
@@ -116,7 +116,7 @@ class CopilotApiClient:
             weakref.finalize(self, process.abandon, self._channels).atexit = False
         channel = await process.open(request.model, request.system, offered, with_tools=kind == _TOOLS)
         self._channels[kind] = channel
-        # a CLI session that is told the past is shown its images with that, each under its name
+        # a CLI session that gets the past gets its images with it, each under its name
         shown = [each for m in request.messages if isinstance(m, UserMessage) for each in images_of(m, request)]
         await channel.say(opening_prompt(request.messages), shown)
         return channel
@@ -175,7 +175,7 @@ def _announce_replay(error: ProviderError) -> StreamRetry:
         attempt=1,
         attempts=1,
         delay_secs=0.0,
-        reason=f"{error}; a new session is told the conversation so far",
+        reason=f"{error}; a new session gets the conversation so far",
         kind=ProviderErrorKind.CONNECTION,
     )
 

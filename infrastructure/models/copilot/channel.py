@@ -136,15 +136,15 @@ class Channel:
         """The answer, when it is complete. Raises ProviderError when the CLI dies or falls silent."""
         turn = Turn(model, self._failures, on_event, self._answered)
         now = asyncio.get_running_loop().time
-        heard_at = now()
+        last_event_at = now()
         while not turn.complete:
             event = await self._next_event()
             if event is not None:
-                heard_at = now()
+                last_event_at = now()
                 turn.take(event)
                 continue
             await self._check(turn.started)
-            if now() - heard_at >= self._timeout_secs:
+            if now() - last_event_at >= self._timeout_secs:
                 raise self._failures.silent(partial=turn.started)
         self._busy = not turn.idle
         self.requests = dict(turn.requests)

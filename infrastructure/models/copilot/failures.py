@@ -113,7 +113,7 @@ class CopilotFailures:
         return ProviderError(text, kind=_Kind.BAD_REQUEST, partial=partial)
 
     def explain_damage(self, what: str, *, partial: bool) -> ProviderError:
-        """What the CLI told does not fit together."""
+        """The CLI's messages contradict each other."""
         text = f"{self._launch.provider}: {self.clean_text(what)}"
         return ProviderError(text, kind=_Kind.DAMAGED_STREAM, retryable=not partial, partial=partial)
 

@@ -89,7 +89,7 @@ class Turn:
     def take(self, event: SessionEvent) -> None:
         """Take one event; those of sub-agents and of kinds unknown here change nothing.
 
-        Raises ProviderError where two calls cannot be told apart.
+        Raises ProviderError where two calls cannot be distinguished.
         """
         if event.agent_id is not None:
             return
@@ -261,7 +261,7 @@ class _Part:
 class AnswerText:
     """The messages of an answer, put together: what goes on after a cut follows at once, else an empty line.
 
-    What `add` and `finish` return is what is to be told now.
+    What `add` and `finish` return is what is to be emitted now.
     """
 
     def __init__(self) -> None:
@@ -279,13 +279,13 @@ class AnswerText:
         return before + text
 
     def finish(self, message_id: str, content: str) -> str:
-        """Take a message that is complete; its content counts, whatever was told of it before."""
+        """Take a message that is complete; its content counts, whatever arrived of it before."""
         part = next((part for part in self._parts if part.message_id == message_id), None)
         if part is None:
-            told = self.add(message_id, content)
-            if told:
+            delta = self.add(message_id, content)
+            if delta:
                 self._parts[-1].whole = True
-            return told
+            return delta
         rest = content[len(part.text) :] if content.startswith(part.text) else ""
         part.text, part.whole = content, True
         return rest

@@ -97,7 +97,7 @@ def begins_request(text: str, pos: int) -> bool:
 
 
 def looks_like_path(word: str) -> bool:
-    """Whether a bare word can be told from prose: it has a dot, a slash, a digit, or is in capitals."""
+    """Whether a bare word differs from prose: it has a dot, a slash, a digit, or is in capitals."""
     if word.startswith("-"):
         return False
     if any(mark in word for mark in "./_~") or any(char.isdigit() for char in word):

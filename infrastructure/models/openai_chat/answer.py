@@ -116,8 +116,8 @@ class ChatAnswer:
     def response(self) -> LlmResponse:
         """The whole answer. Raises ProviderError when the stream ended before it was whole."""
         if is_failure(self._finish):
-            told: JsonObject = {"message": f"the answer ended with {self._finish}"}
-            raise self._failures.explain_reported(told, started=self.started)
+            error: JsonObject = {"message": f"the answer ended with {self._finish}"}
+            raise self._failures.explain_reported(error, started=self.started)
         if not self._finish and not self.complete:
             raise self._explain_damage("the stream ended before the answer was complete")
         if not self._answered:

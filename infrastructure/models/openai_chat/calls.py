@@ -37,7 +37,7 @@ class _Piece:
 
 @dataclass(slots=True)
 class _Call:
-    """A call while it arrives. `id` is "" until the call was told of."""
+    """A call while it arrives. `id` is "" until the call was announced."""
 
     position: int
     native_index: int | None
@@ -61,7 +61,7 @@ class _Call:
 class ChatCalls:
     """Collects calls from their pieces and tells of them.
 
-    A call is told of as soon as its name and its id are known. Where no id ever comes, one is made when the
+    A call is announced as soon as its name and its id are known. Where no id ever comes, one is made when the
     answer is whole.
     """
 

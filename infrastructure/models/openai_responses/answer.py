@@ -174,13 +174,13 @@ class ResponsesAnswer:
                 self._on_event(StreamedToolCall(index=item.call_index, arguments_delta=whole(text)))
 
     def _settle(self, item: ArrivingItem, arguments: str) -> None:
-        """Take all arguments of a call, and tell what no delta had told of them."""
+        """Take all arguments of a call, and emit what no delta had brought of them."""
         if item.contradicts(arguments):
             raise self._explain_damage("a call ended with other arguments than it began with")
         self._argue(item, item.rest_of(arguments))
 
     def _finish(self, item: ArrivingItem, form: JsonObject) -> None:
-        """Take an item's last form, and tell what no delta had told of it."""
+        """Take an item's last form, and emit what no delta had brought of it."""
         self._name_call(item)
         if item.call_id and any(text_of(form, key) != text_of(item.first, key) for key in ("call_id", "name")):
             raise self._explain_damage("a call began as another than it ended")

@@ -33,7 +33,7 @@ class ArrivingItem:
 
     @property
     def received(self) -> str:
-        """What the pieces said so far."""
+        """What the pieces brought so far."""
         return "".join(self.pieces)
 
     def add(self, text: str, part: int) -> None:
@@ -43,15 +43,15 @@ class ArrivingItem:
 
     def rest_of(self, text: str, part: int | None = None) -> str:
         """What the pieces, or those of one part, have not said yet of a text that is whole."""
-        told = self.received if part is None else "".join(self.parts.get(part, ()))
-        return text[len(told) :] if text.startswith(told) else ""
+        received = self.received if part is None else "".join(self.parts.get(part, ()))
+        return text[len(received) :] if text.startswith(received) else ""
 
     def contradicts(self, arguments: str) -> bool:
-        """Whether the pieces of a call told other arguments than those with which it ends."""
-        told = self.received
-        if not told.strip() or not arguments.strip() or arguments.startswith(told):
+        """Whether the pieces of a call hold other arguments than those with which it ends."""
+        text = self.received
+        if not text.strip() or not arguments.strip() or arguments.startswith(text):
             return False
-        return parse_arguments(told)[1] is not None or parse_arguments(told) != parse_arguments(arguments)
+        return parse_arguments(text)[1] is not None or parse_arguments(text) != parse_arguments(arguments)
 
 
 class Arrivals:

@@ -46,7 +46,7 @@ class AnswerReader(Protocol):
         ...
 
     def events_of(self, body: JsonObject) -> Iterable[JsonObject]:
-        """The events that would have told an answer that came in one piece; none where it is no answer."""
+        """The events of an answer that came in one piece; none where it is no answer."""
         ...
 
     def response(self) -> LlmResponse:

@@ -60,8 +60,8 @@ async def read_page(body: AsyncIterator[bytes], failures: Failures) -> ModelPage
     if entries is None:  # what Ollama says for an empty list
         return ModelPage(())
     if not isinstance(entries, list):
-        error_told = error_in(bytes(text))
-        raise failures.explain_reported(error_told, started=False) if error_told else _no_list(failures)
+        reported_error = error_in(bytes(text))
+        raise failures.explain_reported(reported_error, started=False) if reported_error else _no_list(failures)
     ids = (text_of(entry, "id") for entry in entries if isinstance(entry, Mapping))
     return ModelPage(tuple(filter(_is_name, ids)), _next_after(value))
 

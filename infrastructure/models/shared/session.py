@@ -205,7 +205,7 @@ class _Listener:
 
 
 def _ignore_event(_event: StreamEvent) -> None:
-    """Nobody asked to be told."""
+    """Nobody listens to these events."""
 
 
 def _without_calls(response: LlmResponse) -> LlmResponse:

@@ -1,4 +1,4 @@
-"""The state in which a database file is found, told by what is cheap to look at."""
+"""The state in which a database file is found, judging by what is cheap to look at."""
 
 from __future__ import annotations
 

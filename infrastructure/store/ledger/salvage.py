@@ -130,9 +130,9 @@ def _keep_what_fits(new: Connection, known: dict[str, Any]) -> Salvaged:
         new.execute(delete(records).where(of_session, records.c.seq > last.seq))
         _keep_redactions(new, session_id, fitting_records)
         row = known.get(session_id)
-        told = None if row is None else summary(row, None)
-        expected = max(found, told.records if told else 0)
-        parent, updated_ms = (told.parent, max(told.updated_ms, last.at_ms)) if told else (None, last.at_ms)
+        entry = None if row is None else summary(row, None)
+        expected = max(found, entry.records if entry else 0)
+        parent, updated_ms = (entry.parent, max(entry.updated_ms, last.at_ms)) if entry else (None, last.at_ms)
         new.execute(
             insert(sessions), session_row(session_id, fitting_records, parent=parent, updated_ms=updated_ms)
         )

@@ -157,7 +157,7 @@ class WorkspaceKeeper:
             await self._keep_ahead(self._limits.early_files)
 
     async def _keep_ahead(self, fewest: int = 0) -> None:
-        """What cannot be stored is told by the call that needs it. Fewer than `fewest` files are left to it."""
+        """The call that needs it reports what cannot be stored. Fewer than `fewest` files are left to it."""
         async with self._reading_ahead:
             await self._keep_unread(fewest)
 
@@ -219,7 +219,7 @@ class WorkspaceKeeper:
         return replace(kept, manifest=manifest)
 
     async def changes(self, kept: KeptFiles, declared: frozenset[str]) -> Effects:
-        """What differs now from then. What cannot be stored of it is told all the same."""
+        """What differs now from then. What cannot be stored of it is reported all the same."""
         self._unchecked = True
         look = await self._watch.look(kept.roots, after=True)
         if not look.complete:

@@ -14,13 +14,13 @@ _KINDS = {FileKind.FILE: "a file", FileKind.LINK: "a link", FileKind.OTHER: "nei
 
 def step_diff(step: RestoreStep, name: str, now: bytes | None, wanted: bytes | None) -> str:
     """The step in words, and the diff of the contents as far as they are known."""
-    told = []
+    lines = []
     if step.trouble is not None:
-        told.append(f"cannot be given back: {step.trouble}")
+        lines.append(f"cannot be given back: {step.trouble}")
     if step.is_final and step.now is not None and step.trouble is None:
-        told.append(f"what is there now cannot be brought back afterwards: {step.now.unkept}")
-    told += _words(step.now, step.wanted)
-    text = "".join(f"{line}\n" for line in told)
+        lines.append(f"what is there now cannot be brought back afterwards: {step.now.unkept}")
+    lines += _words(step.now, step.wanted)
+    text = "".join(f"{line}\n" for line in lines)
     if step.trouble is None and (now is not None or wanted is not None):
         text += _content_diff(name, now, wanted)
     return cut_long_text(text)
@@ -44,14 +44,14 @@ def _words(now: FileState | None, wanted: FileState | None) -> list[str]:
         detail = f" to {escape_path(state.target)}" if state.target is not None else ""
         size = f", {state.size} bytes" if state.kind is FileKind.FILE else ""
         return [f"{_KINDS[state.kind]}{detail} {verb}{size}"]
-    told = []
+    lines = []
     if now.kind is not wanted.kind:
-        told.append(f"{_KINDS[now.kind]} would become {_KINDS[wanted.kind]}")
+        lines.append(f"{_KINDS[now.kind]} would become {_KINDS[wanted.kind]}")
     if now.target != wanted.target:
-        told.append(f"leads to: {_target(now)} → {_target(wanted)}")
+        lines.append(f"leads to: {_target(now)} → {_target(wanted)}")
     if now.kind is wanted.kind and now.mode != wanted.mode:
-        told.append(f"mode: {now.mode:04o} → {wanted.mode:04o}")
-    return told
+        lines.append(f"mode: {now.mode:04o} → {wanted.mode:04o}")
+    return lines
 
 
 def _target(state: FileState) -> str:

@@ -28,7 +28,7 @@ _NAME = attrgetter("name")
 # A check works for so long, then rests for as long.
 _SLICE_SECS = 0.02
 _PATIENCE = 10
-# More paths than these are not told apart from all.
+# More paths than these count as all.
 _MOST_TOUCHED = 100_000
 
 
@@ -102,9 +102,9 @@ class WorkspaceWatch:
         with self._lock:
             if self._tree is None or self._floor > version or not self._refresh(self._tree):
                 return
-            told = frozenset().union(*(paths for number, paths in self._journal if number > version))
+            noted = frozenset().union(*(paths for number, paths in self._journal if number > version))
             for path in known.keys() | seen.keys():
-                if path not in told and known.get(path) != seen.get(path):
+                if path not in noted and known.get(path) != seen.get(path):
                     self._missed[path] = seen.get(path)
 
     def _read_marks(self, stop: Stop) -> dict[str, FileMark]:

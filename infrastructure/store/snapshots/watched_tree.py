@@ -80,7 +80,7 @@ class WatchedTree:
     def refresh(self) -> set[str]:
         """Bring the marks up to date; the paths of all files at which something happened.
 
-        Raises TreeLostError where that cannot be told.
+        Raises TreeLostError where that is not known.
         """
         if self._events is None or [_identity(root) for root in self._roots] != self._identities:
             raise TreeLostError
@@ -99,7 +99,7 @@ class WatchedTree:
         return touched
 
     def apply(self, path: str, mark: FileMark | None) -> None:
-        """Take over the mark of a file that no event told of; None where there is no file."""
+        """Take over the mark of a file that no event named; None where there is no file."""
         if mark is None:
             self.marks.pop(path, None)
         else:
@@ -238,7 +238,7 @@ class WatchedTree:
             if len(self._paths) >= self._most_folders:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             watch = self._events.add(path)
-        except OSError as error:  # gone meanwhile, or closed to us: then a change of its mode is told
+        except OSError as error:  # gone meanwhile, or closed to us: then a change of its mode is reported
             if error.errno in _EXHAUSTED:
                 self.close()
             return None
@@ -250,8 +250,8 @@ class WatchedTree:
 class _NewNames:
     """Tells whether a file may have been written through a name that nobody watched, or that is gone.
 
-    A new name of an old file, made with `ln`, is not told from a new file once it is gone. What happens in a
-    new folder is not told at all before the folder is watched.
+    A new name of an old file, made with `ln`, counts as a new file once it is gone. What happens in a
+    new folder is not noticed before the folder is watched.
     """
 
     def __init__(self) -> None:

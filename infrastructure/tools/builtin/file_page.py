@@ -42,7 +42,7 @@ class BinaryFile:
 
     @property
     def description(self) -> str:
-        """What is told of it."""
+        """Its description for the model."""
         looks = f", looks like {self.kind}" if self.kind else ""
         return f"binary file, {self.size_bytes} bytes{looks}{_REMEDIES.get(self.kind or '', '')}"
 

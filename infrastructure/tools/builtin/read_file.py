@@ -39,7 +39,7 @@ class ReadFile:
                 "and a tab, which are not part of the file. Long files come in pages of at most "
                 f"{LINES_PER_PAGE} lines and 60 kB; the end of a page says how to get the next one. Lines are "
                 f"cut at {LONGEST_LINE} characters. Encodings are detected; of any other binary file only size "
-                "and kind are told."
+                "and kind are given."
             ),
             parameters=(
                 FILE_PARAMETER,

@@ -1,4 +1,4 @@
-"""What a model is told about a custom tool that has ended: its standard output, or why there is none."""
+"""What a model reads about a custom tool that has ended: its standard output, or why there is none."""
 
 from __future__ import annotations
 

@@ -133,8 +133,8 @@ class CustomTool:
             return await asyncio.to_thread(printed.result, ending, timeout_secs=timeout_secs)
         except ToolError as error:
             remarks = await asyncio.to_thread(launch.remarks, ending.exit_code, str(error))
-            told = "\n".join([str(error), *remarks])
-            raise ToolError(told, output=error.output and replace(error.output, text=told)) from error
+            message = "\n".join([str(error), *remarks])
+            raise ToolError(message, output=error.output and replace(error.output, text=message)) from error
         finally:
             printed.discard()
 

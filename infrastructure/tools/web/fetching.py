@@ -102,10 +102,10 @@ async def _render(page: WebPage, most: int) -> tuple[str, str]:
 
 
 def _head(page: WebPage, *notes: str) -> str:
-    told = [f"status {page.status}", page.media.name or "no type stated", *filter(None, notes)]
+    facts = [f"status {page.status}", page.media.name or "no type stated", *filter(None, notes)]
     if page.redirects:
-        told.append(f"after {page.redirects} redirect{'s' if page.redirects > 1 else ''}")
-    return f"{page.url}\n{', '.join(told)}"
+        facts.append(f"after {page.redirects} redirect{'s' if page.redirects > 1 else ''}")
+    return f"{page.url}\n{', '.join(facts)}"
 
 
 def _cut(shown: str, characters: int, most: int, *, body_cut: bool) -> str:
@@ -120,10 +120,8 @@ def _cut(shown: str, characters: int, most: int, *, body_cut: bool) -> str:
 
 def _binary(page: WebPage, size: int | None, content: bytes) -> str:
     kind = kind_of(content) or page.media.name or "an unknown type"
-    told = f"{size} bytes" if size is not None else "content of unstated length"
-    return (
-        f"[binary: {told} of {kind}; use run_command to download it from {host_of(page.url)} if it is needed]"
-    )
+    size_text = f"{size} bytes" if size is not None else "content of unstated length"
+    return f"[binary: {size_text} of {kind}; use run_command to download it from {host_of(page.url)} if needed]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,9 +161,9 @@ async def page_text(html: str, *, base_url: str, max_characters: int) -> PageTex
     if process.returncode != 0:
         raise _unreadable(base_url, process.returncode, errors)
     head, _, text = output.partition(b"\n")
-    told = json.loads(head)
+    stated = json.loads(head)
     return PageText(
-        title=told["title"], text=text.decode(), characters=told["characters"], complete=told["complete"]
+        title=stated["title"], text=text.decode(), characters=stated["characters"], complete=stated["complete"]
     )
 
 

@@ -44,7 +44,7 @@ def _limit(what: int, most: int) -> None:
 
 
 def _without_front_matter(text: str) -> str:
-    """The title is told apart; the rest of a page's own metadata is mostly for search engines."""
+    """The title is kept separately; the rest of a page's own metadata is mostly for search engines."""
     if text.startswith("---\n"):
         _, mark, rest = text.partition("\n---\n")
         return rest if mark else text

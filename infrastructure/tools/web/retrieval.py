@@ -150,7 +150,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
             try:
                 return await self._inner.handle_async_request(_aim_at(request, host, str(address)))
             except (httpx2.ConnectError, httpx2.ConnectTimeout):
-                continue  # the next address may answer; the last one's failure is the one told
+                continue  # the next address may answer; the last one's failure is the one reported
         return await self._inner.handle_async_request(_aim_at(request, host, str(last)))
 
     async def aclose(self) -> None:

@@ -106,12 +106,12 @@ class WebSearch:
             raise failure(error, place) from error
 
     def _explain_refusal(self, place: str, response: httpx2.Response) -> ToolError:
-        told = f"{place} answered {response.status_code} {response.reason_phrase}".rstrip()
+        message = f"{place} answered {response.status_code} {response.reason_phrase}".rstrip()
         if response.is_redirect:
             advice = "it leads elsewhere; set tools.web.search_url to where it leads"
         else:
             advice = self._service.advice(response.status_code)
-        return ToolError(f"{told}; {advice}" if advice else told)
+        return ToolError(f"{message}; {advice}" if advice else message)
 
     def _decode(self, place: str, body: Body) -> object:
         if body.cut:

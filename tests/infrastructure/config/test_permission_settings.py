@@ -39,7 +39,7 @@ def test_a_project_adds_to_what_is_denied_and_allows_nothing(machine: Machine):
     [
         ("write_file(", "a rule is written TOOL or TOOL(PATTERN)"),
         ("write_file()", "nothing stands between the parentheses"),
-        ("run_command('a)", "cannot be told apart"),
+        ("run_command('a)", "cannot be separated"),
         ("run_command(* x)", "does not begin with the name of a program"),
     ],
 )

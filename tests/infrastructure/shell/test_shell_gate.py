@@ -73,7 +73,7 @@ async def test_an_opaque_command_says_why_and_shows_what_was_made_out(workspace:
     verdict = await judge("while true; do rm x; done", workspace)
 
     assert verdict.unclear == "it has a loop"
-    assert verdict.reason == "what it does cannot be told: it has a loop"
+    assert verdict.reason == "what it does is not known: it has a loop"
     assert [command.words for command in verdict.commands] == [("true",), ("rm", "x")]
     assert all(part.objection for part in verdict.parts)
 

@@ -51,7 +51,7 @@ class ChatHost(Protocol):
 class CurrentSession:
     """The session of a chat: there is none before the first is open, and while another one is being opened.
 
-    Where it cannot be acted on, `say` is told why.
+    Where it cannot be acted on, `say` gets the reason.
     """
 
     def __init__(self, turns: Turns, say: Callable[[str], object]) -> None:
@@ -74,7 +74,7 @@ class CurrentSession:
         self.session = self._before
 
     def require_session(self, wish: str) -> Session | None:
-        """The session; where there is none yet, the person is told to come back with their wish."""
+        """The session; where there is none yet, the person is asked to repeat the command later."""
         if self.session is None:
             self._say(_STILL_STARTING.format(wish))
         return self.session

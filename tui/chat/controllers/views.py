@@ -32,8 +32,8 @@ class ViewController:
         """Show every turn and call of the session on a time axis."""
         from tui.screens.timeline.screen import TimelineScreen
 
-        told = self._transcript.session_view
-        self._host.app.push_screen(TimelineScreen(told.timings, told.clock), self._reveal)
+        view = self._transcript.session_view
+        self._host.app.push_screen(TimelineScreen(view.timings, view.clock), self._reveal)
 
     def _reveal(self, row: TimelineRow | None) -> None:
         """Have what a row stands for in sight."""

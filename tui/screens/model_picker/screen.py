@@ -25,7 +25,7 @@ _HINT = "type to filter, or a full provider/model"
 
 class ModelPicker(ClosesItself, ModalScreen[None]):
     """Lists the models of all providers as they answer, and sets the one chosen. A model that cannot be had is
-    told below the list, which stays.
+    shown below the list, which stays.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [

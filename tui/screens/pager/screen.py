@@ -272,8 +272,8 @@ class PagerScreen(ClosesItself, Screen[None]):
         place = (first, last, self._reader.known, self._reader.complete)
         width = self.size.width
         self.query_one("#heading", Static).update(heading(self._what, self._extent, place, width))
-        told = footing(self._doing, self._remark, self._needle, width, lambda hint: with_keys(hint, self.app))
-        self.query_one("#footing", Static).update(told)
+        line = footing(self._doing, self._remark, self._needle, width, lambda hint: with_keys(hint, self.app))
+        self.query_one("#footing", Static).update(line)
 
 
 _KEYS = frozenset({"scroll", "page", "to_start", "to_end", "sideways", "ask", "again", "back", "close"})

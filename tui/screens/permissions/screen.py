@@ -233,8 +233,8 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
     @on(OptionList.OptionHighlighted)
     def _on_marked(self) -> None:
         held = self._marked
-        told = f"{held.rule.id}  ·  {with_tilde(held.place)}" if held is not None else ""
-        self.query_one("#marked", Static).update(Content(printable(told)))
+        line = f"{held.rule.id}  ·  {with_tilde(held.place)}" if held is not None else ""
+        self.query_one("#marked", Static).update(Content(printable(line)))
         if self._doomed is not None and held != self._doomed:
             self._doomed = None
             self._tell("")

@@ -45,7 +45,7 @@ def _lines_behind(height: int) -> int:
 
 
 class ReviewCard(VerticalGroup):
-    """Shows one request. What does not fit scrolls, and the number of lines out of sight is always told."""
+    """Shows one request. What does not fit scrolls, and the number of lines out of sight is always shown."""
 
     DEFAULT_CSS: ClassVar[str] = """
     ReviewCard {
@@ -308,10 +308,10 @@ class ReviewCard(VerticalGroup):
         reading, more = self._reading, self.query_one("#more", Static)
         if self.tells_unseen and self.unseen:
             reads_on = "esc" if self.stage == "ruling" else with_keys("{review_read_on=space}", self.app)
-            told = f"{amount(self.unseen, 'line')} unseen: {reads_on} reads on, "
-            told += f"{self._unseen_warned_for} again approves all"
+            message = f"{amount(self.unseen, 'line')} unseen: {reads_on} reads on, "
+            message += f"{self._unseen_warned_for} again approves all"
             more.display = True
-            more.update(told)
+            more.update(message)
             return
         parts = [f"↑ {reading.above} above"] if reading.above else []
         parts += (

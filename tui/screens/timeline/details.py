@@ -1,4 +1,4 @@
-"""What is told below a timeline: of the row that is marked, and of the session as a whole."""
+"""The details below a timeline: of the row that is marked, and of the session as a whole."""
 
 from __future__ import annotations
 

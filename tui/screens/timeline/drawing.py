@@ -80,9 +80,9 @@ def _cells(
         case TimelineRow(event=Batch() as batch):
             begin, end = span_of(batch, now)
             cells = _bar(((begin, end, _BATCH),), window, columns.lane)
-            told = batch_in_short(batch, (begin, end)).split(" · ")
+            facts = batch_in_short(batch, (begin, end)).split(" · ")
             name: _Runs = [("  ", Style()), (f"batch {row.number}", palette.muted)]
-            state: _Runs = [(" · ".join(told[:2]), palette.muted)]
+            state: _Runs = [(" · ".join(facts[:2]), palette.muted)]
             return name, [(cells, palette.muted)] if timed else [], state, _took(begin, end, now, timed=timed)
     raise AssertionError(f"a row of no known kind: {row}")
 

@@ -96,7 +96,7 @@ class TimelineScreen(ClosesItself, Screen[TimelineRow]):
         self._live: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """Totals, the rows, what is told of the marked one, and keys."""
+        """Totals, the rows, details of the marked one, and keys."""
         yield self._totals
         yield self._chart
         yield Static(Content("Nothing has happened yet."), id="nothing")
@@ -135,7 +135,7 @@ class TimelineScreen(ClosesItself, Screen[TimelineRow]):
         return self._ended[number]
 
     def on_resize(self) -> None:
-        """What is told has another width."""
+        """The details have another width."""
         self._tell()
 
     def notify_style_update(self) -> None:

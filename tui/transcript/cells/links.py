@@ -1,7 +1,7 @@
 """Addresses in drawn lines: what is a link, and where it leads. Nothing here opens anything.
 
 A model may write anything behind a link: only web addresses become links of the terminal, any other target is
-only told.
+only reported.
 """
 
 from __future__ import annotations

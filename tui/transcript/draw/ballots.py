@@ -1,4 +1,4 @@
-"""How votes and decisions are told: a sign and a word for each vote, and in one line what let a call run."""
+"""How votes and decisions are shown: a sign and a word for each vote, and in one line what let a call run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def voting(call: Call) -> str:
 
 
 def decision_texts(call: Call) -> list[str]:
-    """What let a call run, the last decision first; those that do not count any more are told as earlier."""
+    """What let a call run, the last decision first; those that do not count any more are shown as earlier."""
     texts = [
         describe_approval(label, reason) or reason or label.value for label, reason in reversed(call.earlier)
     ]

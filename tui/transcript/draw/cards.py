@@ -228,9 +228,9 @@ class _Card:
     def _arguments(self) -> list[Strip]:
         """What the call was given, but for what its view tells; of long texts the beginning."""
         strips: list[Strip] = []
-        told = self._view.TELLS if self._tells else frozenset()
+        shown_elsewhere = self._view.TELLS if self._tells else frozenset()
         for name, value in self._call.arguments.items():
-            if name in told:
+            if name in shown_elsewhere:
                 continue
             text = _text(value)
             begin = collapse_blanks(text)[:_ARGUMENT_LOOKED_AT]

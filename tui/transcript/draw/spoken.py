@@ -1,6 +1,6 @@
 """One entry of the transcript as plain lines for a screen reader: words for signs, and nothing that moves.
 
-What becomes of a call is told in lines of their own, one below the other as it happens.
+What becomes of a call is shown in lines of their own, one below the other as it happens.
 """
 
 from __future__ import annotations

@@ -27,14 +27,14 @@ _LONG = 60
 def arguments_in_short(call: Call) -> tuple[str, str]:
     """The arguments on one line: the telling ones bare, the others as `name=value`, long ones as their size.
 
-    What is told below the row is left out, and beside a diff all others are: it says what they say.
+    What is shown below the row is left out, and beside a diff all others are: it says what they say.
     """
-    told = view_of(call).TELLS if call.output is not None or call.diff is not None else frozenset()
+    shown_below = view_of(call).TELLS if call.output is not None or call.diff is not None else frozenset()
     telling = [_bare(name, call.arguments[name]) for name in _TELLING if name in call.arguments]
     others = [
         f"{name}={_short(value)}"
         for name, value in call.arguments.items()
-        if name not in _TELLING and name not in told
+        if name not in _TELLING and name not in shown_below
     ]
     shown = others if call.diff is None or not telling else []
     return printable(" ".join(telling), newlines=False), printable(" ".join(shown), newlines=False)

@@ -95,8 +95,8 @@ def _draw_line(
     base = {"+": palette.added, "-": palette.removed}.get(line.sign, Style())
     text = _clean_text(line.text)
     # Where the ground has no colour, as in the ansi themes, that of the text is what tells a changed line.
-    told_by_text = base.bgcolor is not None and base.bgcolor.is_default
-    runs = [(text, base)] if runs is None or told_by_text else [(piece, base + style) for piece, style in runs]
+    is_plain = base.bgcolor is not None and base.bgcolor.is_default
+    runs = [(text, base)] if runs is None or is_plain else [(piece, base + style) for piece, style in runs]
     if line.changed and text == line.text:  # else places in the one are not places in the other
         runs = _emphasise(runs, line.changed)
     lead, sign = f"{line.number:>{digits}} ", line.sign

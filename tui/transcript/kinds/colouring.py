@@ -20,7 +20,7 @@ _ENDS = {
     29: ("strike",),
 }
 _STYLES = {name: Style.parse(name) for name in _ATTRIBUTES.values()}
-# Text that can hardly be told from what it stands on would hide; it is drawn in the colours of the rest.
+# Text that can hardly be distinguished from its background would hide; it is drawn in the colours of the rest.
 _LEAST_CONTRAST = 32
 
 
@@ -98,7 +98,7 @@ def style_of(look: Look, *, dark: bool) -> Style:
 
 
 def _hides(foreground: Color | None, background: Color | None, *, dark: bool) -> bool:
-    """Whether text can hardly be told from what it stands on, as far as that is known."""
+    """Whether text can hardly be distinguished from its background, as far as that is known."""
     if foreground == background:
         return foreground is not None
     ink = _light(foreground) if foreground is not None else (255 if dark else 0)

@@ -102,10 +102,10 @@ def _rows(
         return
     is_open = (level < depth) != (key in toggled) and level < _DEEPEST
     mark: list[Run] = [(f"{indent}{'▾' if is_open else '▸'} ", palette.muted)]
-    told = (
+    preview = (
         _extent(value) if is_open else fit_text(printable(_in_short(value, _PREVIEW), newlines=False), _PREVIEW)
     )
-    yield mark, f"{indent}  ", [*label, (told, palette.muted)], key
+    yield mark, f"{indent}  ", [*label, (preview, palette.muted)], key
     if not is_open:
         return
     for child_name, child in children[:_MOST_ENTRIES]:
@@ -169,7 +169,7 @@ def _in_short(value: JsonValue, room: int) -> str:
     while not isinstance(value, Mapping | str) and (children := _children(value)) and brackets < _DEEPEST:
         value, brackets = children[0][1], brackets + 1
     if isinstance(value, Mapping):
-        told = "{ " + ", ".join(key[:room] for key in list(value)[:room]) + " }"
+        preview = "{ " + ", ".join(key[:room] for key in list(value)[:room]) + " }"
     else:
-        told = _scalar(value[:room] if isinstance(value, str) else value, TERMINAL)[0] if brackets else ""
-    return "[" * brackets + told + "]" * brackets
+        preview = _scalar(value[:room] if isinstance(value, str) else value, TERMINAL)[0] if brackets else ""
+    return "[" * brackets + preview + "]" * brackets

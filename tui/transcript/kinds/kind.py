@@ -25,7 +25,7 @@ class OutputKind(Enum):
     PLAIN = auto()
 
 
-# Tools of ours say what they answer. What others answer is told by its shape.
+# Tools of ours say what they answer. What others answer is recognised by its shape.
 BY_TOOL = {
     "edit_file": OutputKind.CHANGES,
     "write_file": OutputKind.CHANGES,

@@ -27,7 +27,7 @@ _DEEPEST = 24
 
 @dataclass(slots=True)
 class _Node:
-    """A name; `told` is what is said of it, `names` what it holds where it is a folder."""
+    """A name; `remark` is shown after it, `names` what it holds where it is a folder."""
 
     remark: str = ""
     is_folder: bool = False
@@ -76,11 +76,11 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
 
 
 def _plant(root: _Node, line: str) -> None:
-    told = ""
+    remark = ""
     if sized := _SIZED.fullmatch(line):
-        line, told = sized[1], size(int(sized[2]))
+        line, remark = sized[1], size(int(sized[2]))
     elif linked := _LINKED.fullmatch(line):
-        line, told = linked[1], f"→ {linked[2]}"
+        line, remark = linked[1], f"→ {linked[2]}"
     is_folder = line.endswith("/")
     *folders, name = line.rstrip("/").split("/", _DEEPEST)
     node = root
@@ -88,7 +88,7 @@ def _plant(root: _Node, line: str) -> None:
         node = node.names.setdefault(folder, _Node(is_folder=True))
         node.is_folder = True
     leaf = node.names.setdefault(name, _Node())
-    leaf.remark, leaf.is_folder = told, leaf.is_folder or is_folder
+    leaf.remark, leaf.is_folder = remark, leaf.is_folder or is_folder
 
 
 def _rows(root: _Node, palette: Palette) -> Iterator[tuple[list[Run], str, list[Run]]]:
@@ -104,9 +104,9 @@ def _rows(root: _Node, palette: Palette) -> Iterator[tuple[list[Run], str, list[
         lead: list[Run] = [(indent + ("└─ " if is_last else "├─ "), palette.muted)]
         below = indent + ("   " if is_last else "│  ")
         runs: list[Run] = [(printable(name, newlines=False), _style(node, palette))]
-        told = node.remark or (_format_count(len(node.names)) if node.names else "")
-        if told:
-            runs.append((f"  {printable(told, newlines=False)}", palette.muted))
+        remark = node.remark or (_format_count(len(node.names)) if node.names else "")
+        if remark:
+            runs.append((f"  {printable(remark, newlines=False)}", palette.muted))
         yield lead, below, runs
         if node.names:
             stack.append((iter(_join_folders(node)), below))

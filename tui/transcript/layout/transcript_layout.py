@@ -72,7 +72,7 @@ class TranscriptLayout:
     def age(self) -> bool:
         """Have everything drawn anew that changes with time; answers whether there is any such thing."""
         if self._pen is not None and self._pen.palette.spoken:
-            return False  # a reader would be told of each tick
+            return False  # a screen reader would read out each tick
         live = self.transcript.live
         for entry in live:
             entry.version += 1
@@ -240,5 +240,5 @@ def _estimate_height(entry: Entry, width: int) -> int:
             return 2
         case _:
             assert_never(entry)
-    # Cells are not counted: a long record is told all at once, and what is seen is measured anyway.
+    # Cells are not counted: a long record is applied all at once, and what is seen is measured anyway.
     return 2 + text.count("\n", 0, 10_000) + min(len(text), 10_000) // max(width, 1)

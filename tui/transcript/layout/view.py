@@ -79,12 +79,12 @@ class TranscriptView(Pane):
         self._want_frame()
 
     def begin_past(self) -> None:
-        """What is applied from now on is told from a record; nothing of it is drawn before `end_past`."""
+        """What is applied from now on comes from a record; nothing of it is drawn before `end_past`."""
         self._open_page().transcript.begin_past()
         self._in_past = True
 
     def end_past(self, cut: str) -> None:
-        """The record is told, the end of it is in sight. A turn without an end is told to be `cut`."""
+        """The record is applied, its end is in sight. A turn without an end is shown as `cut`."""
         self._open_page().transcript.end_past(cut)
         self._in_past = False
         self._want_frame()
@@ -181,7 +181,7 @@ class TranscriptView(Pane):
         """Select from where the button was pressed; beyond the edges, scroll."""
         if self._pressed is None:
             return
-        if not event.button:  # it was let go where nobody told us
+        if not event.button:  # it was released where no event reaches us
             self._end_drag()
             return
         self._mouse = (event.x, event.y)

@@ -23,7 +23,7 @@ def safe_tokens(markup: str) -> list[Token]:
 
 
 def _safe(tokens: Iterable[Token]) -> Iterable[Token]:
-    """The tokens with safe texts (entities may decode to any character), and links with their targets told."""
+    """The tokens with safe texts (entities may decode to any character), and links with their targets shown."""
     target = said = ""
     for token in tokens:
         token.content = printable(token.content)
