@@ -61,7 +61,7 @@ class Rig:
         opened = self.storage.open_session(NewSession(), cwd=CWD)
         assert opened.ledger is not None
         self.ledger = opened.ledger
-        stored = self.storage.archive.stored  # type: ignore[attr-defined]
+        stored = self.storage.archive.read_blocking  # type: ignore[attr-defined]
         self.recorded = lambda: [record.event for record in stored(opened.session_id).records()]
 
     @property

@@ -60,12 +60,14 @@ class FakeStorage:
             case NewSession():
                 return self.archive.begin(cwd)
             case LatestSession():
-                here = [each for each in self.archive.listed() if each.cwd == storable(cwd) and each.turns]
+                here = [
+                    each for each in self.archive.list_blocking() if each.cwd == storable(cwd) and each.turns
+                ]
                 if not here:
                     return self.archive.begin(cwd, f"There is no session of {cwd} to go on with.")
                 return self.archive.resume(here[0].id, fork=fork)
             case NamedSession(name):
-                return self.archive.resume(find_session(name, self.archive.listed()).id, fork=fork)
+                return self.archive.resume(find_session(name, self.archive.list_blocking()).id, fork=fork)
             case PickedSession():
                 raise ValueError("a session must be picked before it is opened")
             case _:
@@ -135,16 +137,16 @@ class FakeSessions:
         self._clock = clock
 
     async def sessions(self) -> tuple[SessionSummary, ...]:
-        return self.listed()
+        return self.list_blocking()
 
     async def find(self, name: str) -> SessionSummary:
-        return find_session(name, self.listed())
+        return find_session(name, self.list_blocking())
 
     async def read(self, session_id: str) -> tuple[LedgerRecord, ...]:
-        return self.stored(session_id).records()
+        return self.read_blocking(session_id).records()
 
     async def verify(self, session_id: str) -> Verification:
-        return self.stored(session_id).verify()
+        return self.read_blocking(session_id).verify()
 
     async def fork(self, session_id: str, *, before: int | None = None) -> str:
         return self._forked(session_id, before)
@@ -172,7 +174,7 @@ class FakeSessions:
         dry_run: bool = False,
     ) -> Pruned:
         chosen = sessions_to_prune(
-            self.listed(), older_than_days=older_than_days, keep=keep, ids=ids, now_ms=self._clock()
+            self.list_blocking(), older_than_days=older_than_days, keep=keep, ids=ids, now_ms=self._clock()
         )
         gone = [each for each in chosen if each.open_in is None]
         left = [each for each in self._sessions.values() if each.id not in {one.id for one in gone}]
@@ -206,12 +208,12 @@ class FakeSessions:
             if bytes.fromhex(name) not in needed and (since is None or self._contents.kept_ms[name] < since)
         ]
 
-    def listed(self) -> tuple[SessionSummary, ...]:
+    def list_blocking(self) -> tuple[SessionSummary, ...]:
         """Every session, the one used last first."""
         begun = [session.summary() for session in self._sessions.values() if session.chain]
         return tuple(sorted(begun, key=lambda each: (each.updated_ms, each.id), reverse=True))
 
-    def stored(self, session_id: str) -> StoredSession:
+    def read_blocking(self, session_id: str) -> StoredSession:
         """A session as it is kept."""
         session = self._there(session_id)
         return StoredSession(
@@ -231,7 +233,7 @@ class FakeSessions:
         """An earlier session, or a copy of it."""
         if fork:
             session_id = self._forked(session_id, None)
-        session, records = self._there(session_id), self.stored(session_id).records()
+        session, records = self._there(session_id), self.read_blocking(session_id).records()
         if session.is_open:
             in_use = SessionInUse(f"session {session_id} is open in another process")
             return OpenedSession(session_id=session_id, ledger=None, records=records, in_use=in_use)
