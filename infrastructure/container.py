@@ -14,11 +14,12 @@ from application.session.agent_session import AgentSession
 from application.session.rewind import Rewind
 from application.session.session_context import SessionContext
 from application.session.session_models import SessionModels
+from application.turn.agent_limits import AgentLimits
 from application.turn.command_terms import CommandTerms
 from application.turn.dialogue import Dialogue
 from application.turn.fallback_models import FallbackModels
 from application.turn.mentions import Mentions
-from application.turn.run_agent import AgentLimits, RunAgent
+from application.turn.run_agent import RunAgent
 from application.turn.switchable_session import SwitchableSession
 from application.turn.user_commands import UserCommandRunner
 from domain.conversation.history import Conversation

@@ -34,6 +34,7 @@ from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBloc
 from domain.events.event import (
     BatchPlanned,
     CallFinished,
+    CallLeaked,
     CallProgressed,
     CallQueued,
     CallStarted,
@@ -112,6 +113,7 @@ _SessionEvent: TypeAlias = (
     | ModelChanged
     | ModelFellBack
     | RequestRepeated
+    | CallLeaked
     | SpendCapRaised
     | ErrorOccurred
 )
@@ -290,6 +292,7 @@ class _Narration:
         | ModelChanged
         | ModelFellBack
         | RequestRepeated
+        | CallLeaked
         | SpendCapRaised,
     ) -> None:
         match event:
@@ -301,7 +304,7 @@ class _Narration:
                 self._remark(f"the mode is {mode.value} from here on")
             case ModelChanged(model=model):
                 self._remark(f"the model is {model} from here on")
-            case ModelFellBack() | RequestRepeated():
+            case ModelFellBack() | RequestRepeated() | CallLeaked():
                 self._remark(event.sentence)
             case SpendCapRaised(cap=cap, limit=limit):
                 self._remark(f"the person raised agent.{cap} to {cap.render(limit)}")

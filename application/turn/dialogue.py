@@ -15,18 +15,33 @@ from application.ports.workspace import SecretFinder
 from application.turn.mentions import Mentions
 from application.turn.steering import PendingMessage, PendingMessages
 from application.turn.switchable_session import SwitchableSession
+from domain.calls.leaked_call import leaked_call
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.cost import PriceTable
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, StopKind, Usage
 from domain.conversation.stream import StreamEvent
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import ErrorOccurred, MessageAdded, RequestRepeated, ResponseCompleted, UsageCounted
+from domain.events.event import (
+    CallLeaked,
+    ErrorOccurred,
+    MessageAdded,
+    RequestRepeated,
+    ResponseCompleted,
+    UsageCounted,
+)
 from domain.text.json_value import JsonObject
 
 # Where an answer was cut off in a call, its repetition gets this many times its tokens, and at least these.
 _LARGER = 4
 _LEAST_OUTPUT = 16_384
+
+
+_MOST_LEAKS = 2
+_LEAKED = (
+    "Your last answer was a call of {tool} written as text, so nothing ran. Call the tool itself if that is "
+    "what you want; otherwise answer in words."
+)
 
 
 class ContextKeeper(Protocol):
@@ -132,6 +147,17 @@ class Dialogue:
         if tool_choice == "auto":
             response = await self._once_more_if_a_call_is_cut(response)
         return await self._apply_response(response)
+
+    def reply_to_leaked_call(self, response: LlmResponse, leaks: int) -> str | None:
+        """What to tell the model whose answer was nothing but a call written as text; None where it was not, or
+        where it was told so as often as it is in one turn. `leaks` counts that."""
+        if leaks >= _MOST_LEAKS or response.holds_calls:
+            return None
+        names = {name for schema in self._schemas if isinstance(name := schema.get("name"), str)}
+        if (tool := leaked_call(response.text_content(), names)) is None:
+            return None
+        self._events.note(CallLeaked(tool=tool))
+        return _LEAKED.format(tool=tool)
 
     async def tell_of_commands(self) -> None:
         """Let the model read, with whatever is said next, what became of the person's own commands.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 from application.calls.hook_chain import HookChain
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime, batch_of
@@ -14,6 +13,7 @@ from application.events.event_bus import EventBus
 from application.ports.instructions import InstructionKeeper
 from application.ports.models import ToolChoice
 from application.review.review import Review
+from application.turn.agent_limits import AgentLimits
 from application.turn.attachments import Attachments
 from application.turn.command_terms import CommandTerms
 from application.turn.dialogue import Dialogue
@@ -46,21 +46,6 @@ _INTERRUPTED = "interrupted before it ran"
 _MORE_TURNS = "Go on with the task. You have {rounds} of tool calls."
 # A prompt such as "yes, do that" means something only with those before it.
 _PROMPTS_TOLD = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentLimits:
-    """Bounds of one run.
-
-    `max_tool_turns` counts responses whose calls were executed, however many each had; `max_continuations` how
-    often a cut-off text is continued and a paused answer resumed; `max_identical_rejections` rejections of the
-    same call end the turn; hooks at its end may make it go on `max_turn_end_retries` times.
-    """
-
-    max_tool_turns: int = 100
-    max_continuations: int = 3
-    max_identical_rejections: int = 3
-    max_turn_end_retries: int = 3
 
 
 class RunAgent:
@@ -309,7 +294,7 @@ class RunAgent:
     # ---------------------------------------------------------------- the loop
 
     async def _converse(self, response: LlmResponse | None, tally: RunTally, tool_turns: int) -> None:
-        continuations = retries = 0
+        continuations = retries = leaks = 0
         while response is not None:
             match response.stop_reason.kind:
                 case StopKind.TOOL_USE if response.has_tool_calls():
@@ -330,6 +315,11 @@ class RunAgent:
                 case StopKind.REFUSAL:
                     tally.refuse()
                     return
+                case StopKind.END_TURN | StopKind.OTHER if reply := self._dialogue.reply_to_leaked_call(
+                    response, leaks
+                ):
+                    leaks += 1
+                    response = await self._say(reply, tally)
                 case StopKind.END_TURN | StopKind.TOOL_USE | StopKind.OTHER:
                     more = await self._more_from_hooks(retries)
                     retries += 1

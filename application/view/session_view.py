@@ -155,6 +155,8 @@ class SessionView:
             case ev.ModelFellBack():
                 self.status.fall_back(event.model)
                 self._note(NoticeKind.WARNING, event.sentence)
+            case ev.CallLeaked():
+                self._note(NoticeKind.WARNING, event.sentence)
             case ev.RequestRepeated():
                 self._end_answer()
                 self._note(NoticeKind.WARNING, event.sentence)

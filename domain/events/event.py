@@ -38,6 +38,7 @@ from domain.events.session import (
     SessionStarted,
 )
 from domain.events.turn import (
+    CallLeaked,
     ConversationCompacted,
     MessageAdded,
     PromptsQueued,
@@ -59,6 +60,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "BatchPlanned",
     "CallFinished",
+    "CallLeaked",
     "CallProgressed",
     "CallQueued",
     "CallStarted",
@@ -136,6 +138,7 @@ Event: TypeAlias = (
     | RetryScheduled
     | RequestRepeated
     | ResponseCompleted
+    | CallLeaked
     | BatchPlanned
     | CallQueued
     | CallStarted

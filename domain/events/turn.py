@@ -154,6 +154,24 @@ class RequestRepeated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallLeaked:
+    """The whole of the last answer was a call of this tool, written as text.
+
+    It is not run, and the model is told so.
+    """
+
+    type: ClassVar = "call_leaked"
+    durable: ClassVar = True
+    tool: str
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in a sentence."""
+        call = f"a call of {self.tool} written as text"
+        return f"that is no answer but {call}; nothing ran, and the model is told so"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UsageCounted:
     """Tokens of one request became known. `cost_usd` is None where the price of the model is not known."""
 

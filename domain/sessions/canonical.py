@@ -15,6 +15,7 @@ from domain.calls.hook import HookPoint
 from domain.events.event import (
     BatchPlanned,
     CallFinished,
+    CallLeaked,
     CallProgressed,
     CallQueued,
     CallStarted,
@@ -214,6 +215,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | MessageAdded()
             | RequestRepeated()
             | ResponseCompleted()
+            | CallLeaked()
             | ConversationCompacted()
             | BatchPlanned()
             | StateMerged()

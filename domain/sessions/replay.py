@@ -14,6 +14,7 @@ from domain.conversation.spend_caps import SpendCap
 from domain.events.event import (
     BatchPlanned,
     CallFinished,
+    CallLeaked,
     CallProgressed,
     CallQueued,
     CallStarted,
@@ -207,6 +208,7 @@ class Replay:
                 | SpendCapRaised()
                 | ModelFellBack()
                 | RequestRepeated()
+                | CallLeaked()
                 | SessionFinished()
             ):
                 return  # what they tell is in no state that a session goes on from

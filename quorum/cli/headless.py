@@ -23,6 +23,7 @@ from domain.conversation.spend_caps import SpendQuestion
 from domain.errors import ConfigError
 from domain.events.event import (
     CallFinished,
+    CallLeaked,
     CallStarted,
     ErrorOccurred,
     Event,
@@ -121,7 +122,7 @@ class HeadlessPrinter:
                 _tell(f"quorum: {printable(message)}")
             case HookRan(answer="error", hook=hook, point=point, reason=reason) if not self._quiet:
                 _tell(f"quorum: the hook {printable(hook)} failed at {point}: {printable(reason or '')}")
-            case ModelFellBack() | RequestRepeated() if not self._quiet:
+            case ModelFellBack() | RequestRepeated() | CallLeaked() if not self._quiet:
                 _tell(f"quorum: {printable(event.sentence)}")
             case RetryScheduled(reason=reason, delay_secs=delay) if not self._quiet:
                 _tell(f"quorum: {printable(reason)}; trying again in {delay:.0f} s")

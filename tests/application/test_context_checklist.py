@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from application.calls import batch_state, call_run, tool_runtime
 from application.calls.hooks import CallDraft, Hook, HookRegistration, RequestDraft, ResultDraft
-from application.turn.run_agent import AgentLimits
+from application.turn.agent_limits import AgentLimits
 from domain.calls.access import Access
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.hook import Abort, Continue, HookAnswer, Skip

@@ -11,7 +11,7 @@ import pytest
 
 from application.calls.hooks import CallDraft, Hook, HookMatcher, RequestDraft, ResultDraft
 from application.calls.tool_runtime import ToolBatch
-from application.turn.run_agent import AgentLimits
+from application.turn.agent_limits import AgentLimits
 from domain.calls.access import Access
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.hook import Abort, Continue, ContinueWithMessages, Finish, HookAnswer, Skip, TurnEndAnswer

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from application.calls.hooks import CallDraft, Hook, HookMatcher, HookRegistration, RequestDraft, ResultDraft
-from application.turn.run_agent import AgentLimits
+from application.turn.agent_limits import AgentLimits
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.hook import (
     Abort,

@@ -25,10 +25,11 @@ from application.session.session_models import SessionModels
 from application.session.session_record import SessionRecord
 from application.spending.metered_gateway import MeteredGateway
 from application.spending.spend_limiter import SpendLimiter
+from application.turn.agent_limits import AgentLimits
 from application.turn.attachments import Attachments
 from application.turn.dialogue import Dialogue
 from application.turn.fallback_models import FallbackModels
-from application.turn.run_agent import AgentLimits, RunAgent
+from application.turn.run_agent import RunAgent
 from application.turn.steering import PendingMessages
 from application.turn.switchable_session import SwitchableSession
 from application.turn.user_commands import UserCommandRunner

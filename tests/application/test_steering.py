@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from application.turn.run_agent import AgentLimits
+from application.turn.agent_limits import AgentLimits
 from domain.calls.execution import ToolExecutionContext
 from domain.conversation.attached_file import AttachedFile
 from domain.conversation.history import ToolResults, UserMessage, find_unpaired_call

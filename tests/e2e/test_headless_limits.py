@@ -156,3 +156,26 @@ async def test_a_fallback_without_a_key_is_told_at_the_start(tmp_path: Path) -> 
 
     assert ended.code == 0
     assert "openai/gpt-5.4 in models.decision_fallback cannot stand in:" in ended.err
+
+
+# ------------------------------------------------------------------ answers that are none
+
+
+@pytest.mark.long
+async def test_a_cut_call_and_a_call_written_as_text_are_told_on_stderr_and_in_the_stream(
+    tmp_path: Path,
+) -> None:
+    half = ScriptedCall(id="w", name="write_file", arguments='{"path": "a.txt", "content": "lo')
+    leaked = '```json\n{"name": "read_file", "arguments": {"path": "a"}}\n```'
+    async with SseServer("openai-chat") as server:
+        configure_for(tmp_path, server)
+        server.script = [Say(calls=[half], stop="length"), Say(pieces=[leaked]), Say(pieces=["done"])]
+        ended = await run("--output", "stream-json", "go", cwd=tmp_path, env=environment(tmp_path))
+
+    kinds = [event["type"] for event in ended.events]
+    assert (ended.code, ended.events[-1]["text"], ended.events[-1]["calls"]) == (0, "done", [])
+    assert kinds.count("request_repeated") == kinds.count("call_leaked") == 1
+    assert kinds.count("usage_counted") == 3
+    assert "cut off in the middle of a call" in ended.err
+    assert "a call of read_file written as text" in ended.err
+    assert server.bodies[1]["max_tokens"] == 16_384

@@ -1,0 +1,20 @@
+"""The bounds of one turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentLimits:
+    """Bounds of one run.
+
+    `max_tool_turns` counts responses whose calls were executed, however many each had; `max_continuations` how
+    often a cut-off text is continued and a paused answer resumed; `max_identical_rejections` rejections of the
+    same call end the turn; hooks at its end may make it go on `max_turn_end_retries` times.
+    """
+
+    max_tool_turns: int = 100
+    max_continuations: int = 3
+    max_identical_rejections: int = 3
+    max_turn_end_retries: int = 3
