@@ -18,6 +18,7 @@ from domain.conversation.context_size import ContextMeter, bytes_of
 from domain.conversation.history import AssistantMessage, Conversation, Message
 
 _USUAL_LIMIT = 0.8
+_NO_BOUND = 1 << 40
 # Below this, a request that is refused as too long says nothing about the window.
 _SMALLEST_WINDOW = 2_000
 
@@ -116,9 +117,12 @@ class ContextGauge:
         return round(size * self._meter.per_byte)
 
     def room_for_files(self, model: str) -> int:
-        """How many bytes may be attached to the next message: half of what is left below the limit."""
-        left = self.limit(self.window(model)) - self.tokens(None)
-        return self.bytes_in(max(left, 0) / 2)
+        """How many bytes may be attached to the next message: half of what is left below the limit, and a
+        little where that is less, for room is made before the request."""
+        if (window := self.window(model)) == 0:
+            return _NO_BOUND
+        limit = self.limit(window)
+        return self.bytes_in(max((limit - self.tokens(None)) / 2, limit / 20))
 
     def room(self, limit: int, upcoming: Message | None) -> SummaryRoom:
         """Parts that together stay well below the limit, whatever the next message takes."""

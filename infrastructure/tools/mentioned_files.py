@@ -22,9 +22,9 @@ LARGEST_BYTES = 50_000_000
 
 _MOST_ENTRIES = 200
 _LONGEST_NAME = 200
-_LEAST_BYTES = 10_000  # the longest line fits into it, with its number
+_LEAST_BYTES = 400
 _NO_SERVER = "it names a resource of an MCP server, and quorum is connected to none"
-_NO_ROOM = "the other files of this prompt leave no room for it; read_file shows it"
+_NO_ROOM = "the context window has no room left for it; read_file shows pages of it"
 
 
 class MentionedFiles:

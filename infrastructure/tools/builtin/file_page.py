@@ -178,7 +178,8 @@ class PageReader:
             chunk, skip = file.read(SAMPLE_BYTES), 0
         page.feed(decoder.decode(b"", final=True))
         page.finish()
-        self._seen.note(location.path, digest.hexdigest())
+        if page.lines or not page.total:  # a page behind the end, or too wide for its bounds, shows nothing
+            self._seen.note(location.path, digest.hexdigest())
 
 
 def _fill_with_cells(page: FilePage, file: BinaryIO, head: bytes, encoding: Encoding) -> bool:

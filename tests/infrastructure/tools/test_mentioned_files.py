@@ -111,7 +111,7 @@ async def test_many_long_files_share_what_a_prompt_has_room_for(stage: SessionSt
 
     assert sum(len(file.content.encode()) for file in files) <= 200_000
     assert [file.is_attached for file in files] == [True, True, True, True, False, False]
-    assert files[-1].note == "the other files of this prompt leave no room for it; read_file shows it"
+    assert files[-1].note == "the context window has no room left for it; read_file shows pages of it"
 
 
 async def test_in_a_small_window_less_is_attached(tmp_path: Path) -> None:
@@ -119,6 +119,36 @@ async def test_in_a_small_window_less_is_attached(tmp_path: Path) -> None:
     (stage.root / "long.txt").write_text(("y" * 75 + "\n") * 1500)
 
     assert len((await file_in(stage, "@long.txt")).content) < 40_000
+
+
+async def test_a_line_that_does_not_fit_is_not_attached_and_its_file_does_not_count_as_seen(
+    tmp_path: Path,
+) -> None:
+    stage = SessionStage(tmp_path, more_settings="[context_budget]\nwindow_tokens = 4000\n")
+    (stage.root / "wide.txt").write_text("é" * 1990 + "\n")
+    (stage.root / "small.txt").write_text("one\n")
+
+    async with stage.opened() as session:
+        await session.turn(prompt="@wide.txt and @small.txt")
+        wide, small = prompts(session)[-1].files
+        seen = session.container.seen()
+
+    assert (wide.is_attached, small.content) == (False, "     1\tone")
+    assert "has no room left" in wide.note
+    assert seen.last(str(stage.root / "wide.txt")) is None
+    assert seen.last(str(stage.root / "small.txt")) is not None
+
+
+async def test_a_model_without_a_window_gets_whole_files(tmp_path: Path) -> None:
+    stage = SessionStage(tmp_path)
+    (stage.root / "a.txt").write_text("one\n")
+
+    async with stage.opened() as session:
+        gauge = session.container.gauge()
+        gauge._known_window = lambda _model: 0
+        await session.turn(prompt="@a.txt")
+
+        assert prompts(session)[-1].files[0].is_attached
 
 
 async def test_a_folder_is_attached_as_a_bounded_listing(stage: SessionStage) -> None:

@@ -77,11 +77,10 @@ class EntryRenderer:
             strips.append(strip_of((mark, palette.prompt + palette.accent + ASIDE), (text, palette.prompt)))
             mark = _INDENT
         for file in entry.files:
-            style = palette.muted if file.is_attached else palette.warning
-            text = fit_text(printable(file.label, newlines=False), room - 2)
-            strips.append(
-                strip_of((_INDENT, ASIDE), ("+ " if file.is_attached else "- ", style), (text, style))
-            )
+            sign, style = ("+ ", palette.muted) if file.is_attached else ("- ", palette.warning)
+            for line in words(printable(file.label, newlines=False), room - 2):
+                strips.append(strip_of((_INDENT, ASIDE), (sign, style), (line, style)))
+                sign = _INDENT
         return strips
 
     def _reasoning(self, entry: AnswerEntry) -> list[Strip]:
