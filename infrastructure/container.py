@@ -22,7 +22,6 @@ from application.turn.mentions import Mentions
 from application.turn.run_agent import RunAgent
 from application.turn.switchable_session import SwitchableSession
 from application.turn.user_commands import UserCommandRunner
-from domain.conversation.history import Conversation
 from infrastructure import building_blocks as build
 from infrastructure.execution.commands.environment import command_environment
 from infrastructure.execution.commands.orphans import OrphanFinder
@@ -45,12 +44,11 @@ class Container(ToolContainer):
     """One session: its conversation, and what front ends hold of it."""
 
     # The conversation
-    conversation = providers.Singleton(Conversation, ToolContainer.state.messages)
     system_prompt = providers.Singleton(SystemPrompt, ToolContainer.kind)
     open_session = providers.Singleton(
         session_opener,
         ToolContainer.metered.provided.session,
-        conversation=conversation,
+        conversation=ToolContainer.conversation,
         system_prompt=system_prompt,
         shape=ToolContainer.hooks.provided.on_message_send,
     )
@@ -74,7 +72,7 @@ class Container(ToolContainer):
     session = providers.Singleton(
         SwitchableSession,
         opening.provided.session,
-        conversation=conversation,
+        conversation=ToolContainer.conversation,
         open_session=open_session,
         fallbacks=providers.Singleton(FallbackModels, fallback_models, events=ToolContainer.events),
     )
@@ -85,7 +83,7 @@ class Container(ToolContainer):
     budget = providers.Singleton(build.context_budget, ToolContainer.settings)
     gauge = providers.Singleton(
         ContextGauge,
-        conversation,
+        ToolContainer.conversation,
         window=providers.Callable(
             context_windows,
             ToolContainer.settings.provided.providers,
@@ -97,7 +95,7 @@ class Container(ToolContainer):
     )
     context_manager = providers.Singleton(
         ContextManager,
-        conversation=conversation,
+        conversation=ToolContainer.conversation,
         events=ToolContainer.events,
         outputs=ToolContainer.outputs,
         summariser=providers.Singleton(

@@ -23,6 +23,7 @@ from application.turn.attachments import Attachments
 from application.turn.call_images import CallImages
 from application.turn.steering import PendingMessages
 from domain.calls.planners import PLANNERS
+from domain.conversation.history import Conversation
 from domain.events.masking import SecretMask
 from infrastructure import building_blocks as build
 from infrastructure.config.model_choice import StoredKey, no_stored_key
@@ -90,6 +91,7 @@ class ToolContainer(containers.DeclarativeContainer):
         past=past,
     )
     state = events.provided.state
+    conversation = providers.Singleton(Conversation, state.messages)
     workspace = providers.Singleton(Workspace, roots=providers.List(root))
     own = providers.Singleton(own_paths, settings, workspace.provided.roots, environ, config_files, sockets)
     paths = providers.Singleton(path_policy, settings, workspace.provided.roots, own, config_files)
@@ -154,7 +156,7 @@ class ToolContainer(containers.DeclarativeContainer):
         Outputs, store=store, limits=providers.Callable(build.output_limits, settings), kept=state.blobs
     )
     command_limits = providers.Callable(build.command_limits, settings)
-    seen = providers.Singleton(SeenFiles)
+    seen = providers.Singleton(SeenFiles, conversation)
     secret_names = providers.Callable(build.key_names, settings)
     gate = providers.Singleton(build.shell_gate, paths, environ, secret_names)
     sandbox = providers.Singleton(build.sandbox, settings, paths, environ, own, review)

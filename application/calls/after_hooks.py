@@ -46,29 +46,32 @@ class AfterHooks:
             output=text_of(output),
             paths=call.paths,
         )
+        withheld: str | None = None
         if self.aborted is None:
-            await self._ask(draft)
+            withheld = await self._ask(draft)
         elif call.execution.outcome is Outcome.OK:
-            draft.output = f"the result was withheld: {self.aborted}"
+            withheld = f"the result was withheld: {self.aborted}"
+        if withheld is not None:
+            call.execution.seen.clear()  # the model does not read what the call showed
+            return withheld
         return output if draft.output == text_of(output) else draft.output
 
-    async def _ask(self, draft: ResultDraft) -> None:
+    async def _ask(self, draft: ResultDraft) -> str | None:
+        """Let the hooks see the result; what the model reads in its place if it is withheld."""
         if not self._hooks.concerns(draft):
-            return
+            return None
         if self._stopped:
-            draft.output = _STOPPED
-            return
+            return _STOPPED
         self._asking = asyncio.create_task(self._hooks.after_tool_call(draft))
         await asyncio.wait({self._asking})
         if self._asking.cancelled():
-            draft.output = _STOPPED
-            return
+            return _STOPPED
         try:
             answer = self._asking.result()
         except HookAborted as stop:
             self.aborted = str(stop)
-            draft.output = f"the result was withheld: {self.aborted}"
-            return
+            return f"the result was withheld: {self.aborted}"
         if isinstance(answer, Skip):
             because = f": {answer.reason}" if answer.reason else ""
-            draft.output = f"the result was withheld by a hook{because}"
+            return f"the result was withheld by a hook{because}"
+        return None

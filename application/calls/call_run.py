@@ -23,6 +23,7 @@ from application.off_loop import off_loop
 from domain.calls.execution import Outcome, ToolExecutionContext, ToolStatus
 from domain.calls.hook import Skip
 from domain.calls.run_state import Modifier, apply_modifiers
+from domain.calls.seen_file import SeenFile
 from domain.calls.summary import styles_of, text_of
 from domain.calls.tool import RiskLevel, ToolCall
 from domain.errors import LedgerError, StaleSeal, ToolError
@@ -103,6 +104,10 @@ class CallRun(DeclaredCall):
         if not callable(modifier):
             raise TypeError(f"modify takes a function of the state, not {type(modifier).__name__}")
         self.execution.modifiers.append(modifier)
+
+    def note_seen(self, file: SeenFile) -> None:
+        """Note what the result shows of a file; from any thread."""
+        self.execution.seen.append(file)
 
     # ---------------------------------------------------------------- its way
 

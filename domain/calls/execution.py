@@ -9,6 +9,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from domain.calls.run_state import Modifier, RunState
 from domain.calls.seal import Seal
+from domain.calls.seen_file import SeenFile
 from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.errors import IllegalTransition
 from domain.text.output import Printed
@@ -46,6 +47,10 @@ class CallControls(Protocol):
         dropped when it failed."""
         ...
 
+    def note_seen(self, file: SeenFile) -> None:
+        """Note what the result shows of a file; dropped when the call fails. Safe from any thread."""
+        ...
+
 
 class _Detached:
     cancelled = False
@@ -58,6 +63,9 @@ class _Detached:
 
     def modify(self, modifier: Modifier) -> None:
         """A call outside a runtime has no state to change."""
+
+    def note_seen(self, file: SeenFile) -> None:
+        """No conversation remembers what a call outside a runtime showed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +150,7 @@ class ToolExecution:
     waiting_for: WaitingFor = None
     progress: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_PROGRESS))
     modifiers: list[Modifier] = field(default_factory=list)
+    seen: list[SeenFile] = field(default_factory=list)
     outcome: Outcome | None = None
     output: str | None = None
 
@@ -189,6 +198,7 @@ class ToolExecution:
             output=self.output,
             is_error=self.outcome.is_error,
             is_rejected=self.outcome.is_rejected,
+            seen=tuple(self.seen) if self.outcome is Outcome.OK else (),
         )
         return (message,)
 

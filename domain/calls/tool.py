@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from domain.calls.access import EXCLUSIVE, Access
+from domain.calls.seen_file import SeenFile
 from domain.text.json_value import JsonObject
 
 ParameterType: TypeAlias = Literal["string", "path", "number", "integer", "boolean", "array"]
@@ -103,10 +104,11 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResultMessage:
-    """What goes back to the model for one call."""
+    """What goes back to the model for one call. `seen` are the files whose content the model knows by it."""
 
     tool_use_id: str
     tool_name: str
     output: str
     is_error: bool = False
     is_rejected: bool = False
+    seen: tuple[SeenFile, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from domain.calls.seen_file import SeenFile
 from domain.text.amounts import amount, size
 
 _NO_LONGER_SHOWN = "no longer shown, to make room; read_file shows it again"
@@ -15,7 +16,7 @@ class AttachedFile:
 
     `content` is lines with their numbers, or the listing of a folder; it is empty where nothing is attached.
     Lines count from 1 and are 0 where there are none. `size_bytes` is that of the whole file. `note` says what
-    was left out and how to read it, or why nothing is attached.
+    was left out and how to read it, or why nothing is attached. `seen` is what the model knows of a file by it.
     """
 
     name: str
@@ -26,6 +27,7 @@ class AttachedFile:
     size_bytes: int = 0
     is_folder: bool = False
     note: str = ""
+    seen: SeenFile | None = None
 
     @property
     def is_attached(self) -> bool:
@@ -49,7 +51,7 @@ class AttachedFile:
 
     def without_content(self) -> AttachedFile:
         """The file given way to its name."""
-        return replace(self, content="", note=_NO_LONGER_SHOWN) if self.is_attached else self
+        return replace(self, content="", note=_NO_LONGER_SHOWN, seen=None) if self.is_attached else self
 
     @property
     def _facts(self) -> tuple[str, ...]:

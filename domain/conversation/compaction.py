@@ -95,12 +95,15 @@ def giving_way(
 
 
 def with_outputs(messages: Sequence[Message], outputs: Mapping[tuple[int, int], str]) -> tuple[Message, ...]:
-    """The messages with these texts in place of the outputs at (message, result)."""
+    """The messages with these texts in place of the outputs at (message, result).
+
+    What files an output showed gives way with it.
+    """
     changed = {place for place, _ in outputs}
     return tuple(
         ToolResults(
             tuple(
-                replace(result, output=outputs.get((place, index), result.output))
+                replace(result, output=outputs[place, index], seen=()) if (place, index) in outputs else result
                 for index, result in enumerate(message.results)
             )
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from application.ports.workspace import MentionTarget
@@ -32,7 +33,8 @@ class MentionedFiles:
 
     def __init__(self, workspace: Workspace, seen: SeenFiles) -> None:
         self._workspace = workspace
-        self._pages = PageReader(workspace, seen)
+        self._pages = PageReader(workspace)
+        self._seen = seen
 
     async def find(self, mention: str) -> MentionTarget | AttachedFile | None:
         """What is mentioned; a file that cannot be attached says why, and None stands for what is no file."""
@@ -115,7 +117,8 @@ class MentionedFiles:
                 note = f"it is a {binary.description}"
                 note += "; read_file shows it" if binary.is_image else ""
             case FilePage() if page.lines:
-                return _attached(facts, page, target.lines)
+                self._seen.note_folder(location.path)
+                return replace(_attached(facts, page, target.lines), seen=page.seen(location.path))
             case FilePage():
                 note = _nothing(page)
         return AttachedFile(name=facts.name, size_bytes=facts.size_bytes, note=note)

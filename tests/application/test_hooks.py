@@ -24,9 +24,11 @@ from domain.calls.hook import (
     TurnEndAnswer,
 )
 from domain.calls.planners import PLANNERS
+from domain.calls.seen_file import SeenFile
 from domain.calls.tool import RiskLevel
 from domain.conversation.history import Message, UserMessage
 from domain.conversation.response import LlmResponse
+from domain.errors import ToolError
 from domain.events.event import CallStarted, ErrorOccurred, HookRan, ReviewRequested
 from domain.events.report import RunStatus
 from domain.text.json_value import JsonObject
@@ -312,6 +314,24 @@ async def test_of_a_skipped_result_the_model_learns_only_that_it_was_withheld() 
 
     assert result.results[0].output == "the result was withheld by a hook: secret"
     assert outcomes(result) == [Outcome.OK]
+
+
+async def test_a_file_in_a_result_was_seen_unless_a_hook_withheld_it_or_the_call_failed() -> None:
+    file = SeenFile(path="/ws/a", sha256="ab")
+
+    async def show(arguments: JsonObject, context: ToolExecutionContext) -> str:
+        context.controls.note_seen(file)
+        if arguments["cell"] == "bad":
+            raise ToolError("bad")
+        return "text"
+
+    def after(draft: ResultDraft) -> HookAnswer:
+        return Skip("secret") if draft.context.call_index == 1 else Continue()
+
+    bench = RuntimeBench(reader(show), hooks=[registered(Answering(after=after))])
+    result = await bench.run(*(("read", {"cell": cell}) for cell in ("a", "b", "bad")))
+
+    assert [each.seen for each in result.results] == [(file,), (), ()]
 
 
 @pytest.mark.requirement("C12")

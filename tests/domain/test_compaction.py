@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.calls.seen_file import SeenFile
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.attached_file import AttachedFile
 from domain.conversation.compaction import (
@@ -100,6 +102,18 @@ def test_only_the_chosen_outputs_change_and_nothing_else_of_their_results():
     assert [r.output for r in after.results] == ["one", "2"]
     assert [r.tool_use_id for r in after.results] == [r.tool_use_id for r in before.results]
     assert changed[0] is messages[0]
+
+
+def test_an_output_that_gave_way_shows_no_file_any_more():
+    asked, given = batch("one", "two")
+    assert isinstance(given, ToolResults)
+    file = SeenFile(path="/a", sha256="ab")
+    results = ToolResults(tuple(replace(each, seen=(file,)) for each in given.results))
+
+    changed = with_outputs((asked, results), {(1, 1): "2"})[1]
+
+    assert isinstance(changed, ToolResults)
+    assert [each.seen for each in changed.results] == [(file,), ()]
 
 
 def test_a_text_is_cut_to_both_its_ends_and_says_how_much_is_missing():

@@ -660,6 +660,7 @@ async def test_what_is_trusted_and_what_has_full_say_is_changed_by_no_call_unask
     async with SseServer("openai-chat") as server:
         named.write_text(settings(server, ()) + '[tools.run_command]\nsandbox = "off"\n')
         server.script = [
+            calling(call("r0", "read_file", path="ci/agent.toml")),
             calling(
                 call("c0", "run_command", command=f"echo x >> {state}/trust.toml"),
                 call("c1", "run_command", command=f"D={state}; touch $D/trust.toml"),

@@ -40,19 +40,23 @@ sandbox = "off"
 name = "size"
 max_lines = 20
 """
-FILES = {
-    "a.txt": "alpha\n",
-    "src/b.py": "beta = 1\n",
-    "drafts/plan.txt": "alpha\n",
-    "vendor/lib.py": "alpha = 1\n",
-    "vendor/secret.txt": "alpha\n",
-    ".env": "TOKEN=alpha\n",
-    "keys/server.pem": "alpha\n",
-    "AGENTS.md": "alpha\n",
-    ".ci/run": "alpha\n",
-    "Makefile": "all:\n\t@true\nclean:\n\t@true\n",
-    "script.sh": "true\n",
-}
+# Empty, so that whether one may be replaced does not depend on what a model has read of it before.
+FILES = dict.fromkeys(
+    (
+        "a.txt",
+        "src/b.py",
+        "drafts/plan.txt",
+        "vendor/lib.py",
+        "vendor/secret.txt",
+        ".env",
+        "keys/server.pem",
+        "AGENTS.md",
+        ".ci/run",
+        "Makefile",
+        "script.sh",
+    ),
+    "",
+)
 PATHS = [*FILES, "new.txt", "src/new.py", "generated/x.txt", "generated/.env", ".git/config", ".envrc"]
 OUTSIDE = ["../outside.txt", "/etc/hostname", "link/outside.txt"]
 COMMANDS = [

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from domain.calls.execution import Outcome
 from domain.events.event import CallFinished, ReviewDecided, ReviewRequested
 from domain.events.report import RunReport
 from domain.review.questions import DecisionLabel
@@ -80,8 +81,6 @@ EDIT = call("c1", "edit_file", path="a.txt", old_text="alpha", new_text="omega")
 CHANGES: dict[str, tuple[ScriptedCall, Change]] = {
     "the file of an edit": (EDIT, changed_text),
     "a link in its place": (EDIT, replaced_by_a_link),
-    "the file of a write": (call("c1", "write_file", path="a.txt", content="mine\n"), changed_text),
-    "a file that was not there": (call("c1", "write_file", path="new.txt", content="mine\n"), created),
     "the script of a command": (call("c1", "run_command", command="sh script.sh"), changed_script),
     "the folder of a command": (
         call("c1", "run_command", command="echo x > mark", working_dir="sub"),
@@ -119,6 +118,37 @@ async def test_what_changed_while_the_dialog_was_open_is_asked_about_anew_and_no
             assert first.digest != again.digest
             assert decisions(report) == ["rejected"]
             assert "[user_rejected]" in outputs(app)[0]
+    assert files_of(project) == after
+
+
+WRITES: dict[str, tuple[str, Change, str]] = {
+    "a file that was read": ("a.txt", changed_text, "a.txt changed since you last saw it"),
+    "a file that was not there": ("new.txt", created, "new.txt exists, and you have not seen what it holds"),
+}
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize(("path", "change", "reason"), WRITES.values(), ids=WRITES)
+async def test_what_changed_while_the_dialog_was_open_is_not_replaced_by_a_model_that_has_not_seen_it(
+    path: str, change: Change, reason: str, project: Path
+) -> None:
+    async with SseServer("openai-chat") as server:
+        configure(project.parent / "home", settings(server, ()))
+        server.script = [
+            calling(call("c0", "read_file", path="a.txt")),
+            calling(call("c1", "write_file", path=path, content="mine\n")),
+            DONE,
+        ]
+        async with real_app(project, project.parent / "home") as app:
+            await app.send("go")
+            await app.asked()
+            change(project)
+            after = files_of(project)
+            report = await app.finish("y")
+
+            assert len(requests(app)) == 1
+            assert [record.outcome for record in report.calls] == [Outcome.OK, Outcome.ERROR]
+            assert reason in outputs(app)[1]
     assert files_of(project) == after
 
 
@@ -163,26 +193,27 @@ async def test_approving_the_rest_approves_each_edit_of_one_file_by_its_digest(p
 
 
 @pytest.mark.long
-async def test_an_edit_that_differs_at_its_turn_from_what_was_approved_with_the_rest_is_asked_about(
+async def test_a_command_that_differs_at_its_turn_from_what_was_approved_with_the_rest_is_asked_about(
     project: Path,
 ) -> None:
     interfering = call("c9", "run_command", command="sh meddle.sh")
-    (project / "meddle.sh").write_text("echo meddled >> a.txt\n", encoding="utf-8")
+    (project / "meddle.sh").write_text("echo echo meddled >> script.sh\n", encoding="utf-8")
     async with SseServer("openai-chat") as server:
         configure(project.parent / "home", settings(server, ()))
         server.script = [
-            calling(EDITS[0], interfering, call("c2", "write_file", path="a.txt", content="x\n")),
+            calling(EDITS[0], interfering, call("c2", "run_command", command="sh script.sh")),
             DONE,
         ]
         async with real_app(project, project.parent / "home") as app:
             await app.send("go")
             await app.answer("A", "A")
             await app.asked()
-            assert (project / "a.txt").read_text() == "ALPHA\nbeta\ngamma\nmeddled\n"
+            assert (project / "script.sh").read_text() == "echo harmless > mark\necho meddled\n"
             report = await app.finish("n")
 
             assert decisions(report) == ["approved", "approved", "rejected"]
-    assert (project / "a.txt").read_text() == "ALPHA\nbeta\ngamma\nmeddled\n"
+    assert (project / "a.txt").read_text() == "ALPHA\nbeta\ngamma\n"
+    assert not (project / "mark").exists()
 
 
 @pytest.mark.long

@@ -7,12 +7,14 @@ import subprocess
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from uuid import uuid4
 
 from application.ports.people import Approver, Observer
 from application.ports.storage import Ledger
 from application.session.agent_session import AgentSession
+from domain.calls.seen_file import FileKnowledge
 from domain.calls.tool import ToolCall
 from domain.conversation.history import UserMessage
 from domain.conversation.response import END_TURN, LlmResponse, TextBlock
@@ -27,6 +29,7 @@ from domain.text.json_value import JsonValue
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
 from infrastructure.storage import open_record
+from infrastructure.tools.builtin.seen import SeenFiles
 from tests.support.builders import calls_response
 from tests.support.fake_gateway import FakeGateway
 from tests.support.fake_ports import FakePerson
@@ -59,11 +62,15 @@ def says(text: str) -> LlmResponse:
 
 @dataclass
 class SessionStage:
-    """A folder to work in and one for quorum's own files; sessions are opened there one after the other."""
+    """A folder to work in and one for quorum's own files; sessions are opened there one after the other.
+
+    `has_seen_all`: their model knows every file as it is, so that a script need not read what it replaces.
+    """
 
     folder: Path
     sandbox: str = "off"
     more_settings: str = ""
+    has_seen_all: bool = True
     state_home: Path | None = None
     root: Path = field(init=False)
     home: Path = field(init=False)
@@ -108,6 +115,8 @@ class SessionStage:
         gateway = FakeGateway({MODEL: []})
         container.gateway.override(gateway)
         adjust(container)
+        if self.has_seen_all:
+            container.seen.override(_AllSeen(container.conversation()))
         agent = container.agent()
         await agent.open()
         try:
@@ -121,6 +130,15 @@ class SessionStage:
             ["git", *arguments], cwd=cwd or self.root, env=git_environment(), capture_output=True, check=True
         )
         return done.stdout.decode()
+
+
+class _AllSeen(SeenFiles):
+    """The model knows every file as it is."""
+
+    def knowledge(self, path: str) -> FileKnowledge | None:
+        if not os.path.isfile(path):
+            return None
+        return FileKnowledge(sha256=sha256(Path(path).read_bytes()).hexdigest(), is_whole=True)
 
 
 class RealSession:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from infrastructure.blocking import Stop
 from infrastructure.files.diff import render_unified_diff
 from infrastructure.files.replacing import change, replace_file
 from infrastructure.files.workspace import Location, Workspace
-from infrastructure.tools.builtin.seen import SeenFiles, sha256_of
+from infrastructure.tools.builtin.seen import sha256_of
 
 _LARGEST = 64 * 1024 * 1024
 
@@ -67,8 +68,8 @@ def seal_of(workspace: Workspace, draft: Draft) -> Seal:
     )
 
 
-def carry_out(workspace: Workspace, seen: SeenFiles, draft: Draft, *, sealed: bool, stop: Stop) -> str:
-    """Write the draft and say with which hash.
+def carry_out(workspace: Workspace, draft: Draft, *, sealed: bool, stop: Stop) -> str:
+    """Write the draft; the SHA-256 of the file then.
 
     Raises StaleSeal (ToolError if nothing was `sealed`) when the file is no longer what the draft was made
     from, ToolError and Stopped; nothing was changed then.
@@ -86,9 +87,7 @@ def carry_out(workspace: Workspace, seen: SeenFiles, draft: Draft, *, sealed: bo
         if sealed:
             raise
         raise ToolError(f"{stale}; read it again before you repeat the call") from stale
-    written = sha256_of(draft.after) or ""
-    seen.note(draft.location.path, written)
-    return f"SHA-256 {written}"
+    return hashlib.sha256(draft.after).hexdigest()
 
 
 def read_projected(projected: Mapping[str, bytes], workspace: Workspace, location: Location) -> bytes | None:

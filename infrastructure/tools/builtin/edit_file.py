@@ -1,12 +1,14 @@
-"""edit_file: one passage of a file replaced by another."""
+"""edit_file: passages of a file replaced by others."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from domain.calls.access import Access
-from domain.calls.execution import CallControls, ToolExecutionContext
+from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
+from domain.calls.seen_file import edited_file
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
@@ -23,11 +25,22 @@ from infrastructure.tools.builtin.drafting import (
     seal_of,
 )
 from infrastructure.tools.builtin.matching import replace_text
-from infrastructure.tools.builtin.seen import SeenFiles, sha256_of
+from infrastructure.tools.builtin.seen import SeenFiles, require_unchanged
+
+_EDIT: JsonObject = {
+    "type": "object",
+    "properties": {
+        "old_text": {"type": "string", "description": "The passage to replace."},
+        "new_text": {"type": "string", "description": "What stands there afterwards."},
+        "replace_all": {"type": "boolean", "description": "Replace every occurrence. Default false."},
+    },
+    "required": ["old_text", "new_text"],
+    "additionalProperties": False,
+}
 
 
 class EditFile:
-    """Replaces a passage. Encoding, byte order mark and line ends of the file stay as they are."""
+    """Replaces passages, all or none. Encoding, byte order mark and line ends of the file stay as they are."""
 
     def __init__(self, workspace: Workspace, seen: SeenFiles) -> None:
         self._workspace = workspace
@@ -35,9 +48,10 @@ class EditFile:
         self._definition = ToolDefinition(
             name="edit_file",
             description=(
-                "Replace a passage of a file. old_text must occur exactly once (or set replace_all) and be "
-                "copied exactly, indentation included, without the line numbers that read_file shows. "
-                "If the file changed since you last saw it, the edit is refused: read it again first."
+                "Replace a passage of a file, or with edits several at once. old_text must occur exactly once "
+                "(or set replace_all) and be copied exactly, indentation included, without the line numbers "
+                "that read_file shows. If the file changed since you last saw it, the edit is refused: read it "
+                "again first."
             ),
             parameters=(
                 FILE_PARAMETER,
@@ -45,16 +59,23 @@ class EditFile:
                     name="old_text",
                     type="string",
                     description="The passage to replace, with enough surrounding lines to be unique.",
-                    required=True,
                 ),
                 ToolParameter(
                     name="new_text",
                     type="string",
                     description="What stands there afterwards; empty to delete the passage.",
-                    required=True,
                 ),
                 ToolParameter(
                     name="replace_all", type="boolean", description="Replace every occurrence. Default false."
+                ),
+                ToolParameter(
+                    name="edits",
+                    type="array",
+                    description=(
+                        "Several replacements in place of old_text and new_text, made in this order, each on "
+                        "what those before it left. If one fails, none is made."
+                    ),
+                    items=_EDIT,
                 ),
             ),
             risk=RiskLevel.HIGH,
@@ -69,53 +90,88 @@ class EditFile:
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
         """The diff on what the file holds or will hold. Raises ToolError if the edit cannot succeed."""
 
-        def work(_stop: Stop) -> Seal:
+        def work(stop: Stop) -> Seal:
             location = self._workspace.locate(text(arguments, "path"))
             before = read_projected(projected, self._workspace, location)
             if location.path not in projected:
-                self._require_as_seen(location, before)
-            return seal_of(self._workspace, self._draft(arguments, location, before)[0])
+                require_unchanged(self._workspace, self._seen, location, before)
+            return seal_of(self._workspace, self._draft(arguments, location, before, stop)[0])
 
         return await in_thread(work)
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """Make the edit. Raises StaleSeal if the file is not as it was approved, and ToolError."""
-        return await in_thread(lambda stop: self._edit(arguments, context.controls, stop), context.controls)
+        return await in_thread(lambda stop: self._edit(arguments, context, stop), context.controls)
 
     def _access(self, arguments: JsonObject) -> Access:
         return Access.of(writes=self._workspace.locate(text(arguments, "path")).resources)
 
-    def _edit(self, arguments: JsonObject, controls: CallControls, stop: Stop) -> str:
+    def _edit(self, arguments: JsonObject, context: ToolExecutionContext, stop: Stop) -> str:
+        seal = context.controls.seal
         location = self._workspace.locate(text(arguments, "path"))
         before = content_at(self._workspace, location)
-        require_seal(self._workspace, controls.seal, location, before)
-        self._require_as_seen(location, before)
-        draft, count = self._draft(arguments, location, before)
-        written = carry_out(self._workspace, self._seen, draft, sealed=controls.seal is not None, stop=stop)
+        require_seal(self._workspace, seal, location, before)
+        require_unchanged(self._workspace, self._seen, location, before)
+        draft, count = self._draft(arguments, location, before, stop)
+        known = self._seen.knowledge(location.path)
+        sha256 = carry_out(self._workspace, draft, sealed=seal is not None, stop=stop)
+        self._seen.note_written(context, edited_file(location.path, sha256, known))
         times = "1 replacement" if count == 1 else f"{count} replacements"
-        return f"edited {self._workspace.relative(location.path)}: {times}, {written}"
+        return f"edited {self._workspace.relative(location.path)}: {times}, SHA-256 {sha256}"
 
-    def _require_as_seen(self, location: Location, content: bytes | None) -> None:
-        last, found = self._seen.last(location.path), sha256_of(content)
-        if content is not None and last is not None and last != found:
-            raise ToolError(
-                f"{self._workspace.relative(location.path)} changed since you last saw it "
-                f"(SHA-256 is now {found}): read it again, then repeat the edit on what it holds now"
-            )
-
-    def _draft(self, arguments: JsonObject, location: Location, before: bytes | None) -> tuple[Draft, int]:
+    def _draft(
+        self, arguments: JsonObject, location: Location, before: bytes | None, stop: Stop
+    ) -> tuple[Draft, int]:
         name = self._workspace.relative(location.path)
         if before is None:
             raise ToolError(f"{name} does not exist: use write_file to create it")
         encoding, content = _decode(before, name)
-        edited, count = replace_text(
-            content,
-            text(arguments, "old_text"),
-            text(arguments, "new_text"),
-            everywhere=flag(arguments, "replace_all"),
-            name=name,
-        )
+        edited, count = content, 0
+        replacements = _replacements(arguments)
+        for number, each in enumerate(replacements, start=1):
+            stop.check()
+            try:
+                edited, times = replace_text(edited, each.old, each.new, everywhere=each.everywhere, name=name)
+            except ToolError as error:
+                if len(replacements) == 1:
+                    raise
+                raise ToolError(
+                    f"edit {number} of {len(replacements)}, nothing was written: {error}"
+                ) from error
+            count += times
+        if edited == content:
+            raise ToolError(f"{name} would stay as it is: the replacements change nothing")
         return Draft(location=location, before=before, after=_encode(edited, encoding, name)), count
+
+
+class _Replacement(NamedTuple):
+    """One passage, and what takes its place: at the only occurrence, or `everywhere`."""
+
+    old: str
+    new: str
+    everywhere: bool
+
+
+def _replacements(arguments: JsonObject) -> list[_Replacement]:
+    """What a call asks for, in either form. Raises ToolError for both forms, neither, or what is no edit."""
+    edits = arguments.get("edits")
+    single = [name for name in ("old_text", "new_text", "replace_all") if arguments.get(name) is not None]
+    if edits is None:
+        return [_replacement(arguments)]
+    if single:
+        raise ToolError(f"give either edits or {single[0]}, not both: put every replacement into edits")
+    if not isinstance(edits, list | tuple) or not all(isinstance(edit, Mapping) for edit in edits):
+        raise ToolError("edits must be a list of objects with old_text and new_text")
+    if not edits:
+        raise ToolError("edits is empty: give at least one replacement")
+    return [_replacement(edit) for edit in edits if isinstance(edit, Mapping)]
+
+
+def _replacement(edit: JsonObject) -> _Replacement:
+    for name in ("old_text", "new_text"):
+        if edit.get(name) is None:
+            raise ToolError(f"{name} is missing: give old_text and new_text, or a list of them as edits")
+    return _Replacement(text(edit, "old_text"), text(edit, "new_text"), flag(edit, "replace_all"))
 
 
 def _decode(content: bytes, name: str) -> tuple[Encoding, str]:

@@ -8,13 +8,13 @@ import os
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from domain.calls.seen_file import SeenFile
 from infrastructure.blocking import Stop
 from infrastructure.files.encoding import SAMPLE_BYTES, UTF_8, Encoding, detect, is_image, kind_of
 from infrastructure.files.workspace import Location, Workspace
 from infrastructure.images.files import LARGEST_BYTES
 from infrastructure.tools.builtin import notebook
 from infrastructure.tools.builtin.notebook import cells_as_text, is_notebook
-from infrastructure.tools.builtin.seen import SeenFiles
 
 LINES_PER_PAGE = 2000
 LONGEST_LINE = 2000
@@ -36,6 +36,7 @@ class BinaryFile:
 
     name: str
     size_bytes: int
+    sha256: str
     kind: str | None
     is_image: bool = False
     image: bytes | None = None
@@ -55,6 +56,7 @@ class FilePage:
         self.lines: list[str] = []
         self.total = 0
         self.size_bytes = 0
+        self.sha256 = ""
         self.encoding = UTF_8
         self.is_of_notebook = False
         self._limit = LINES_PER_PAGE if limit is None else limit
@@ -67,6 +69,18 @@ class FilePage:
     def last(self) -> int:
         """The number of the last line; that before `first` where there is none."""
         return self.first + len(self.lines) - 1
+
+    def seen(self, path: str) -> SeenFile | None:
+        """What the page shows of the file at this canonical path, a line that is cut as if it were whole.
+
+        None for the cells of a notebook, because what an edit would change is not in them, and for a page that
+        shows nothing of a file that is not empty.
+        """
+        if self.is_of_notebook or (self.total and not self.lines):
+            return None
+        return SeenFile(
+            path=path, sha256=self.sha256, first_line=self.first, last_line=self.last, lines=self.total
+        )
 
     @property
     def notes(self) -> list[str]:
@@ -122,11 +136,10 @@ class FilePage:
 
 
 class PageReader:
-    """Reads pages of files, and remembers what was seen."""
+    """Reads pages of files."""
 
-    def __init__(self, workspace: Workspace, seen: SeenFiles) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._seen = seen
 
     def read(
         self,
@@ -154,32 +167,41 @@ class PageReader:
                 return BinaryFile(
                     name=self._workspace.relative(location.path),
                     size_bytes=page.size_bytes,
+                    sha256=_hash_of(file, head, stop),
                     kind=kind_of(head),
                     is_image=found,
                     image=_whole(file, head) if found and with_images else None,
                 )
             page.encoding = encoding
             if not raw and is_notebook(location.names[-1]) and _fill_with_cells(page, file, head, encoding):
-                return page  # what an edit would change was not seen
-            self._fill(page, location, file, head, encoding, stop)
+                return page
+            _fill(page, file, head, encoding, stop)
         return page
 
-    def _fill(
-        self, page: FilePage, location: Location, file: BinaryIO, head: bytes, encoding: Encoding, stop: Stop
-    ) -> None:
-        """Feed the whole file to the page, chunk by chunk, so that memory does not grow with the file."""
-        digest = hashlib.sha256()
-        decoder = codecs.getincrementaldecoder(encoding.codec)(errors="replace")
-        chunk, skip = head, len(encoding.mark)
-        while chunk:
-            stop.check()
-            digest.update(chunk)
-            page.feed(decoder.decode(chunk[skip:]))
-            chunk, skip = file.read(SAMPLE_BYTES), 0
-        page.feed(decoder.decode(b"", final=True))
-        page.finish()
-        if page.lines or not page.total:  # a page behind the end, or too wide for its bounds, shows nothing
-            self._seen.note(location.path, digest.hexdigest())
+
+def _fill(page: FilePage, file: BinaryIO, head: bytes, encoding: Encoding, stop: Stop) -> None:
+    """Feed the whole file to the page, chunk by chunk, so that memory does not grow with the file."""
+    digest = hashlib.sha256()
+    decoder = codecs.getincrementaldecoder(encoding.codec)(errors="replace")
+    chunk, skip = head, len(encoding.mark)
+    while chunk:
+        stop.check()
+        digest.update(chunk)
+        page.feed(decoder.decode(chunk[skip:]))
+        chunk, skip = file.read(SAMPLE_BYTES), 0
+    page.feed(decoder.decode(b"", final=True))
+    page.finish()
+    page.sha256 = digest.hexdigest()
+
+
+def _hash_of(file: BinaryIO, head: bytes, stop: Stop) -> str:
+    """The SHA-256 of a file of which the head has been read."""
+    digest, chunk = hashlib.sha256(), head
+    while chunk:
+        stop.check()
+        digest.update(chunk)
+        chunk = file.read(SAMPLE_BYTES)
+    return digest.hexdigest()
 
 
 def _fill_with_cells(page: FilePage, file: BinaryIO, head: bytes, encoding: Encoding) -> bool:
@@ -198,5 +220,6 @@ def _fill_with_cells(page: FilePage, file: BinaryIO, head: bytes, encoding: Enco
 
 def _whole(file: BinaryIO, head: bytes) -> bytes | None:
     """All of an open file of which this was read; None where that is more than an image may have."""
+    file.seek(len(head))
     content = head + file.read(LARGEST_BYTES + 1 - len(head))
     return content if len(content) <= LARGEST_BYTES else None

@@ -6,6 +6,7 @@ import os
 
 from application.ports.workspace import ImageViewer
 from domain.calls.execution import ToolExecutionContext
+from domain.calls.seen_file import SeenFile
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.conversation.image import megabytes
 from domain.errors import ImageError, ToolError
@@ -31,7 +32,8 @@ class ReadFile:
     def __init__(self, workspace: Workspace, seen: SeenFiles, images: ImageViewer | None = None) -> None:
         self._images = images
         self._workspace = workspace
-        self._pages = PageReader(workspace, seen)
+        self._pages = PageReader(workspace)
+        self._seen = seen
         self._definition = ToolDefinition(
             name="read_file",
             description=(
@@ -78,14 +80,19 @@ class ReadFile:
             whole(arguments, "offset", 1, minimum=1), whole(arguments, "limit", LINES_PER_PAGE, minimum=1)
         )
         raw = flag(arguments, "raw")
-        read = await in_thread(lambda stop: self._read(path, page, stop, raw=raw), context.controls)
+        read = await in_thread(lambda stop: self._read(path, page, context, stop, raw=raw), context.controls)
         return read if isinstance(read, str) else await self._shown(read, context.call_id)
 
-    def _read(self, path: str, page: FilePage, stop: Stop, *, raw: bool) -> str | BinaryFile:
+    def _read(
+        self, path: str, page: FilePage, context: ToolExecutionContext, stop: Stop, *, raw: bool
+    ) -> str | BinaryFile:
         location = self._workspace.locate(path)
         read = self._pages.read(location, page, stop, with_images=self._images is not None, raw=raw)
         if isinstance(read, BinaryFile):
+            self._seen.note_page(context, SeenFile(path=location.path, sha256=read.sha256))
             return read
+        if (seen := page.seen(location.path)) is not None:
+            self._seen.note_page(context, seen)
         return _rendered(page) if page.lines else _empty(self._workspace.relative(location.path), page)
 
     async def _shown(self, file: BinaryFile, call_id: str) -> str:

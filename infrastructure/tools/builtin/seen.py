@@ -1,31 +1,105 @@
-"""What the model has seen of files, so that an edit made from an outdated view can be refused."""
+"""What the model knows of files, so that a change made from an outdated or missing view can be refused."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.seen_file import FileKnowledge, SeenFile, knowledge_of
+from domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
+from domain.errors import ToolError
+from infrastructure.files.workspace import Location, Workspace
 
 
 class SeenFiles:
-    """The SHA-256 of each file when the model last read or wrote it. Safe to use from any thread."""
+    """The files of which the model has seen the content. Safe to use from any thread while calls run.
 
-    def __init__(self) -> None:
-        self._hashes: dict[str, str] = {}
+    The conversation itself holds this knowledge, in its results and in what its prompts attach: it comes back
+    with a session, and goes when compaction or a return to an earlier turn takes them away. A page counts once
+    the model has been given it, so not for a call of the same answer. What a call wrote counts at once: the
+    model knows it.
+    """
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._answer: Message | None = None
+        self._written: list[SeenFile] = []
         self._folders: set[str] = set()
 
-    def note(self, path: str, sha256: str) -> None:
-        """The model now knows the file at this canonical path with this content."""
-        self._hashes[path] = sha256
+    def note_page(self, context: ToolExecutionContext, file: SeenFile) -> None:
+        """The result of this call shows the model these lines of the file."""
+        self._note(context, file)
+
+    def note_written(self, context: ToolExecutionContext, file: SeenFile) -> None:
+        """The call has written the file, with a content that the model made."""
+        self._note(context, file)
+        answer = _last(self._conversation)
+        self._written = [*self._written, file] if answer is self._answer else [file]
+        self._answer = answer
+
+    def note_folder(self, path: str) -> None:
+        """The model is shown something of this file, so that what holds in its folder matters."""
         self._folders.add(os.path.dirname(path))
 
     @property
     def folders(self) -> frozenset[str]:
-        """The folders of all these files."""
+        """The folders of all files that this process has shown the model or written for it."""
         return frozenset(self._folders)
 
-    def last(self, path: str) -> str | None:
-        """The content the model last saw, or None if it never saw the file."""
-        return self._hashes.get(path)
+    def knowledge(self, path: str) -> FileKnowledge | None:
+        """What the model knows of the file at this canonical path; None if it never saw the file."""
+        return knowledge_of(path, self._seen())
+
+    def _note(self, context: ToolExecutionContext, file: SeenFile) -> None:
+        context.controls.note_seen(file)
+        self.note_folder(file.path)
+
+    def _seen(self) -> Iterator[SeenFile]:
+        for message in self._conversation.messages:
+            match message:
+                case ToolResults(results):
+                    for result in results:
+                        yield from result.seen
+                case UserMessage():
+                    yield from (file.seen for file in message.files if file.seen is not None)
+                case AssistantMessage():
+                    continue
+        if _last(self._conversation) is self._answer:  # its results are not there yet
+            yield from self._written
+
+
+def _last(conversation: Conversation) -> Message | None:
+    return conversation.messages[-1] if conversation.messages else None
+
+
+def require_unchanged(workspace: Workspace, seen: SeenFiles, location: Location, content: bytes | None) -> None:
+    """Raises ToolError if the model knows a file with another content than this."""
+    known = seen.knowledge(location.path)
+    if content is not None and known is not None and known.sha256 != (found := sha256_of(content)):
+        raise ToolError(
+            f"{workspace.relative(location.path)} changed since you last saw it "
+            f"(SHA-256 is now {found}): read it again, then repeat the edit on what it holds now"
+        )
+
+
+def require_known(workspace: Workspace, seen: SeenFiles, location: Location, content: bytes | None) -> None:
+    """Raises ToolError unless the model has seen all of this content, or there is none to be seen."""
+    if not content:
+        return
+    require_unchanged(workspace, seen, location, content)
+    known, name = seen.knowledge(location.path), workspace.relative(location.path)
+    if known is None:
+        raise ToolError(
+            f"{name} exists, and you have not seen what it holds (SHA-256 {sha256_of(content)}): nothing was "
+            "written. Read it with read_file first, then repeat the call if all of it shall be replaced"
+        )
+    if not known.is_whole:
+        raise ToolError(
+            f"you have seen only a part of {name} (SHA-256 {sha256_of(content)}): nothing was written. Change "
+            "that part with edit_file, or read the rest with read_file before you replace the whole file"
+        )
 
 
 def sha256_of(content: bytes | None) -> str | None:

@@ -6,8 +6,9 @@ import os
 from collections.abc import Mapping
 
 from domain.calls.access import Access
-from domain.calls.execution import CallControls, ToolExecutionContext
+from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
+from domain.calls.seen_file import SeenFile
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
@@ -22,7 +23,7 @@ from infrastructure.tools.builtin.drafting import (
     require_seal,
     seal_of,
 )
-from infrastructure.tools.builtin.seen import SeenFiles
+from infrastructure.tools.builtin.seen import SeenFiles, require_known
 
 
 class WriteFile:
@@ -34,9 +35,9 @@ class WriteFile:
         self._definition = ToolDefinition(
             name="write_file",
             description=(
-                "Create a file, or replace its whole content, as UTF-8 text exactly as given. "
-                "To change a part of an existing file use edit_file. The file is replaced in one step: "
-                "nobody ever sees a half-written one."
+                "Create a file, or replace its whole content, as UTF-8 text exactly as given. An existing file "
+                "is replaced only as you last saw it: read all of it before. To change a part of a file use "
+                "edit_file. The file is replaced in one step: nobody ever sees a half-written one."
             ),
             parameters=(
                 FILE_PARAMETER,
@@ -64,25 +65,30 @@ class WriteFile:
         def work(_stop: Stop) -> Seal:
             location = self._workspace.locate(text(arguments, "path"))
             before = read_projected(projected, self._workspace, location)
+            if location.path not in projected:
+                require_known(self._workspace, self._seen, location, before)
             return seal_of(self._workspace, self._draft(arguments, location, before, frozenset(projected)))
 
         return await in_thread(work)
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """Write the file. Raises StaleSeal if it is not as it was approved, and ToolError."""
-        return await in_thread(lambda stop: self._write(arguments, context.controls, stop), context.controls)
+        return await in_thread(lambda stop: self._write(arguments, context, stop), context.controls)
 
     def _access(self, arguments: JsonObject) -> Access:
         return Access.of(writes=self._workspace.locate(text(arguments, "path")).resources)
 
-    def _write(self, arguments: JsonObject, controls: CallControls, stop: Stop) -> str:
+    def _write(self, arguments: JsonObject, context: ToolExecutionContext, stop: Stop) -> str:
+        seal = context.controls.seal
         location = self._workspace.locate(text(arguments, "path"))
         before = content_at(self._workspace, location)
-        require_seal(self._workspace, controls.seal, location, before)
+        require_seal(self._workspace, seal, location, before)
+        require_known(self._workspace, self._seen, location, before)
         draft = self._draft(arguments, location, before, frozenset())
-        written = carry_out(self._workspace, self._seen, draft, sealed=controls.seal is not None, stop=stop)
+        sha256 = carry_out(self._workspace, draft, sealed=seal is not None, stop=stop)
+        self._seen.note_written(context, SeenFile(path=location.path, sha256=sha256))
         done = "created" if before is None else "replaced"
-        return f"{done} {self._workspace.relative(location.path)}: {len(draft.after)} bytes, {written}"
+        return f"{done} {self._workspace.relative(location.path)}: {len(draft.after)} bytes, SHA-256 {sha256}"
 
     def _draft(
         self, arguments: JsonObject, location: Location, before: bytes | None, coming: frozenset[str]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from domain.conversation.history import Conversation
 from domain.errors import ImageError, ToolError
 from domain.events.masking import SecretMask
 from domain.review.path_policy import PathPolicy
@@ -65,7 +66,7 @@ def searched(folder: Path, _file: Path) -> None:
 
 def read_by_a_tool(folder: Path, file: Path) -> None:
     with pytest.raises(ToolError, match="it is quorum's own record"):
-        call(ReadFile(Workspace([folder]), SeenFiles()), path=file.name)
+        call(ReadFile(Workspace([folder]), SeenFiles(Conversation())), path=file.name)
 
 
 def looked_through_for_secrets(folder: Path, file: Path) -> None:

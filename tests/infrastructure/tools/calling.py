@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.run_state import Modifier, RunState
 from domain.calls.seal import Seal
+from domain.calls.seen_file import SeenFile
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import Conversation
+from domain.conversation.response import TOOL_USE, LlmResponse, ToolUseBlock
 
 
 @dataclass
@@ -22,9 +27,13 @@ class TestControls:
     seal: Seal | None = None
     reports: list[str] = field(default_factory=list)
     state: RunState = field(default_factory=RunState)
+    seen: list[SeenFile] = field(default_factory=list)
 
     def modify(self, modifier: Modifier) -> None:
         self.state = modifier(self.state)
+
+    def note_seen(self, file: SeenFile) -> None:
+        self.seen.append(file)
 
     def report(self, text: str) -> None:
         self.reports.append(text)
@@ -38,6 +47,23 @@ def a_context(*, seal: Seal | None = None, cancelled: bool = False) -> ToolExecu
 def call(tool, *, seal: Seal | None = None, **arguments) -> str:
     """The result of one call, outside any running loop."""
     return asyncio.run(tool.execute(arguments, a_context(seal=seal)))
+
+
+def show(conversation: Conversation, tool, **arguments) -> str:
+    """The result of one call, given to the model of this conversation."""
+    context = a_context()
+    output = asyncio.run(tool.execute(arguments, context))
+    give(conversation, context.controls.seen)
+    return output
+
+
+def give(conversation: Conversation, seen: Sequence[SeenFile]) -> None:
+    """Give the model of this conversation the result of a call that showed these files."""
+    use = ToolUseBlock(id=f"call-{len(conversation.messages)}", name="read_file", input={})
+    conversation.add_response(LlmResponse(content=(use,), stop_reason=TOOL_USE))
+    conversation.add_results(
+        [ToolResultMessage(tool_use_id=use.id, tool_name=use.name, output="…", seen=tuple(seen))]
+    )
 
 
 def seal(tool, projected=None, **arguments) -> Seal:

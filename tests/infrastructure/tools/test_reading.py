@@ -6,18 +6,25 @@ import os
 
 import pytest
 
+from domain.calls.seen_file import FileKnowledge
 from domain.calls.tool import RiskLevel
+from domain.conversation.history import Conversation
 from domain.errors import ToolError
 from infrastructure.files.workspace import Workspace
 from infrastructure.tools.builtin.list_directory import ListDirectory
 from infrastructure.tools.builtin.read_file import ReadFile
 from infrastructure.tools.builtin.seen import SeenFiles
-from tests.infrastructure.tools.calling import a_tree, call
+from tests.infrastructure.tools.calling import a_tree, call, show
 
 
 @pytest.fixture
-def seen():
-    return SeenFiles()
+def conversation():
+    return Conversation()
+
+
+@pytest.fixture
+def seen(conversation):
+    return SeenFiles(conversation)
 
 
 @pytest.fixture
@@ -135,12 +142,13 @@ def test_a_missing_file_is_an_error_that_names_it(read_file):
         call(read_file, path="sub/none.txt")
 
 
-def test_what_was_read_is_remembered_by_the_hash_of_the_whole_file(tmp_path, read_file, seen):
+def test_what_was_read_is_remembered_by_the_hash_of_the_whole_file(tmp_path, conversation, read_file, seen):
     a_tree(tmp_path, {"a.txt": "one\ntwo\n"})
 
-    call(read_file, path="a.txt", limit=1)
+    show(conversation, read_file, path="a.txt", limit=1)
 
-    assert seen.last(str(tmp_path / "a.txt")) == hashlib.sha256(b"one\ntwo\n").hexdigest()
+    sha256 = hashlib.sha256(b"one\ntwo\n").hexdigest()
+    assert seen.knowledge(str(tmp_path / "a.txt")) == FileKnowledge(sha256=sha256, is_whole=False)
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.conversation.history import Conversation
 from infrastructure.files.workspace import Workspace
 from infrastructure.tools.builtin import notebook
 from infrastructure.tools.builtin.notebook import cells_as_text
 from infrastructure.tools.builtin.read_file import ReadFile
 from infrastructure.tools.builtin.seen import SeenFiles
-from tests.infrastructure.tools.calling import call
+from tests.infrastructure.tools.calling import call, show
 from tests.infrastructure.tools.test_mentioned_files import file_in
 from tests.support.examples import examples
 from tests.support.real_session import SessionStage
@@ -38,8 +39,13 @@ def a_notebook(cells=CELLS) -> str:
 
 
 @pytest.fixture
-def seen():
-    return SeenFiles()
+def conversation():
+    return Conversation()
+
+
+@pytest.fixture
+def seen(conversation):
+    return SeenFiles(conversation)
 
 
 @pytest.fixture
@@ -65,17 +71,17 @@ def test_its_lines_are_read_in_pages_like_any_others(tmp_path, read_file):
     assert page.startswith("     4\t[cell 1, code, 1 output not shown]\n     5\tx = 1\n[lines 4-5 of 7;")
 
 
-def test_raw_is_the_json_of_the_file_and_only_that_counts_as_seen(tmp_path, read_file, seen):
+def test_raw_is_the_json_of_the_file_and_only_that_counts_as_seen(tmp_path, conversation, read_file, seen):
     path = tmp_path / "a.ipynb"
     path.write_text(a_notebook())
 
-    call(read_file, path="a.ipynb")
-    assert seen.last(str(path)) is None
-    raw = call(read_file, path="a.ipynb", raw=True)
+    show(conversation, read_file, path="a.ipynb")
+    assert seen.knowledge(str(path)) is None
+    raw = show(conversation, read_file, path="a.ipynb", raw=True)
 
     assert raw.startswith('     1\t{\n     2\t "cells": [')
     assert "SECRET OUTPUT" in raw
-    assert seen.last(str(path)) is not None
+    assert seen.knowledge(str(path)) is not None
 
 
 @pytest.mark.parametrize(
@@ -91,14 +97,14 @@ def test_raw_is_the_json_of_the_file_and_only_that_counts_as_seen(tmp_path, read
         '{"cells": [',
     ],
 )
-def test_what_is_no_notebook_is_read_as_the_text_that_it_is(tmp_path, read_file, seen, content):
+def test_what_is_no_notebook_is_read_as_the_text_that_it_is(tmp_path, conversation, read_file, seen, content):
     (tmp_path / "a.ipynb").write_text(content)
 
-    shown = call(read_file, path="a.ipynb")
+    shown = show(conversation, read_file, path="a.ipynb")
 
     assert shown.startswith(f"     1\t{content[:50]}")
     assert NOTE not in shown
-    assert seen.last(str(tmp_path / "a.ipynb")) is not None
+    assert seen.knowledge(str(tmp_path / "a.ipynb")) is not None
 
 
 def test_a_notebook_of_fifty_megabytes_is_shown_as_the_json_that_it_is(tmp_path, read_file, monkeypatch):

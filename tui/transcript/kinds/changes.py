@@ -19,7 +19,7 @@ from tui.transcript.kinds.code import colour_lines
 from tui.transcript.kinds.hunks import Hunk, HunkLine, parse_hunks
 from tui.transcript.kinds.part import MOST_LINES, Part, Run, wrap_runs
 
-TELLS = frozenset({"old_text", "new_text", "content"})
+TELLS = frozenset({"old_text", "new_text", "edits", "content"})
 
 _FOLDED = 12
 _EMPHASIS = Style(bold=True, underline=True)
