@@ -115,7 +115,9 @@ async def test_many_long_files_share_what_a_prompt_has_room_for(stage: SessionSt
 
 
 async def test_in_a_small_window_less_is_attached(tmp_path: Path) -> None:
-    stage = SessionStage(tmp_path, more_settings="[context_budget]\nwindow_tokens = 24000\n")
+    stage = SessionStage(
+        tmp_path, has_seen_all=False, more_settings="[context_budget]\nwindow_tokens = 24000\n"
+    )
     (stage.root / "long.txt").write_text(("y" * 75 + "\n") * 1500)
 
     assert len((await file_in(stage, "@long.txt")).content) < 40_000
@@ -124,7 +126,7 @@ async def test_in_a_small_window_less_is_attached(tmp_path: Path) -> None:
 async def test_a_line_that_does_not_fit_is_not_attached_and_its_file_does_not_count_as_seen(
     tmp_path: Path,
 ) -> None:
-    stage = SessionStage(tmp_path, more_settings="[context_budget]\nwindow_tokens = 4000\n")
+    stage = SessionStage(tmp_path, has_seen_all=False, more_settings="[context_budget]\nwindow_tokens = 4000\n")
     (stage.root / "wide.txt").write_text("é" * 1990 + "\n")
     (stage.root / "small.txt").write_text("one\n")
 
@@ -135,8 +137,8 @@ async def test_a_line_that_does_not_fit_is_not_attached_and_its_file_does_not_co
 
     assert (wide.is_attached, small.content) == (False, "     1\tone")
     assert "has no room left" in wide.note
-    assert seen.last(str(stage.root / "wide.txt")) is None
-    assert seen.last(str(stage.root / "small.txt")) is not None
+    assert seen.knowledge(str(stage.root / "wide.txt")) is None
+    assert seen.knowledge(str(stage.root / "small.txt")) is not None
 
 
 async def test_a_model_without_a_window_gets_whole_files(tmp_path: Path) -> None:
@@ -185,7 +187,9 @@ async def test_a_sensitive_file_is_not_attached_and_the_model_may_ask_for_it(sta
     [("deny", r"denied: the rule read_file\(docs/\*\*\) denies it"), ("ask", r"read_file asks you first")],
 )
 async def test_a_rule_about_reading_holds_for_mentions(tmp_path: Path, answer: str, note: str) -> None:
-    stage = SessionStage(tmp_path, more_settings=f'[permissions]\n{answer} = ["read_file(docs/**)"]\n')
+    stage = SessionStage(
+        tmp_path, has_seen_all=False, more_settings=f'[permissions]\n{answer} = ["read_file(docs/**)"]\n'
+    )
     (stage.root / "docs").mkdir()
     (stage.root / "docs/a.md").write_text("text\n")
     os.symlink("docs/a.md", stage.root / "b.md")
