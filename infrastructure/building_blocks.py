@@ -48,9 +48,12 @@ from infrastructure.execution.sandbox.session_tmp import SessionTmp
 from infrastructure.execution.shell.gate import ShellGate
 from infrastructure.execution.shell.programs import SystemPrograms
 from infrastructure.files.workspace import Workspace
+from infrastructure.instructions.skill_catalog import SkillCatalog
+from infrastructure.instructions.skill_folders import SkillFolders
 from infrastructure.models.shared.api_client import ProviderSettings
 from infrastructure.secrets.known import SessionSecrets
 from infrastructure.tools.builtin.inspect import Inspect
+from infrastructure.tools.builtin.load_skill import LoadSkill
 from infrastructure.tools.web.selection import WebSettings
 
 
@@ -310,6 +313,11 @@ def spill_opener(store: BlobStore | None) -> Callable[[], Spill] | None:
 def inspection(store: BlobStore | None, outputs: Outputs) -> tuple[Inspect, ...]:
     """The tool that opens stored outputs: there only where there is a store."""
     return (Inspect(store, outputs.refers_to),) if store is not None else ()
+
+
+def skill_tools(folders: SkillFolders, skills: SkillCatalog) -> tuple[LoadSkill, ...]:
+    """The tool that loads skills: there only where the session begins with some, trusted or not. Blocks."""
+    return (LoadSkill(skills),) if folders.find() else ()
 
 
 def past_events(records: Sequence[LedgerRecord]) -> tuple[Event, ...]:

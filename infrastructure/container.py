@@ -156,6 +156,7 @@ class Container(ToolContainer):
         pending_messages=ToolContainer.pending_messages,
         apply=session.provided.reopen,
         max_bytes=ToolContainer.settings.provided.agent.instructions_max_bytes,
+        skills=ToolContainer.skills,
     )
 
     custom_commands = providers.Singleton(

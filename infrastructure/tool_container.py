@@ -32,6 +32,8 @@ from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.files.workspace import Workspace
 from infrastructure.hooks.registrations import hook_registrations
 from infrastructure.images.files import ImageFiles
+from infrastructure.instructions.skill_catalog import SkillCatalog
+from infrastructure.instructions.skill_folders import SkillFolders
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.permissions import in_force
 from infrastructure.prices.model_figures import price_table
@@ -199,6 +201,8 @@ class ToolContainer(containers.DeclarativeContainer):
     )
     job_control = providers.Singleton(Jobs, jobs=jobs)
     update_plan = providers.Singleton(UpdatePlan)
+    skill_folders = providers.Singleton(SkillFolders, root, environ)
+    skills = providers.Singleton(SkillCatalog, skill_folders, decisions=trust, approver=approver, cwd=root)
     built_in = providers.List(
         read_file,
         list_directory,
@@ -229,6 +233,9 @@ class ToolContainer(containers.DeclarativeContainer):
         cwd=workspace.provided.cwd,
         sources=providers.List(
             providers.Factory(ToolSource, "quorum itself", built_in),
+            providers.Factory(
+                ToolSource, "quorum itself", providers.Callable(build.skill_tools, skill_folders, skills)
+            ),
             providers.Factory(
                 ToolSource, "quorum itself", providers.Callable(build.inspection, store, outputs)
             ),

@@ -6,11 +6,12 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from application.events.event_bus import EventBus
 from application.instructions.system_prompt import SystemPrompt, instruction_text
-from application.ports.instructions import EnvironmentPort, InstructionFinder
+from application.ports.instructions import EnvironmentPort, InstructionFinder, SkillPort
 from application.turn.steering import PendingMessage, PendingMessages
 from domain.conversation.history import UserMessage
-from domain.events.event import InstructionsLoaded, LoadedInstruction
+from domain.events.event import InstructionsLoaded, LoadedInstruction, OfferedSkill
 from domain.instructions.instruction import InstructionFile, fit
+from domain.instructions.skill import Skill
 
 _FOUND_BELOW = """\
 [quorum: an instruction file lies beside a file that you have just seen. The person trusts it; it holds for the
@@ -24,7 +25,7 @@ class ProjectInstructions:
     a file which the model has seen.
 
     `apply` has requests carry the new text of the `prompt`; it is called between requests only. `max_bytes`
-    bounds all texts together, in bytes of UTF-8.
+    bounds all texts together, in bytes of UTF-8. `skills` are those that the model may load.
     """
 
     def __init__(
@@ -37,7 +38,10 @@ class ProjectInstructions:
         pending_messages: PendingMessages,
         apply: Callable[[], Awaitable[None]],
         max_bytes: int,
+        skills: SkillPort | None = None,
     ) -> None:
+        self._skills = skills
+        self._offered: tuple[Skill, ...] = ()
         self._prompt = prompt
         self._finder = finder
         self._environment = environment
@@ -55,11 +59,15 @@ class ProjectInstructions:
         files, notices = await self._finder.select_trusted(await self._finder.find())
         if not self._is_described:
             self._prompt.describe(await self._environment.describe())
-        elif _contents(files) == _contents(self._in_prompt):
+        offered, more = await self._skills.refresh() if self._skills is not None else ((), ())
+        before = self._offered
+        await self._record(files, (*notices, *more), offered)
+        is_same = _contents(files) == _contents(self._in_prompt) and _digests(offered) == _digests(before)
+        if self._is_described and is_same:
             return
-        await self._record(files, notices)
         self._is_described, self._in_prompt = True, files
         self._prompt.instruct(fit(files, self._max_bytes))
+        self._prompt.offer_skills(offered)
         await self._apply()
 
     async def look_below(self) -> None:
@@ -77,20 +85,34 @@ class ProjectInstructions:
             text = _FOUND_BELOW.format(text=instruction_text(file))
             self._pending_messages.add(PendingMessage(UserMessage(text), is_notice=True))
 
-    async def _record(self, files: tuple[InstructionFile, ...], notices: tuple[str, ...]) -> None:
-        """Put on record what holds from now on, where that is not there yet."""
-        if _contents(files) == _contents(self._recorded) and notices == self._notices:
+    async def _record(
+        self,
+        files: tuple[InstructionFile, ...],
+        notices: tuple[str, ...],
+        offered: tuple[Skill, ...] | None = None,
+    ) -> None:
+        """Put on record what holds from now on, where that is not there yet. `offered`: None where the skills
+        are as they were."""
+        skills = self._offered if offered is None else offered
+        is_same = _contents(files) == _contents(self._recorded) and _digests(skills) == _digests(self._offered)
+        if is_same and set(notices) <= set(self._notices):
             return
         unsaid = tuple(notice for notice in notices if notice not in self._notices)
-        self._recorded, self._notices = files, notices
+        self._recorded, self._offered = files, skills
+        self._notices = (*self._notices, *unsaid)
         loaded = tuple(
             LoadedInstruction(
                 file=file.file, sha256=file.digest, left_out=sum(part.left_out for part in cut.parts)
             )
             for file, cut in zip(files, fit(files, self._max_bytes), strict=True)
         )
-        await self._events.record(InstructionsLoaded(files=loaded, notices=unsaid))
+        listed = tuple(OfferedSkill(name=s.name, folder=s.folder, sha256=s.digest) for s in skills)
+        await self._events.record(InstructionsLoaded(files=loaded, notices=unsaid, skills=listed))
 
 
 def _contents(files: Sequence[InstructionFile]) -> list[tuple[str, str]]:
     return [(file.file, file.digest) for file in files]
+
+
+def _digests(skills: Sequence[Skill]) -> list[tuple[str, str]]:
+    return [(skill.folder, skill.digest) for skill in skills]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from domain.conversation.session_kind import SessionKind
 from domain.instructions.environment import Environment
 from domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
+from domain.instructions.skill import Skill, skills_text
 from domain.text.amounts import size
 
 _AGENT = """\
@@ -87,6 +88,7 @@ class SystemPrompt:
                 self._role = _ASK
         self._environment = ""
         self._files: tuple[InstructionFile, ...] = ()
+        self._skills = ""
 
     def describe(self, environment: Environment) -> None:
         """Tell the model of its surroundings."""
@@ -96,18 +98,23 @@ class SystemPrompt:
         """Tell the model what these files say, instead of those before."""
         self._files = tuple(files)
 
+    def offer_skills(self, skills: Sequence[Skill]) -> None:
+        """Tell the model which skills it may load, instead of those before."""
+        self._skills = skills_text(skills)
+
     @property
     def text(self) -> str:
         """All of it."""
         files = [_INSTRUCTIONS, *map(instruction_text, self._files)] if self._files else []
-        return "\n\n".join(part for part in (self._role, self._environment, *files) if part)
+        return "\n\n".join(part for part in (self._role, self._environment, self._skills, *files) if part)
 
     @property
     def sizes(self) -> tuple[tuple[str, int], ...]:
         """What it consists of: the name of each part and its bytes. The first part is quorum's own, unnamed."""
         own = "\n\n".join(part for part in (self._role, self._environment) if part)
         named = [(file.label, len(instruction_text(file).encode("utf-8", "replace"))) for file in self._files]
-        return ("", len(own.encode("utf-8", "replace"))), *named
+        skills = [("skills", len(self._skills.encode("utf-8", "replace")))] if self._skills else []
+        return ("", len(own.encode("utf-8", "replace"))), *skills, *named
 
 
 def instruction_text(file: InstructionFile) -> str:

@@ -8,6 +8,7 @@ from typing import Protocol
 from domain.instructions.custom_command import CustomCommand, ExpandedCommand
 from domain.instructions.environment import Environment
 from domain.instructions.instruction import InstructionFile
+from domain.instructions.skill import Skill
 
 
 class InstructionFinder(Protocol):
@@ -71,4 +72,16 @@ class PromptExpander(Protocol):
     async def expand(self, prompt: str) -> tuple[ExpandedCommand | None, tuple[str, ...]]:
         """What the model is told in place of the prompt, None where it is no such command; and sentences for
         the person. Raises CommandRefused."""
+        ...
+
+
+class SkillPort(Protocol):
+    """The skills that a session may load."""
+
+    async def refresh(self) -> tuple[tuple[Skill, ...], tuple[str, ...]]:
+        """Those that are trusted now, once the person was asked about the others; and sentences for them."""
+        ...
+
+    async def load(self, name: str, file: str = "") -> str:
+        """The text of a skill and the list of its files, or one of these files. Raises ToolError."""
         ...

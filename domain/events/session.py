@@ -59,14 +59,24 @@ class LoadedInstruction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedSkill:
+    """A skill that the model may load. `sha256` is over all files of its folder."""
+
+    name: str
+    folder: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InstructionsLoaded:
-    """From now on these instruction files hold, the outermost first. `notices` are sentences for the person,
-    about those that do not hold because they are not trusted."""
+    """From now on these instruction files hold, the outermost first, and these skills can be loaded. `notices`
+    are sentences for the person, about those that do not hold because they are not trusted."""
 
     type: ClassVar = "instructions_loaded"
     durable: ClassVar = True
     files: tuple[LoadedInstruction, ...]
     notices: tuple[str, ...] = ()
+    skills: tuple[OfferedSkill, ...] = ()
 
     @property
     def description(self) -> str:
@@ -74,7 +84,8 @@ class InstructionsLoaded:
         names = (
             f"{each.file} (cut by {size(each.left_out)})" if each.left_out else each.file for each in self.files
         )
-        return f"instructions: {', '.join(names)}" if self.files else "no instruction file holds"
+        files = f"instructions: {', '.join(names)}" if self.files else "no instruction file holds"
+        return f"{files}; skills: {', '.join(each.name for each in self.skills)}" if self.skills else files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

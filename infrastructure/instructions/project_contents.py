@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from domain.instructions.skill import select_by_name
 from infrastructure.config.schema import Settings
 from infrastructure.instructions.command_files import CommandFiles
+from infrastructure.instructions.skill_catalog import list_wanted_skills
+from infrastructure.instructions.skill_folders import SkillFolders
 from infrastructure.instructions.trust import instruction_files, list_wanted
 from infrastructure.instructions.trusted_commands import list_wanted_commands
 
@@ -14,9 +17,11 @@ from infrastructure.instructions.trusted_commands import list_wanted_commands
 def list_wanted_in(
     root: Path, environ: Mapping[str, str], settings: Settings
 ) -> dict[Path, tuple[str, tuple[str, ...]]]:
-    """The instruction files and slash commands that hold in a folder: for each its place, its digest, and what
-    it says as lines that the person can read. Blocks."""
+    """The instruction files, slash commands and skills that hold in a folder: for each its place, its digest,
+    and what it says as lines that the person can read. Blocks."""
+    skills = SkillFolders(root, environ).find()
     return {
         **list_wanted(instruction_files(root, environ, settings).at_start()),
         **list_wanted_commands(CommandFiles(root, environ).find()),
+        **list_wanted_skills(select_by_name([skill for skill in skills if not skill.problem])),
     }

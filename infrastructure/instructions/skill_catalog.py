@@ -1,0 +1,121 @@
+"""The skills of a session: found, trusted by the content of their whole folders, and loaded on demand."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from application.ports.people import Approver
+from domain.errors import ToolError
+from domain.instructions.skill import Skill, select_by_name, shorten
+from domain.sessions.trust import TrustQuestion
+from domain.text.amounts import amount, size
+from domain.text.printable import printable
+from infrastructure.config.paths import standing_place
+from infrastructure.instructions.skill_folders import SkillFolders, read_skill_file
+from infrastructure.trust.decisions import TrustDecisions
+
+_LARGEST_FILE = 100_000  # characters of one file of a skill that the model reads at once
+_MOST_NAMED = 50
+
+
+class SkillCatalog:
+    """Implements `SkillPort`. What the model may load is what was trusted when the present turn began."""
+
+    def __init__(
+        self, folders: SkillFolders, *, decisions: TrustDecisions, approver: Approver, cwd: Path
+    ) -> None:
+        self._folders = folders
+        self._decisions = decisions
+        self._approver = approver
+        self._cwd = cwd
+        self._trusted: tuple[Skill, ...] = ()
+
+    async def refresh(self) -> tuple[tuple[Skill, ...], tuple[str, ...]]:
+        """Those that are trusted now, one of each name, once the person was asked about the others; and
+        sentences about what cannot be used."""
+        skills = await asyncio.to_thread(self._folders.find)
+        notices = [f"the skill in {skill.problem}" for skill in skills if skill.problem]
+        usable = select_by_name([skill for skill in skills if not skill.problem])
+        items = await asyncio.to_thread(self._decisions.items, list_wanted_skills(usable))
+        if items:
+            question = TrustQuestion(folder=str(self._folders.project), items=items)
+            if await self._decisions.ask(question, self._approver.trust):
+                problem = await self._decisions.accept(question)
+                notices += [] if problem is None else [problem]
+                items = ()
+        folder = shlex.quote(printable(str(self._cwd), newlines=False))
+        notices += [
+            f"the skill {printable(item.file)} "
+            f"{'has changed since you trusted it' if item.changed else 'is not trusted'}, so it is not "
+            f"offered; to look at it and trust it: quorum -C {folder} config trust"
+            for item in items
+        ]
+        refused = {item.file for item in items}
+        self._trusted = tuple(s for s in usable if str(standing_place(Path(s.folder))) not in refused)
+        return self._trusted, tuple(notices)
+
+    async def load(self, name: str, file: str = "") -> str:
+        """The text of a skill and the list of its files, or one of these files. Raises ToolError."""
+        return await asyncio.to_thread(self._load, name, file)
+
+    def _load(self, name: str, file: str) -> str:
+        skill = next((each for each in self._trusted if each.name == name), None)
+        if skill is None:
+            names = ", ".join(each.name for each in self._trusted[:_MOST_NAMED]) or "none"
+            raise ToolError(f"there is no skill {shorten(name, 80)!r}; those that can be loaded: {names}")
+        present = self._folders.read(Path(skill.folder), skill.scope)
+        if present.digest != skill.digest:
+            raise ToolError(
+                f"the skill {name} has changed since the person trusted it; they are asked about it before "
+                "their next prompt is answered"
+            )
+        if not file:
+            return "\n\n".join(part for part in (_heading(skill), skill.body, _file_list(skill)) if part)
+        content = read_skill_file(skill, file)
+        if content is None:
+            raise ToolError(f"the skill {name} has no file {shorten(file, 80)!r}; load it to see which it has")
+        cut = content[:_LARGEST_FILE]
+        rest = len(content) - len(cut)
+        return f"{cut}\n[{rest:,} more characters are left out]" if rest else cut
+
+
+def list_wanted_skills(skills: Iterable[Skill]) -> dict[Path, tuple[str, tuple[str, ...]]]:
+    """For each skill that can be used its place, its digest, and what it says as lines to read.
+
+    The person's own are among them: most were written by somebody else.
+    """
+    return {
+        standing_place(Path(skill.folder)): (skill.digest, tuple(_wants(skill)))
+        for skill in skills
+        if not skill.problem
+    }
+
+
+def _wants(skill: Skill) -> Iterator[str]:
+    yield f"the skill {skill.name}, which the model may load: {amount(len(skill.files), 'file')}"
+    yield f"description: {shorten(skill.description, 2_000)}"
+    for file in skill.files:
+        runs = ", executable" if file.is_executable else ""
+        yield f"file {file.path}: {size(file.size_bytes)}{runs}"
+    yield from skill.body.splitlines()
+
+
+def _heading(skill: Skill) -> str:
+    return f"[skill {skill.name} in {skill.folder}, sha256 {skill.digest}]"
+
+
+def _file_list(skill: Skill) -> str:
+    others = [file for file in skill.files if file.path != "SKILL.md"]
+    if not others:
+        return ""
+    lines = [f"- {file.path} ({size(file.size_bytes)})" for file in others]
+    return "\n".join(
+        (
+            f"[files of the skill, below {skill.folder}; read one with load_skill and its path as file, run a "
+            "script with run_command:]",
+            *lines,
+        )
+    )

@@ -1,0 +1,188 @@
+"""Finds and reads skills: folders with a `SKILL.md`, of the person and of the project."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from domain.instructions.instruction import InstructionScope
+from domain.instructions.skill import Skill, SkillFile, is_skill_name
+from domain.text.amounts import size
+from infrastructure.config.paths import folders_up_to_repository, user_file
+from infrastructure.instructions.frontmatter import BadFrontmatter, parse_frontmatter
+from infrastructure.instructions.text_file import as_text, read_bytes
+
+FOLDERS = (".claude/skills", ".agents/skills")
+"""Where a project and a person keep skills; of two of one name, that of the later folder counts."""
+
+MAIN_FILE = "SKILL.md"
+_MOST_SKILLS = 100  # of one folder of skills
+_MOST_FILES = 200  # of one skill
+_MOST_BYTES = 5_000_000  # of one skill
+_LARGEST_MAIN = 100_000  # bytes
+_DEEPEST = 6
+
+
+class UnusableSkill(ValueError):
+    """Its folder holds what a skill may not hold; the message says what."""
+
+
+class SkillFolders:
+    """The skills that hold in a working directory. All methods block, and raise nothing but what they say."""
+
+    def __init__(self, cwd: Path, environ: Mapping[str, str]) -> None:
+        chain = folders_up_to_repository(Path(os.path.realpath(cwd)))[::-1]
+        self._project = chain[0]
+        self._home = Path(environ["HOME"]) if Path(environ.get("HOME", "")).is_absolute() else None
+        own = [self._home / name for name in FOLDERS] if self._home is not None else []
+        if (settings := user_file(environ)) is not None:
+            own.append(settings.parent / "skills")
+        projects = [folder / name for folder in chain for name in FOLDERS if folder / name not in own]
+        self._places = [
+            *((folder, InstructionScope.PROJECT) for folder in projects),
+            *((folder, InstructionScope.USER) for folder in own),
+        ]
+
+    @property
+    def project(self) -> Path:
+        """The root of the project."""
+        return self._project
+
+    def find(self) -> tuple[Skill, ...]:
+        """All of them: the project's from its root to the working directory, then the person's own. One that
+        links make appear in several places counts once, where it is found last."""
+        found: dict[str, Skill] = {}
+        for folder, scope in self._places:
+            for path in _subfolders(folder):
+                canonical = os.path.realpath(path)
+                if scope is InstructionScope.PROJECT and not Path(canonical).is_relative_to(self._project):
+                    continue
+                if os.path.lexists(Path(canonical) / MAIN_FILE):
+                    found.pop(canonical, None)
+                    found[canonical] = self.read(path, scope)
+        return tuple(found.values())
+
+    def read(self, path: Path, scope: InstructionScope) -> Skill:
+        """The skill in a folder as it is now."""
+        skill = Skill(name=path.name, scope=scope, folder=str(path), label=self._label(path, scope))
+        try:
+            digest, files = _measure(Path(os.path.realpath(path)))
+            return _parse(replace(skill, digest=digest, files=files))
+        except UnusableSkill as problem:
+            return replace(skill, problem=f"{path}: {problem}")
+
+    def _label(self, path: Path, scope: InstructionScope) -> str:
+        base = self._project if scope is InstructionScope.PROJECT else self._home
+        if base is None or not path.is_relative_to(base):
+            return str(path)
+        relative = str(path.relative_to(base))
+        return relative if scope is InstructionScope.PROJECT else f"~/{relative}"
+
+
+def read_skill_file(skill: Skill, name: str) -> str | None:
+    """The text of a file of a skill; None where it has no such file with the content that was measured."""
+    file = next((each for each in skill.files if each.path == name), None)
+    if file is None:
+        return None
+    folder = Path(os.path.realpath(skill.folder))
+    data = read_bytes(folder / name, inside=folder, limit=file.size_bytes + 1)
+    if data is None or hashlib.sha256(data).hexdigest() != file.sha256:
+        return None
+    return as_text(data)
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as listing:
+            names = [entry.name for entry, _ in zip(listing, range(10 * _MOST_SKILLS), strict=False)]
+    except OSError:
+        return []
+    return [folder / name for name in sorted(names) if not name.startswith(".")][:_MOST_SKILLS]
+
+
+def _measure(folder: Path) -> tuple[str, tuple[SkillFile, ...]]:
+    """The digest over all files below a folder, and their list. Raises UnusableSkill."""
+    whole = hashlib.sha256()
+    files: list[SkillFile] = []
+    room = _MOST_BYTES
+    for path in _walk(folder):
+        name = str(path.relative_to(folder))
+        data = read_bytes(path, inside=folder, limit=room + 1)
+        if data is None:
+            raise UnusableSkill(f"{name} cannot be read")
+        room -= len(data)
+        if room < 0:
+            raise UnusableSkill(f"it is larger than {size(_MOST_BYTES)}; keep large files outside of the skill")
+        is_executable = bool(path.stat().st_mode & 0o111)
+        for each in (os.fsencode(name), b"x" if is_executable else b"-", data):
+            whole.update(hashlib.sha256(each).digest())
+        sha256 = hashlib.sha256(data).hexdigest()
+        files.append(SkillFile(path=name, size_bytes=len(data), sha256=sha256, is_executable=is_executable))
+    return whole.hexdigest(), tuple(files)
+
+
+def _walk(folder: Path) -> list[Path]:
+    """All files below a folder, in order. Raises UnusableSkill for what is neither file nor folder, and for
+    more than a skill may hold."""
+    found: list[Path] = []
+    waiting = [(folder, 0)]
+    looked_at = 0
+    while waiting:
+        here, depth = waiting.pop()
+        try:
+            with os.scandir(here) as listing:
+                for entry in listing:
+                    looked_at += 1
+                    name = str(Path(entry.path).relative_to(folder))
+                    if looked_at > 2 * _MOST_FILES or len(found) >= _MOST_FILES:
+                        raise UnusableSkill(f"it holds more than {_MOST_FILES} files")
+                    if not name.isprintable():
+                        raise UnusableSkill("the name of a file in it has characters that cannot be shown")
+                    mode = entry.stat(follow_symlinks=False).st_mode
+                    if stat.S_ISDIR(mode):
+                        if depth == _DEEPEST:
+                            raise UnusableSkill(f"{name} is nested deeper than {_DEEPEST} folders")
+                        waiting.append((Path(entry.path), depth + 1))
+                    elif stat.S_ISREG(mode):
+                        found.append(Path(entry.path))
+                    else:
+                        raise UnusableSkill(f"{name} is a link or no regular file; put the file itself there")
+        except OSError as error:
+            raise UnusableSkill(f"{here} cannot be read: {error.strerror}") from error
+    return sorted(found)
+
+
+def _parse(skill: Skill) -> Skill:
+    """The skill with what its main file says. Raises UnusableSkill."""
+    text = read_skill_file(skill, MAIN_FILE)
+    if text is None:
+        raise UnusableSkill(f"{MAIN_FILE} cannot be read")
+    if len(text) > _LARGEST_MAIN:
+        raise UnusableSkill(
+            f"{MAIN_FILE} is larger than {size(_LARGEST_MAIN)}; move parts into files of their own"
+        )
+    try:
+        frontmatter = parse_frontmatter(text)
+    except BadFrontmatter as problem:
+        raise UnusableSkill(f"{MAIN_FILE}, line {problem.line}: {problem}") from problem
+    name, description = frontmatter.fields.get("name"), frontmatter.fields.get("description")
+    if description is None or description.is_table or not description.text.strip():
+        raise UnusableSkill(
+            f"{MAIN_FILE}, line 1: the frontmatter needs a description; it says when to load it"
+        )
+    if name is not None and not is_skill_name(name.text):
+        raise UnusableSkill(
+            f"{MAIN_FILE}, line {name.line}: a skill's name is at most 64 letters, digits, _, . and -"
+        )
+    if name is None and not is_skill_name(skill.name):
+        raise UnusableSkill(f"{MAIN_FILE}, line 1: the frontmatter needs a name")
+    return replace(
+        skill,
+        name=name.text if name is not None else skill.name,
+        description=description.text,
+        body=frontmatter.body.strip(),
+    )

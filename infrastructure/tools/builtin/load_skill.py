@@ -1,0 +1,48 @@
+"""load_skill: the instructions of a skill that the person trusts."""
+
+from __future__ import annotations
+
+from application.ports.instructions import SkillPort
+from domain.calls.access import Access
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.text.json_value import JsonObject
+from infrastructure.tools.builtin.arguments import text
+
+_INLINE_BYTES = 1 << 20  # a skill is bounded itself, and means little in pieces
+
+
+class LoadSkill:
+    """Gives the model the text of a skill, or of one of its files. Runs nothing."""
+
+    def __init__(self, skills: SkillPort) -> None:
+        self._skills = skills
+        self._definition = ToolDefinition(
+            name="load_skill",
+            description=(
+                "Read the instructions of a skill that the system prompt names, and the list of its files; "
+                "with `file`, read one of these. It runs nothing: run a skill's scripts with run_command."
+            ),
+            parameters=(
+                ToolParameter(
+                    name="name", type="string", description="The skill, by its name in the list.", required=True
+                ),
+                ToolParameter(
+                    name="file",
+                    type="string",
+                    description="A file of the skill, by its path in the list of files.",
+                ),
+            ),
+            risk=RiskLevel.LOW,
+            access=lambda _arguments: Access(),
+            inline_bytes=_INLINE_BYTES,
+        )
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """What the tool is."""
+        return self._definition
+
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+        """The text. Raises ToolError that names what can be loaded."""
+        return await self._skills.load(text(arguments, "name").strip(), text(arguments, "file", "").strip())

@@ -1,0 +1,231 @@
+"""Skills: which folders are one, what is trusted, what reaches the model, and what is refused."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from domain.events.event import CallFinished, Event, InstructionsLoaded
+from domain.instructions.instruction import InstructionScope
+from domain.instructions.skill import Skill, select_by_name, skills_text
+from domain.sessions.trust import TrustQuestion
+from infrastructure.instructions.skill_folders import SkillFolders
+from tests.support.fake_ports import FakePerson
+from tests.support.real_session import SessionStage, call
+
+MAIN = "---\nname: {name}\ndescription: {description}\n---\n\n{body}\n"
+
+
+class Trusting(FakePerson):
+    """Answers each question of trust alike, and keeps it."""
+
+    def __init__(self, answer: bool = True) -> None:
+        super().__init__()
+        self.answer = answer
+
+    async def trust(self, question: TrustQuestion) -> bool:
+        self.trust_questions.append(question)
+        return self.answer
+
+
+class Heard:
+    """Keeps the events."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def notify(self, event: Event) -> None:
+        self.events.append(event)
+
+    @property
+    def loaded(self) -> list[InstructionsLoaded]:
+        return [event for event in self.events if isinstance(event, InstructionsLoaded)]
+
+    @property
+    def outputs(self) -> list[str]:
+        return [event.output for event in self.events if isinstance(event, CallFinished)]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> SessionStage:
+    stage = SessionStage(tmp_path)
+    (stage.root / ".git").mkdir()
+    return stage
+
+
+def put(
+    base: Path, name: str = "pdf", description: str = "Read PDF files", body: str = "Use pdftotext."
+) -> Path:
+    folder = base / ".claude/skills" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "SKILL.md").write_text(MAIN.format(name=name, description=description, body=body))
+    return folder
+
+
+def found(stage: SessionStage) -> dict[str, Skill]:
+    return {skill.name: skill for skill in SkillFolders(stage.root, stage.environ).find()}
+
+
+def load(name: str, file: str | None = None):
+    return call("load_skill", name=name, **({} if file is None else {"file": file}))
+
+
+async def test_requests_name_a_trusted_skill_and_loading_brings_its_text_and_files(stage: SessionStage) -> None:
+    folder = put(stage.root)
+    (folder / "scripts").mkdir()
+    (folder / "scripts/read.py").write_text("print('pages')\n")
+    person, heard = Trusting(), Heard()
+    async with stage.opened(person=person, observer=heard) as session:
+        await session.turn(load("pdf"), load("pdf", "scripts/read.py"))
+
+        system = session.requests[0].system
+    assert "- pdf: Read PDF files" in system
+    assert "Use pdftotext." not in system
+    (question,) = person.trust_questions
+    assert question.items[0].file == str(folder)
+    assert {"Use pdftotext.", "file scripts/read.py: 15 bytes"} <= set(question.items[0].wants)
+    first, second = heard.outputs
+    assert f"[skill pdf in {folder}, sha256 {question.items[0].digest}]" in first
+    assert "Use pdftotext." in first
+    assert "- scripts/read.py (15 bytes)" in first
+    assert second == "print('pages')\n"
+    assert [skill.sha256 for skill in heard.loaded[0].skills] == [question.items[0].digest]
+
+
+async def test_without_trust_nothing_of_it_reaches_the_model_and_it_is_said_once(stage: SessionStage) -> None:
+    put(stage.root)
+    heard = Heard()
+    async with stage.opened(person=Trusting(answer=False), observer=heard) as session:
+        await session.turn(load("pdf"))
+        await session.turn()
+
+        assert "PDF" not in session.requests[0].system
+    assert "there is no skill 'pdf'; those that can be loaded: none" in heard.outputs[0]
+    (loaded,) = heard.loaded
+    assert ".claude/skills/pdf is not trusted, so it is not offered" in loaded.notices[0]
+
+
+async def test_any_change_in_its_folder_is_asked_about_and_holds_it_back_until_then(
+    stage: SessionStage,
+) -> None:
+    folder = put(stage.root)
+    person, heard = Trusting(), Heard()
+    async with stage.opened(person=person, observer=heard) as session:
+        await session.turn()
+        (folder / "new.sh").write_text("echo\n")
+        session.script[:] = session.answers([])
+        person.answer = False
+        await session.turn(load("pdf"))
+
+        assert "pdf" not in session.requests[-1].system
+    assert [question.items[0].changed for question in person.trust_questions] == [False, True]
+
+
+async def test_a_change_after_the_turn_began_is_not_loaded(stage: SessionStage) -> None:
+    folder = put(stage.root)
+    heard = Heard()
+
+    class Changing(Heard):
+        def notify(self, event: Event) -> None:
+            if isinstance(event, InstructionsLoaded):
+                (folder / "SKILL.md").write_text(MAIN.format(name="pdf", description="x", body="Do evil."))
+            heard.notify(event)
+
+    async with stage.opened(person=Trusting(), observer=Changing()) as session:
+        await session.turn(load("pdf"))
+
+    assert "has changed since the person trusted it" in heard.outputs[0]
+
+
+async def test_a_session_without_skills_has_no_tool_for_them(stage: SessionStage) -> None:
+    async with stage.opened() as session:
+        assert "load_skill" not in session.container.tools()
+
+
+def test_an_executable_bit_and_a_name_are_part_of_the_digest(stage: SessionStage) -> None:
+    folder = put(stage.root)
+    script = folder / "run.sh"
+    script.write_text("echo\n")
+    digests = {found(stage)["pdf"].digest}
+    script.chmod(0o755)
+    digests.add(found(stage)["pdf"].digest)
+    script.rename(folder / "other.sh")
+    digests.add(found(stage)["pdf"].digest)
+
+    assert len(digests) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("No frontmatter", "SKILL.md, line 1: the frontmatter needs a description"),
+        ("---\nname: a b\ndescription: x\n---\nText", "SKILL.md, line 2: a skill's name"),
+        ('---\ndescription: "x\n---\nText', "SKILL.md, line 3: no YAML"),
+        ("---\nname: a\ndescription: x\n---\n" + "y" * 200_000, "is larger than"),
+    ],
+)
+def test_a_skill_that_cannot_be_used_says_why_and_leaves_the_others_alone(
+    stage: SessionStage, text: str, said: str
+) -> None:
+    put(stage.root, "good")
+    (put(stage.root, "bad") / "SKILL.md").write_text(text)
+
+    assert said in found(stage)["bad"].problem
+    assert found(stage)["good"].problem == ""
+
+
+def test_links_pipes_hostile_names_and_huge_folders_are_refused(stage: SessionStage) -> None:
+    (put(stage.root, "link") / "key").symlink_to("/etc/passwd")
+    os.mkfifo(put(stage.root, "pipe") / "pipe")
+    (put(stage.root, "name") / "a\x1b[2Jb").write_text("x")
+    many = put(stage.root, "many")
+    for number in range(1_000):
+        (many / f"f{number}").write_text("x")
+    (put(stage.root, "large") / "blob").write_bytes(b"x" * 6_000_000)
+    deep = put(stage.root, "deep")
+    (deep / "/".join("abcdefghij")).mkdir(parents=True)
+
+    problems = {name: skill.problem for name, skill in found(stage).items()}
+    assert "key is a link" in problems["link"]
+    assert "pipe is a link or no regular file" in problems["pipe"]
+    assert "characters that cannot be shown" in problems["name"]
+    assert "more than 200 files" in problems["many"]
+    assert "larger than" in problems["large"]
+    assert "nested deeper" in problems["deep"]
+
+
+def test_a_linked_folder_counts_where_it_lies_in_the_project_and_once(
+    stage: SessionStage, tmp_path: Path
+) -> None:
+    outside = put(tmp_path / "elsewhere", "outside")
+    inside = put(stage.root, "inside")
+    (stage.root / ".agents").mkdir()
+    (stage.root / ".agents/skills").mkdir()
+    (stage.root / ".agents/skills/inside").symlink_to(inside)
+    (stage.root / ".agents/skills/outside").symlink_to(outside)
+
+    assert [skill.name for skill in SkillFolders(stage.root, stage.environ).find()] == ["inside"]
+
+
+def skill(name: str, scope: InstructionScope, folder: str, description: str = "x") -> Skill:
+    return Skill(name=name, scope=scope, folder=folder, label=folder, description=description)
+
+
+def test_of_two_of_one_name_the_persons_own_counts_and_then_the_nearest() -> None:
+    outer = skill("a", InstructionScope.PROJECT, "/p/a")
+    nearer = skill("a", InstructionScope.PROJECT, "/p/q/a")
+    own = skill("a", InstructionScope.USER, "/home/a")
+
+    assert select_by_name([outer, nearer]) == (nearer,)
+    assert select_by_name([outer, nearer, own]) == (own,)
+
+
+def test_what_every_request_carries_of_skills_is_bounded() -> None:
+    many = [
+        skill(f"s{number:05}", InstructionScope.PROJECT, "/s", "word\x1b\n" * 5_000) for number in range(10_000)
+    ]
+    text = skills_text(many)
+
+    assert len(text) < 10_000
+    assert "more, which load_skill lists" in text
+    assert skills_text([]) == ""
