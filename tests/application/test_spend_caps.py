@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import pytest
 
+from application.context.summariser import Summariser
 from application.events.event_bus import EventBus
 from application.review.voting import QuorumPolicy, Voting
 from application.spending.metered_gateway import MeteredGateway
@@ -15,8 +16,10 @@ from application.spending.spend_limiter import SpendLimiter
 from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
 from domain.conversation.cost import Price, PriceTable
+from domain.conversation.history import UserMessage
 from domain.conversation.response import LlmResponse, Usage
 from domain.conversation.spend_caps import SpendCap, SpendCaps
+from domain.errors import SpendCapReached
 from domain.events.event import ErrorOccurred, Event, SpendCapRaised, UsageCounted
 from domain.events.json_form import event_to_json, report_to_json
 from domain.events.reading import event_from_json
@@ -290,3 +293,20 @@ async def test_text_that_arrived_before_a_failure_is_paid_for() -> None:
     await bench.agent.execute("go")
 
     assert bench.limiter.standings[0].spent > 0
+
+
+async def test_a_summary_that_shortens_the_conversation_is_counted_and_is_not_made_past_the_cap() -> None:
+    votes = Votes(caps(max_tokens=10_000), {"p/a": [said("a summary", 4_000)] * 2})
+    votes.person.raises = 0
+    gateway = MeteredGateway(votes.gateway, votes.limiter)
+    summariser = Summariser(gateway=gateway, events=EventBus([]))
+    past = [UserMessage("x" * 20_000)]
+
+    summary = await summariser.summarise("p/a", past, record_bytes=30_000, summary_bytes=900, focus=None)
+    spent = votes.limiter.standings[0].spent
+    with pytest.raises(SpendCapReached, match="has used 4,000 tokens"):
+        await summariser.summarise("p/a", past * 2, record_bytes=60_000, summary_bytes=900, focus=None)
+
+    assert (summary, spent) == ("a summary", 4_000)
+    assert len(votes.person.spend_questions) == 1
+    assert len([session for session in votes.gateway.sessions if session.sent]) == 1

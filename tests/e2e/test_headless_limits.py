@@ -83,6 +83,30 @@ async def test_a_resumed_session_counts_what_it_spent_before(tmp_path: Path) -> 
 
 
 @pytest.mark.long
+async def test_reviewers_are_asked_only_as_far_as_all_of_them_fit_under_the_cap(tmp_path: Path) -> None:
+    reviewers = [f"local/r{number}" for number in range(12)]
+    write = ScriptedCall(id="w", name="write_file", arguments='{"path": "a.txt", "content": "x"}')
+    async with SseServer("openai-chat") as server:
+        configure_for(tmp_path, server)
+        written = (tmp_path / "config" / "quorum" / "quorum.toml").read_text(encoding="utf-8")
+        configure(tmp_path, written.replace("[models]", f"[models]\nreview = {reviewers}"))
+        server.script = [Say(calls=[write], stop="tool_use")] + [Say(pieces=["no ballot"])] * 40
+        ended = await run(
+            *("--mode", "quorum", "--max-tokens", "6500", "--output", "stream-json", "go"),
+            cwd=tmp_path,
+            env=environment(tmp_path),
+        )
+
+    votes = [event for event in ended.events if event["type"] == "vote_cast"]
+    refused = [vote for vote in votes if vote["reason"].startswith("not asked: this session has used")]
+    asked = {body["model"] for body in server.bodies} - {"scripted"}
+    assert len(votes) == len(reviewers)
+    assert 0 < len(asked) < len(reviewers)
+    assert len(refused) >= len(reviewers) - len(asked)
+    assert not (tmp_path / "a.txt").exists()
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("amount", ["0", "-1", "many", "1e999", "nan"])
 async def test_an_amount_that_is_none_is_refused(tmp_path: Path, amount: str) -> None:
     ended = await run(f"--max-cost-usd={amount}", "go", cwd=tmp_path, env=environment(tmp_path))
