@@ -321,6 +321,16 @@ class TuiTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             project=ProjectRule.OWN,
         ),
     ] = "emacs"
+    statusline: Annotated[
+        tuple[str, ...],
+        About(
+            description="A program, with its arguments, that prints a line below the status bar. It gets the "
+            "session as JSON on its standard input, and runs again when that changes, at most three times a "
+            "second.",
+            project=ProjectRule.OWN,
+            expected='a program and its arguments, such as ["~/.claude/statusline.sh"]',
+        ),
+    ] = ()
     notifications: Annotated[
         bool,
         About(

@@ -6,9 +6,7 @@ import asyncio
 import json
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from application.calls.hooks import HookSubject, UniformHook, edit, payload_of, 
 from domain.calls.hook import AnyAnswer, Continue, HookPoint, Skip, description_of
 from domain.errors import HookFailure, ToolError
 from domain.text.json_value import JsonObject
+from infrastructure.execution.commands.fed_process import start_with_payload
 from infrastructure.execution.commands.output import CommandOutput
 from infrastructure.execution.commands.process import Ending, SupervisedProcess
 from infrastructure.execution.sandbox.sandbox import Sandbox
@@ -24,9 +23,6 @@ from infrastructure.hooks.command_answer import CommandAnswer, read_answer
 OUTPUT_BYTES = 1_000_000
 _ERROR_BYTES = 4_000
 _SKIP = 2
-# The supervisor gives every command an empty standard input: this puts the payload in its place, leaves no name
-# of it behind, and becomes the program. Nothing of the program's words is read as shell.
-_WITH_PAYLOAD = 'exec <"$0"; rm -f "$0"; exec "$@"'
 
 
 @dataclass(slots=True)
@@ -103,19 +99,19 @@ class CommandHook(UniformHook):
             if printed.overflowed and process is not None:
                 process.end()
 
-        with _file_of(payload) as file:
-            try:
-                process = SupervisedProcess(
-                    ("/bin/sh", "-c", _WITH_PAYLOAD, str(file), *argv),
-                    cwd=self._cwd,
-                    environment=self._environment,
-                    timeout_secs=self._timeout_secs,
-                    on_output=take,
-                    on_errors=printed.errors.feed,
-                )
-            except OSError as error:
-                raise HookFailure(f"{self._argv[0]} could not be started: {error}") from error
-            return await process.wait()
+        try:
+            with start_with_payload(
+                argv,
+                payload,
+                cwd=self._cwd,
+                environment=self._environment,
+                timeout_secs=self._timeout_secs,
+                on_output=take,
+                on_errors=printed.errors.feed,
+            ) as process:
+                return await process.wait()
+        except OSError as error:
+            raise HookFailure(f"{self._argv[0]} could not be started: {error}") from error
 
     def _line(self) -> tuple[str, ...]:
         """The command line, in its sandbox. Raises HookFailure where a part of it is not to be had."""
@@ -146,12 +142,3 @@ def _describe_ending(ending: Ending, point: HookPoint) -> str:
     if ending.exit_code == _SKIP:
         return f"exited with {_SKIP}, which means skip, and there is nothing to skip at {point}"
     return f"exited with {ending.exit_code}"
-
-
-@contextmanager
-def _file_of(payload: bytes) -> Iterator[Path]:
-    """A file that only we can read, gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="quorum-hook-") as folder:
-        file = Path(folder, "payload.json")
-        file.write_bytes(payload)
-        yield file

@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 from codecs import lookup
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from domain.events.masking import SecretMask
     from domain.review.mode import Mode
     from domain.sessions.past_session import SessionChoice
+    from domain.text.json_value import JsonObject
     from infrastructure.config.loading import LoadedSettings
     from infrastructure.container import Container
     from infrastructure.trust.decisions import TrustDecisions
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from tui.agent.settings_service import SettingsService
     from tui.app.app import QuorumApp
     from tui.terminal.shutdown import Shutdown
+    from tui.themes.looks import PrintStatusLine
 
 
 def run_app(options: Options, root: Path) -> int:
@@ -163,18 +165,18 @@ def _make_app(
         initial_prompt=options.prompt,
         screen_reader=_wants_reader(options),
     )
-    sessions.adopt, sessions.rebind = app.adopt, app.rebind
+    sessions.app = app
     shutdown = app.shutdown = Shutdown(restore_terminal=app.restore_terminal, hurry=app.hurry)
     app.open_settings = sessions.open_settings
     return app, shutdown
 
 
 class _Sessions:
-    """Composes what the app shows, one session after the other. `adopt` hears of the app's own settings."""
+    """Composes what the `app` shows, one session after the other, and gives it its own settings."""
+
+    app: QuorumApp
 
     def __init__(self, options: Options, root: Path, listening: Listening | None = None) -> None:
-        self.adopt: Callable[..., None] = lambda **_settings: None
-        self.rebind: Callable[[Mapping[str, str | Sequence[str]]], None] = lambda _wishes: None
         self._options, self._root, self._listening = options, root, listening
         self._checks: set[asyncio.Task[None]] = set()
         self._trust: TrustDecisions | None = None
@@ -243,7 +245,7 @@ class _Sessions:
         tui = loaded.settings.tui
         notices: tuple[str, ...] = ()
         adopt = partial(
-            self.adopt,
+            self.app.adopt,
             notifications=tui.notifications,
             notify_by=tui.notify_by,
             layout=tui.layout,
@@ -257,10 +259,28 @@ class _Sessions:
             notices = (
                 f"{loaded.place(('tui', 'theme'))}: {error}; the file is not trusted, so this is ignored",
             )
-            adopt(theme=loaded.covered["tui.theme"])
-        self.editing = tui.editing
-        self.rebind(tui.keys)
+            adopt(theme=str(loaded.covered["tui.theme"]))
+        self.app.editing = tui.editing
+        self.app.print_status_line = self._status_line(loaded)
+        self.app.rebind(tui.keys)
         return notices
+
+    def _status_line(self, loaded: LoadedSettings) -> PrintStatusLine | None:
+        """What runs the person's own program for the status line, if there is one."""
+        if not (argv := loaded.settings.tui.statusline):
+            return None
+        from infrastructure.building_blocks import key_names
+        from infrastructure.execution.commands.environment import command_environment
+        from infrastructure.execution.status_command import StatusCommand
+        from quorum.version import __version__
+
+        environment = command_environment(os.environ, key_names(loaded.settings))
+        command = StatusCommand(argv, cwd=self._root, environment=environment)
+
+        async def print_line(session: JsonObject) -> str:
+            return await command.print_line({**session, "version": __version__})
+
+        return print_line
 
     def _open_record(self, loaded: LoadedSettings, choice: SessionChoice) -> SessionRecord:
         """Runs in a thread, as all that is imported late or waits for a disk."""

@@ -201,6 +201,7 @@ class ChatScreen(Screen[None]):
             yield self.arrangement.sign
             yield self.prompt
         yield self.status.status_bar
+        yield self.status.status_line
 
     def on_mount(self) -> None:
         """The prompt takes every key from the start."""
@@ -364,6 +365,7 @@ class ChatScreen(Screen[None]):
     @on(Prompt.EditingModeChanged)
     def _show_mode(self, message: Prompt.EditingModeChanged) -> None:
         self.arrangement.show_mode(message.mode)
+        self.status.use_vim_mode(message.mode)
 
     @on(Prompt.SentNothing)
     def _send_nothing(self, message: Prompt.SentNothing) -> None:

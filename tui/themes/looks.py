@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.color import parse_rgb_hex
 from rich.segment import Segment
@@ -25,12 +26,21 @@ from tui.themes.contrast import grounds_of, readable, reading
 from tui.themes.own import ANSI, AUTO, COLOURLESS_STYLES, CONTRAST, THEMES, theme_for
 from tui.transcript.cells.palette import READER
 
+if TYPE_CHECKING:
+    from domain.text.json_value import JsonObject
+
+
+PrintStatusLine = Callable[["JsonObject"], Awaitable[str]]
+"""Runs a program on what is known of the session, for the line it prints. Raises QuorumError where it fails."""
+
 
 class Looks(App[None]):
     """What all of the app's screens have in common to the eye. `cwd` is named in the title."""
 
     layout_wish: var[str] = var("auto", init=False)
     screen_reader: var[bool] = var(False, init=False)
+    print_status_line: PrintStatusLine | None = None
+    """The person's own program for the status line; None without one."""
 
     def __init__(self, cwd: Path, environ: Mapping[str, str] | None = None) -> None:
         self._environ: Mapping[str, str] = os.environ if environ is None else environ

@@ -101,6 +101,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "tui.theme": ("nord", "dracula", "dracula"),
     "tui.layout": ("stacked", "minimal", "minimal"),
     "tui.editing": ("vim", "emacs", "vim"),
+    "tui.statusline": (["own"], ["evil"], ["own"]),
     "tui.notifications": (False, True, True),
     "tui.notify_by": ("bell", "desktop", "desktop"),
     "tui.screen_reader": (False, True, True),

@@ -13,6 +13,7 @@ from tui.agent.turns import Turns
 from tui.chat.controllers.host import ChatHost, CurrentSession
 from tui.chat.header import Header, place_of
 from tui.chat.status_bar import Status, StatusBar
+from tui.chat.status_line import StatusLine, session_as_json
 from tui.transcript.layout.view import TranscriptView
 
 _MOST_LINES = 4
@@ -73,14 +74,21 @@ class StatusController:
         self.welcome = Static(id="welcome", markup=False)
         self.waiting_lines = WaitingLines(id="waiting", markup=False)
         self.status_bar = StatusBar(self._status, id="status")
+        self.status_line = StatusLine(host.tell, id="status-line")
+        self._vim_mode = ""
         self._host, self._current, self._turns, self._transcript = host, current, turns, transcript
-        self._place, self._is_asking = place_of(workspace), is_asking
+        self._workspace, self._place, self._is_asking = str(workspace), place_of(workspace), is_asking
         self._closing = False
 
     def tell_closing(self) -> None:
         """Say that the app is about to end."""
         self._closing = True
         self.status_bar.update()
+
+    def use_vim_mode(self, mode: str | None) -> None:
+        """Tell the status line of a mode of Vim, None where there are none."""
+        self._vim_mode = mode or ""
+        self.show()
 
     def show(self) -> None:
         """Show everything anew."""
@@ -93,6 +101,7 @@ class StatusController:
             welcome = _welcome_text(printable(facts.model, newlines=False), self._place)
             if welcome != self.welcome.content:  # each update has the whole screen laid out again
                 self.welcome.update(welcome)
+            self.status_line.request(lambda: session_as_json(session, self._workspace, self._vim_mode))
         self.waiting_lines.show(self._turns.undelivered, self._turns.prompts)
         self.status_bar.update()
 
