@@ -27,7 +27,9 @@ def mode_shown(stage: Stage) -> str:
 
 async def test_letters_are_text_until_escape_and_commands_after_it(tmp_path):
     async with vim_stage(tmp_path) as stage:
-        await stage.pilot.press(*"one two", "escape")
+        await stage.pilot.press(*"one two")
+        assert mode_shown(stage) == "INSERT"
+        await stage.pilot.press("escape")
         assert mode_shown(stage) == "NORMAL"
 
         await stage.pilot.press("b", "c", "w", *"three")

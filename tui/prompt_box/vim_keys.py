@@ -23,6 +23,7 @@ class VimKeys:
         self._on_mode = on_mode
         self._editor = VimEditor(area.app.copy_to_clipboard, lambda: area.app.clipboard)
         self._cursor: int | None = None
+        on_mode(self._editor.mode)
 
     @property
     def inserts(self) -> bool:
