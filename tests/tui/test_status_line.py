@@ -71,8 +71,7 @@ async def test_the_program_does_not_run_again_while_nothing_changes(tmp_path):
         program = Program("x")
         await start(stage, program)
         await stage.shows("x")
-        runs = [worker for worker in stage.app.workers if worker.group == "status line"]
-        await stage.app.workers.wait_for_complete(runs)
+        await stage.until(lambda: not any(run.group == "status line" for run in stage.app.workers))
         for _ in range(5):
             stage.app.chat.refresh_state()
             await stage.pilot.pause()
