@@ -81,7 +81,7 @@ class Present:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to show."""
-        return self.batch is None and not self.plan and not self.hooks and not self.jobs.running
+        return not (self.batch or self.plan or self.hooks or self.jobs.running)
 
     @property
     def is_running(self) -> bool:

@@ -30,6 +30,7 @@ _FREE = frozenset(
         *("attach_image", "compact", "export", "show_cost", "show_context", "show_permissions", "show_config"),
         *("ask", "new_tab", "close_tab", "find", "copy", "clear_transcript", "toggle_fold", "open_output"),
         *("change_theme", "set_theme", "set_layout", "choose_model", "quit", "show_timeline", "open_timeline"),
+        *("show_jobs", "background_or_panel"),
         # keys of the app and of its chat
         *("turn_tab", "go_to_tab", "copy_or_stop", "scroll_transcript", "redraw", "interrupt", "toggle_panel"),
         *("paste_image", "end_of_input", "close", "help_quit"),

@@ -19,7 +19,7 @@ from domain.conversation.image import Image
 from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, Usage
 from domain.conversation.session_kind import SessionKind
 from domain.conversation.spend_caps import CapStanding
-from domain.errors import BlobError, ImageError, ProviderError, ProviderErrorKind, QuorumError
+from domain.errors import BlobError, ImageError, ProviderError, ProviderErrorKind, QuorumError, ToolError
 from domain.events.event import (
     ErrorOccurred,
     Event,
@@ -128,6 +128,7 @@ class FakeAgent:
         self.left_unsent: tuple[str, ...] = ()
         self.queued: list[tuple[str, ...]] = []
         self.user_commands = FakeUserCommands(self)
+        self.jobs = FakeJobs()
         self.commands: list[tuple[str, bool]] = []
         self._custom_commands = FakeCustomCommands()
         self.may_end = asyncio.Event()
@@ -371,6 +372,30 @@ class FakeOutputs(dict[str, LineSource]):
         if blob_id not in self:
             raise BlobError(f"there is no stored output {blob_id}")
         return self[blob_id]
+
+
+class FakeJobs:
+    """Has `foreground` commands that a call waits for; takes note of what is sent away and stopped."""
+
+    def __init__(self) -> None:
+        self.foreground = 0
+        self.sent = 0
+        self.stopped: list[str] = []
+        self.problem = ""
+
+    def send_to_background(self) -> int:
+        """Take note."""
+        if self.problem:
+            raise ToolError(self.problem)
+        self.sent += self.foreground
+        return self.foreground
+
+    async def stop_by_id(self, job_id: str) -> str:
+        """Take note."""
+        if self.problem:
+            raise ToolError(self.problem)
+        self.stopped.append(job_id)
+        return f"{job_id} was stopped by the person after 3.0 s"
 
 
 class FakeUserCommands:

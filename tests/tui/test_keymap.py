@@ -56,7 +56,11 @@ def test_a_key_is_shown_as_it_may_be_written():
         ({"redraw": "escape"}, "esc always does what it does and cannot be put on anything else"),
         ({"redraw": "enter"}, "enter always does what it does"),
         ({"redraw": "x"}, "x writes a character there; take one with ctrl or alt"),
-        ({"redraw": "ctrl+b"}, "ctrl+b is the key of toggle_panel in the chat: Show or hide the side panel"),
+        (
+            {"redraw": "ctrl+b"},
+            "ctrl+b is the key of toggle_panel in the chat: Send a running command to the background; else "
+            "show or hide the side panel",
+        ),
         ({"redraw": "f5", "toggle_panel": "f5"}, "f5 is the key of toggle_panel in the chat"),
         ({"pager_next": "q"}, "q is the key of pager_close in the pager: Close"),
         ({"review_reject": "y"}, "y is the key of review_approve in a review"),
@@ -145,7 +149,7 @@ async def test_the_palette_shows_the_keys_there_are_now(tmp_path):
         stage.app.rebind({"toggle_panel": ["f5", "f6"]})
         offered = {each.title: each.help for each in stage.app.get_system_commands(stage.app.chat)}
 
-    assert offered["Show or hide the side panel"] == "f5, f6"
+    assert offered["Send a running command to the background; else show or hide the side panel"] == "f5, f6"
     assert offered["Find in the transcript"] == "ctrl+f, f3"
 
 

@@ -228,7 +228,7 @@ async def test_the_panel_rests_when_nothing_runs(tmp_path, clock):
 async def test_the_palette_offers_the_panel(tmp_path):
     async with on_stage(tmp_path, size=WIDE) as stage:
         titles = [command.title for command in stage.app.get_system_commands(stage.app.chat)]
-        assert "Show or hide the side panel" in titles
+        assert "Send a running command to the background; else show or hide the side panel" in titles
 
 
 @pytest.mark.long(after=2)

@@ -127,6 +127,17 @@ class CustomCommandsPort(Protocol):
     async def is_known(self, prompt: str) -> bool: ...
 
 
+class JobsPort(Protocol):
+    """The commands in the background: `application/jobs/background_jobs.py`."""
+
+    @property
+    def foreground(self) -> int: ...
+
+    def send_to_background(self) -> int: ...
+
+    async def stop_by_id(self, job_id: str) -> str: ...
+
+
 class AttachmentsPort(Protocol):
     """The images that the person shows the model: `application/turn/attachments.py`."""
 
@@ -197,6 +208,9 @@ class Agent(Protocol):
 
     @property
     def user_commands(self) -> UserCommandsPort: ...
+
+    @property
+    def jobs(self) -> JobsPort: ...
 
     @property
     def custom_commands(self) -> CustomCommandsPort: ...

@@ -23,6 +23,7 @@ from tui.chat.controllers.arrangement import ArrangementController
 from tui.chat.controllers.copying import CopyController
 from tui.chat.controllers.finding import FindController
 from tui.chat.controllers.host import CurrentSession, actions_of
+from tui.chat.controllers.jobs import JobController
 from tui.chat.controllers.questions import QuestionController
 from tui.chat.controllers.rewinding import RewindController
 from tui.chat.controllers.sending import SendController
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from tui.copying.stop_bar import StopBar
     from tui.finding.bar import FindBar
 
+_BACKGROUND_OR_PANEL = "Send a running command to the background; else show or hide the side panel"
 _NEXT_MODE = f"Next mode: {', '.join(CYCLED_MODES)}"
 
 
@@ -74,7 +76,7 @@ class ChatScreen(Screen[None]):
         ),
         Binding("shift+tab", "cycle_mode", _NEXT_MODE, priority=True, id="cycle_mode"),
         Binding("alt+v", "paste_image", "Attach the image in the clipboard", priority=True, id="paste_image"),
-        Binding("ctrl+b", "toggle_panel", "Show or hide the side panel", priority=True, id="toggle_panel"),
+        Binding("ctrl+b", "background_or_panel", _BACKGROUND_OR_PANEL, priority=True, id="toggle_panel"),
         Binding("ctrl+s", "show_timeline", "Show the timeline", priority=True, id="show_timeline"),
     ]
 
@@ -178,6 +180,7 @@ class ChatScreen(Screen[None]):
             self.writing,
             self.finding,
             self.copying,
+            JobController(self, self.current, self.transcript, self.panel),
         )
         for name, action in actions.items():  # Textual looks for them here, by these names
             setattr(self, name, action)

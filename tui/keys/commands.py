@@ -106,6 +106,7 @@ COMMANDS = (
     Command("clear", "Clear the screen; the conversation continues", "clear_transcript"),
     Command("fold", "Open or close all details", "app.toggle_fold"),
     Command("timeline", "Timeline of turns, answers and calls", "show_timeline"),
+    Command("jobs", "List and stop background commands", "show_jobs"),
     Command("output", "Open the latest stored output, or the Nth latest", "open_output", counts=True),
     Command("theme", "Choose the theme", "app.change_theme", names="NAME", sample="nord"),
     Command("layout", "Choose the layout", "app.set_layout", ("LAYOUT", LAYOUTS)),

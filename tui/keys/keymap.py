@@ -54,6 +54,7 @@ KEY_CONTEXTS = (
     KeyContext("In the list of sessions", ("tui.screens.session_picker.screen:SessionPicker",), "sessions"),
     KeyContext("In the list of models", ("tui.screens.model_picker.screen:ModelPicker",), "models"),
     KeyContext("In the settings", ("tui.settings.screen:SettingsScreen",), "settings"),
+    KeyContext("In the background commands", ("tui.screens.jobs.screen:JobsScreen",), "jobs"),
     KeyContext("In the permissions", ("tui.screens.permissions.screen:PermissionsScreen",), "permissions"),
     KeyContext("In costs and context", ("tui.screens.accounts.sheet:AccountSheet",), "accounts"),
     KeyContext("In the themes", ("tui.themes.picker:ThemePicker",), "themes"),

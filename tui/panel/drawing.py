@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
+from application.view.jobs import JobView
 from application.view.present import Decided, HookRun, Present, Step, StepStatus
 from domain.text.amounts import amount, duration
 from domain.text.printable import printable
@@ -23,6 +24,7 @@ from tui.transcript.draw.remarks import sign_of
 
 # The least lines of each section, its heading included, where there is too little room for all.
 _LEAST_BATCH, _LEAST_VOTES, _LEAST_DECISIONS, _LEAST_PLAN, _LEAST_HOOKS = 6, 5, 3, 5, 3
+_LEAST_JOBS = 3
 _REASON_LINES = 2
 _STEP_LINES = 2
 
@@ -49,6 +51,7 @@ def draw_present(present: Present, width: int, height: int, palette: Palette, no
             _votes(present, width, palette),
             _decisions(present, width, palette),
             _plan(present.plan, width, palette),
+            _jobs(present, width, palette, now),
             _hooks(present, width, palette),
         )
         if section is not None
@@ -125,6 +128,24 @@ def _step(step: Step, width: int, palette: Palette) -> Row:
     signs = [f"{mark} ", *["  "] * (len(lines) - 1)]
     strips = [strip_of((sign, mark_style), (line, style)) for sign, line in zip(signs, lines, strict=True)]
     return Row(len(strips), step.status is StepStatus.DONE, lambda: strips)
+
+
+def _jobs(present: Present, width: int, palette: Palette, now: float) -> _Section | None:
+    """The commands that run in the background, the newest below."""
+    if not (running := present.jobs.running):
+        return None
+    rows = [Row(2, False, partial(_job, job, width, palette, now)) for job in running]
+    return _Section([_heading("Background", f"{len(running)} run", width, palette)], rows, "ended", _LEAST_JOBS)
+
+
+def _job(job: JobView, width: int, palette: Palette, now: float) -> list[Strip]:
+    head = f"{job.job_id} {duration(job.seconds(now))} "
+    command = fit_text(printable(" ".join(job.command.split()), newlines=False), width - 2 - cell_len(head))
+    last = fit_text(printable(job.last_line, newlines=False), width - 2)
+    return [
+        strip_of(("● ", palette.accent), (head, palette.muted), (command, Style())),
+        strip_of(("  ", Style()), (last, palette.muted)),
+    ]
 
 
 def _hooks(present: Present, width: int, palette: Palette) -> _Section | None:

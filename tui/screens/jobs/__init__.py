@@ -1,0 +1,1 @@
+"""The screen of `/jobs`: the background commands of a session."""
