@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from application.calls.hooks import HookRegistration, ResultDraft
+from domain.calls.hook import HookPoint
 from domain.calls.tool import ToolCall
 from domain.conversation.history import Message, ToolResults, UserMessage
 from domain.errors import LedgerError
 from domain.review.questions import Reject
+from infrastructure.container import Container
 from tests.support.builders import a_call
 from tests.support.fake_ports import FakePerson
 from tests.support.pictures import png
@@ -172,3 +175,29 @@ async def test_where_the_content_cannot_be_kept_nothing_is_shown_and_the_result_
         (output,) = outputs(session.state.messages)
 
     assert output.endswith("not shown: x.png cannot be attached: the disk is full")
+
+
+class Withholding:
+    """A hook that puts another output in the place of each result."""
+
+    async def after_tool_call(self, draft: ResultDraft) -> None:
+        draft.output = "withheld"
+
+
+async def test_a_hook_that_withholds_the_result_withholds_the_image_with_it(stage: SessionStage) -> None:
+    (stage.root / "x.png").write_bytes(png())
+    hook = HookRegistration(
+        name="withhold",
+        hook=Withholding(),  # type: ignore[arg-type]
+        points=frozenset({HookPoint.AFTER_TOOL_CALL}),
+    )
+
+    def adjust(container: Container) -> None:
+        container.registrations.override([hook])
+
+    async with stage.opened(adjust=adjust) as session:
+        await session.turn(look("x.png"))
+        await session.turn(prompt="and now?")
+
+        assert outputs(session.state.messages) == ["withheld"]
+        assert brought(session.state.messages) == []
