@@ -110,11 +110,18 @@ def _of_paths(subject: Subject, paths: PathPolicy) -> list[_Voice]:
 
 
 def _of_leaving(subject: Subject) -> list[_Voice]:
-    """No rule and no mode lets a command out of the sandbox."""
-    if subject.shell is None or not subject.shell.leaves_sandbox:
-        return []
-    reason = "it asks to run outside the sandbox, where it can do all that you can"
-    return [_Voice(Answer.ASK, "outside the sandbox", reason)]
+    """No rule and no mode lets a command out of the sandbox, or opens more of it."""
+    voices: list[_Voice] = []
+    if subject.shell is not None and subject.shell.leaves_sandbox:
+        reason = "it asks to run outside the sandbox, where it can do all that you can"
+        voices.append(_Voice(Answer.ASK, "outside the sandbox", reason))
+    if subject.shell is not None and subject.shell.opens_git:
+        reason = (
+            "it asks to let commands write to .git for the rest of this session: they can commit, and also "
+            "change or delete branches and commits; git's settings and hooks stay closed"
+        )
+        voices.append(_Voice(Answer.ASK, "opens .git", reason))
+    return voices
 
 
 def _of_mode(subject: Subject, mode: Mode, paths: PathPolicy, votes: Tally | None) -> _Voice:
@@ -147,7 +154,9 @@ def _judge_sandboxed(subject: Subject, name: str, paths: PathPolicy) -> _Voice:
         return _Voice(Answer.ALLOW, name, "an edit inside the workspace, and the mode is sandboxed")
     if subject.shell is not None and subject.shell.is_confined:
         return _Voice(Answer.ALLOW, name, "it runs inside the sandbox, without network")
-    return _Voice(Answer.ASK, name, "high risk, and it would not run inside the sandbox without network")
+    return _Voice(
+        Answer.ASK, name, "high risk, and it would not run and end inside the sandbox, without network"
+    )
 
 
 def _explain_missing_proof(subject: Subject) -> str:

@@ -219,3 +219,18 @@ def test_no_rule_and_no_mode_lets_a_command_out_of_the_sandbox(mode: Mode, kind:
     assert not decision.by_mode
     if mode is not Mode.READ_ONLY:
         assert decision.reasons == ("it asks to run outside the sandbox, where it can do all that you can",)
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_no_rule_and_no_mode_opens_git_to_commands(mode: Mode) -> None:
+    subject = Subject(
+        tool="run_command",
+        risk=HIGH,
+        access=EXCLUSIVE,
+        arguments={"command": "make", "opens_git": True},
+        command="make",
+        shell=ShellVerdict(kind=ShellVerdictKind.READ_ONLY, reason="", opens_git=True, is_confined=True),
+    )
+    rules = [Rule.parse(text, ALLOW, "settings") for text in ("run_command", "run_command(read-only)")]
+
+    assert decide(subject, mode=mode, paths=PATHS, rules=rules).answer is not ALLOW

@@ -47,6 +47,7 @@ class _Request:
     timeout_secs: int | None
     outside: bool
     background: bool
+    opens_git: bool
 
 
 class RunCommand:
@@ -93,6 +94,14 @@ class RunCommand:
     @property
     def definition(self) -> ToolDefinition:
         """High risk, and alone while it runs: nobody can tell what a command touches."""
+        git = ToolParameter(
+            name="opens_git",
+            type="boolean",
+            description=(
+                "In the sandbox .git is read-only. Let this and later commands of the session write to it, for "
+                "example to commit; git's settings and hooks stay closed. The person is asked once"
+            ),
+        )
         outside = ToolParameter(
             name="outside_sandbox",
             type="boolean",
@@ -123,6 +132,7 @@ class RunCommand:
                     + ("; in the background none, unless given" if self._jobs is not None else ""),
                     minimum=1,
                 ),
+                *((git,) if self._sandbox is not None and self._sandbox.can_open_git else ()),
                 *((outside,) if self._sandbox is not None and self._sandbox.can_be_left else ()),
                 *((_BACKGROUND,) if self._jobs is not None else ()),
             ),
@@ -141,22 +151,23 @@ class RunCommand:
         try:
             request = self._request(arguments)
             verdict = await self._judge_request(request)
-            if self._sandbox is None or (verdict is None and not request.outside):
-                return verdict
-            if verdict is not None and verdict.is_read_only and not request.outside:
+            asks_more = request.outside or request.opens_git
+            if self._sandbox is None or (not asks_more and (verdict is None or verdict.is_read_only)):
                 return verdict
             confinement = await self._confinement(request)
         except ToolError:
             return None
-        if confinement.is_left:
+        if confinement.is_left or confinement.opens_git:
             verdict = verdict or ShellVerdict(
                 kind=ShellVerdictKind.ASK, reason="nothing here looks at commands"
             )
-            return replace(verdict, leaves_sandbox=True)
+            return replace(verdict, leaves_sandbox=confinement.is_left, opens_git=confinement.opens_git)
         if verdict is None or verdict.is_read_only:
             return verdict
         gap = await asyncio.to_thread(self._sandbox.gap)
-        return replace(verdict, sandbox_gap=gap, is_confined=confinement.is_closed)
+        # What a command makes is looked at when it ends: nobody knows when one in the background does.
+        is_confined = confinement.is_closed and not request.background
+        return replace(verdict, sandbox_gap=gap, is_confined=is_confined)
 
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
         """The folder, programs, files, environment and sandbox of the command as they are now.
@@ -182,11 +193,15 @@ class RunCommand:
         confinement = await self._confinement(request)
         if confinement.is_left and not context.controls.was_asked:
             raise ToolError("nothing was run: outside the sandbox only what the person was asked about runs")
+        if confinement.opens_git and not context.controls.was_asked:
+            raise ToolError("nothing was run: .git is opened only once the person was asked about it")
         verdict = await self._judge_request(request)
         environment = self._environment(verdict)
         if context.controls.seal is not None:
             now = await self._seal(request, {}, confinement, environment)
             require_unchanged(context.controls.seal, now)
+        if confinement.opens_git and self._sandbox is not None:
+            self._sandbox.open_git()
         launch = await asyncio.to_thread(
             confinement.launch, _shell_argv(request.command), cwd=request.cwd, environment=environment
         )
@@ -229,8 +244,11 @@ class RunCommand:
     async def _confinement(self, request: _Request) -> Confinement:
         if self._sandbox is None:
             return Confinement()
-        look = self._sandbox.outside if request.outside else self._sandbox.confinement
-        return await asyncio.to_thread(look)
+        if request.outside:
+            return await asyncio.to_thread(self._sandbox.outside)
+        if request.opens_git:
+            return await asyncio.to_thread(self._sandbox.opening_git)
+        return await asyncio.to_thread(self._sandbox.confinement)
 
     async def _judge_request(self, request: _Request) -> ShellVerdict | None:
         return await self._judge(request.command, request.cwd) if self._judge is not None else None
@@ -277,12 +295,18 @@ class RunCommand:
             raise ToolError("background must be true or false")
         if background and self._jobs is None:
             raise ToolError("background commands are not to be had here: leave background out")
+        opens_git = arguments.get("opens_git", False)
+        if not isinstance(opens_git, bool):
+            raise ToolError("opens_git must be true or false; leave it out where .git is not to be changed")
+        if outside and opens_git:
+            raise ToolError("outside the sandbox .git is open already: leave out opens_git or outside_sandbox")
         return _Request(
             command=_passable(command),
             cwd=cwd,
             timeout_secs=self._timeout(arguments, None if background else self._timeout_secs),
             outside=outside,
             background=background,
+            opens_git=opens_git,
         )
 
     def _timeout(self, arguments: JsonObject, usual: int | None) -> int | None:

@@ -52,7 +52,7 @@ class Launch:
     looked through for protected and sensitive files; `has_network` whether it reaches the network; `check`
     looks for protected paths that it makes; `notes` are sentences about it. `is_hidden`
     tells of a path whether the command cannot see what may stand there; `can_be_left`: another call may ask to
-    run outside the sandbox.
+    run outside the sandbox; `can_open_git`: one may ask to write to `.git`.
     """
 
     argv: tuple[str, ...]
@@ -63,6 +63,7 @@ class Launch:
     notes: tuple[str, ...] = ()
     is_hidden: Callable[[str], bool] = lambda _path: False
     can_be_left: bool = False
+    can_open_git: bool = False
 
     def background(self, ended: int) -> int:
         """How many of the processes that were ended are the command's: the first one is the sandbox's own."""
@@ -101,6 +102,11 @@ class Launch:
             if self.can_be_left
             else "this session lets no command run outside the sandbox (tools.run_command.sandbox)"
         )
+        if _READ_ONLY in output and self.can_open_git and ".git/" in output:
+            return (
+                "in the sandbox .git is read-only; if the task needs to change it, for example to commit, call "
+                "run_command again with opens_git = true: the person is asked once for the session"
+            )
         if _READ_ONLY in output:
             return f"{_WRITES}; {way_out}"
         if not self.has_network and _UNREACHABLE.search(output):
@@ -124,13 +130,14 @@ Line: TypeAlias = Callable[[Sequence[str], Path, Mapping[str, str]], Launch]
 class Confinement:
     """The limits of a command. `description` is part of what a review approves; None if no sandbox was asked
     for. `network` says whether the command reaches the network. `is_left`: there is a sandbox, and the command
-    asks to run outside it.
+    asks to run outside it. `opens_git`: it asks to write to `.git`, as later commands then may too.
     """
 
     description: str | None = None
     network: bool = True
     line: Line | None = None
     is_left: bool = False
+    opens_git: bool = False
 
     @property
     def is_closed(self) -> bool:

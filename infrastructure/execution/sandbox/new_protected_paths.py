@@ -1,15 +1,16 @@
 """Finding protected paths that a command made, and setting them aside where nobody was asked about it.
 
 Nothing can be mounted over a name that does not exist, so a command in the sandbox can make one. Once it has
-ended, nothing of it is alive: what it made is then renamed to a name that no program obeys.
+ended, nothing of it is alive: what it made is then renamed to a name that no program obeys. Another command may
+still run in the background, so no link is followed on the way.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from domain.review.path_policy import PathPolicy, is_git_folder_name, last_names
 from infrastructure.execution.sandbox.guarded_files import (
@@ -18,11 +19,12 @@ from infrastructure.execution.sandbox.guarded_files import (
     GuardedFiles,
     PathIdentity,
     find_guarded,
-    identify,
 )
+from infrastructure.execution.sandbox.opened_repository import OpenedRepository
 
 # A command may have made many, to hide one behind them.
 _MOST_ENTRIES_AFTER = 4 * MOST_ENTRIES
+_PLACE = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_TOLD = 20
 _MOST_SAME_NAMES = 10_000
 
@@ -31,7 +33,7 @@ class ProtectedPathCheck:
     """Compares the protected paths of the workspace before and after one command.
 
     `before` is what was found before it. `opened` are paths that the person lets commands write, where nothing
-    is compared; `parts` are paths in them that stay protected all the same.
+    is compared; `repositories` are those among them of which parts stay closed all the same.
     """
 
     def __init__(
@@ -40,13 +42,13 @@ class ProtectedPathCheck:
         before: GuardedFiles,
         *,
         opened: Sequence[str] = (),
-        parts: Sequence[str] = (),
+        repositories: Sequence[OpenedRepository] = (),
         cache: FolderCache | None = None,
     ) -> None:
         self._policy = policy
         self._before = before
         self._opened = tuple(opened)
-        self._absent_parts = tuple(part for part in parts if not os.path.lexists(part))
+        self._repositories = tuple(repositories)
         self._cache = cache
         self._roots = tuple(dict.fromkeys(os.path.realpath(root) for root in policy.roots))
         self._is_protected_name = last_names(policy.protected)
@@ -57,10 +59,14 @@ class ProtectedPathCheck:
         `was_asked` tells that a person approved this very command: what it made is then left where it is. Reads
         and renames files; call it off the event loop.
         """
-        if not self._before.complete:
-            return []  # what was there before is not known
-        made, complete = self._made()
         said: list[str] = []
+        for repository in self._repositories:  # whoever opens one is told that these stay closed
+            inside, is_whole = repository.find_made()
+            said += self._set_aside(inside) if inside else []
+            said += [] if is_whole else ["the .git folder is too large to be looked through for links"]
+        if not self._before.complete:
+            return said  # what was there before is not known
+        made, complete = self._made()
         if made and was_asked:
             said.append(f"made by the command, though protected: {_listed(made)} (it was not there before)")
         elif made:
@@ -79,7 +85,6 @@ class ProtectedPathCheck:
         )
         known = {each.itself for each in self._before.places.values() if not each.link}
         made = [path for path, now in after.places.items() if self._is_new(path, now, known)]
-        made += [part for part in self._absent_parts if os.path.lexists(part)]
         return sorted(dict.fromkeys(made), key=lambda path: (-path.count("/"), path)), after.complete
 
     def _is_new(self, path: str, now: PathIdentity, known: set[tuple[int, int]]) -> bool:
@@ -98,7 +103,7 @@ class ProtectedPathCheck:
         failed: list[str] = []
         for path in made:
             try:
-                renamed.append(f"{path} is now {os.path.basename(self._rename(path))}")
+                renamed.append(f"{path} is now {self._rename(path)}")
             except OSError as error:
                 failed.append(f"{path} ({error.strerror or error})")
         said: list[str] = []
@@ -117,33 +122,64 @@ class ProtectedPathCheck:
     def _rename(self, path: str) -> str:
         """Give a path a name that no program obeys. Raises OSError where that cannot be done."""
         folder, name = os.path.split(path)
+        root = next(root for root in self._roots if folder == root or folder.startswith(f"{root}/"))
+        place = _open_folder(root, folder)
+        try:
+            new = self._free_name(name, place)
+            with _writable(".", place), _writable(name, place):
+                os.rename(name, new, src_dir_fd=place, dst_dir_fd=place)
+            return new
+        finally:
+            os.close(place)
+
+    def _free_name(self, name: str, place: int) -> str:
         stem = f"set-aside-{name.lstrip('.')}"[:200]
         for number in range(1, _MOST_SAME_NAMES):
             new = f"{stem}~{number}"
             if self._is_protected_name.match(new) or is_git_folder_name(new):
                 raise OSError(f"review.protected covers the name {new} too")
-            if not os.path.lexists(os.path.join(folder, new)):
-                with _writable(folder), _writable(path):
-                    os.rename(path, os.path.join(folder, new))
-                return os.path.join(folder, new)
+            try:
+                os.stat(new, dir_fd=place, follow_symlinks=False)
+            except FileNotFoundError:
+                return new
         raise OSError("there are too many of that name")
 
 
+def _open_folder(root: str, folder: str) -> int:
+    """A folder below a root, opened without following a link: another command may go on beside.
+
+    Raises OSError.
+    """
+    place = os.open(root, _PLACE)
+    for name in filter(None, folder.removeprefix(root).split("/")):
+        try:
+            inner = os.open(name, _PLACE, dir_fd=place)
+        finally:
+            os.close(place)
+        place = inner
+    return place
+
+
 @contextmanager
-def _writable(path: str) -> Iterator[None]:
+def _writable(name: str, place: int) -> Iterator[None]:
     """For a moment a folder of ours may be changed, which the command may have forbidden; not through links."""
-    if os.path.islink(path) or not os.path.isdir(path) or os.access(path, os.W_OK | os.X_OK):
+    try:
+        folder = os.open(name, _PLACE, dir_fd=place)
+    except OSError:  # no folder
         yield
         return
-    folder = Path(path)
-    mode = folder.stat().st_mode
-    status = identify(path)
-    folder.chmod(mode | 0o700)
     try:
-        yield
+        mode = stat.S_IMODE(os.fstat(folder).st_mode)
+        if mode & 0o300 == 0o300:
+            yield
+            return
+        os.chmod(f"/proc/self/fd/{folder}", mode | 0o700)
+        try:
+            yield
+        finally:
+            os.chmod(f"/proc/self/fd/{folder}", mode)
     finally:
-        if status is not None and (now := identify(path)) is not None and now.itself == status.itself:
-            folder.chmod(mode)
+        os.close(folder)
 
 
 def _has_other_names(path: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -61,6 +62,7 @@ class Sandbox:
         self._writable = tuple(writable)
         self._network = network
         self._tmp = tmp
+        self._is_git_open = False
         self._state: SandboxState | None = None
         self._looking = Lock()
         self._folders = FolderCache()
@@ -92,6 +94,45 @@ class Sandbox:
         """Whether a command may ask to run outside it. Looks at nothing but the settings."""
         return self._choice == "auto"
 
+    @property
+    def can_open_git(self) -> bool:
+        """Whether a command may ask to write to `.git`. Looks at nothing but the settings."""
+        return self._choice != "off"
+
+    @property
+    def is_git_open(self) -> bool:
+        """Whether the person has let commands of this session write to `.git`."""
+        return self._is_git_open
+
+    def open_git(self) -> None:
+        """From now on commands of this session may write to `.git`: the person was asked."""
+        self._is_git_open = True
+
+    def opening_git(self) -> Confinement:
+        """What a command is held to that asks to write to `.git`. Reads folders; call it off the event loop.
+
+        Raises ToolError, one sentence, where the workspace has no such folder of its own.
+        """
+        confinement = self.confinement()
+        if confinement.line is None or self._is_git_open:
+            return confinement
+        if self._git_folder() is None:
+            raise ToolError(
+                "nothing was run: the workspace has no .git folder of its own that could be opened; leave out "
+                "opens_git"
+            )
+        return replace(
+            confinement,
+            description=f"{confinement.description}; opens .git, but for its settings and hooks, to this and "
+            "later commands of the session",
+            opens_git=True,
+        )
+
+    def _git_folder(self) -> str | None:
+        """The repository's folder at the top of the workspace; a file or link in its place is none."""
+        path = os.path.join(os.path.realpath(self._policy.roots[0]), ".git")
+        return path if os.path.isdir(path) and not os.path.islink(path) else None
+
     def outside(self) -> Confinement:
         """What a command is held to that asks to run outside the sandbox. Call it off the event loop.
 
@@ -120,7 +161,8 @@ class Sandbox:
             case SandboxOn() as state:
                 return Confinement(
                     description="in a sandbox: writes in the workspace only; "
-                    f"network {'on' if network else 'off'}",
+                    f"network {'on' if network else 'off'}"
+                    + ("; .git is open, but for its settings and hooks" if self._is_git_open else ""),
                     network=network,
                     line=partial(self._line, state, network),
                 )
@@ -159,7 +201,7 @@ class Sandbox:
         state = self.look()
         if isinstance(state, SandboxOff):
             raise ToolError(f"there is no sandbox: {state.why}; the person can {state.remedy}")
-        return self._line(state, network, argv, cwd, environment).argv
+        return self._line(state, network, argv, cwd, environment, opens_git=False).argv
 
     def _detect_state(self) -> SandboxState:
         required = self._choice == "require"
@@ -186,8 +228,11 @@ class Sandbox:
         argv: Sequence[str],
         cwd: Path,
         environment: Mapping[str, str],
+        *,
+        opens_git: bool = True,
     ) -> Launch:
-        view = SandboxView(self._surroundings(), self._policy, argv[0], cache=self._folders)
+        git = self._git_folder() if opens_git and self._is_git_open else None
+        view = SandboxView(self._surroundings(git), self._policy, argv[0], cache=self._folders)
         tmp, note = self._shared_tmp(view)
         words = (
             state.program,
@@ -208,6 +253,7 @@ class Sandbox:
             notes=(note,) if note is not None else (),
             is_hidden=view.is_hidden,
             can_be_left=self.can_be_left,
+            can_open_git=not self._is_git_open and self._git_folder() is not None,
         )
 
     def _shared_tmp(self, view: SandboxView) -> tuple[SharedTmp | None, str | None]:
@@ -223,7 +269,7 @@ class Sandbox:
             return None, "its /tmp was its own, because the session's could not be used"
         return shared, None
 
-    def _surroundings(self) -> Surroundings:
+    def _surroundings(self, git: str | None = None) -> Surroundings:
         root = Path(self._policy.roots[0])
         home_folders = homes(self._environ)
         return Surroundings(
@@ -233,7 +279,10 @@ class Sandbox:
             secrets=(*secret_places(home_folders), *socket_places(self._environ)),
             own=self._own,
             readable=tuple(expand_path(path, self._environ, root) for path in self._readable),
-            writable=tuple(expand_path(path, self._environ, root) for path in self._writable),
+            writable=(
+                *(expand_path(path, self._environ, root) for path in self._writable),
+                *((git,) if git is not None else ()),
+            ),
         )
 
 

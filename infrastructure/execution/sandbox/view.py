@@ -9,14 +9,19 @@ from dataclasses import dataclass
 from domain.review.path_policy import PathPolicy
 from infrastructure.execution.sandbox.guarded_files import FolderCache, GuardedFiles, find_guarded
 from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
+from infrastructure.execution.sandbox.opened_repository import OpenedRepository
 from infrastructure.execution.sandbox.preflight import GROUND
 from infrastructure.execution.sandbox.session_tmp import SharedTmp
 
 TMP = "/tmp"
 _MOST_POINTER_BYTES = 4096
 
-# Of a .git folder that the person opened: what makes git run something.
-_GIT_LOCKED = ("config", "config.worktree", "hooks", "info", "modules", "commondir")
+# Of a .git folder that the person opened: what makes git run something, or obey another repository.
+_GIT_LOCKED = (
+    *("config", "config.worktree", "hooks", "info", "modules", "commondir", "worktrees"),
+    # steps of a rebase may be commands; the merge strategy of a pick and old remotes may name programs
+    *("rebase-merge", "rebase-apply", "sequencer", "remotes", "branches"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,8 +123,13 @@ class SandboxView:
 
     def check(self, policy: PathPolicy, cache: FolderCache | None) -> ProtectedPathCheck:
         """What compares the protected paths as they are now with those after the command."""
-        parts = [os.path.join(path, name) for path in self._list_opened(".git") for name in _GIT_LOCKED]
-        return ProtectedPathCheck(policy, self.guarded, opened=self._writable, parts=parts, cache=cache)
+        return ProtectedPathCheck(
+            policy,
+            self.guarded,
+            opened=self._writable,
+            repositories=[OpenedRepository(path, _GIT_LOCKED) for path in self._list_opened(".git")],
+            cache=cache,
+        )
 
     def _list_visible_inside(self, tools: Iterable[str], asked: Iterable[str]) -> tuple[str, ...]:
         """What lies in a hidden place and is to be seen there. Never a place that holds a hidden one."""

@@ -16,6 +16,7 @@ from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.execution.sandbox.sandbox import Sandbox
 from infrastructure.session_paths import own_paths
 from tests.infrastructure.commands.command_bench import tool_in
+from tests.infrastructure.commands.job_bench import JobBench
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
 from tests.support.fake_ports import FakePerson
 from tests.support.reviews import a_review
@@ -136,3 +137,23 @@ async def test_a_command_that_failed_as_if_for_want_of_network_is_told_so(
     told = await household.run(command)
 
     assert ("may have failed because the sandbox has no network" in told) is is_told
+
+
+@needs_bubblewrap
+async def test_a_command_that_is_to_go_on_in_the_background_does_not_count_as_confined(
+    household: Household, tmp_path: Path
+) -> None:
+    household.network = False
+    tool = tool_in(
+        household.root,
+        inherited=household.environ,
+        sandbox=household.sandbox(),
+        judge=gate_for(household.root).judge,
+        jobs=JobBench(tmp_path).jobs,
+    )
+
+    ends, goes_on = [await tool.judge({"command": "make", "background": each}) for each in (False, True)]
+
+    assert ends is not None
+    assert goes_on is not None
+    assert (ends.is_confined, goes_on.is_confined) == (True, False)

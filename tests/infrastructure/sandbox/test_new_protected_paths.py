@@ -175,3 +175,15 @@ async def test_what_cannot_be_renamed_is_said(household: Household) -> None:
     (household.root / "agents").touch()
 
     assert "could not be renamed" in check.finish(was_asked=False)[0]
+
+
+async def test_a_folder_that_became_a_link_meanwhile_leads_to_nothing_outside(household: Household) -> None:
+    mine = household.write("elsewhere/AGENTS.md", "mine\n")
+    policy = household.policy()
+    check = ProtectedPathCheck(policy, find_guarded([str(household.root)], policy))
+    (household.root / "sub").symlink_to(mine.parent)
+
+    with pytest.raises(OSError, match="sub"):
+        check._rename(str(household.root / "sub" / "AGENTS.md"))
+
+    assert mine.read_text() == "mine\n"

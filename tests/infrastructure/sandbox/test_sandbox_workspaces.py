@@ -101,7 +101,7 @@ async def test_a_commit_is_refused_with_the_remedy(household: Household) -> None
     told = await household.run("git commit --allow-empty -m second")
 
     assert "Read-only file system" in told
-    assert "open more with tools.run_command.sandbox_writable (docs/sandbox.md)" in told.split("\n")[-1]
+    assert "call run_command again with opens_git = true" in told.split("\n")[-1]
 
 
 @needs_git

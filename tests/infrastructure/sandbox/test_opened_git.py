@@ -1,0 +1,171 @@
+"""Commands that may write to `.git`, once the person was asked, and what they cannot leave in it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from domain.calls.summary import text_of
+from domain.errors import StaleSeal, ToolError
+from domain.text.json_value import JsonObject
+from infrastructure.execution.commands.run_command import RunCommand
+from tests.infrastructure.commands.command_bench import RecordingControls, context_with
+from tests.infrastructure.sandbox.sandbox_bench import Household, a_repository, needs_bubblewrap
+
+pytestmark = needs_bubblewrap
+
+_COMMIT = "git add --all && git -c user.name=A -c user.email=a@example.com commit -qm second"
+
+
+@pytest.fixture
+def tool(household: Household) -> RunCommand:
+    a_repository(household.root)
+    (household.root / "new").write_text("new\n")
+    return household.tool()
+
+
+async def run(tool: RunCommand, command: str, *, was_asked: bool = False, **more: bool) -> str:
+    given: JsonObject = {"command": command, **more}
+    return text_of(await tool.execute(given, context_with(RecordingControls(was_asked=was_asked))))
+
+
+async def opened(tool: RunCommand) -> None:
+    assert await run(tool, "true", was_asked=True, opens_git=True) == "exit code 0"
+
+
+def git_in(household: Household, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=household.root, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+async def test_a_commit_that_is_refused_says_how_to_ask(tool: RunCommand) -> None:
+    said = await run(tool, _COMMIT)
+
+    assert "call run_command again with opens_git = true: the person is asked once for the session" in said
+
+
+async def test_once_the_person_was_asked_this_and_later_commands_commit(
+    tool: RunCommand, household: Household
+) -> None:
+    assert await run(tool, _COMMIT, was_asked=True, opens_git=True) == "exit code 0"
+    assert await run(tool, "touch later && " + _COMMIT.replace("second", "third")) == "exit code 0"
+
+    assert git_in(household, "log", "--format=%s").split() == ["third", "second", "first"]
+    verdict = await tool.judge({"command": "make", "opens_git": True})
+    assert verdict is None or not verdict.opens_git
+    assert ".git is open" in str((await tool.seal({"command": "make"}, {})).sandbox)
+
+
+async def test_where_the_person_was_not_asked_nothing_runs_and_nothing_opens(tool: RunCommand) -> None:
+    with pytest.raises(ToolError, match=r"\.git is opened only once the person was asked"):
+        await run(tool, _COMMIT, opens_git=True)
+
+    assert "Read-only file system" in await run(tool, _COMMIT)
+
+
+async def test_what_is_asked_about_is_part_of_the_seal(tool: RunCommand) -> None:
+    verdict = await tool.judge({"command": "ls", "opens_git": True})
+    seal = await tool.seal({"command": "ls"}, {})
+
+    assert verdict is not None
+    assert verdict.opens_git
+    with pytest.raises(StaleSeal, match="sandbox"):
+        await tool.execute(
+            {"command": "ls", "opens_git": True}, context_with(RecordingControls(seal, was_asked=True))
+        )
+    assert "Read-only file system" in await run(tool, _COMMIT)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git config core.fsmonitor ./evil",
+        "echo evil > .git/hooks/pre-commit",
+        "mv .git/hooks .git/x; mkdir .git/hooks; echo evil > .git/hooks/pre-commit",
+        "rm -rf .git/config; echo '[core]fsmonitor=./evil' > .git/config",
+        "mv .git elsewhere; git init -q",
+        "echo '* filter=evil' > .git/info/attributes",
+    ],
+)
+async def test_settings_and_hooks_stay_as_they_are(
+    tool: RunCommand, household: Household, command: str
+) -> None:
+    before = {
+        name: (household.root / ".git" / name).read_bytes() for name in ("config", "hooks/pre-commit.sample")
+    }
+    await opened(tool)
+
+    await run(tool, command)
+
+    assert before == {name: (household.root / ".git" / name).read_bytes() for name in before}
+    assert not (household.root / ".git/hooks/pre-commit").exists()
+    assert "evil" not in git_in(household, "config", "--list")
+
+
+@pytest.mark.parametrize("was_asked", [True, False])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo ../evil > .git/commondir",
+        "mkdir -p .git/modules/x && echo x > .git/modules/x/config",
+        "mkdir -p .git/worktrees/x && echo ../../../evil > .git/worktrees/x/commondir",
+        "mkdir .git/rebase-merge && echo 'exec ./evil' > .git/rebase-merge/git-rebase-todo",
+        "mkdir .git/sequencer && echo '[options]strategy=../evil' > .git/sequencer/opts",
+        "mkdir -p .git/remotes && echo 'URL: ext::./evil' > .git/remotes/x",
+        "rm .git/index; ln -s ../../.bashrc .git/index",
+        "ln -sf ../../.bashrc .git/COMMIT_EDITMSG",
+        "rm -rf .git/logs; ln -s ../.. .git/logs",
+        "mkdir .git/refs/deep; ln -s ../../../x .git/refs/deep/head",
+        "rm -rf .git/objects/info; ln -s ../.. .git/objects/info",
+    ],
+)
+async def test_what_git_would_obey_or_follow_is_renamed_even_where_the_person_was_asked(
+    tool: RunCommand, household: Household, command: str, was_asked: bool
+) -> None:
+    await opened(tool)
+
+    said = await run(tool, command, was_asked=was_asked)
+
+    assert "were renamed" in said
+    assert "set-aside-" in said
+    left = [path for path in (household.root / ".git").rglob("*") if path.is_symlink()]
+    assert all(path.name.startswith("set-aside-") for path in left)
+    for name in ("commondir", "modules", "worktrees", "rebase-merge", "sequencer", "remotes"):
+        assert not (household.root / ".git" / name).exists()
+
+
+async def test_a_link_in_the_place_of_the_hooks_cannot_be_replaced_by_a_folder(
+    tool: RunCommand, household: Household
+) -> None:
+    (household.root / ".git/hooks").rename(household.root / "hooks-of-ours")
+    (household.root / ".git/hooks").symlink_to("../hooks-of-ours")
+    await opened(tool)
+
+    await run(tool, "rm .git/hooks; mkdir .git/hooks; echo evil > .git/hooks/pre-commit")
+
+    assert not (household.root / ".git/hooks/pre-commit").exists()
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "none"])
+async def test_a_git_that_is_no_folder_of_the_workspace_is_not_opened(household: Household, kind: str) -> None:
+    a_repository(household.home / "elsewhere")
+    if kind == "file":
+        (household.root / ".git").write_text(f"gitdir: {household.home}/elsewhere/.git\n")
+    elif kind == "link":
+        os.symlink(household.home / "elsewhere/.git", household.root / ".git")
+
+    with pytest.raises(ToolError, match=r"the workspace has no \.git folder of its own"):
+        await run(household.tool(), "true", was_asked=True, opens_git=True)
+
+
+async def test_a_worktree_and_a_submodule_in_the_workspace_stay_closed(
+    tool: RunCommand, household: Household
+) -> None:
+    git_in(household, "worktree", "add", "-q", "tree")
+    await opened(tool)
+
+    said = await run(tool, "echo x > tree/.git; echo ../../../evil > .git/worktrees/tree/commondir")
+
+    assert said.count("Read-only file system\n") == 2
