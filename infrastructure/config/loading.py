@@ -55,7 +55,8 @@ class LoadedSettings:
     `standing` is that of the project's file, None where none was read; `question` is to be put to the person
     where an untrusted one wants what only a trusted one may have. `sources` are the files by their origin.
     `covered` are the values that an untrusted project's file replaced, by their dotted keys: they count where
-    its own turn out to be wrong only when they are used.
+    its own turn out to be wrong only when they are used. `left_out` says why the project's file is not among
+    them although there is one; it is also a warning.
     """
 
     settings: Settings
@@ -67,6 +68,7 @@ class LoadedSettings:
     question: TrustQuestion | None = None
     sources: Mapping[str, TomlFile] = field(default_factory=dict)
     covered: Mapping[str, object] = field(default_factory=dict)
+    left_out: str = ""
 
     def place(self, path: KeyPath) -> str:
         """Where a value came from, as `origins` says it, with the line where that is a file."""
@@ -87,13 +89,15 @@ def load_settings(
     overrides: Mapping[str, object] = MappingProxyType({}),
     standing: StandingOf = _unknown,
     instead: TomlFile | None = None,
+    needs_project: bool = True,
 ) -> LoadedSettings:
     """Load settings: defaults, then files, then QUORUM_SECTION__KEY variables, then flags; the later win.
 
     `config_file` (`--config`, or else $QUORUM_CONFIG) replaces the user's and the project's file. `overrides`
     maps dotted keys to the values of flags. `standing` is asked about the project's file: about the very bytes
     that are then laid, for it is read once. `instead` counts in place of the file of its name, or as if there
-    were that one. Raises ConfigError that names every place and remedy.
+    were that one. Without `needs_project` a file of the project that is no TOML, or cannot be read, is left
+    out: the person cannot have trusted it. Raises ConfigError that names every place and remedy.
     """
     locations = locate(cwd=cwd, environ=environ, config_file=config_file)
     if instead is not None and locations.named is None and instead.path in locations.project_search:
@@ -105,7 +109,14 @@ def load_settings(
     for path in _own_files(locations, instead):
         stack.lay(stack.read(path))
     if locations.named is None and locations.project is not None:
-        stack.lay_project(locations.project, locations.user, standing)
+        try:
+            project = stack.file(locations.project)
+        except ConfigError as error:
+            if needs_project:
+                raise
+            stack.leave_out(str(error))
+        else:
+            stack.lay_project(project, locations.user, standing)
     for variable in settings_in(environ, tuple(stack.named_tables)):
         stack.lay(variable)
     for key, value in overrides.items():
@@ -121,6 +132,7 @@ def load_settings(
         standing=stack.standing,
         question=stack.question,
         sources=MappingProxyType(stack.sources),
+        left_out=stack.left_out,
         covered=MappingProxyType(
             {
                 key: value
@@ -151,6 +163,7 @@ class _Stack:
     standing: Standing | None = None
     question: TrustQuestion | None = None
     covered: dict[str, object] = field(default_factory=dict)
+    left_out: str = ""
 
     def read(self, path: Path) -> Checked:
         return self.check(self.file(path))
@@ -170,8 +183,12 @@ class _Stack:
             self.named_tables.setdefault(path, place)
         self.put(source.assignments)
 
-    def lay_project(self, path: Path, user_file: Path | None, standing: StandingOf) -> None:
-        file, place = self.file(path), standing_place(path)
+    def leave_out(self, problem: str) -> None:
+        self.left_out = f"{problem}; here the file is left out, and no session begins until that is corrected"
+        self.warnings.append(self.left_out)
+
+    def lay_project(self, file: TomlFile, user_file: Path | None, standing: StandingOf) -> None:
+        path, place = file.path, standing_place(file.path)
         source, known = self.check(file), standing(place, file.digest)
         self.standing = known
         if known is Standing.TRUSTED:

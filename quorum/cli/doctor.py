@@ -19,7 +19,7 @@ def print_diagnosis(options: Options, root: Path) -> int:
     """Print what was found; 1 where something fails, else 0."""
     loaded: LoadedSettings | ConfigError
     try:
-        loaded = load(options, root)
+        loaded = load(options, root, needs_project=False)
     except ConfigError as error:  # one finding among others: that is what a doctor is for
         loaded = error
     findings = asyncio.run(diagnose(loaded, os.environ, probe=options.probe, stored_key=KeyRing().key))

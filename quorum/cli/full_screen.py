@@ -334,7 +334,9 @@ class _Sessions:
         from quorum.cli.settings import load
 
         if self._listed is None:
-            self._listed = open_storage(load(self._options, self._root).settings.storage, os.environ)
+            self._listed = open_storage(
+                load(self._options, self._root, needs_project=False).settings.storage, os.environ
+            )
         return self._listed.archive
 
     async def close(self) -> None:

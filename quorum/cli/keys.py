@@ -23,7 +23,9 @@ INTERRUPTED = 130
 
 def print_keys(options: Options, root: Path) -> int:
     """Do what is asked about the keys; the exit code. Raises ConfigError, and UsageError without a key."""
-    tables = load(options, root).settings.providers
+    loaded = load(options, root, needs_project=False)
+    complain([loaded.left_out] if loaded.left_out else [])
+    tables = loaded.settings.providers
     ring = KeyRing()
     match options.action:
         case "list":

@@ -36,7 +36,9 @@ def print_sessions(options: Options, root: Path) -> int:
     from domain.sessions.session_facts import storable
     from infrastructure.storage import open_storage
 
-    settings = load(options, root).settings
+    loaded = load(options, root, needs_project=False)
+    complain([loaded.left_out] if loaded.left_out else [])
+    settings = loaded.settings
     storage = open_storage(settings.storage, os.environ)
     sessions = SessionStore(archive=storage.archive, settings=settings, root=root, cwd=storable(str(root)))
     complain(storage.notices)

@@ -17,12 +17,15 @@ from infrastructure.trust.trust_file import TrustedFiles, trust_file
 from quorum.options import Options
 
 
-def load(options: Options, root: Path, instead: TomlFile | None = None) -> LoadedSettings:
+def load(
+    options: Options, root: Path, instead: TomlFile | None = None, *, needs_project: bool = True
+) -> LoadedSettings:
     """Files, environment and options, the later ones first; nobody is asked. Raises ConfigError.
 
-    `instead` counts in place of the file of its name.
+    `instead` counts in place of the file of its name. Without `needs_project` a project's file that cannot be
+    read is left out.
     """
-    return _load(options, root, _load_trusted(), instead)
+    return _load(options, root, _load_trusted(), instead, needs_project=needs_project)
 
 
 async def load_with_trust(
@@ -68,7 +71,12 @@ def _load_trusted() -> TrustedFiles:
 
 
 def _load(
-    options: Options, root: Path, trusted: TrustedFiles, instead: TomlFile | None = None
+    options: Options,
+    root: Path,
+    trusted: TrustedFiles,
+    instead: TomlFile | None = None,
+    *,
+    needs_project: bool = True,
 ) -> LoadedSettings:
     loaded = load_settings(
         cwd=root,
@@ -77,6 +85,7 @@ def _load(
         overrides={**model_overrides(options.models), **options.overrides},
         standing=trusted.standing,
         instead=instead,
+        needs_project=needs_project,
     )
     if trusted.warning is None or loaded.standing is None:
         return loaded

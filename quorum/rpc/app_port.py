@@ -10,6 +10,7 @@ from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import make_refusal, unfit
 from quorum.rpc.panes import find_tab, pane
 from quorum.rpc.questions import open_question
+from quorum.rpc.screen_names import name_of_screen
 from quorum.rpc.wording import takes_approval
 from quorum.version import __version__
 from tui.chat.chat_screen import ChatScreen
@@ -43,7 +44,7 @@ class AppPort:
             "headless": self._app.is_headless,
             "tab": self._app.tabs.front.mode,
             "size": list(self._app.size),
-            "screen": type(self._app.screen).__name__,
+            "screen": name_of_screen(self._app.screen),
             "ready": session is not None,
             "running": chat.turns.running,
             "does": chat.turns.does if chat.turns.running else "",
@@ -132,13 +133,14 @@ class AppPort:
             )
         if self._app.screen is not chat and action != _LEAVING:
             raise make_refusal(
-                f"{type(self._app.screen).__name__} is open over the chat; keys.feed closes it", "covered"
+                f"the screen {name_of_screen(self._app.screen)!r} is open over the chat; keys.feed closes it",
+                "covered",
             )
         chat.say("")
         await self._in(chat, lambda: chat.run_action(action))
         return {
             "said": chat.notice,
-            "screen": type(self._app.screen).__name__ if self._app.screen_stack else "",
+            "screen": name_of_screen(self._app.screen) if self._app.screen_stack else "",
         }
 
     async def spawn(self, form: str, query: str) -> dict[str, object]:

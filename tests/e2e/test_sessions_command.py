@@ -422,3 +422,18 @@ def test_a_record_that_is_no_database_is_kept_aside_and_told(quorum: Quorum) -> 
     assert ended.code == 0
     assert "was damaged" in ended.err
     assert any(b"no database" in each.read_bytes() for each in quorum.ledger.parent.glob("*damaged*"))
+
+
+@pytest.mark.parametrize("words", [("sessions", "list"), ("doctor",), ("keys", "list")])
+def test_a_projects_file_that_is_no_toml_is_left_out_and_named(
+    words: tuple[str, ...], project: Path, home: Path
+) -> None:
+    (project / "quorum.toml").write_text("[agent\n", encoding="utf-8")
+
+    ended = Quorum(project, home)(*words)
+
+    said = ended.out + ended.err
+    assert "quorum.toml:1: this is not TOML" in said
+    assert "left out" in said
+    assert ended.code == 0 or words == ("doctor",)
+    assert "Traceback" not in said

@@ -42,6 +42,7 @@ class Machine:
         cwd: Path | None = None,
         config_file: Path | None = None,
         overrides: Mapping[str, object] | None = None,
+        needs_project: bool = True,
     ) -> LoadedSettings:
         """Load the settings as a run in the repository would."""
         return load_settings(
@@ -50,6 +51,7 @@ class Machine:
             config_file=config_file,
             overrides=overrides or {},
             standing=lambda _place, _digest: self.standing,
+            needs_project=needs_project,
         )
 
     def refusal(self, *, config_file: Path | None = None, overrides: Mapping[str, object] | None = None) -> str:

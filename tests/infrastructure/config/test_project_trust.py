@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from domain.errors import ConfigError
 from domain.sessions.trust import Standing
 from infrastructure.config.about import ProjectRule
 from infrastructure.config.keys import all_keys
@@ -493,3 +494,50 @@ def test_a_project_that_declares_hooks_gets_none_of_them(machine: Machine):
 
     assert loaded.settings.hooks == ()
     assert "is not trusted, so what it sets of hooks is ignored" in loaded.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"[agent\n", "quorum.toml:1: this is not TOML"),
+        (b"\xff", "quorum.toml:1: the file is not UTF-8"),
+        (b"a = " + b"[" * 5000, "is nested too deeply"),
+        (b"a." * 5000 + b"b = 1", "is nested too deeply"),
+        (b"#" * 1_000_001, "too large for settings"),
+    ],
+)
+@pytest.mark.parametrize("standing", Standing)
+def test_a_projects_file_that_cannot_be_read_ends_nothing_that_does_not_need_it(
+    content: bytes, why: str, standing: Standing, machine: Machine
+) -> None:
+    machine.standing = standing
+    machine.user("agent.max_tool_turns = 7")
+    machine.project_file.write_bytes(content)
+
+    loaded = machine.load(needs_project=False)
+
+    assert loaded.settings.agent.max_tool_turns == 7
+    assert loaded.files == (machine.user_file,)
+    assert why in loaded.left_out
+    assert loaded.warnings == (loaded.left_out,)
+    assert loaded.question is None
+    assert why in machine.refusal()
+
+
+def test_a_link_to_nothing_in_the_place_of_a_projects_file_is_left_out(machine: Machine) -> None:
+    machine.project_file.symlink_to("nowhere")
+
+    assert "quorum.toml" in machine.load(needs_project=False).left_out
+
+
+def test_the_persons_own_file_is_never_left_out(machine: Machine) -> None:
+    machine.user("[agent")
+
+    with pytest.raises(ConfigError, match="this is not TOML"):
+        machine.load(needs_project=False)
+
+
+def test_nothing_is_left_out_of_a_project_whose_file_can_be_read(machine: Machine) -> None:
+    machine.project("agent.max_tool_turns = 7")
+
+    assert machine.load(needs_project=False).left_out == ""

@@ -328,7 +328,7 @@ async def test_in_the_room_of_the_rules_no_key_is_free(tmp_path: Path) -> None:
         opened = await stage.call("command.exec", command="/permissions")
         error = await stage.refused("keys.feed", keys=["down"])
 
-        assert (opened["screen"], error.reason) == ("PermissionsScreen", "needs_approval")
+        assert (opened["screen"], error.reason) == ("permissions", "needs_approval")
 
 
 def test_keys_are_free_only_in_rooms_that_there_are_and_that_decide_nothing() -> None:

@@ -124,7 +124,7 @@ async def test_the_state_tells_what_header_and_status_bar_tell(tmp_path: Path) -
 
     assert (at_rest["ready"], at_rest["running"], at_rest["question"]) == (True, False, None)
     assert (at_rest["session_id"], at_rest["model"], at_rest["mode"]) == ("session-1", "fake/model-1", "ask")
-    assert (at_rest["tab"], at_rest["screen"], at_rest["size"]) == ("tab-1", "ChatScreen", [100, 30])
+    assert (at_rest["tab"], at_rest["screen"], at_rest["size"]) == ("tab-1", "chat", [100, 30])
     assert (working["running"], working["does"]) == (True, "working")
 
 
@@ -223,7 +223,7 @@ async def test_a_command_is_carried_out_and_what_it_says_is_told(tmp_path: Path)
         covered = await stage.refused("command.exec", command="/clear")
 
     assert told["said"] == "there is no turn to undo"
-    assert opened["screen"] == "HelpScreen"
+    assert opened["screen"] == "help"
     assert covered.reason == "covered"
 
 
@@ -339,7 +339,7 @@ async def test_keys_open_and_close_what_only_shows(tmp_path: Path) -> None:
         await stage.call("keys.feed", keys=["m", "escape"])
         closed = await stage.call("state.get")
 
-    assert (opened["screen"], closed["screen"]) == ("HelpScreen", "ChatScreen")
+    assert (opened["screen"], closed["screen"]) == ("help", "chat")
 
 
 async def test_the_layout_is_told_and_set(tmp_path: Path) -> None:

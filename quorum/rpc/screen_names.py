@@ -1,0 +1,35 @@
+"""What remote control calls the screens of the app: names that stay, whatever the classes are called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from textual.screen import Screen
+
+SCREEN_NAMES: Mapping[str, str] = {
+    "ChatScreen": "chat",
+    "ContextScreen": "context",
+    "CostScreen": "cost",
+    "HelpScreen": "help",
+    "ModelPicker": "models",
+    "PagerScreen": "pager",
+    "PaletteScreen": "palette",
+    "PermissionsScreen": "permissions",
+    "RestoreScreen": "undo",
+    "ReviewDialog": "review",
+    "SandboxOfferDialog": "sandbox_offer",
+    "SessionPicker": "sessions",
+    "SettingsScreen": "settings",
+    "SpendDialog": "spending",
+    "ThemePicker": "themes",
+    "TimelineScreen": "timeline",
+    "TrustDialog": "trust",
+    "TurnList": "turns",
+}
+"""By the name of the class, so that no screen is imported before it is shown."""
+
+
+def name_of_screen(screen: Screen[object]) -> str:
+    """The name of a screen. A class without a name of its own has that of the one it is made of."""
+    names = (SCREEN_NAMES.get(kind.__name__) for kind in type(screen).__mro__)
+    return next((name for name in names if name is not None), "other")
