@@ -246,6 +246,7 @@ class Container(ToolContainer):
         files=files,
         user_commands=user_commands,
         custom_commands=custom_commands,
+        skills=ToolContainer.skills,
         jobs=ToolContainer.jobs,
         outputs=ToolContainer.outputs,
         record=visible_record,

@@ -82,6 +82,10 @@ class SkillPort(Protocol):
         """Those that are trusted now, once the person was asked about the others; and sentences for them."""
         ...
 
+    async def survey(self) -> tuple[tuple[Skill, bool], ...]:
+        """All that there are now, one of each name, each with whether the person trusts it as it is."""
+        ...
+
     async def load(self, name: str, file: str = "") -> str:
         """The text of a skill and the list of its files, or one of these files. Raises ToolError."""
         ...

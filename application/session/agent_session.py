@@ -10,6 +10,7 @@ from application.events.event_bus import EventBus
 from application.instructions.custom_commands import CustomCommands
 from application.jobs.background_jobs import BackgroundJobs, describe_lost_jobs
 from application.ports.background import BackgroundWork
+from application.ports.instructions import SkillPort
 from application.ports.rules import RuleService
 from application.ports.tools import OrphanFinderPort
 from application.ports.workspace import FileFinder
@@ -37,8 +38,8 @@ class AgentSession:
 
     `run` carries its turns, `mask` hides its secrets. All else that the person sees and changes of it has its
     part: `models`, `context`, `spending`, `review`, `rules`, `rewind`, `files`, `user_commands`,
-    `jobs`, `custom_commands`, `attachments`, `outputs`, `record`. What takes the conversation apart, as
-    `context.compact` and `rewind.rewind_to` do, is not called while a turn runs.
+    `jobs`, `custom_commands`, `skills`, `attachments`, `outputs`, `record`. What takes the conversation apart,
+    as `context.compact` and `rewind.rewind_to` do, is not called while a turn runs.
     """
 
     def __init__(  # noqa: PLR0913 - all that a front end reaches meets here
@@ -55,6 +56,7 @@ class AgentSession:
         files: FileFinder,
         user_commands: UserCommandRunner,
         custom_commands: CustomCommands,
+        skills: SkillPort,
         jobs: BackgroundJobs,
         outputs: Outputs,
         record: SessionRecord,
@@ -75,6 +77,7 @@ class AgentSession:
         self.files = files
         self.user_commands = user_commands
         self.custom_commands = custom_commands
+        self.skills = skills
         self.jobs = jobs
         self.attachments = run.attachments
         self.outputs = outputs

@@ -57,6 +57,19 @@ class SkillCatalog:
         self._trusted = tuple(s for s in usable if str(standing_place(Path(s.folder))) not in refused)
         return self._trusted, tuple(notices)
 
+    async def survey(self) -> tuple[tuple[Skill, bool], ...]:
+        """All that there are now, one of each name, each with whether the person trusts it as it is. Nobody is
+        asked."""
+        return await asyncio.to_thread(self._survey)
+
+    def _survey(self) -> tuple[tuple[Skill, bool], ...]:
+        skills = select_by_name(self._folders.find())
+        open_items = {item.file for item in self._decisions.items(list_wanted_skills(skills))}
+        return tuple(
+            (skill, not skill.problem and str(standing_place(Path(skill.folder))) not in open_items)
+            for skill in skills
+        )
+
     async def load(self, name: str, file: str = "") -> str:
         """The text of a skill and the list of its files, or one of these files. Raises ToolError."""
         return await asyncio.to_thread(self._load, name, file)

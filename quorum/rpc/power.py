@@ -27,7 +27,16 @@ _FREE = frozenset(
     (
         # commands
         *("show_help", "retry", "steer", "new_session", "resume_session", "fork_session", "undo", "rewind"),
-        *("attach_image", "compact", "export", "show_cost", "show_context", "show_permissions", "show_config"),
+        *(
+            "attach_image",
+            "compact",
+            "export",
+            "show_cost",
+            "show_context",
+            "show_skills",
+            "show_permissions",
+            "show_config",
+        ),
         *("ask", "new_tab", "close_tab", "find", "copy", "clear_transcript", "toggle_fold", "open_output"),
         *("change_theme", "set_theme", "set_layout", "choose_model", "quit", "show_timeline", "open_timeline"),
         *("show_jobs", "background_or_panel"),

@@ -209,6 +209,7 @@ class Bench:
                 pending_messages=pending_messages,
             ),
             custom_commands=NOT_NEEDED,
+            skills=NOT_NEEDED,
             jobs=self.jobs,
             outputs=Outputs(None, OutputLimits()),
             record=record or no_record(),

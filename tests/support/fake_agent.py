@@ -40,6 +40,7 @@ from domain.events.event import (
 from domain.events.masking import SecretMask
 from domain.events.report import MAX_TOOL_TURNS, RunReport, RunStatus
 from domain.instructions.custom_command import CustomCommand, choose_names, index_commands, parse_command
+from domain.instructions.skill import Skill
 from domain.review.mode import Mode
 from domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from domain.sessions.past_session import NewSession, SessionChoice
@@ -131,6 +132,7 @@ class FakeAgent:
         self.jobs = FakeJobs()
         self.commands: list[tuple[str, bool]] = []
         self._custom_commands = FakeCustomCommands()
+        self.surveyed: tuple[tuple[Skill, bool], ...] = ()
         self.may_end = asyncio.Event()
         self.may_end.set()
         self.closing_fails: QuorumError | None = None
@@ -227,6 +229,15 @@ class FakeAgent:
     def custom_commands(self) -> FakeCustomCommands:
         """Those of the person and the project."""
         return self._custom_commands
+
+    @property
+    def skills(self) -> FakeAgent:
+        """It has its skills itself."""
+        return self
+
+    async def survey(self) -> tuple[tuple[Skill, bool], ...]:
+        """What `surveyed` says."""
+        return self.surveyed
 
     @property
     def attachments(self) -> FakeAgent:

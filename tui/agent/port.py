@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from domain.events.masking import SecretMask
     from domain.events.report import RunReport
     from domain.instructions.custom_command import CustomCommand
+    from domain.instructions.skill import Skill
     from domain.review.mode import Mode
     from domain.sessions.past_session import SessionChoice
     from domain.sessions.restoration import RestorePlan, RestoreStep
@@ -138,6 +139,12 @@ class JobsPort(Protocol):
     async def stop_by_id(self, job_id: str) -> str: ...
 
 
+class SkillsPort(Protocol):
+    """The skills that the session may load: `infrastructure/instructions/skill_catalog.py`."""
+
+    async def survey(self) -> tuple[tuple[Skill, bool], ...]: ...
+
+
 class AttachmentsPort(Protocol):
     """The images that the person shows the model: `application/turn/attachments.py`."""
 
@@ -214,6 +221,9 @@ class Agent(Protocol):
 
     @property
     def custom_commands(self) -> CustomCommandsPort: ...
+
+    @property
+    def skills(self) -> SkillsPort: ...
 
     @property
     def attachments(self) -> AttachmentsPort: ...

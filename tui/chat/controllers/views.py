@@ -9,6 +9,7 @@ from tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
     from application.view.entries import Call
+    from tui.agent.port import Agent
     from tui.screens.timeline.rows import TimelineRow
 
 
@@ -27,6 +28,16 @@ class ViewController:
         """Show what fills the model's window."""
         if (session := self._current.require_session("look at the context")) is not None:
             self._host.app.push_screen(session.context_screen())
+
+    def action_show_skills(self) -> None:
+        """Show the skills there are, and which of them are trusted."""
+        if (session := self._current.require_session("look at the skills")) is not None:
+            self._host.run_worker(self._show_skills(session.agent), group="skills", exclusive=True)
+
+    async def _show_skills(self, agent: Agent) -> None:
+        from tui.screens.accounts.skills_screen import SkillsScreen
+
+        self._host.app.push_screen(SkillsScreen(await agent.skills.survey()))
 
     def action_show_timeline(self) -> None:
         """Show every turn and call of the session on a time axis."""
