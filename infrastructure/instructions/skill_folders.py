@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,9 +23,10 @@ FOLDERS = (".claude/skills", ".agents/skills")
 MAIN_FILE = "SKILL.md"
 _MOST_SKILLS = 100  # of one folder of skills
 _MOST_FILES = 200  # of one skill
-_MOST_BYTES = 5_000_000  # of one skill
+_MOST_BYTES = 20_000_000  # of one skill
 _LARGEST_MAIN = 100_000  # bytes
 _DEEPEST = 6
+_SETTLED_NS = 2_000_000_000
 
 
 class UnusableSkill(ValueError):
@@ -37,6 +39,7 @@ class SkillFolders:
     def __init__(self, cwd: Path, environ: Mapping[str, str]) -> None:
         chain = folders_up_to_repository(Path(os.path.realpath(cwd)))[::-1]
         self._project = chain[0]
+        self._measuring = _Measuring()
         self._home = Path(environ["HOME"]) if Path(environ.get("HOME", "")).is_absolute() else None
         own = [self._home / name for name in FOLDERS] if self._home is not None else []
         if (settings := user_file(environ)) is not None:
@@ -70,7 +73,7 @@ class SkillFolders:
         """The skill in a folder as it is now."""
         skill = Skill(name=path.name, scope=scope, folder=str(path), label=self._label(path, scope))
         try:
-            digest, files = _measure(Path(os.path.realpath(path)))
+            digest, files = self._measuring.measure(Path(os.path.realpath(path)))
             return _parse(replace(skill, digest=digest, files=files))
         except UnusableSkill as problem:
             return replace(skill, problem=f"{path}: {problem}")
@@ -104,25 +107,50 @@ def _subfolders(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(names) if not name.startswith(".")][:_MOST_SKILLS]
 
 
-def _measure(folder: Path) -> tuple[str, tuple[SkillFile, ...]]:
-    """The digest over all files below a folder, and their list. Raises UnusableSkill."""
-    whole = hashlib.sha256()
-    files: list[SkillFile] = []
-    room = _MOST_BYTES
-    for path in _walk(folder):
-        name = str(path.relative_to(folder))
-        data = read_bytes(path, inside=folder, limit=room + 1)
-        if data is None:
-            raise UnusableSkill(f"{name} cannot be read")
-        room -= len(data)
-        if room < 0:
-            raise UnusableSkill(f"it is larger than {size(_MOST_BYTES)}; keep large files outside of the skill")
-        is_executable = bool(path.stat().st_mode & 0o111)
-        for each in (os.fsencode(name), b"x" if is_executable else b"-", data):
-            whole.update(hashlib.sha256(each).digest())
+class _Measuring:
+    """Measures the files of skills, and reads none again that has the same status as when it was read last."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[tuple[int, ...], str]] = {}
+
+    def measure(self, folder: Path) -> tuple[str, tuple[SkillFile, ...]]:
+        """The digest over all files below a folder, and their list. Raises UnusableSkill."""
+        whole = hashlib.sha256()
+        files: list[SkillFile] = []
+        room = _MOST_BYTES
+        for path in _walk(folder):
+            name = str(path.relative_to(folder))
+            try:
+                status = path.lstat()
+            except OSError as error:
+                raise UnusableSkill(f"{name} cannot be read: {error.strerror}") from error
+            room -= status.st_size
+            if room < 0:
+                raise UnusableSkill(
+                    f"it is larger than {size(_MOST_BYTES)}; keep large files outside of the skill"
+                )
+            sha256 = self._sha256(path, folder, status)
+            is_executable = bool(status.st_mode & 0o111)
+            for each in (os.fsencode(name), b"x" if is_executable else b"-", sha256.encode()):
+                whole.update(hashlib.sha256(each).digest())
+            files.append(
+                SkillFile(path=name, size_bytes=status.st_size, sha256=sha256, is_executable=is_executable)
+            )
+        return whole.hexdigest(), tuple(files)
+
+    def _sha256(self, path: Path, folder: Path, status: os.stat_result) -> str:
+        """The digest of a file's content. Raises UnusableSkill where that is not what its status said."""
+        stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        known = self._known.get(str(path))
+        if known is not None and known[0] == stamp:
+            return known[1]
+        data = read_bytes(path, inside=folder, limit=status.st_size + 1)
+        if data is None or len(data) != status.st_size:
+            raise UnusableSkill(f"{path.name} cannot be read, or changes just now")
         sha256 = hashlib.sha256(data).hexdigest()
-        files.append(SkillFile(path=name, size_bytes=len(data), sha256=sha256, is_executable=is_executable))
-    return whole.hexdigest(), tuple(files)
+        if time.time_ns() - status.st_ctime_ns > _SETTLED_NS:  # a later change has another time for certain
+            self._known[str(path)] = stamp, sha256
+        return sha256
 
 
 def _walk(folder: Path) -> list[Path]:

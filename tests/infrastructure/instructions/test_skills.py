@@ -155,6 +155,20 @@ def test_an_executable_bit_and_a_name_are_part_of_the_digest(stage: SessionStage
     assert len(digests) == 3
 
 
+def test_a_change_is_seen_by_one_that_has_read_the_folder_before(stage: SessionStage) -> None:
+    folder = put(stage.root)
+    for file in folder.iterdir():
+        os.utime(file, (1, 1))
+    folders = SkillFolders(stage.root, stage.environ)
+    before = folders.find()[0].digest
+    (folder / "SKILL.md").write_text(
+        MAIN.format(name="pdf", description="Read PDF filez", body="Use pdftotext.")
+    )
+    os.utime(folder / "SKILL.md", (1, 1))
+
+    assert folders.find()[0].digest != before
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -181,7 +195,7 @@ def test_links_pipes_hostile_names_and_huge_folders_are_refused(stage: SessionSt
     many = put(stage.root, "many")
     for number in range(1_000):
         (many / f"f{number}").write_text("x")
-    (put(stage.root, "large") / "blob").write_bytes(b"x" * 6_000_000)
+    os.truncate(put(stage.root, "large") / "SKILL.md", 21_000_000)
     deep = put(stage.root, "deep")
     (deep / "/".join("abcdefghij")).mkdir(parents=True)
 
