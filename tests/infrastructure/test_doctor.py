@@ -243,7 +243,8 @@ async def test_which_model_does_what_is_told(machine: Machine):
     assert roles == Finding(
         "roles",
         OK,
-        "exploration, moderator, participants: as decision\nask: openai/a\nreview: openai/a, openai/d",
+        "exploration, moderator, participants: as decision\nask: openai/a\ndecision_fallback: no model\n"
+        "review: openai/a, openai/d",
     )
 
 
