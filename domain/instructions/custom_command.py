@@ -19,11 +19,10 @@ _SHELL_LINE = re.compile(r"(?<![\w`\\])!`[^`\n]+`")
 
 _SCOPES = frozenset(scope.value for scope in InstructionScope)
 
-_SHELL_NOTE = """\
-[quorum: this text names shell commands as !`COMMAND`. Nothing has run yet: where you need what one of them
-prints, run it with run_command first, all of them at once.]
+_SHELL_NOTE = """
 
-"""
+[quorum: the text above names shell commands as !`COMMAND`. Nothing has run yet: where you need what one of them
+prints, run it with run_command first, all of them at once.]"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +151,7 @@ def fill(command: CustomCommand, arguments: str) -> str:
     text = _PLACE.sub(value_of, command.body).strip()
     if arguments and not found_any:
         text = f"{text}\n\nArguments: {arguments}".strip()
-    return _SHELL_NOTE + text if _SHELL_LINE.search(command.body) else text
+    return text + _SHELL_NOTE if _SHELL_LINE.search(command.body) else text
 
 
 def _words(arguments: str) -> list[str]:

@@ -68,7 +68,7 @@ def test_what_an_argument_says_is_no_place_again() -> None:
 def test_shell_commands_in_the_text_are_left_for_the_model_to_run() -> None:
     text = fill(command("State:\n!`git status`"), "")
 
-    assert text.endswith("State:\n!`git status`")
+    assert text.startswith("State:\n!`git status`")
     assert "run it with run_command" in text
 
 

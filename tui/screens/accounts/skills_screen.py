@@ -43,5 +43,5 @@ class SkillsScreen(AccountSheet):
 
 
 def _wrapped(text: str, width: int) -> Iterator[Content]:
-    for line in textwrap.wrap(printable(text[:_LONGEST], newlines=False), max(20, width - 3)):
+    for line in textwrap.wrap(printable(" ".join(text[:_LONGEST].split()), newlines=False), max(20, width - 3)):
         yield Content(f"  {line}")
