@@ -165,9 +165,10 @@ class ToolContainer(containers.DeclarativeContainer):
     # Which modes there are depends on the sandbox, and that on the mode in force.
     review.add_kwargs(refusal=providers.Callable(build.mode_refusal, sandbox.provider))
     pending_messages = providers.Singleton(PendingMessages)
+    images = providers.Singleton(ImageFiles, workspace.provided.cwd, paths, environ)
     attachments = providers.Singleton(
         Attachments,
-        providers.Singleton(ImageFiles, workspace.provided.cwd, paths, environ),
+        images,
         contents,
         hide=events.provided.hide,
         past=providers.Callable(build.past_events, past),
