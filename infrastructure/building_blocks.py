@@ -23,6 +23,7 @@ from application.session.session_record import SessionRecord
 from application.spending.spend_limiter import SpendLimiter
 from application.turn.switchable_session import SwitchableSession
 from domain.calls.tool import ToolSpec
+from domain.calls.tool_dialects import is_offered
 from domain.conversation.compaction import ContextBudget
 from domain.conversation.spend_caps import SpendCap, SpendCaps
 from domain.events.event import Event
@@ -283,6 +284,12 @@ def context_budget(settings: Settings) -> ContextBudget:
         recent_full_count=table.recent_full_count,
         assumed_window=table.window_tokens,
     )
+
+
+def tool_offer(settings: Settings) -> Callable[[str, str], bool]:
+    """Whether a tool is offered to a model: what `tools.enabled` names always is."""
+    enabled = frozenset(settings.tools.enabled)
+    return lambda tool, model: tool in enabled or is_offered(tool, model)
 
 
 def json_bytes(schemas: Sequence[JsonObject]) -> int:

@@ -127,6 +127,7 @@ class Container(ToolContainer):
         secrets=ToolContainer.secrets,
         pending_messages=ToolContainer.pending_messages,
         mentions=mentions,
+        offers=providers.Callable(build.tool_offer, ToolContainer.settings),
     )
 
     environment = providers.Singleton(

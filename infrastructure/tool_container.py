@@ -41,6 +41,7 @@ from infrastructure.session_paths import own_paths, path_policy
 from infrastructure.store.snapshots.keeper import WorkspaceKeeper
 from infrastructure.store.snapshots.reading import FileReader
 from infrastructure.store.snapshots.saved_index import open_saved_index
+from infrastructure.tools.builtin.apply_patch import ApplyPatch
 from infrastructure.tools.builtin.edit_file import EditFile
 from infrastructure.tools.builtin.glob_search import GlobSearch
 from infrastructure.tools.builtin.grep_search import GrepSearch
@@ -180,6 +181,7 @@ class ToolContainer(containers.DeclarativeContainer):
     grep_search = providers.Singleton(GrepSearch, workspace=workspace, policy=paths)
     write_file = providers.Singleton(WriteFile, workspace=workspace, seen=seen)
     edit_file = providers.Singleton(EditFile, workspace=workspace, seen=seen)
+    apply_patch = providers.Singleton(ApplyPatch, workspace=workspace, seen=seen)
     jobs = providers.Singleton(
         BackgroundJobs,
         events=events,
@@ -211,6 +213,7 @@ class ToolContainer(containers.DeclarativeContainer):
         grep_search,
         write_file,
         edit_file,
+        apply_patch,
         run_command,
         job_control,
         update_plan,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Protocol
@@ -92,13 +92,15 @@ class Dialogue:
         secrets: SecretFinder | None = None,
         pending_messages: PendingMessages | None = None,
         mentions: Mentions | None = None,
+        offers: Callable[[str, str], bool] = lambda _tool, _model: True,
     ) -> None:
+        self._offers = offers
         self._mentions = mentions
         self.pending_messages = pending_messages if pending_messages is not None else PendingMessages()
         self.responses = responses
         self.conversation = session.conversation
         self._session = session
-        self._schemas = tuple(schemas)
+        self._all_schemas = tuple(schemas)
         self._events = events
         self._prices = prices
         self._context_keeper = context_keeper
@@ -109,6 +111,12 @@ class Dialogue:
         self._unreturned: Answered | None = None
         self._dropped: list[tuple[Usage, Decimal | None]] = []
         self._last_kept = _last_answer(self.conversation.messages)
+
+    @property
+    def _schemas(self) -> tuple[JsonObject, ...]:
+        """The tools that the model of the next request is offered."""
+        model = self._session.model
+        return tuple(schema for schema in self._all_schemas if self._offers(str(schema.get("name")), model))
 
     def begin_turn(self) -> None:
         """What is said from now on belongs to another turn."""

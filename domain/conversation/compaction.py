@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from domain.calls.tool import ToolCall
+from domain.calls.tool_dialects import PATCH_TOOL
 from domain.conversation.context_size import bytes_of
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import StopKind
@@ -13,6 +16,7 @@ from domain.conversation.shown_attachments import without_attachments
 from domain.review.permissions import WRITERS
 from domain.text.json_text import key_text, size_of
 from domain.text.json_value import JsonValue
+from domain.text.patch import BadPatch, parse_patch, paths_of
 
 _OPENING = "[Summary of the conversation so far]"
 _EXPLANATION = (
@@ -182,10 +186,10 @@ def last_files(messages: Sequence[Message], most: int = _MOST_FILES) -> tuple[st
                 failed = frozenset(r.tool_use_id for r in results if r.is_error or r.is_rejected)
             case AssistantMessage(response):
                 for call in reversed(response.tool_calls()):
-                    path = call.arguments.get("path")
                     verb = _VERBS.get(call.tool_name)
-                    if verb and isinstance(path, str) and call.native_id not in failed:
-                        _note(found, key_text(path), verb)
+                    if verb and call.native_id not in failed:
+                        for path in _paths_in(call):
+                            _note(found, key_text(path), verb)
             case UserMessage(text) if is_summary(message):
                 for verb, path in _files_in(text):
                     _note(found, path, verb)
@@ -194,6 +198,15 @@ def last_files(messages: Sequence[Message], most: int = _MOST_FILES) -> tuple[st
                     if file.first_line:
                         _note(found, key_text(file.name), "read")
     return tuple(f"{verb} {path}" for path, verb in list(found.items())[:most])
+
+
+def _paths_in(call: ToolCall) -> tuple[str, ...]:
+    """The files that the arguments of a call name."""
+    path, patch = call.arguments.get("path"), call.arguments.get("patch")
+    if call.tool_name == PATCH_TOOL and isinstance(patch, str):
+        with suppress(BadPatch):
+            return paths_of(parse_patch(patch))
+    return (path,) if isinstance(path, str) else ()
 
 
 def _is_unanswered(messages: Sequence[Message]) -> bool:

@@ -30,7 +30,7 @@ _UPWARDS = re.compile(r"(?i)(^|[/\\])(\.|%2e){1,2}($|[/\\?#])")
 READ_ONLY = "read-only"
 COMMAND_TOOL = "run_command"
 READERS = frozenset({"read_file", "list_directory", "glob_search", "grep_search"})
-WRITERS = frozenset({"write_file", "edit_file"})
+WRITERS = frozenset({"write_file", "edit_file", "apply_patch"})
 _RULE = re.compile(r"(?P<tool>[A-Za-z0-9_*?-]{1,128})(?:\((?P<pattern>.*)\))?", re.DOTALL)
 ARGUMENT = re.compile(r"(?P<name>[A-Za-z0-9_]+)=(?P<glob>.*)", re.DOTALL)
 

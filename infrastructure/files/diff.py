@@ -15,19 +15,44 @@ _MOST_COMPARISONS = 4_000_000
 _Opcode = tuple[Literal["replace", "delete", "insert", "equal"], int, int, int, int]
 
 
-def render_unified_diff(before: bytes | None, after: bytes, name: str, *, is_text: bool = False) -> str:
-    """What turns `before` (None: no file) into `after`, complete. Empty if nothing changes.
+def render_unified_diff(
+    before: bytes | None,
+    after: bytes | None,
+    name: str,
+    *,
+    is_text: bool = False,
+    former_name: str | None = None,
+) -> str:
+    """What turns `before` into `after` (None: no file), complete. Empty if nothing changes.
 
     `is_text`: `after` was given as text, and is shown as text whatever characters it holds. A side that is
-    binary is described by its size, and the other side is shown all the same.
+    binary is described by its size, and the other side is shown all the same. `former_name` is that of a file
+    that moves.
     """
+    moved = "" if former_name is None else f"rename from {former_name}\nrename to {name}\n"
     if before == after:
-        return ""
+        return moved
+    heads = (
+        "/dev/null" if before is None else f"a/{name if former_name is None else former_name}",
+        "/dev/null" if after is None else f"b/{name}",
+    )
+    head = moved + "--- {}\n+++ {}\n".format(*heads)
+    if after is None:
+        return _render_removal(before or b"", head)
+    return _render_change(before, after, head, moved, is_text=is_text)
+
+
+def _render_removal(before: bytes, head: str) -> str:
+    if (old := _decode_like(before)) is None:
+        return f"{head}binary: {len(before)} → 0 bytes\n"
+    return head + "".join(_hunks(_lines(old[0]), []))
+
+
+def _render_change(before: bytes | None, after: bytes, head: str, moved: str, *, is_text: bool) -> str:
     old = _decode_like(before or b"")
     new = _decode_like(after, like=old[1] if old else None) or (_as_text(after, old) if is_text else None)
     if old is None and new is None:
-        return f"binary: {len(before or b'')} → {len(after)} bytes\n"
-    head = f"--- {'/dev/null' if before is None else 'a/' + name}\n+++ b/{name}\n"
+        return f"{moved}binary: {len(before or b'')} → {len(after)} bytes\n"
     if old is None:
         head += f"binary before: {len(before or b'')} bytes, all replaced\n"
     if new is None:

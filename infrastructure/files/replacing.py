@@ -33,29 +33,34 @@ def replace_file(
     """
     name, shown_path = location.names[-1], workspace.relative(location.path)
     with workspace.folder(location.parent, create=create_folders) as folder, translate_os_errors(shown_path):
-        before = _status(name, folder)
+        before = file_status(name, folder)
         if before is not None and not os.access(name, os.W_OK, dir_fd=folder):
             raise ToolError(f"{shown_path} is write-protected: change its mode first if that is meant")
         temporary = f".{name[:40]}.{secrets.token_hex(8)}.tmp"
         try:
-            _write(temporary, folder, content, before, stop)
-            _require_unchanged(name, folder, expected, shown_path)
+            write_new_file(temporary, folder, content, before, stop)
+            require_unchanged(name, folder, expected, shown_path)
             stop.check()
             os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
-            _remove(temporary, folder)
+            remove_if_there(temporary, folder)
             raise
-        _sync_folder(folder, shown_path)
+        sync_folder(folder, shown_path)
 
 
-def _status(name: str, folder: int) -> os.stat_result | None:
+def file_status(name: str, folder: int) -> os.stat_result | None:
+    """The status of a file of an open folder, of a link its own; None where there is none."""
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
 
 
-def _write(name: str, folder: int, content: bytes, model: os.stat_result | None, stop: Stop) -> None:
+def write_new_file(name: str, folder: int, content: bytes, model: os.stat_result | None, stop: Stop) -> None:
+    """Make a file in an open folder, with the mode and, where permitted, the owner of `model`.
+
+    Raises OSError and Stopped; a part of it may be there then.
+    """
     descriptor = os.open(name, _NEW, 0o666 if model is None else 0o600, dir_fd=folder)
     try:
         view = memoryview(content)
@@ -82,7 +87,8 @@ def _mode_for(descriptor: int, model: os.stat_result) -> int:
     return mode
 
 
-def _require_unchanged(name: str, folder: int, expected: str | None, shown_path: str) -> None:
+def require_unchanged(name: str, folder: int, expected: str | None, shown_path: str) -> None:
+    """Raises StaleSeal unless a file of an open folder has this SHA-256; None: unless there is none."""
     try:
         descriptor = open_regular(name, folder, shown_path)
     except FileNotFoundError:
@@ -103,7 +109,8 @@ def change(expected: str | None, found: str | None) -> str:
     return f"SHA-256 was {expected}, is now {found}; nothing was written"
 
 
-def _remove(name: str, folder: int) -> None:
+def remove_if_there(name: str, folder: int) -> None:
+    """Remove a file of an open folder."""
     try:
         os.unlink(name, dir_fd=folder)
     except FileNotFoundError:
@@ -111,7 +118,8 @@ def _remove(name: str, folder: int) -> None:
         return
 
 
-def _sync_folder(folder: int, shown_path: str) -> None:
+def sync_folder(folder: int, shown_path: str) -> None:
+    """Have the names of an open folder on the disk. Raises ToolError where that fails."""
     try:
         os.fsync(folder)
     except OSError as error:

@@ -69,6 +69,7 @@ def test_the_tools_are_those_of_the_settings(tmp_path: Path) -> None:
         "grep_search",
         "write_file",
         "edit_file",
+        "apply_patch",
         "run_command",
         "jobs",
         "update_plan",

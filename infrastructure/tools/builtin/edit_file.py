@@ -13,7 +13,6 @@ from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, in_thread
-from infrastructure.files.encoding import Encoding, detect
 from infrastructure.files.workspace import Location, Workspace
 from infrastructure.tools.builtin.arguments import FILE_PARAMETER, flag, text
 from infrastructure.tools.builtin.drafting import (
@@ -24,6 +23,7 @@ from infrastructure.tools.builtin.drafting import (
     require_seal,
     seal_of,
 )
+from infrastructure.tools.builtin.file_text import decode_file, encode_file
 from infrastructure.tools.builtin.matching import replace_text
 from infrastructure.tools.builtin.seen import SeenFiles, require_unchanged
 
@@ -125,7 +125,7 @@ class EditFile:
         name = self._workspace.relative(location.path)
         if before is None:
             raise ToolError(f"{name} does not exist: use write_file to create it")
-        encoding, content = _decode(before, name)
+        encoding, content = decode_file(before, name)
         edited, count = content, 0
         replacements = _replacements(arguments)
         for number, each in enumerate(replacements, start=1):
@@ -141,7 +141,7 @@ class EditFile:
             count += times
         if edited == content:
             raise ToolError(f"{name} would stay as it is: the replacements change nothing")
-        return Draft(location=location, before=before, after=_encode(edited, encoding, name)), count
+        return Draft(location=location, before=before, after=encode_file(edited, encoding, name)), count
 
 
 class _Replacement(NamedTuple):
@@ -172,30 +172,3 @@ def _replacement(edit: JsonObject) -> _Replacement:
         if edit.get(name) is None:
             raise ToolError(f"{name} is missing: give old_text and new_text, or a list of them as edits")
     return _Replacement(text(edit, "old_text"), text(edit, "new_text"), flag(edit, "replace_all"))
-
-
-def _decode(content: bytes, name: str) -> tuple[Encoding, str]:
-    encoding = detect(content, complete=True)
-    if encoding is None:
-        raise ToolError(f"{name} is a binary file ({len(content)} bytes): edit_file changes text only")
-    try:
-        decoded = encoding.decode(content)
-    except UnicodeDecodeError as error:
-        raise ToolError(
-            f"{name} is not valid {encoding.label} at byte {error.start}: it cannot be edited"
-        ) from error
-    if encoding.encode(decoded) != content:
-        raise ToolError(
-            f"{name} seems to be {encoding.codec}, but would not keep its bytes: it cannot be edited"
-        )
-    return encoding, decoded
-
-
-def _encode(content: str, encoding: Encoding, name: str) -> bytes:
-    try:
-        return encoding.encode(content)
-    except UnicodeEncodeError as error:
-        bad = content[error.start : error.end].encode("unicode_escape").decode("ascii")
-        raise ToolError(
-            f"{name} is {encoding.label}, which cannot hold {bad}: leave that character out"
-        ) from error

@@ -26,6 +26,7 @@ _CALLS: Mapping[str, JsonObject] = {
     "grep_search": {"pattern": "one", "path": "."},
     "write_file": {"path": "b.txt", "content": "two"},
     "edit_file": {"path": "a.txt", "old_text": "one", "new_text": "two"},
+    "apply_patch": {"patch": "*** Begin Patch\n*** Add File: c.txt\n+three\n*** End Patch"},
     "run_command": {"command": "true"},
     "jobs": {"action": "list"},
     "update_plan": {"items": [{"text": "read", "status": "done"}]},

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import assert_never
 
 from rich.style import Style
 
 from application.view.entries import Batch, Call, Phase
 from domain.calls.execution import Outcome
+from domain.calls.tool_dialects import PATCH_TOOL
 from domain.review.questions import DecisionLabel
 from domain.text.amounts import amount, duration
 from domain.text.json_value import JsonValue
+from domain.text.patch import BadPatch, parse_patch, paths_of
 from domain.text.printable import collapse_blanks, printable
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.ballots import voting
@@ -22,6 +25,7 @@ from tui.transcript.kinds.terminal import exit_of
 # What tells calls of a tool apart best comes first and without its name.
 _TELLING = ("command", "pattern", "query", "path", "url")
 _LONG = 60
+_MOST_FILES = 4
 
 
 def arguments_in_short(call: Call) -> tuple[str, str]:
@@ -31,6 +35,8 @@ def arguments_in_short(call: Call) -> tuple[str, str]:
     """
     shown_below = view_of(call).TELLS if call.output is not None or call.diff is not None else frozenset()
     telling = [_bare(name, call.arguments[name]) for name in _TELLING if name in call.arguments]
+    if call.tool == PATCH_TOOL and isinstance(patch := call.arguments.get("patch"), str):
+        telling += _files_of(patch)
     others = [
         f"{name}={_short(value)}"
         for name, value in call.arguments.items()
@@ -38,6 +44,17 @@ def arguments_in_short(call: Call) -> tuple[str, str]:
     ]
     shown = others if call.diff is None or not telling else []
     return printable(" ".join(telling), newlines=False), printable(" ".join(shown), newlines=False)
+
+
+@lru_cache(maxsize=64)
+def _files_of(patch: str) -> tuple[str, ...]:
+    """The first files that a patch names, and how many more; nothing for what is no patch."""
+    try:
+        paths = paths_of(parse_patch(patch))
+    except BadPatch:
+        return ()
+    more = (f"and {len(paths) - _MOST_FILES} more",) if len(paths) > _MOST_FILES else ()
+    return (*paths[:_MOST_FILES], *more)
 
 
 def _bare(name: str, value: JsonValue) -> str:

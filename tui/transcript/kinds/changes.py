@@ -19,7 +19,7 @@ from tui.transcript.kinds.code import colour_lines
 from tui.transcript.kinds.hunks import Hunk, HunkLine, parse_hunks
 from tui.transcript.kinds.part import MOST_LINES, Part, Run, wrap_runs
 
-TELLS = frozenset({"old_text", "new_text", "edits", "content"})
+TELLS = frozenset({"old_text", "new_text", "edits", "content", "patch"})
 
 _FOLDED = 12
 _EMPHASIS = Style(bold=True, underline=True)
@@ -44,14 +44,21 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
 
 
 def diff_lines(diff: str, width: int, palette: Palette, *, most: int | None = None) -> list[Strip]:
-    """The hunks of a diff on at most so many lines; the names of the files are left to whoever draws it."""
+    """The hunks of a diff on at most so many lines; the name of a single file is left to whoever draws it."""
     whole = parse_hunks(diff)
     part = Part(room=most if most is not None else MOST_LINES * 100)
     digits = max((len(str(line.number)) for hunk in whole.hunks for line in hunk.lines), default=1)
+    several = len({hunk.path for hunk in whole.hunks}) > 1
+    former: str | None = None
     for place, hunk in enumerate(whole.hunks):
-        if place:
+        if several and hunk.path != former:
+            part.add([strip_of((printable(hunk.path, newlines=False), palette.muted + ASIDE))])
+        elif place:
             part.add([strip_of((" " * digits + " ⋯", palette.muted + ASIDE))])
-        for line, runs in zip(hunk.lines, _colour_hunk(hunk, whole.path, palette), strict=True):
+        if part.is_full:
+            return part.strips
+        former = hunk.path
+        for line, runs in zip(hunk.lines, _colour_hunk(hunk, hunk.path, palette), strict=True):
             part.add(_draw_line(line, runs, digits, width, palette))
             if part.is_full:
                 return part.strips

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from domain.text.unified_diff import parse_diff
 
-_NAME = re.compile(r"\+\+\+ b/(.+)")
+_NAME = re.compile(r"(?:--- a|\+\+\+ b)/(.+)")
 _WORD = re.compile(r"\w+|\s+|.")
 # Lines that share less than this are not one line changed, but another line.
 _LEAST_ALIKE = 0.5
@@ -34,9 +34,10 @@ class HunkLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Lines that follow each other."""
+    """Lines that follow each other. `path` is the file they are of, empty where the diff does not say."""
 
     lines: tuple[HunkLine, ...]
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +58,12 @@ class Diff:
 def parse_hunks(diff: str) -> Diff:
     """The hunks of a diff. What is no part of one is left to whoever knows the names of the files."""
     groups: list[list[HunkLine]] = []
+    paths: list[str] = []
     path = ""
     for line in parse_diff(diff):
         if line.sign == "@":
             groups.append([])
+            paths.append(path)
         elif line.sign:
             number = line.old if line.sign == "-" else line.new
             groups[-1].append(HunkLine(line.sign, number or 0, line.text))
@@ -70,9 +73,11 @@ def parse_hunks(diff: str) -> Diff:
             path = name[1]
     hunks: list[Hunk] = []
     left = _MOST_COMPARED
-    for lines in filter(None, groups):
+    for lines, of_file in zip(groups, paths, strict=True):
+        if not lines:
+            continue
         # Far down nobody looks for single words, and comparing them takes longer than all else.
-        hunks.append(Hunk((*_emphasise(lines[:left]), *lines[left:])))
+        hunks.append(Hunk((*_emphasise(lines[:left]), *lines[left:]), of_file))
         left = max(0, left - len(lines))
     return Diff(tuple(hunks), path)
 

@@ -29,6 +29,7 @@ class OutputKind(Enum):
 BY_TOOL = {
     "edit_file": OutputKind.CHANGES,
     "write_file": OutputKind.CHANGES,
+    "apply_patch": OutputKind.CHANGES,
     "run_command": OutputKind.TERMINAL,
     "grep_search": OutputKind.MATCHES,
     "glob_search": OutputKind.TREE,

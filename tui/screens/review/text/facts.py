@@ -26,7 +26,7 @@ from tui.screens.review.text.rows import (
 )
 from tui.screens.review.text.substance import command_of, substance
 
-_SAID_BY_DIFF = frozenset({"path", "content", "old_text", "new_text", "edits"})
+_SAID_BY_DIFF = frozenset({"path", "content", "old_text", "new_text", "edits", "patch"})
 _LABEL_CELLS = 14
 _HIDDEN = "secrets are drawn as [secret:NAME]; what runs, and its digest, hold them as they are"
 

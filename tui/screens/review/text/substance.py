@@ -33,6 +33,7 @@ SIDE_BY_SIDE_FROM = 140
 """The width, in cells, from which a diff is drawn in two columns."""
 
 _TEXTS = ("content", "old_text", "new_text")
+_FILE = re.compile(r"(?:--- a|\+\+\+ b)/(.+)")
 _BINARY = re.compile(r"binary: ([0-9]+) → ([0-9]+) bytes\n?")
 
 
@@ -137,12 +138,17 @@ def _colours(lines: Sequence[DiffLine], path: str) -> list[tuple[Span, ...]]:
     """Both sides are read as the code they are, hunk by hunk; unchanged lines are coloured as the new side."""
     spans: list[tuple[Span, ...]] = [()] * len(lines)
     begins = [n for n, line in enumerate(lines) if line.sign == "@"]
+    named = 0
     for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True):
+        # Of several files each has a heading of its own before its hunks.
+        headings = (_FILE.match(line.text) for line in reversed(lines[named:begin]) if not line.sign)
+        path = next((heading[1] for heading in headings if heading), path)
+        named = begin
         for signs in ("- ", "+ "):
             side = [n for n in range(begin + 1, end) if lines[n].sign and lines[n].sign in signs]
             found = colour_lines([lines[n].text for n in side], path)
             if found is None:
-                return [()] * len(lines)
+                continue
             for n, own in zip(side, found, strict=True):
                 spans[n] = own
     return spans

@@ -1,0 +1,251 @@
+"""apply_patch: several files changed by one patch, all of them or none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from domain.calls.access import Access
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.seal import Seal, SealedFile
+from domain.calls.seen_file import SeenFile, edited_file
+from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_dialects import PATCH_TOOL
+from domain.errors import StaleSeal, ToolError
+from domain.text.json_value import JsonObject
+from domain.text.patch import AddFile, BadPatch, DeleteFile, PatchOperation, UpdateFile, parse_patch, paths_of
+from infrastructure.blocking import Stop, in_thread
+from infrastructure.files.diff import render_unified_diff
+from infrastructure.files.transaction import FileStep, change_together
+from infrastructure.files.workspace import Location, Workspace
+from infrastructure.tools.builtin.arguments import text
+from infrastructure.tools.builtin.drafting import read_projected, require_seal
+from infrastructure.tools.builtin.file_text import decode_file, encode_file
+from infrastructure.tools.builtin.hunks import apply_hunks
+from infrastructure.tools.builtin.seen import SeenFiles, require_known, require_unchanged, sha256_of
+
+_MOST_FILES = 200
+_DESCRIPTION = """\
+Change several files at once, all or none, with a patch in this format:
+*** Begin Patch
+*** Update File: src/a.py
+*** Move to: src/b.py
+@@ class Queue:
+ unchanged line
+-removed line
++added line
+*** Add File: notes.txt
++every line of a new file begins with +
+*** Delete File: old.txt
+*** End Patch
+Move to is optional. A hunk begins with @@, after which may stand a line above it, such as that of its class \
+or function; its unchanged and removed lines must be copied exactly and fit one place. Name each file once. A \
+file is deleted only as you last saw it: read it before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Change:
+    """What the patch does to one file: `done` says it in words, `seen` is what the model knows of it then."""
+
+    steps: tuple[FileStep, ...]
+    diff: str
+    done: str
+    seen: SeenFile | None = None
+
+
+class ApplyPatch:
+    """Adds, changes, moves and deletes files as a patch says. One review is about all of them."""
+
+    def __init__(self, workspace: Workspace, seen: SeenFiles) -> None:
+        self._workspace = workspace
+        self._seen = seen
+        self._definition = ToolDefinition(
+            name=PATCH_TOOL,
+            description=_DESCRIPTION,
+            parameters=(
+                ToolParameter(
+                    name="patch",
+                    type="string",
+                    description="The patch, from *** Begin Patch to *** End Patch.",
+                    required=True,
+                ),
+            ),
+            risk=RiskLevel.HIGH,
+            access=self._access,
+        )
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """What the tool is."""
+        return self._definition
+
+    async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
+        """Every file with its diff, on what it holds or will hold. Raises ToolError if one cannot change."""
+        return await in_thread(lambda stop: self._seal(arguments, projected, stop))
+
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+        """Make all changes. Raises StaleSeal if a file is not as it was approved, and ToolError."""
+        return await in_thread(lambda stop: self._apply(arguments, context, stop), context.controls)
+
+    def _access(self, arguments: JsonObject) -> Access:
+        named = paths_of(_parsed(arguments))
+        return Access.of(writes=(path for name in named for path in self._workspace.locate(name).resources))
+
+    def _seal(self, arguments: JsonObject, projected: Mapping[str, bytes], stop: Stop) -> Seal:
+        changes = self._plan(arguments, projected, lambda _location, _content: None, stop)
+        steps = [step for change in changes for step in change.steps]
+        return Seal(
+            cwd=str(self._workspace.cwd),
+            files=tuple(SealedFile(path=s.location.path, sha256=sha256_of(s.before)) for s in steps),
+            diff="".join(change.diff for change in changes),
+            projected={s.location.path: s.after for s in steps if s.after is not None},
+        )
+
+    def _apply(self, arguments: JsonObject, context: ToolExecutionContext, stop: Stop) -> str:
+        seal = context.controls.seal
+
+        def check(location: Location, content: bytes | None) -> None:
+            require_seal(self._workspace, seal, location, content)
+
+        changes = self._plan(arguments, {}, check, stop)
+        try:
+            change_together(self._workspace, [step for change in changes for step in change.steps], stop=stop)
+        except StaleSeal as stale:
+            if seal is not None:
+                raise
+            raise ToolError(f"{stale}; read it again before you repeat the call") from stale
+        for change in changes:
+            if change.seen is not None:
+                self._seen.note_written(context, change.seen)
+        return "\n".join(change.done for change in changes)
+
+    def _plan(
+        self,
+        arguments: JsonObject,
+        projected: Mapping[str, bytes],
+        check: Callable[[Location, bytes | None], None],
+        stop: Stop,
+    ) -> list[_Change]:
+        """What the patch does, file by file. Raises ToolError where one of its operations cannot be done."""
+        operations = _parsed(arguments)
+        planner = _Planner(self._workspace, self._seen, projected, check)
+        changes: list[_Change] = []
+        for operation in operations:
+            stop.check()
+            changes.append(planner.change(operation))
+        return changes
+
+
+class _Planner:
+    """Finds out what the operations of one patch do. `check` is told every file that was read."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        seen: SeenFiles,
+        projected: Mapping[str, bytes],
+        check: Callable[[Location, bytes | None], None],
+    ) -> None:
+        self._workspace = workspace
+        self._seen = seen
+        self._projected = projected
+        self._check = check
+        self._named: set[str] = set()
+
+    def change(self, operation: PatchOperation) -> _Change:
+        match operation:
+            case AddFile():
+                return self._add(operation)
+            case DeleteFile():
+                return self._delete(operation)
+            case UpdateFile():
+                return self._update(operation)
+
+    def _add(self, operation: AddFile) -> _Change:
+        location, before, name = self._read(operation.path)
+        if before is not None:
+            raise ToolError(f"{name} exists already: change it with *** Update File")
+        content = "".join(f"{line}\n" for line in operation.lines)
+        try:
+            after = content.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ToolError(f"{name}: half of a surrogate pair cannot be kept as text") from error
+        return self._written(FileStep(location=location, before=None, after=after), name, whole=True)
+
+    def _delete(self, operation: DeleteFile) -> _Change:
+        location, before, name = self._read(operation.path, is_removed=True)
+        if before is None:
+            raise ToolError(f"{name} does not exist, so it cannot be deleted")
+        if location.path not in self._projected:
+            require_known(self._workspace, self._seen, location, before)
+        step = FileStep(location=location, before=before, after=None)
+        return _Change(steps=(step,), diff=self._diff(step, name), done=f"deleted {name}")
+
+    def _update(self, operation: UpdateFile) -> _Change:
+        location, before, name = self._read(operation.path, is_removed=operation.move_to is not None)
+        if before is None:
+            raise ToolError(f"{name} does not exist: create it with *** Add File")
+        if location.path not in self._projected:
+            require_unchanged(self._workspace, self._seen, location, before)
+        after = before
+        if operation.hunks:
+            encoding, content = decode_file(before, name)
+            after = encode_file(apply_hunks(content, operation.hunks, name), encoding, name)
+            if after == before:
+                raise ToolError(f"{name} would stay as it is: the hunks change nothing")
+        known = self._seen.knowledge(location.path)
+        whole = known is not None and known.is_whole
+        if operation.move_to is None:
+            return self._written(FileStep(location=location, before=before, after=after), name, whole=whole)
+        return self._move(operation.move_to, location, before, after, whole=whole)
+
+    def _move(self, path: str, source: Location, before: bytes, after: bytes, *, whole: bool) -> _Change:
+        target, there, name = self._read(path)
+        former_name = self._workspace.relative(source.path)
+        if there is not None:
+            raise ToolError(f"{name} exists already: {former_name} cannot be moved there")
+        step = FileStep(location=target, before=None, after=after, like=source)
+        seen = edited_file(target.path, sha256_of(after) or "", self._seen.knowledge(source.path))
+        return _Change(
+            steps=(step, FileStep(location=source, before=before, after=None)),
+            diff=render_unified_diff(before, after, name, is_text=True, former_name=former_name),
+            done=f"moved {former_name} to {name}: SHA-256 {seen.sha256}",
+            seen=seen,
+        )
+
+    def _written(self, step: FileStep, name: str, *, whole: bool) -> _Change:
+        path, sha256 = step.location.path, sha256_of(step.after) or ""
+        return _Change(
+            steps=(step,),
+            diff=self._diff(step, name),
+            done=f"{'added' if step.before is None else 'updated'} {name}: SHA-256 {sha256}",
+            seen=SeenFile(path=path, sha256=sha256, lines=0 if whole else 1),
+        )
+
+    def _diff(self, step: FileStep, name: str) -> str:
+        return render_unified_diff(step.before, step.after, name, is_text=step.before is None)
+
+    def _read(self, path: str, *, is_removed: bool = False) -> tuple[Location, bytes | None, str]:
+        """Where a path leads, what is there, and its name for display. Raises ToolError for a second naming."""
+        location = self._workspace.locate(path)
+        name = self._workspace.relative(location.path)
+        if location.path in self._named:
+            raise ToolError(f"the patch names {name} twice: put all that changes in a file below one line")
+        self._named.add(location.path)
+        if len(self._named) > _MOST_FILES:
+            raise ToolError(f"the patch names more than {_MOST_FILES} files: make several patches of it")
+        if is_removed and os.path.islink(location.given):
+            raise ToolError(
+                f"{self._workspace.relative(location.given)} is a symbolic link to {name}: name the file itself"
+            )
+        content = read_projected(self._projected, self._workspace, location)
+        self._check(location, content)
+        return location, content, name
+
+
+def _parsed(arguments: JsonObject) -> tuple[PatchOperation, ...]:
+    try:
+        return parse_patch(text(arguments, "patch"))
+    except BadPatch as problem:
+        raise ToolError(f"the patch cannot be read, nothing was written: {problem}") from problem
