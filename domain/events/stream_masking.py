@@ -19,10 +19,12 @@ from domain.events.event import (
 from domain.events.masking import SecretMask, hide_spans
 from domain.secrets.known import LONGEST
 from domain.secrets.patterns import SecretSpan
+from domain.text.terminal_sequences import SeenText, holds_sequences
 
 _Delta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta
 _Progress: TypeAlias = CallProgressed | UserCommandProgressed | JobProgressed
 _CONTEXT = 64  # of what was shown: a name or an address in front of a secret
+_LONGEST_CONTEXT = 4096  # with the terminal sequences in it
 _SHORT = 512  # characters held back; where there are more, not every piece is a reason to look at them again
 _ENDLESS = SecretSpan(0, 0, "endless")
 _ENDS = frozenset(" \t\r\n\"'`,;<>")
@@ -59,7 +61,7 @@ class MaskedText:
         if len(text) - place > LONGEST:
             return self._skip(text, before, place)
         if not self._held and place == len(text) and not any(span.end > before for span in spans):
-            self._shown = text[-_CONTEXT:]
+            self._shown = _context_in(text)
             return piece
         self._held = text[place:]
         self._enough = 2 * len(self._held) if len(self._held) > _SHORT else 0
@@ -73,7 +75,7 @@ class MaskedText:
 
     def _show(self, text: str, before: int, spans: list[SecretSpan]) -> str:
         """What is new in the text; a secret that begins in what was shown is hidden from there on."""
-        self._shown = text[-_CONTEXT:]
+        self._shown = _context_in(text)
         new = [
             SecretSpan(max(span.start, before) - before, span.end - before, span.word)
             for span in spans
@@ -165,6 +167,15 @@ class StreamMask:
             spans = [*(span for span in spans if span.end <= place), SecretSpan(place, len(text), "")]
         shown = hide_spans(text, spans)
         return event if shown is text else replace(event, text=shown.removesuffix("[secret:]"), styles=())
+
+
+def _context_in(text: str) -> str:
+    """The end of a text, so much that so many characters can be seen: sequences may stand between the beginning
+    of a secret and the rest of it."""
+    if not holds_sequences(text):
+        return text[-_CONTEXT:]
+    seen = SeenText(text)
+    return text[seen.place(max(0, len(seen.text) - _CONTEXT)) :][-_LONGEST_CONTEXT:]
 
 
 def _text_of(event: _Delta) -> str:
