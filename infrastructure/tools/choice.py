@@ -20,6 +20,7 @@ from infrastructure.tools.registration import ToolSource, check_tools
 
 _PLUGIN_GROUP = "quorum.tools"
 
+_WHERE_NEEDED = frozenset({"load_skill"})  # there in sessions that have something for it
 _OPTIONAL = {"web_fetch": "tools.web.fetch = true", "web_search": "tools.web.search to a service"}
 
 
@@ -65,7 +66,7 @@ def choose_tools(
 
 def _name_problem(key: str, name: str, by_name: Mapping[str, Tool]) -> str:
     """What is wrong with a name in `tools.enabled` or `tools.disabled`; empty where nothing is."""
-    if name in by_name or (name in _OPTIONAL and key == "disabled"):
+    if name in by_name or name in _WHERE_NEEDED or (name in _OPTIONAL and key == "disabled"):
         return ""
     if name in _OPTIONAL:
         return f'tools.enabled names "{name}", which is off; set {_OPTIONAL[name]}'

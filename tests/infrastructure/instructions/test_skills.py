@@ -142,6 +142,13 @@ async def test_a_session_without_skills_has_no_tool_for_them(stage: SessionStage
         assert "load_skill" not in session.container.tools()
 
 
+@pytest.mark.parametrize("key", ["enabled", "disabled"])
+async def test_settings_may_name_the_tool_where_there_are_no_skills(tmp_path: Path, key: str) -> None:
+    stage = SessionStage(tmp_path, more_settings=f'[tools]\n{key} = ["load_skill", "read_file"]')
+    async with stage.opened() as session:
+        assert "load_skill" not in session.container.tools()
+
+
 def test_an_executable_bit_and_a_name_are_part_of_the_digest(stage: SessionStage) -> None:
     folder = put(stage.root)
     script = folder / "run.sh"
