@@ -50,7 +50,7 @@ async def test_a_label_that_nobody_attached_is_a_text():
     assert attachments(Files()).build_message("see [image a.png 1×1]").images == ()
 
 
-async def test_of_a_prompt_that_another_process_kept_an_image_that_is_not_known_is_told_as_lost():
+async def test_of_a_prompt_that_another_process_kept_an_image_that_is_not_known_is_reported_as_lost():
     known = attachments(Files(shot_png=png()))
     image = await known.attach("shot.png")
     said = known.rebuild_message(f"compare {image.label} with [image other.png 9×9]")
@@ -58,7 +58,7 @@ async def test_of_a_prompt_that_another_process_kept_an_image_that_is_not_known_
     assert said == UserMessage(f"compare {image.label} with {lost}", (image,))
 
 
-async def test_another_image_of_the_same_name_is_told_apart_and_the_same_image_is_not_doubled():
+async def test_another_image_of_the_same_name_is_distinguished_and_the_same_image_is_not_doubled():
     files = Files(a_png=png(shade=1))
     known = attachments(files)
     first, again = await known.attach("a.png"), await known.attach("a.png")

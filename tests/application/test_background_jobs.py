@@ -1,4 +1,4 @@
-"""Background commands of a session: on record, told to the model, and never run again."""
+"""Background commands of a session: recorded, visible to the model, and never run again."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def a_report() -> RunReport:
     return RunReport(session_id="session-1", status=RunStatus.COMPLETED, stop_reason=None, text="", turns=1)
 
 
-async def test_the_end_of_a_job_is_told_with_the_next_prompt_and_only_once() -> None:
+async def test_the_end_of_a_job_is_reported_with_the_next_prompt_and_only_once() -> None:
     bench = a_bench(LlmResponse.from_text("I see"), LlmResponse.from_text("yes"))
     job = await a_job(bench)
     job.may_end.set()
@@ -113,7 +113,7 @@ async def test_a_job_that_outlives_its_process_on_record_only_is_ended_and_never
     assert [job.job_id for job in resumed.jobs.all] == ["job-2"]  # no id is given twice
 
 
-async def test_an_end_that_the_model_was_not_told_of_is_told_when_the_session_is_resumed() -> None:
+async def test_an_end_that_the_model_has_not_read_is_reported_when_the_session_is_resumed() -> None:
     first = a_bench()
     await first.front.open()
     (await a_job(first)).may_end.set()
@@ -198,7 +198,7 @@ async def test_undoing_a_turn_stops_the_jobs_it_started_and_those_before_go_on()
     )
 
 
-async def test_the_person_stops_a_job_and_the_model_is_told_who_it_was() -> None:
+async def test_the_person_stops_a_job_and_the_model_reads_who_it_was() -> None:
     bench = a_bench(LlmResponse.from_text("I see"))
     await a_job(bench)
 

@@ -33,7 +33,7 @@ def test_every_part_of_the_conversation_is_counted_once_and_all_parts_are_the_wh
     }
 
 
-def test_what_a_model_thought_is_told_apart_from_what_it_said() -> None:
+def test_what_a_model_thought_is_distinguished_from_what_it_said() -> None:
     thought = ReasoningBlock(provider="p", payload={"text": "x" * 400})
     response = LlmResponse(content=(thought, TextBlock("short")), stop_reason=END_TURN)
 
@@ -53,7 +53,7 @@ def test_outputs_are_summed_by_tool_and_the_largest_entries_name_their_call() ->
     assert account.largest[0].label == "read_file big.py"
 
 
-def test_a_summary_is_told_apart_from_what_the_person_said() -> None:
+def test_a_summary_is_distinguished_from_what_the_person_said() -> None:
     rig = Rig()
     rig.conversation.add_user("[Summary of the conversation so far]\nwhat was")
     rig.conversation.add_response(LlmResponse.from_text("yes"))
@@ -73,15 +73,15 @@ def test_where_room_is_made_and_how_full_it_is_are_those_of_the_gauge() -> None:
     assert Rig(budget=ContextBudget(compact_at=0.0)).care.account(MODEL).limit == 0
 
 
-async def test_compacting_frees_at_least_what_was_told_before() -> None:
+async def test_compacting_frees_at_least_what_was_reported_before() -> None:
     rig = Rig(summaries=[LlmResponse.from_text("in short")], window=8_000)
     rig.talk(12)
-    told = rig.care.account(MODEL).freed
+    reported = rig.care.account(MODEL).freed
     before = rig.care.account(MODEL).tokens
 
     await rig.care.compact(MODEL)
 
-    assert 0 < told <= before - rig.care.account(MODEL).tokens
+    assert 0 < reported <= before - rig.care.account(MODEL).tokens
 
 
 def test_a_short_conversation_has_nothing_to_free() -> None:

@@ -255,7 +255,7 @@ async def test_what_is_too_long_in_words_gives_way_to_a_summary():
     assert "answer 4 xxx" in rig.asked[0]
 
 
-async def test_the_event_is_told_before_the_conversation_changes():
+async def test_the_event_is_reported_before_the_conversation_changes():
     rig = Rig([says("What was said.")])
     rig.talk(14)
     lengths: list[int] = []
@@ -274,7 +274,7 @@ async def test_the_event_is_told_before_the_conversation_changes():
     assert len(rig.messages) < before
 
 
-async def test_applying_what_was_told_to_the_former_messages_gives_the_present_ones():
+async def test_applying_what_was_reported_to_the_former_messages_gives_the_present_ones():
     rig = Rig([says("What was said.")])
     rig.work(12)
     rig.talk(12)
@@ -394,7 +394,7 @@ async def test_of_a_compacted_conversation_taken_up_again_old_counts_are_not_bel
         (replace(says("I cannot help with that"), stop_reason=REFUSAL), "gave no summary"),
     ],
 )
-async def test_a_summary_that_cannot_be_had_is_told_and_outputs_give_way_harder(answer: Answer, why: str):
+async def test_a_summary_that_cannot_be_had_is_reported_and_outputs_give_way_harder(answer: Answer, why: str):
     rig = Rig([answer] * 2)
     rig.talk(8)
     rig.work(6)
@@ -407,7 +407,7 @@ async def test_a_summary_that_cannot_be_had_is_told_and_outputs_give_way_harder(
     rig.conversation.add_user("next")
 
 
-async def test_a_failure_is_told_once_and_not_repeated_with_each_request():
+async def test_a_failure_is_reported_once_and_not_repeated_with_each_request():
     rig = Rig([BUSY] * 50)
     rig.talk(14)
 
@@ -443,7 +443,7 @@ async def test_a_summary_no_shorter_than_the_past_is_not_taken():
     assert rig.compactions() == []
 
 
-async def test_a_window_filled_by_one_prompt_is_told_once_and_the_prompt_stays():
+async def test_a_window_filled_by_one_prompt_is_reported_once_and_the_prompt_stays():
     rig = Rig()
     rig.conversation.add_user("x" * 20_000)
 

@@ -65,7 +65,7 @@ class Before(Hook):
 
 
 @pytest.mark.requirement("A02")
-async def test_a_tool_is_told_who_it_is() -> None:
+async def test_a_tool_knows_which_call_it_is() -> None:
     seen = Seen()
 
     await AgentBench(reads("toolu_7", "toolu_8"), DONE, tool=FakeTool("read", seen)).agent.execute("go")

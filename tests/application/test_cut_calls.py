@@ -74,8 +74,8 @@ async def test_a_model_that_gives_no_longer_answer_is_named_and_the_turn_ends_at
     report = await bench.agent.execute("go")
 
     assert (report.status, report.stop_reason, report.text) == (RunStatus.LIMIT, "max_tokens", "I write")
-    told = "fake/model gives no longer answer: max_tokens: 32000 > 16000"
-    assert ErrorOccurred(message=told) in bench.observer.events
+    reply = "fake/model gives no longer answer: max_tokens: 32000 > 16000"
+    assert ErrorOccurred(message=reply) in bench.observer.events
     assert report.usage == CUT.usage
     assert await bench.next_prompt_works()
 
@@ -89,8 +89,8 @@ async def test_another_failure_of_the_repetition_fails_the_turn_and_the_cut_answ
     assert bench.conversation.messages == (UserMessage("go"),)
     assert report.usage == CUT.usage
     events = [e for e in bench.observer.events if e.durable]
-    told = state_of(LedgerRecord(seq=n, at_ms=n, event=e) for n, e in enumerate(events))
-    assert told.messages == bench.conversation.messages
+    reported = state_of(LedgerRecord(seq=n, at_ms=n, event=e) for n, e in enumerate(events))
+    assert reported.messages == bench.conversation.messages
 
 
 async def test_esc_during_the_repetition_leaves_a_conversation_that_goes_on() -> None:

@@ -63,7 +63,7 @@ async def test_what_is_noted_is_not_waited_for_and_nothing_overtakes_it() -> Non
     ]
 
 
-async def test_what_could_not_be_noted_is_told_once_and_stops_what_is_announced_next() -> None:
+async def test_what_could_not_be_noted_is_reported_once_and_stops_what_is_announced_next() -> None:
     events, ledger, observer = stream()
     ledger.trouble = "the disk is full"
 
@@ -152,6 +152,6 @@ async def test_observers_hear_of_everything_once_and_in_order_and_only_of_what_w
     ledger.trouble = None
     await events.record(TurnStarted(prompt="last"))
 
-    told = [event for event in observer.events if event != ErrorOccurred(message="full")]
-    assert told == [*expected, TurnStarted(prompt="last")]
-    assert ledger.events == [event for event in told if not isinstance(event, ErrorOccurred)]
+    message = [event for event in observer.events if event != ErrorOccurred(message="full")]
+    assert message == [*expected, TurnStarted(prompt="last")]
+    assert ledger.events == [event for event in message if not isinstance(event, ErrorOccurred)]

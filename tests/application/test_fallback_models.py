@@ -76,7 +76,7 @@ async def test_an_outage_has_the_next_model_answer_with_the_whole_conversation_a
         ProviderErrorKind.PERMISSION,
     ],
 )
-async def test_what_is_no_outage_is_told_and_no_other_model_is_asked(kind: ProviderErrorKind) -> None:
+async def test_what_is_no_outage_is_reported_and_no_other_model_is_asked(kind: ProviderErrorKind) -> None:
     bench = Bench(ProviderError("no", kind=kind), fallbacks=["other/model"])
     other = standing_in(bench, "other/model")
 
@@ -111,7 +111,7 @@ async def test_it_stands_in_for_the_rest_of_the_turn_and_the_next_prompt_asks_th
     assert bench.front.models.current == "fake/model"
 
 
-async def test_they_are_asked_in_their_order_each_once_and_the_last_failure_is_told() -> None:
+async def test_they_are_asked_in_their_order_each_once_and_the_last_failure_is_reported() -> None:
     bench = Bench(BUSY, fallbacks=["b/b", "missing/model", "c/c"])
     second, third = standing_in(bench, "b/b", GONE), standing_in(bench, "c/c", BUSY)
 
@@ -143,9 +143,9 @@ async def test_the_tokens_and_the_price_are_those_of_the_model_that_was_asked() 
 
 def test_a_resumed_session_has_the_model_that_was_chosen() -> None:
     fell = ModelFellBack(model="other/model", instead_of="fake/model", reason="busy")
-    told = (ModelChanged(model="fake/model"), TurnStarted(prompt="go"), fell)
+    reported = (ModelChanged(model="fake/model"), TurnStarted(prompt="go"), fell)
 
-    assert state_of(LedgerRecord(seq=n, at_ms=n, event=e) for n, e in enumerate(told)).model == "fake/model"
+    assert state_of(LedgerRecord(seq=n, at_ms=n, event=e) for n, e in enumerate(reported)).model == "fake/model"
 
 
 async def test_a_model_chosen_by_the_person_takes_the_place_of_the_one_that_stands_in() -> None:
@@ -275,8 +275,8 @@ async def test_a_recorded_conversation_goes_on_with_another_provider(second: str
     assert report.fallback_models == ("two/n",)
     assert report.calls
     sent = spare.requests[0]["body"]
-    told = sent.get("messages") or sent["input"]
-    assert any(item.get("role") == "tool" or item.get("type") == "function_call_output" for item in told)
-    assert "thinking" not in str(told)
+    message = sent.get("messages") or sent["input"]
+    assert any(item.get("role") == "tool" or item.get("type") == "function_call_output" for item in message)
+    assert "thinking" not in str(message)
     assert spare.requests[0]["notes"] == []
     assert bench.paired()

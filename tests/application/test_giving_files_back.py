@@ -310,7 +310,7 @@ async def test_hard_links_get_their_contents_back_and_their_names_outside_are_no
     assert outside.read_text() == "after"
 
 
-async def test_names_that_are_no_text_are_given_back_and_told(root: Path) -> None:
+async def test_names_that_are_no_text_are_given_back_and_reported(root: Path) -> None:
     name = os.path.join(os.fsencode(root), b"caf\xe9 \xff\n")
     (root / os.fsdecode(os.path.basename(name))).write_bytes(b"before")
     before = tree(root)
@@ -373,7 +373,7 @@ async def test_a_created_file_that_cannot_be_brought_back_is_deleted_only_when_t
     assert not (root / ".env").exists()
 
 
-async def test_a_file_too_large_to_keep_is_told_and_left(root: Path) -> None:
+async def test_a_file_too_large_to_keep_is_reported_and_left(root: Path) -> None:
     (root / "huge").write_bytes(b"x" * 2000)
     rig = RewindRig(root, limits=KeepLimits(file_bytes=1000))
     turn = await rig.turn(lambda: (root / "huge").write_bytes(b"y" * 2000))
@@ -497,7 +497,7 @@ async def test_a_crash_after_our_own_change_is_undone_to_before_both(root: Path)
     assert (root / "a").read_text() == "0"
 
 
-async def test_a_lost_list_of_an_interrupted_call_is_told(root: Path) -> None:
+async def test_a_lost_list_of_an_interrupted_call_is_reported(root: Path) -> None:
     (root / "a").write_text("0")
     rig = RewindRig(root)
     turn = await rig.crashed_turn(lambda: (root / "a").write_text("2"))
@@ -505,7 +505,7 @@ async def test_a_lost_list_of_an_interrupted_call_is_told(root: Path) -> None:
     assert any("lost" in sentence for sentence in (await rig.rewind.plan(turn)).unseen)
 
 
-async def test_a_workspace_too_large_to_see_is_told(root: Path) -> None:
+async def test_a_workspace_too_large_to_see_is_reported(root: Path) -> None:
     for number in range(20):
         (root / str(number)).write_text("x")
     rig = RewindRig(root, watch=WorkspaceWatch([str(root)], most_files=10))
@@ -533,7 +533,7 @@ async def test_what_is_gone_from_the_store_is_named_and_the_rest_given_back(root
     assert not (root / "a").exists()
 
 
-async def test_the_state_after_a_restoration_is_the_one_told(root: Path) -> None:
+async def test_the_state_after_a_restoration_is_the_one_reported(root: Path) -> None:
     (root / "a").write_text("a")
     (root / "a").chmod(0o640)
     rig = RewindRig(root)
@@ -554,8 +554,8 @@ async def test_a_call_that_waits_for_many_files_to_be_kept_says_so(root: Path) -
 
     await rig.turn(lambda: None)
 
-    told = [event for event in rig.observer.of(CallQueued) if isinstance(event, CallQueued)]
-    assert [(event.waiting_for, event.files_kept, event.files) for event in told] == [
+    reported = [event for event in rig.observer.of(CallQueued) if isinstance(event, CallQueued)]
+    assert [(event.waiting_for, event.files_kept, event.files) for event in reported] == [
         ("files", BATCH_FILES, files),
         ("files", 2 * BATCH_FILES, files),
     ]

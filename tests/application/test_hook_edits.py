@@ -163,7 +163,7 @@ def _takes_the_output(result: ResultDraft) -> HookAnswer:
         (_takes_the_output, "left an output that is not text"),
     ],
 )
-async def test_an_edit_of_a_result_that_cannot_be_honoured_is_told_and_leaves_the_original(
+async def test_an_edit_of_a_result_that_cannot_be_honoured_is_reported_and_leaves_the_original(
     edit: Callable[[ResultDraft], HookAnswer], said: str
 ) -> None:
     bench = Bench(reader(), hooks=[registered(Answering(after=edit))])

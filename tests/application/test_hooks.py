@@ -274,7 +274,7 @@ async def test_the_hook_at_the_turns_end_is_not_asked_while_there_are_calls() ->
 
 
 @pytest.mark.requirement("C11")
-async def test_going_on_at_the_turns_end_has_a_limit_that_is_told() -> None:
+async def test_going_on_at_the_turns_end_has_a_limit_that_is_reported() -> None:
     bench = AgentBench(
         *[LlmResponse.from_text(str(n)) for n in range(9)],
         hooks=[registered(Answering(end=lambda _: ContinueWithMessages(("again",))))],

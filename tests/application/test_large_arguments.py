@@ -87,10 +87,10 @@ async def test_the_events_of_a_large_call_come_in_their_order(tmp_path: Path) ->
         recorded = [record.event for record in await archive.read(session_id)]
 
     kinds = (BatchPlanned, ReviewRequested, CallStarted, CallFinished, MessageAdded)
-    told = [event for event in observer.events if isinstance(event, kinds)]
-    assert told == [event for event in recorded if isinstance(event, kinds)]
+    events = [event for event in observer.events if isinstance(event, kinds)]
+    assert events == [event for event in recorded if isinstance(event, kinds)]
     of_calls = (ReviewRequested, CallStarted, CallFinished)
-    assert [(type(event), event.context.call_index) for event in told if isinstance(event, of_calls)] == [
+    assert [(type(event), event.context.call_index) for event in events if isinstance(event, of_calls)] == [
         (kind, index) for index in range(3) for kind in of_calls
     ]
 

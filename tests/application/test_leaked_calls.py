@@ -25,7 +25,7 @@ TOLD = (
 
 
 @pytest.mark.requirement("E01")
-async def test_the_model_is_told_and_may_make_the_call() -> None:
+async def test_the_model_is_reported_and_may_make_the_call() -> None:
     bench = Bench(LEAKED, reads("a"), LlmResponse.from_text("done"))
 
     report = await bench.agent.execute("go")

@@ -1,4 +1,4 @@
-"""Commands that the person types: run at once, on record, told to the model with the next request."""
+"""Commands that the person types: run at once, recorded, visible to the model with the next request."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def test_what_is_kept_from_the_model_is_on_record_and_in_no_request() -> N
     assert bench.session.sent[0].messages == (UserMessage("hi"),)
 
 
-async def test_run_beside_a_turn_it_is_told_with_the_results_of_the_present_calls() -> None:
+async def test_run_beside_a_turn_it_is_reported_with_the_results_of_the_present_calls() -> None:
     gate = asyncio.Event()
     bench = a_bench(Step(answer=reads("a"), gate=gate), LlmResponse.from_text("I see"))
     turn = asyncio.create_task(bench.agent.execute("go"))
@@ -115,7 +115,7 @@ async def test_while_a_review_waits_nothing_comes_between_calls_and_results() ->
     assert_legal_wherever_killed(bench)
 
 
-async def test_cancelled_it_ends_with_what_was_printed_and_the_model_is_told_so() -> None:
+async def test_cancelled_it_ends_with_what_was_printed_and_the_model_reads_so() -> None:
     bench = a_bench()
     bench.shell.may_end.clear()
     running = asyncio.create_task(bench.front.user_commands.run("make", visible_to_model=True))
@@ -161,7 +161,7 @@ async def test_what_cannot_be_put_on_record_is_not_run() -> None:
     assert bench.session.sent[0].messages == (UserMessage("hi"),)
 
 
-async def test_one_that_ran_when_the_process_died_is_unknown_told_once_and_never_run_again() -> None:
+async def test_one_that_ran_when_the_process_died_is_unknown_reported_once_and_never_run_again() -> None:
     first = a_bench()
     await first.front.open()
     await first.front.user_commands.run("make deploy", visible_to_model=True)
@@ -172,8 +172,8 @@ async def test_one_that_ran_when_the_process_died_is_unknown_told_once_and_never
     again.orphan_finder.alive[started.command_id] = (Orphan(pid=7, command="make"),)
     await again.front.open()
     (resumed,) = [e for e in again.ledger.events if isinstance(e, SessionResumed)]
-    assert any("`make deploy`" in told and "not run again" in told for told in resumed.told)
-    assert any("process 7 (make)" in told for told in resumed.told)
+    assert any("`make deploy`" in reported and "not run again" in reported for reported in resumed.told)
+    assert any("process 7 (make)" in reported for reported in resumed.told)
     assert finished(again).outcome is Outcome.UNKNOWN
     await again.agent.execute("go on")
     assert "its end and its output are not known" in notes(again.session.sent[0].messages)[0]
@@ -186,7 +186,7 @@ async def test_one_that_ran_when_the_process_died_is_unknown_told_once_and_never
     assert len(notes(third.session.sent[0].messages)) == 1
 
 
-async def test_a_process_that_dies_before_the_model_was_told_leaves_that_to_the_next() -> None:
+async def test_a_process_that_dies_before_the_model_read_it_leaves_that_to_the_next() -> None:
     first = a_bench()
     await first.front.open()
     await first.front.user_commands.run("git status", visible_to_model=True)
@@ -212,7 +212,7 @@ async def test_a_long_output_is_kept_within_bounds_for_the_model() -> None:
     ends=st.integers(0, 40),
     stop_at=st.none() | st.integers(1, 50),
 )
-def test_beside_a_turn_that_may_be_interrupted_each_is_told_exactly_once_and_every_history_is_legal(
+def test_beside_a_turn_that_may_be_interrupted_each_is_reported_exactly_once_and_every_history_is_legal(
     runs: list[int], ends: int, stop_at: int | None
 ) -> None:
     async def scene() -> None:
@@ -238,7 +238,9 @@ def test_beside_a_turn_that_may_be_interrupted_each_is_told_exactly_once_and_eve
     asyncio.run(scene())
 
 
-async def test_where_a_review_is_still_open_after_a_crash_it_is_told_with_the_results_of_its_calls() -> None:
+async def test_where_a_review_is_still_open_after_a_crash_it_is_reported_with_the_results_of_its_calls() -> (
+    None
+):
     first = a_bench(writes("one"), LlmResponse.from_text("written"))
     await first.front.open()
     await first.agent.execute("go")

@@ -162,7 +162,7 @@ ACCESSES: dict[str, Callable[[JsonObject], object]] = {
 
 
 @pytest.mark.parametrize("kind", ACCESSES)
-async def test_a_call_whose_access_cannot_be_told_runs_alone(kind: str) -> None:
+async def test_a_call_whose_access_is_unknown_runs_alone(kind: str) -> None:
     async def give(arguments: JsonObject, context: ToolExecutionContext) -> str:
         return "done"
 

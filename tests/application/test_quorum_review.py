@@ -274,8 +274,8 @@ async def test_cancelling_a_run_while_the_models_vote_ends_it_with_a_result() ->
     assert bench.world.cells == {}
 
 
-async def test_the_reviewers_are_told_the_task_in_the_words_of_the_person() -> None:
-    told: list[str] = []
+async def test_the_reviewers_read_the_task_in_the_words_of_the_person() -> None:
+    reported: list[str] = []
 
     class Listening(FakePerson):
         async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
@@ -287,9 +287,9 @@ async def test_the_reviewers_are_told_the_task_in_the_words_of_the_person() -> N
     for session in gateway.sessions:  # type: ignore[attr-defined]
         (message,) = session.sent[0].messages
         assert isinstance(message, UserMessage)
-        told.append(message.text)
-    assert len(told) == 2
-    assert all("rename the variable" in text for text in told)
+        reported.append(message.text)
+    assert len(reported) == 2
+    assert all("rename the variable" in text for text in reported)
 
 
 async def _answer(votes: str, mode: Mode, rule: str | None, *, there: bool) -> tuple[str, str]:

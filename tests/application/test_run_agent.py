@@ -399,7 +399,7 @@ async def test_a_paused_answer_is_resumed_without_a_new_prompt() -> None:
     assert [m for m in bench.conversation.messages if isinstance(m, UserMessage)] == [UserMessage("go")]
 
 
-async def test_a_refusal_is_told() -> None:
+async def test_a_refusal_is_reported() -> None:
     report = await Bench(cut("I will not", stop=REFUSAL)).agent.execute("go")
 
     assert (report.status, report.stop_reason, report.exit_code) == (RunStatus.REFUSED, "refusal", 1)
@@ -417,7 +417,7 @@ async def test_a_failed_provider_ends_the_run_with_its_sentence_and_the_next_pro
     assert await bench.next_prompt_works()
 
 
-async def test_what_arrived_of_a_broken_stream_is_kept_and_told() -> None:
+async def test_what_arrived_of_a_broken_stream_is_kept_and_reported() -> None:
     bench = Bench(Step(answer=DOWN, first=["half an "]))
 
     report = await bench.agent.execute("go")
@@ -484,12 +484,12 @@ async def test_each_request_tells_its_cost_and_the_report_the_sum() -> None:
 
     report = await bench.agent.execute("go")
 
-    told = [event.cost_usd for event in bench.observer.events if isinstance(event, UsageCounted)]
-    assert told == [Decimal("0.0000703")] * 2
+    events = [event.cost_usd for event in bench.observer.events if isinstance(event, UsageCounted)]
+    assert events == [Decimal("0.0000703")] * 2
     assert report.cost_usd == Decimal("0.0001406")
 
 
-async def test_without_a_known_price_only_tokens_are_told() -> None:
+async def test_without_a_known_price_only_tokens_are_reported() -> None:
     bench = Bench(replace(LlmResponse.from_text("x"), usage=Usage(input=10)))
 
     report = await bench.agent.execute("go")

@@ -235,12 +235,12 @@ async def test_progress_of_each_call_comes_in_its_order_and_before_its_result(pl
     await bench.run(*[("read", {})] * 3)
 
     for index in range(3):
-        told = [
+        output = [
             event.text if isinstance(event, CallProgressed) else "result"
             for event in bench.observer.of(CallProgressed, CallFinished)
             if isinstance(event, CallProgressed | CallFinished) and event.context.call_index == index
         ]
-        assert told == [f"{index}.0", f"{index}.1", f"{index}.2", "result"]
+        assert output == [f"{index}.0", f"{index}.1", f"{index}.2", "result"]
 
 
 # ------------------------------------------------------------------ shared state

@@ -138,16 +138,16 @@ def batch_of(steps: list[Step]) -> ToolBatch:
 
 def one_by_one(steps: list[Step]) -> tuple[dict[str, str], list[str]]:
     """The reference: the calls in the model's order, each alone."""
-    cells, told = Cells(), []
+    cells, reported = Cells(), []
     for number, step in enumerate(steps):
         if step.high and not step.approved:
-            told.append("rejected by the user: no. It was not run. [user_rejected]")
+            reported.append("rejected by the user: no. It was not run. [user_rejected]")
             continue
         try:
-            told.append(cells.do(step, number))
+            reported.append(cells.do(step, number))
         except ToolError as error:
-            told.append(str(error))
-    return cells.content, told
+            reported.append(str(error))
+    return cells.content, reported
 
 
 @given(BATCHES)
@@ -157,9 +157,9 @@ async def test_running_in_parallel_equals_running_one_by_one(steps: list[Step]) 
 
     result = await runtime_for(steps, cells).run(batch_of(steps))
 
-    content, told = one_by_one(steps)
+    content, reported = one_by_one(steps)
     assert [r.tool_use_id for r in result.results] == [f"call-{i}" for i in range(len(steps))]
-    assert [r.output for r in result.results] == told
+    assert [r.output for r in result.results] == reported
     assert cells.content == content
     plan = serializable(
         [

@@ -92,10 +92,10 @@ async def test_a_call_that_was_running_is_unknown_and_one_that_had_not_begun_is_
 
     ends = [e for e in again.ledger.events if isinstance(e, CallFinished)]
     assert [end.outcome for end in ends] == [Outcome.UNKNOWN, Outcome.NOT_RUN]
-    told = results(again)
-    assert "was running when the process died; its effect is unknown" in told[0]
-    assert "never begun" not in told[0]
-    assert "the process ended before its turn came" in told[1]
+    output = results(again)
+    assert "was running when the process died; its effect is unknown" in output[0]
+    assert "never begun" not in output[0]
+    assert "the process ended before its turn came" in output[1]
     assert again.world.cells == {}
     assert (await again.agent.retry()).text == "I look first"
 
@@ -250,22 +250,22 @@ async def test_a_prompt_that_cannot_be_recorded_is_not_sent_and_can_be_sent_late
     report = await bench.agent.execute("go")
     assert report.status is RunStatus.FAILED
     assert bench.session.script
-    told = [e.message for e in bench.observer.events if isinstance(e, ErrorOccurred)]
-    assert told == ["the disk is full"]
+    message = [e.message for e in bench.observer.events if isinstance(e, ErrorOccurred)]
+    assert message == ["the disk is full"]
 
     ledger.trouble = None
     assert (await bench.agent.retry()).text == "answer"
     assert state_of(records_of(ledger)).messages == bench.conversation.messages
 
 
-async def test_what_happened_and_cannot_be_recorded_is_told_once() -> None:
+async def test_what_happened_and_cannot_be_recorded_is_reported_once() -> None:
     bench = Bench(reads("a", "b"), LlmResponse.from_text("answer"), ledger=Refusing(CallFinished))
     await bench.front.open()
     report = await bench.agent.execute("go")
 
     assert report.text == "answer"
-    told = [e.message for e in bench.observer.events if isinstance(e, ErrorOccurred)]
-    assert told == ["the disk is full"]
+    message = [e.message for e in bench.observer.events if isinstance(e, ErrorOccurred)]
+    assert message == ["the disk is full"]
 
 
 async def test_what_still_runs_of_a_call_without_an_end_is_named_and_of_others_nobody_asks() -> None:

@@ -259,15 +259,15 @@ async def test_a_tool_knows_whether_a_person_was_asked_about_the_call() -> None:
 
 @pytest.mark.requirement("E12")
 @pytest.mark.parametrize(
-    ("answer", "label", "told"),
+    ("answer", "label", "expected"),
     [
         (Reject("too risky"), DecisionLabel.REJECTED, "rejected by the user: too risky"),
         (Reject(), DecisionLabel.REJECTED, "rejected by the user"),
         (NobodyThere(), DecisionLabel.NEEDS_APPROVAL, "approval"),
     ],
 )
-async def test_a_call_that_was_not_approved_never_runs_and_the_model_is_told(
-    answer: ReviewAnswer, label: DecisionLabel, told: str
+async def test_a_call_that_was_not_approved_never_runs_and_the_model_reads_it(
+    answer: ReviewAnswer, label: DecisionLabel, expected: str
 ) -> None:
     world = World()
     bench = Bench(FakeWriter(world), person=FakePerson(lambda _: answer))
@@ -277,7 +277,7 @@ async def test_a_call_that_was_not_approved_never_runs_and_the_model_is_told(
     assert world.cells == {}
     assert outcomes(result) == [Outcome.REJECTED]
     assert decisions(result) == [label]
-    assert told in result.results[0].output
+    assert expected in result.results[0].output
     assert result.results[0].is_rejected
     assert not result.results[0].is_error
 

@@ -21,7 +21,7 @@ DOWN = ProviderError("it is down", kind=ProviderErrorKind.OVERLOADED)
 
 
 class Bench:
-    """A voting over scripted reviewers, and what it told."""
+    """A voting over scripted reviewers, and what it reported."""
 
     def __init__(self, clock: Callable[[], float] = lambda: 0.0, secs: float = 5.0, **scripts: Answers) -> None:
         self.gateway = FakeGateway({f"p/{name}": answers for name, answers in scripts.items()})
@@ -190,7 +190,7 @@ async def test_a_cancelled_voting_cancels_every_asking() -> None:
     assert bench.feed.ballots == ()
 
 
-async def test_every_ballot_is_told_as_it_arrives_and_its_tokens_are_counted() -> None:
+async def test_every_ballot_is_reported_as_it_arrives_and_its_tokens_are_counted() -> None:
     gate = asyncio.Event()
     bench = Bench(a=[ballot("reject", "no", objection="rm")], b=[Step(answer=ballot("approve"), gate=gate)])
     feed, packet = bench.voting.feed(), _packet("rm x")

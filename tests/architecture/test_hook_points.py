@@ -11,7 +11,7 @@ def test_the_page_about_hooks_lists_the_points_as_they_are() -> None:
     assert page == render(page), "write it anew: python docs/hook_points.py"
 
 
-def test_every_point_is_described_such_that_it_can_be_dispatched_and_told() -> None:
+def test_every_point_is_described_such_that_it_can_be_dispatched_and_reported() -> None:
     for point in HookPoint:
         one = description_of(point)
 

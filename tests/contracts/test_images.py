@@ -86,8 +86,8 @@ async def line(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
     contents = FakeContents()
     await contents.put([CONTENT])
     if request.param == "copilot":
-        async with copilot_rig(tmp_path, contents=contents) as told:
-            yield Line(told, contents)
+        async with copilot_rig(tmp_path, contents=contents) as reported:
+            yield Line(reported, contents)
         return
     async with server_rig(request.param, contents=contents, max_retries=0) as rig:
         yield Line(rig, contents)
@@ -146,7 +146,7 @@ async def test_a_conversation_that_was_resumed_shows_it_anew(line: Line) -> None
         assert line.images() == [CONTENT]
 
 
-async def test_where_the_past_is_told_to_another_session_its_images_go_with_it(line: Line) -> None:
+async def test_where_the_past_is_sent_to_another_session_its_images_go_with_it(line: Line) -> None:
     line.script(OK, OK)
     await _say(line, ASKED)
     await _say_in(line, (*line.conversation.messages[:1], UserMessage("in between")), "go on")
@@ -200,9 +200,9 @@ async def test_a_model_that_takes_no_images_says_so_once_and_the_session_goes_on
     line.refuse(NO_IMAGES, OK, OK)
     with pytest.raises(ProviderError) as caught:
         await _say(line, ASKED)
-    told = str(caught.value)
-    assert "does not support image input" in told
-    assert "scripted/a-model may not take [image shot.png 40×30]: /retry goes on without it" in told
+    message = str(caught.value)
+    assert "does not support image input" in message
+    assert "scripted/a-model may not take [image shot.png 40×30]: /retry goes on without it" in message
     await _say(line, None)
     assert line.images() == []
     assert "left out, as scripted/a-model did not take it" in line.words()

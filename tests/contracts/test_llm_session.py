@@ -40,8 +40,8 @@ async def rig(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[R
         yield FakeRig()
         return
     if request.param == "copilot":
-        async with copilot_rig(tmp_path) as told:
-            yield told
+        async with copilot_rig(tmp_path) as reported:
+            yield reported
         return
     async with server_rig(request.param) as rig:
         yield rig
@@ -176,7 +176,7 @@ async def test_a_token_limit_ends_the_answer_and_leaves_no_call(rig: Rig) -> Non
     assert rig.conversation.open_calls == ()
 
 
-async def test_a_refusal_is_told_apart_from_an_answer(rig: Rig) -> None:
+async def test_a_refusal_is_distinguished_from_an_answer(rig: Rig) -> None:
     rig.script(Say(pieces=("No.",), stop="refusal"))
     response = await rig.session.send("something bad")
     assert response.stop_reason.kind is StopKind.REFUSAL

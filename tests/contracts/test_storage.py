@@ -204,7 +204,7 @@ async def test_however_many_contents_are_given_at_once_each_is_kept(rig):
     assert [await rig.contents.get(name) for name in names[::50]] == [*given, given[0]][::50]
 
 
-async def test_it_is_told_which_contents_are_absent_of_however_many(rig):
+async def test_it_reports_which_contents_are_absent_of_however_many(rig):
     names = await rig.contents.put([b"%d" % number for number in range(600)])
     never = {hashlib.sha256(b"never %d" % number).hexdigest() for number in range(600)}
 

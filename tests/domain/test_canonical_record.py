@@ -56,7 +56,7 @@ SCRIPT: Script = (
 )
 
 
-def told(script: Script, seed: int, cwd: str = "/ws") -> str:
+def canonical_lines(script: Script, seed: int, cwd: str = "/ws") -> str:
     return canonical(Run(cwd, Random(seed)).play(script).records)
 
 
@@ -74,8 +74,10 @@ def opened(cwd: str = "/ws") -> SessionStarted:
 
 @given(script=SCRIPTS, seed=st.integers(0, 2**32), other=st.integers(0, 2**32))
 @examples(50)
-def test_runs_of_one_script_are_told_alike_whatever_chance_does(script: Script, seed: int, other: int) -> None:
-    assert told(script, seed, "/home/one/ws") == told(script, other, "/tmp/ws-2")
+def test_runs_of_one_script_are_reported_alike_whatever_chance_does(
+    script: Script, seed: int, other: int
+) -> None:
+    assert canonical_lines(script, seed, "/home/one/ws") == canonical_lines(script, other, "/tmp/ws-2")
 
 
 def test_chance_does_something_in_these_runs() -> None:
@@ -83,7 +85,7 @@ def test_chance_does_something_in_these_runs() -> None:
 
     assert [type(event) for event in one.events] != [type(event) for event in other.events]
     assert one.session_id != other.session_id
-    assert told(SCRIPT, 1) == told(SCRIPT, 2)
+    assert canonical_lines(SCRIPT, 1) == canonical_lines(SCRIPT, 2)
 
 
 def test_no_id_and_no_folder_of_a_run_is_left_in_it() -> None:
@@ -134,7 +136,7 @@ def changed(place: str, value: object) -> Script:
     ],
 )
 def test_one_thing_that_happened_otherwise_shows(place: str, value: object) -> None:
-    assert told(changed(place, value), 1) != told(SCRIPT, 1)
+    assert canonical_lines(changed(place, value), 1) != canonical_lines(SCRIPT, 1)
 
 
 @given(script=SCRIPTS, seed=st.integers(0, 2**32), data=st.data())
@@ -152,7 +154,9 @@ def test_one_call_that_went_otherwise_shows_in_any_script(
     place = data.draw(st.sampled_from(places))
     field = data.draw(st.sampled_from(["argument", "output", "tool"]))
 
-    assert told(with_call(script, place, field, "something else"), seed) != told(script, seed)
+    assert canonical_lines(with_call(script, place, field, "something else"), seed) != canonical_lines(
+        script, seed
+    )
 
 
 def with_call(script: Script, place: tuple[int, int, int], field: str, value: str) -> Script:
@@ -168,14 +172,14 @@ def test_the_order_of_the_calls_shows() -> None:
     (step,) = turn.steps
     turned = (replace(turn, steps=(replace(step, calls=step.calls[1:] + step.calls[:1]),)), *rest)
 
-    assert told(turned, 1) != told(SCRIPT, 1)
+    assert canonical_lines(turned, 1) != canonical_lines(SCRIPT, 1)
 
 
 # ------------------------------------------------------------------ how it is told
 
 
 def test_the_calls_of_a_batch_stand_one_after_the_other() -> None:
-    lines = [json.loads(line) for line in told(SCRIPT, 5).splitlines()]
+    lines = [json.loads(line) for line in canonical_lines(SCRIPT, 5).splitlines()]
     begun = next(n for n, line in enumerate(lines) if line["type"] == "batch_planned")
     after = [line for line in lines[begun:] if line.get("context")]
 
@@ -198,7 +202,7 @@ def test_the_calls_of_a_batch_stand_one_after_the_other() -> None:
 
 
 def test_every_line_names_its_turn() -> None:
-    lines = [json.loads(line) for line in told(SCRIPT, 5).splitlines()]
+    lines = [json.loads(line) for line in canonical_lines(SCRIPT, 5).splitlines()]
 
     assert lines[0]["type"] == "session_started"
     assert lines[0]["turn"] is None
@@ -217,7 +221,7 @@ def test_every_line_names_its_turn() -> None:
         ("/ws2/a /ws-old /ws.bak /tmp/ws /srv/ws/a x/ws a//ws", None),
     ],
 )
-def test_paths_below_the_folder_are_told_from_there(text: str, shown: str | None) -> None:
+def test_paths_below_the_folder_are_relative_to_it(text: str, shown: str | None) -> None:
     lines = lines_of([opened(), TurnStarted(prompt=text)])
 
     assert lines[1]["prompt"] == (text if shown is None else shown)

@@ -276,7 +276,7 @@ def test_an_unknown_type_is_an_error_that_names_it(line: dict[str, Any]) -> None
         event_from_json(line)
 
 
-def test_a_message_is_told_by_its_tag_even_where_its_fields_would_fit_another() -> None:
+def test_a_message_is_identified_by_its_tag_even_where_its_fields_would_fit_another() -> None:
     line = {"type": "message_added", "v": 1, "message": {"type": "assistant", "text": "hello"}}
 
     with pytest.raises(UnreadableEvent, match=r"message_added cannot be read: message\.type: 'assistant'"):
@@ -300,7 +300,7 @@ def test_a_packet_of_a_later_version_is_not_guessed_at() -> None:
         event_from_json(line)
 
 
-def test_blocks_are_told_apart_by_their_tag() -> None:
+def test_blocks_are_distinguished_by_their_tag() -> None:
     read = event_from_json(ANSWER)
 
     assert isinstance(read, ResponseCompleted)

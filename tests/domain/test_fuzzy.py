@@ -31,7 +31,7 @@ def test_letters_that_are_not_all_there_in_this_order_do_not_fit():
     assert fit("aa", "a") is None
 
 
-def test_the_places_that_were_hit_are_told():
+def test_the_places_that_were_hit_are_reported():
     found = fit("mnu", "src/menu.py")
 
     assert found is not None

@@ -103,10 +103,10 @@ def test_state_of_the_run_is_no_path_outside() -> None:
 def test_very_large_arguments_are_objected_to() -> None:
     access = Access.of(writes=["/w/a"])
     settings = GuardSettings(max_bytes=10, max_lines=2)
-    for content, told in (("ä" * 6, "12 bytes, more than 10"), ("\n\n\n", "3 lines, more than 2")):
+    for content, lines in (("ä" * 6, "12 bytes, more than 10"), ("\n\n\n", "3 lines, more than 2")):
         (found,) = objections({"edits": [{"new": content}]}, access, None, paths=_PATHS, settings=settings)
         assert found.guard == "size"
-        assert told in found.reason
+        assert lines in found.reason
 
 
 def test_a_guard_that_is_switched_off_says_nothing() -> None:

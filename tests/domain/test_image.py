@@ -40,7 +40,7 @@ def test_an_image_weighs_in_the_context_by_its_tokens_and_not_by_its_bytes():
     assert bytes_of([shown]) - bytes_of([plain]) == 4 * image().tokens
 
 
-def test_one_that_is_too_large_or_too_long_is_told_with_the_limit():
+def test_one_that_is_too_large_or_too_long_is_reported_with_the_limit():
     assert LIMITS.excess(image(50, 50, size=5_000)) == ""
     assert LIMITS.excess(image(50, 50, size=6_000)) == "it has 0.0 MB, and at most 0.0 MB are taken"
     assert LIMITS.excess(image(50, 101, size=1)) == "it is 101 pixels long, and at most 100 are taken"
@@ -81,9 +81,9 @@ def test_a_message_that_loses_nothing_is_the_same():
 def test_the_record_holds_what_is_known_of_an_image_and_not_its_content():
     event = MessageAdded(message=UserMessage("see", (image(),)))
 
-    told = event_to_json(event)
+    reply = event_to_json(event)
 
-    assert told["message"]["images"] == [
+    assert reply["message"]["images"] == [
         {
             "name": "shot.png",
             "media_type": "image/png",
@@ -93,7 +93,7 @@ def test_the_record_holds_what_is_known_of_an_image_and_not_its_content():
             "sha256": "a" * 64,
         }
     ]
-    assert event_from_json(told) == event
+    assert event_from_json(reply) == event
 
 
 def test_a_record_of_before_there_were_images_is_read():

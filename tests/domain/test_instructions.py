@@ -49,7 +49,7 @@ def test_the_digest_tells_apart_what_each_file_and_each_import_says() -> None:
     assert len({file.digest for file in files}) == len(files)
 
 
-def test_a_model_is_told_of_its_surroundings_in_plain_lines() -> None:
+def test_a_model_reads_of_its_surroundings_in_plain_lines() -> None:
     environment = Environment(
         cwd="/w/pkg",
         platform="Linux 6.1 (x86_64)",
@@ -61,7 +61,7 @@ def test_a_model_is_told_of_its_surroundings_in_plain_lines() -> None:
         max_tool_turns=100,
     )
 
-    told = "\n".join(environment.lines)
-    assert "repository /w, on main, 1 file with uncommitted changes, as the session began" in told
+    lines = "\n".join(environment.lines)
+    assert "repository /w, on main, 1 file with uncommitted changes, as the session began" in lines
     for part in ("/w/pkg", "Linux 6.1", "2026-11-23", "in a sandbox", "60 seconds", "100 rounds"):
-        assert part in told
+        assert part in lines

@@ -103,7 +103,7 @@ def test_any_flipped_bit_of_a_redacted_record_is_named(place, column, byte):
     assert verify(SESSION, records, entries).broken_at == place
 
 
-def test_a_redacted_record_breaks_nothing_and_is_told():
+def test_a_redacted_record_breaks_nothing_and_is_reported():
     records = chain(4)
     whole, records[2] = records[2], redact_record(records[2], REDACTED)
 
@@ -336,7 +336,7 @@ def test_a_redaction_of_a_record_that_is_not_redacted_or_not_there_is_named():
     assert verify(SESSION, records[:2], entries).broken_at == 2
 
 
-def test_a_redaction_of_an_earlier_version_without_a_record_of_it_is_told_and_breaks_nothing():
+def test_a_redaction_of_an_earlier_version_without_a_record_of_it_is_reported_and_breaks_nothing():
     first, second = chain(2)
     first = relink_record(first, SESSION, NO_LINK, LinkFormat.DIGEST_ONLY)
     second = relink_record(second, SESSION, first.link)

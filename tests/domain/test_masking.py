@@ -286,10 +286,10 @@ def test_messages_and_results_are_masked_through_all_their_layers() -> None:
     mask = learnt(THE_KEY=PLAIN)
     result = ToolResultMessage(tool_use_id="c", tool_name="t", output=f"key {PLAIN}")
 
-    told = mask.event(MessageAdded(message=ToolResults((result,))))
+    message = mask.event(MessageAdded(message=ToolResults((result,))))
     asked = mask.event(MessageAdded(message=UserMessage(f"use {PLAIN}")))
 
-    assert PLAIN not in json.dumps([event_to_json(told), event_to_json(asked)])
+    assert PLAIN not in json.dumps([event_to_json(message), event_to_json(asked)])
 
 
 def test_of_what_a_provider_may_have_signed_only_known_values_are_hidden() -> None:
@@ -320,7 +320,7 @@ def test_of_what_a_provider_may_have_signed_only_known_values_are_hidden() -> No
     )
 
 
-def test_a_masked_packet_can_be_told_from_one_that_is_whole() -> None:
+def test_a_masked_packet_differs_from_one_that_is_whole() -> None:
     packet = ReviewPacket(
         call=a_call("run_command", {"command": f"curl -H 'x: {PLAIN}'"}),
         context=a_context(),

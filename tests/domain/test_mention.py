@@ -108,6 +108,6 @@ def test_lines_that_are_still_being_typed_are_no_part_of_the_path(begun: str) ->
     assert split_begun_lines(f"src/a.py{begun}") == ("src/a.py", begun)
 
 
-def test_a_resource_of_a_server_is_told_from_a_file() -> None:
+def test_a_resource_of_a_server_is_distinguished_from_a_file() -> None:
     assert is_resource("github:issue://12/title")
     assert not any(map(is_resource, ("a.py", "a.py:10", "https://example.org", "c:/x", "a:b")))

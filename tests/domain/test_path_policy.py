@@ -36,7 +36,7 @@ POLICY = PathPolicy(roots=("/w",), own=("/home/me/.config/quorum",))
         ),
     ],
 )
-def test_what_runs_without_being_told_to_is_protected(path: str) -> None:
+def test_what_runs_on_its_own_is_protected(path: str) -> None:
     assert POLICY.is_protected(f"/w/{path}")
     assert POLICY.is_protected(f"/w/sub/{path.upper()}")
 
@@ -131,7 +131,7 @@ def test_a_name_that_is_short_has_no_shorter_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/home/me/.CONFIG/quorum/config.toml", "/home/me/.config/quorum. /x"])
-def test_own_files_are_told_by_any_spelling(path: str) -> None:
+def test_own_files_are_identified_by_any_spelling(path: str) -> None:
     assert POLICY.is_protected(path)
     assert POLICY.is_sensitive(path)
 

@@ -260,7 +260,7 @@ def test_a_rule_that_denies_an_argument_does_not_mind_its_case() -> None:
     assert _denies(subject, "web_fetch(url=https://evil.org/*)")
 
 
-def test_other_tools_are_told_apart_by_an_argument() -> None:
+def test_other_tools_are_distinguished_by_an_argument() -> None:
     subject = Subject(
         tool="web_fetch", risk=RiskLevel.HIGH, access=Access(), arguments={"url": "https://docs.x.org/a"}
     )

@@ -243,7 +243,7 @@ def test_compaction_puts_other_messages_in_place_of_the_first() -> None:
     assert state.context_tokens == 9
 
 
-def test_what_would_break_the_conversation_is_left_out_and_told() -> None:
+def test_what_would_break_the_conversation_is_left_out_and_reported() -> None:
     stray = MessageAdded(message=ToolResults((result("nobody"),)))
     breaking = ConversationCompacted(
         what="summary", replaced=2, by=(UserMessage("s"),), tokens_before=0, tokens_after=0
@@ -354,7 +354,7 @@ def test_a_call_that_ended_unplanned_has_the_place_its_end_tells() -> None:
 
 
 @pytest.mark.parametrize(
-    ("events", "told"),
+    ("events", "expected"),
     [
         ((), "whole"),
         ((hooked(),), "whole"),
@@ -374,10 +374,10 @@ def test_a_call_that_ended_unplanned_has_the_place_its_end_tells() -> None:
         ),
     ],
 )
-def test_an_ended_call_tells_what_the_model_was_to_read(events: tuple[Event, ...], told: str) -> None:
+def test_an_ended_call_tells_what_the_model_was_to_read(events: tuple[Event, ...], expected: str) -> None:
     state = after(*ASKED, PLANNED, finished(ZERO, "whole"), *events)
 
-    assert state.open_calls[0].end == CallEnd(outcome=Outcome.OK, message=told)
+    assert state.open_calls[0].end == CallEnd(outcome=Outcome.OK, message=expected)
 
 
 def test_a_review_is_pending_until_it_is_decided() -> None:

@@ -89,12 +89,12 @@ async def test_faulty_tools_are_errors_of_their_calls(home: Path, project: Path,
         server.script = [calling(call("c1", "raises"), call("c2", "forgets"), call("c3", "nothing")), DONE]
 
         ended = await run("go", "--output", "json", cwd=project, env=environment(home, PYTHONPATH=str(plugins)))
-        told = [said["content"] for said in server.bodies[1]["messages"] if said["role"] == "tool"]
+        message = [said["content"] for said in server.bodies[1]["messages"] if said["role"] == "tool"]
 
     assert (ended.code, ended.report["status"], ended.report["text"]) == (0, "completed", "done")
     assert [record["outcome"] for record in ended.report["calls"]] == ["error"] * 3
     assert "Traceback" not in ended.err
-    assert [text.partition("\n")[0] for text in told] == [
+    assert [text.partition("\n")[0] for text in message] == [
         "raises ran, but its change of the shared state failed: it raised TypeError: "
         "unsupported operand type(s) for +: 'NoneType' and 'int'",
         "forgets ran, but its change of the shared state failed: it returned NoneType in place of a RunState",
@@ -138,7 +138,7 @@ async def test_calls_at_the_turn_limit_have_events(home: Path, project: Path) ->
 
 
 @pytest.mark.long
-async def test_a_hook_that_fails_after_a_call_is_told_on_stderr(home: Path, project: Path) -> None:
+async def test_a_hook_that_fails_after_a_call_is_reported_on_stderr(home: Path, project: Path) -> None:
     async with SseServer("openai-chat") as server:
         configure_for(home, server)
         declare(home, FAILING)

@@ -172,7 +172,7 @@ async def test_a_prompt_that_cannot_be_recorded_is_not_sent_and_is_answered_when
                 disk.fill(quorum.pid)
                 assert await quorum.do(prompt="second") == "failed"
                 assert len(model.bodies) == 1
-                assert [disk.remedy in told for told in quorum.errors] == [True]
+                assert [disk.remedy in reported for reported in quorum.errors] == [True]
 
                 disk.free_space(quorum.pid)
                 assert await quorum.do(go_on=True) == "completed"
@@ -211,7 +211,7 @@ async def test_a_call_whose_start_cannot_be_recorded_does_not_run(
                 assert await quorum.do(prompt="second") == "failed"
                 assert not (project / "made.txt").exists()
                 assert [end["outcome"] for end in quorum.of("call_finished")] == ["error"]
-                assert [disk.remedy in told for told in quorum.errors] == [True]
+                assert [disk.remedy in reported for reported in quorum.errors] == [True]
                 assert len(model.bodies) == 2
 
                 disk.free_space(quorum.pid)
@@ -260,7 +260,7 @@ async def test_a_file_that_there_is_no_room_to_keep_is_not_changed(
 
 
 @pytest.mark.long
-async def test_what_never_got_onto_the_disk_is_told_at_the_end(home: Path, project: Path) -> None:
+async def test_what_never_got_onto_the_disk_is_reported_at_the_end(home: Path, project: Path) -> None:
     disk = NarrowFiles()
     async with SseServer("openai-chat") as model:
         configure_for(home, model)
@@ -269,10 +269,10 @@ async def test_what_never_got_onto_the_disk_is_told_at_the_end(home: Path, proje
             assert await quorum.do(prompt="first") == "completed"
             disk.fill(quorum.pid)
             assert await quorum.do(prompt="second") == "failed"
-            told = await quorum.close()
+            reported = await quorum.close()
 
-    assert "events of the session are not on the record" in told
-    assert disk.remedy in told
+    assert "events of the session are not on the record" in reported
+    assert disk.remedy in reported
     assert [turn.prompt for turn in state_of(await records_of(home)).turns] == ["first"]
 
 
@@ -297,7 +297,7 @@ async def test_an_answer_whose_record_could_not_be_finished_is_an_answer_with_a_
 
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize("arguments", [["run", "read a.txt"], ["run", "--image", "a.png", "look"]])
-def test_no_room_anywhere_is_told_in_one_sentence(arguments: list[str], home: Path, project: Path) -> None:
+def test_no_room_anywhere_is_reported_in_one_sentence(arguments: list[str], home: Path, project: Path) -> None:
     done = subprocess.run(
         [QUORUM, *arguments],
         cwd=project,
@@ -308,11 +308,11 @@ def test_no_room_anywhere_is_told_in_one_sentence(arguments: list[str], home: Pa
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY)),
     )
 
-    told = done.stderr.decode()
-    assert (done.returncode, told.count("\n"), done.stdout) == (2, 1, b""), told
-    assert "there is none either" in told
-    assert "name another folder in TMPDIR" in told
-    assert ".py" not in told
+    printed = done.stderr.decode()
+    assert (done.returncode, printed.count("\n"), done.stdout) == (2, 1, b""), printed
+    assert "there is none either" in printed
+    assert "name another folder in TMPDIR" in printed
+    assert ".py" not in printed
 
 
 @pytest.mark.long

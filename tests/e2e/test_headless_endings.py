@@ -158,7 +158,7 @@ async def test_a_refusal(home: Path, project: Path) -> None:
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize(
-    ("reply", "told"),
+    ("reply", "expected"),
     [
         (Refuse(status=401), "401"),
         (Refuse(status=429), "429"),
@@ -173,7 +173,7 @@ async def test_a_refusal(home: Path, project: Path) -> None:
     ids=["401", "429", "529", "cut text", "cut call", "error event"],
 )
 async def test_a_provider_that_fails_gives_one_sentence_and_runs_nothing(
-    dialect: Dialect, reply: Say | Refuse, told: str, home: Path, project: Path
+    dialect: Dialect, reply: Say | Refuse, expected: str, home: Path, project: Path
 ) -> None:
     async with SseServer(dialect) as server:
         configure_for(home, server)
@@ -182,7 +182,7 @@ async def test_a_provider_that_fails_gives_one_sentence_and_runs_nothing(
         ended = await run("go", "--mode", "auto", "--output", "json", cwd=project, env=environment(home))
 
     assert (ended.code, ended.report["status"]) == (4, "failed")
-    assert any(word in ended.report["error"].lower() for word in told.split("|")), ended.report["error"]
+    assert any(word in ended.report["error"].lower() for word in expected.split("|")), ended.report["error"]
     assert ended.err.count("\n") == 1
     assert ended.report["calls"] == []
     assert not (project / "x").exists()
@@ -201,7 +201,7 @@ async def test_a_refused_connection(home: Path, project: Path) -> None:
 
 @pytest.mark.long(after=2)
 @pytest.mark.parametrize(
-    ("config", "environ", "told"),
+    ("config", "environ", "expected"),
     [
         ("[agent]\nmax_tool_turn = 3\n", {}, "did you mean agent.max_tool_turns"),
         ("[agent]\nmax_tool_turns = 'x'\n", {}, "max_tool_turns"),
@@ -212,14 +212,14 @@ async def test_a_refused_connection(home: Path, project: Path) -> None:
     ],
 )
 async def test_a_wrong_configuration_is_code_2_with_a_sentence_and_an_empty_stdout(
-    config: str, environ: dict[str, str], told: str, home: Path, project: Path
+    config: str, environ: dict[str, str], expected: str, home: Path, project: Path
 ) -> None:
     configure(home, config)
 
     ended = await run("go", "--output", "json", cwd=project, env=environment(home, **environ))
 
     assert (ended.code, ended.out) == (2, "")
-    assert told in ended.err
+    assert expected in ended.err
 
 
 @pytest.mark.long(after=1)
@@ -286,8 +286,8 @@ async def test_nothing_a_file_holds_reaches_the_terminal_as_control(home: Path, 
     text = await run("read nasty.txt", cwd=project, env=environment(home))
     lines = await run("read nasty.txt", "--output", "stream-json", cwd=project, env=environment(home))
 
-    for told in (text.out, text.err, lines.out, lines.err):
-        assert not set(told) & set("\x1b\x07\u202e\u2066\x9b")
+    for printed in (text.out, text.err, lines.out, lines.err):
+        assert not set(printed) & set("\x1b\x07\u202e\u2066\x9b")
     assert "[/red]" in text.out
     outputs = [event["output"] for event in lines.events if event["type"] == "call_finished"]
     assert nasty.strip() in outputs[0]

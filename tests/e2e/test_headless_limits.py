@@ -172,7 +172,7 @@ async def test_a_fallback_of_a_provider_that_does_not_exist_is_refused_with_the_
 
 
 @pytest.mark.long
-async def test_a_fallback_without_a_key_is_told_at_the_start(tmp_path: Path) -> None:
+async def test_a_fallback_without_a_key_is_reported_at_the_start(tmp_path: Path) -> None:
     async with SseServer("anthropic") as first, SseServer("openai-chat") as second:
         with_fallback(tmp_path, first, second, fallback="openai/gpt-5.4")
         first.script = [Say(pieces=["fine"])]
@@ -186,7 +186,7 @@ async def test_a_fallback_without_a_key_is_told_at_the_start(tmp_path: Path) -> 
 
 
 @pytest.mark.long
-async def test_a_cut_call_and_a_call_written_as_text_are_told_on_stderr_and_in_the_stream(
+async def test_a_cut_call_and_a_call_written_as_text_are_reported_on_stderr_and_in_the_stream(
     tmp_path: Path,
 ) -> None:
     half = ScriptedCall(id="w", name="write_file", arguments='{"path": "a.txt", "content": "lo')

@@ -222,7 +222,7 @@ async def decided_in_the_app(folder: Path) -> dict[Mode, list[str]]:
     return found
 
 
-def told(mode: Mode, *decisions: Sequence[str]) -> list[str]:
+def compare_lines(mode: Mode, *decisions: Sequence[str]) -> list[str]:
     return [
         f"{mode}: {call.name} {call.arguments}: {labels}"
         for call, *labels in zip(calls_for(mode), *decisions, strict=True)
@@ -251,7 +251,9 @@ async def test_two_hundred_calls_are_decided_alike_by_the_function_by_run_and_in
     by_run = dict(zip(MODES, await headless, strict=True))
 
     assert sum(map(len, function.values())) == 200
-    assert [line for mode in MODES for line in told(mode, function[mode], by_run[mode], in_app[mode])] == []
+    assert [
+        line for mode in MODES for line in compare_lines(mode, function[mode], by_run[mode], in_app[mode])
+    ] == []
     assert Counter(label for labels in function.values() for label in labels).keys() == {
         *("allowed", "rejected", "denied", "none")
     }

@@ -123,9 +123,11 @@ def test_quorum_runs_in_a_project_on_PYTHONPATH_that_has_packages_of_the_same_na
     installed: Installation, project: Path, tmp_path: Path
 ):
     for path in (".", str(project), f"{tmp_path}::{project}"):
-        told = ask(installed, project, tmp_path, "read notes.txt and run `echo $PYTHONPATH`", PYTHONPATH=path)
-        assert "buy milk" in told
-        assert path in told  # the person's commands keep it
+        reported = ask(
+            installed, project, tmp_path, "read notes.txt and run `echo $PYTHONPATH`", PYTHONPATH=path
+        )
+        assert "buy milk" in reported
+        assert path in reported  # the person's commands keep it
 
 
 def quorum(
@@ -189,7 +191,7 @@ def test_the_public_interface_is_imported_outside_of_the_program(installed: Inst
 
 @pytest.mark.long
 def test_quorum_runs_as_a_module_in_such_a_project(installed: Installation, project: Path, tmp_path: Path):
-    told = subprocess.check_output(
+    reported = subprocess.check_output(
         [installed.python, "-m", "quorum", "run", "read notes.txt"],
         cwd=project,
         env=environment(tmp_path),
@@ -197,7 +199,7 @@ def test_quorum_runs_as_a_module_in_such_a_project(installed: Installation, proj
         text=True,
     )
 
-    assert "buy milk" in told
+    assert "buy milk" in reported
 
 
 @pytest.mark.long

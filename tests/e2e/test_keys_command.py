@@ -87,7 +87,7 @@ def test_a_key_that_is_typed_is_not_shown(env: dict[str, str]) -> None:
 
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize(
-    ("arguments", "stdin", "told"),
+    ("arguments", "stdin", "expected"),
     [
         (("set", "anthropc"), KEY, "there is no provider anthropc; did you mean anthropic?"),
         (("set", "anthropic"), "", "no key was given; type it, or give it as one line on stdin"),
@@ -100,18 +100,18 @@ def test_a_key_that_is_typed_is_not_shown(env: dict[str, str]) -> None:
     ],
 )
 def test_what_cannot_be_kept_is_refused_with_the_remedy(
-    arguments: tuple[str, ...], stdin: str, told: str, env: dict[str, str]
+    arguments: tuple[str, ...], stdin: str, expected: str, env: dict[str, str]
 ) -> None:
     ended = keys(*arguments, env=env, stdin=stdin)
 
     assert ended.returncode == 2
-    assert ended.stderr.startswith(f"quorum: {told}")
+    assert ended.stderr.startswith(f"quorum: {expected}")
     assert not Path(env["KEYRING_TEST_FILE"]).exists()
 
 
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize(
-    ("backend", "told"),
+    ("backend", "expected"),
     [
         ("keyring.backends.fail.Keyring", "this machine has no keyring that keeps keys; install one"),
         ("keyring.backends.null.Keyring", "this machine has no keyring that keeps keys; install one"),
@@ -124,12 +124,12 @@ def test_what_cannot_be_kept_is_refused_with_the_remedy(
     ],
 )
 def test_a_keyring_that_does_not_work_is_one_sentence_and_no_traceback(
-    backend: str, told: str, env: dict[str, str]
+    backend: str, expected: str, env: dict[str, str]
 ) -> None:
     ended = keys("set", "anthropic", env={**env, "PYTHON_KEYRING_BACKEND": backend}, stdin=KEY)
 
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith(f"quorum: {told}")
+    assert ended.stderr.startswith(f"quorum: {expected}")
     assert ended.stderr.count("\n") == 1
 
 

@@ -110,7 +110,7 @@ class Session:
     async def turn(self, number: int) -> None:
         prompt = f"please do number {number}"
         await self.care.compact_if_full(MODEL, UserMessage(prompt))
-        response = await self._sent(self._session.send_with_tools(prompt, TOOLS, on_event=_unheard))
+        response = await self._sent(self._session.send_with_tools(prompt, TOOLS, on_event=_ignore))
         while calls := response.tool_calls():
             results = [
                 ToolResultMessage(
@@ -121,7 +121,7 @@ class Session:
                 for call in calls
             ]
             await self.care.compact_if_full(MODEL, ToolResults(tuple(results)))
-            response = await self._sent(self._session.send_tool_results(results, on_event=_unheard))
+            response = await self._sent(self._session.send_tool_results(results, on_event=_ignore))
 
     async def _sent(self, sending: Any) -> LlmResponse:
         try:
@@ -129,14 +129,14 @@ class Session:
         except ProviderError as error:
             if not await self.care.after_too_long(MODEL, error):
                 raise
-            response = await self._session.send_with_tools(None, TOOLS, on_event=_unheard)
+            response = await self._session.send_with_tools(None, TOOLS, on_event=_ignore)
         return response
 
-    def told(self, *kinds: type) -> int:
+    def count_events(self, *kinds: type) -> int:
         return len(self.seen.of(*kinds))
 
 
-def _unheard(_event: StreamEvent) -> None:
+def _ignore(_event: StreamEvent) -> None:
     """Nobody watches."""
 
 
@@ -155,7 +155,7 @@ async def test_three_hundred_turns_go_on_in_a_small_window(dialect: Dialect, tur
 
     assert model.refused == 0
     assert 3 <= model.summaries < turns / 2
-    assert session.told(ErrorOccurred) == 0
+    assert session.count_events(ErrorOccurred) == 0
     late = model.main[60:]
     assert all("2 ● compare" in request for request in late)
     assert all("Files last touched" in request for request in late)
@@ -172,7 +172,7 @@ async def test_where_the_window_is_smaller_than_was_known_the_refusal_teaches_it
 
     assert 1 <= model.refused <= 2
     assert model.summaries >= 2
-    assert session.told(ErrorOccurred) == 0
+    assert session.count_events(ErrorOccurred) == 0
 
 
 @pytest.mark.long
@@ -185,7 +185,7 @@ async def test_a_provider_that_fails_at_summaries_leaves_the_session_usable() ->
             await session.turn(number)
         await session.gateway.aclose()
 
-    assert session.told(ErrorOccurred) >= 1
-    assert session.told(ConversationCompacted) > 2
+    assert session.count_events(ErrorOccurred) >= 1
+    assert session.count_events(ConversationCompacted) > 2
     assert len(model.main) == 120
     assert model.summaries >= 4

@@ -81,8 +81,10 @@ async def test_a_long_output_is_stored_and_the_model_can_open_it_also_after_a_re
     async with stage.opened() as again:
         report = await again.turn(call("inspect", blob_id=end.blob_id, selector="lines:1-3"))
         assert [record.outcome for record in report.calls] == [Outcome.OK]
-        told = [r.event for r in await again.agent.record.archive.read(again.agent.session_id)]
-        assert [e.command_id for e in told if isinstance(e, MessageAdded) and e.command_id] == [end.command_id]
+        events = [r.event for r in await again.agent.record.archive.read(again.agent.session_id)]
+        assert [e.command_id for e in events if isinstance(e, MessageAdded) and e.command_id] == [
+            end.command_id
+        ]
 
 
 def app(project: Path, *arguments: str) -> Terminal:

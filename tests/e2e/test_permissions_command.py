@@ -123,7 +123,7 @@ def test_a_command_is_looked_at_as_in_a_run(home: Path, project: Path) -> None:
         (("forget",), "invalid choice: 'forget'"),
     ],
 )
-def test_what_cannot_be_done_is_told_and_ends_with_2(
+def test_what_cannot_be_done_is_reported_and_ends_with_2(
     home: Path, project: Path, words: tuple[str, ...], sentence: str
 ) -> None:
     ended = _permissions(*words, home=home, project=project)
@@ -156,7 +156,7 @@ def test_saved_rules_are_listed_with_a_number_and_can_be_removed(home: Path, pro
 
 
 @pytest.mark.long
-def test_a_saved_rule_that_fails_its_examples_is_told_and_not_used(home: Path, project: Path) -> None:
+def test_a_saved_rule_that_fails_its_examples_is_reported_and_not_used(home: Path, project: Path) -> None:
     _save_rules(home, '[[rule]]\nallow = "write_file(**)"\nscope = "user"\nmust_not_match = ["docs/a"]\n')
 
     ended = _permissions("check", "write_file", _write("src/a"), home=home, project=project)

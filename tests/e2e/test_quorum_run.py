@@ -52,7 +52,7 @@ OUTCOMES: dict[str, tuple[list[list[Reply]], str]] = {
 
 
 @pytest.mark.long
-async def test_every_mix_of_votes_decides_as_it_should_and_the_model_is_told(
+async def test_every_mix_of_votes_decides_as_it_should_and_the_model_reads_it(
     tmp_path: Path, project: Path
 ) -> None:
     files = [f"f{number}.txt" for number in range(len(OUTCOMES))]
@@ -67,14 +67,14 @@ async def test_every_mix_of_votes_decides_as_it_should_and_the_model_is_told(
     assert [(name, line["verdict"]) for name, line in zip(OUTCOMES, concluded, strict=True)] == [
         (name, verdict) for name, (_, verdict) in OUTCOMES.items()
     ]
-    for file, line, record, told in zip(files, concluded, ended.events[-1]["calls"], results, strict=True):
+    for file, line, record, output in zip(files, concluded, ended.events[-1]["calls"], results, strict=True):
         runs = line["verdict"] == APPROVED
         assert line["approved"] == runs == (project / file).exists()
         assert [cast["model"] for cast in line["votes"]] == ["r0/scripted", "r1/scripted", "r2/scripted"]
         assert record["decision"] == ("allowed" if runs else "needs_approval")
         assert {APPROVED: "created", UNCLEAR: "[needs_approval]", REJECTED: "[quorum_rejected]"}[
             line["verdict"]
-        ] in told
+        ] in output
 
 
 @pytest.mark.long(after=1)

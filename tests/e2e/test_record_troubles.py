@@ -86,7 +86,7 @@ def _a_damaged_index_of_the_log(ledger: Path, chance: random.Random) -> None:
     "damage",
     [_cut, _noise, _a_page_of_zeros, _nothing_left, _a_damaged_log, _a_damaged_index_of_the_log],
 )
-async def test_whatever_the_file_looks_like_one_can_go_on_and_is_told(
+async def test_whatever_the_file_looks_like_one_can_go_on_and_is_reported(
     home: Path, project: Path, damage: Callable[[Path, random.Random], None], seed: int
 ) -> None:
     chance = random.Random(f"{damage.__name__} {seed}")
@@ -113,7 +113,7 @@ async def test_whatever_the_file_looks_like_one_can_go_on_and_is_told(
 
 
 @pytest.mark.long
-async def test_without_the_log_of_a_killed_process_what_is_left_is_whole_or_told(
+async def test_without_the_log_of_a_killed_process_what_is_left_is_whole_or_reported(
     home: Path, project: Path
 ) -> None:
     async with SseServer("openai-chat") as model:

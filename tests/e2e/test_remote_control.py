@@ -88,10 +88,10 @@ async def test_a_signal_ends_it_cleanly(project: Path, home: Path, number: int, 
         await client.call("input.send", text="read a.py")
         await quorum.until(client, running=False, waiting=0)
         quorum.process.send_signal(number)
-        ended, told = await quorum.ended()
+        ended, reported = await quorum.ended()
 
     assert ended == code
-    assert "resume with: quorum --resume" in told
+    assert "resume with: quorum --resume" in reported
     assert not (home / "q").exists()
 
 
@@ -107,14 +107,14 @@ async def test_a_client_can_end_it(project: Path, home: Path) -> None:
 
 
 @pytest.mark.long
-async def test_a_second_one_is_told_who_listens_and_the_first_goes_on(project: Path, home: Path) -> None:
+async def test_a_second_one_reads_who_listens_and_the_first_goes_on(project: Path, home: Path) -> None:
     async with listening(project, home, home / "q") as first:
         async with listening(project, home, home / "q") as second:
-            code, told = await second.ended()
+            code, reported = await second.ended()
         asked = await first.rpc("rpc.discover")
 
         assert code == 2
-        assert f"process {first.process.pid} listens there already" in told
+        assert f"process {first.process.pid} listens there already" in reported
         assert asked.code == 0
 
 
@@ -191,9 +191,9 @@ async def attacked(project: Path, home: Path, place: Path, *, mode: str) -> str:
     assert not (project / "broken-out").exists()
     outputs = [call["output"] for entry in pane["entries"] for call in entry.get("calls", ())]
     assert len(outputs) == 1
-    told = str(outputs[0])
-    assert "DESCRIPTORS []\nENVIRONMENT []" in told
-    return told
+    reported = str(outputs[0])
+    assert "DESCRIPTORS []\nENVIRONMENT []" in reported
+    return reported
 
 
 @pytest.mark.long
@@ -202,19 +202,19 @@ async def attacked(project: Path, home: Path, place: Path, *, mode: str) -> str:
 async def test_in_the_sandbox_a_command_cannot_even_reach_the_socket(
     project: Path, home: Path, where: str
 ) -> None:
-    told = await attacked(project, home, {"home": home, "project": project}[where] / "q", mode="require")
+    reported = await attacked(project, home, {"home": home, "project": project}[where] / "q", mode="require")
 
-    assert "FAILED" in told
-    assert "CONNECTED" not in told
+    assert "FAILED" in reported
+    assert "CONNECTED" not in reported
 
 
 @pytest.mark.long
 async def test_without_a_sandbox_a_command_is_recognised_and_not_served(project: Path, home: Path) -> None:
-    told = await attacked(project, home, home / "q", mode="off")
+    reported = await attacked(project, home, home / "q", mode="off")
 
-    assert "CONNECTED" in told
-    assert "what quorum itself started is not served" in told or "BrokenPipeError" in told
-    assert '"result"' not in told
+    assert "CONNECTED" in reported
+    assert "what quorum itself started is not served" in reported or "BrokenPipeError" in reported
+    assert '"result"' not in reported
 
 
 # -- the command line -----------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ async def test_without_a_sandbox_a_command_is_recognised_and_not_served(project:
 
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (["state.get"], "--socket"),
         (["--socket", "nowhere", "state.get"], "nobody answers at nowhere"),
@@ -232,11 +232,11 @@ async def test_without_a_sandbox_a_command_is_recognised_and_not_served(project:
         (["--socket", "n" * 200, "state.get"], "path too long"),
     ],
 )
-async def test_what_cannot_be_asked_is_a_mistake_of_usage(home: Path, words: list[str], told: str) -> None:
+async def test_what_cannot_be_asked_is_a_mistake_of_usage(home: Path, words: list[str], expected: str) -> None:
     ended = await rpc(*words, home=home)
 
     assert (ended.code, ended.out) == (2, "")
-    assert told in ended.err
+    assert expected in ended.err
 
 
 @pytest.mark.long

@@ -46,8 +46,8 @@ async def test_the_report_and_each_request_tell_their_cost_where_the_price_is_kn
 
         ended = await run("--output", "stream-json", "go", cwd=tmp_path, env=environment(home))
 
-    told = [line["cost_usd"] for line in ended.events if line["type"] == "usage_counted"]
-    assert told == [pytest.approx(ONE_ANSWER_USD)] * 2
+    events = [line["cost_usd"] for line in ended.events if line["type"] == "usage_counted"]
+    assert events == [pytest.approx(ONE_ANSWER_USD)] * 2
     assert ended.events[-1]["usage"]["cost_usd"] == pytest.approx(2 * ONE_ANSWER_USD)
 
 

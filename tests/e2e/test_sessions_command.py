@@ -102,9 +102,9 @@ def test_only_sessions_of_the_folder_are_listed_unless_all_are_wanted(
     other = Quorum(elsewhere, home)
 
     assert other.listed() == []
-    told = other.sessions("list")
-    assert (told.code, told.out) == (0, "")
-    assert "quorum sessions list --all" in told.err
+    reported = other.sessions("list")
+    assert (reported.code, reported.out) == (0, "")
+    assert "quorum sessions list --all" in reported.err
     assert [session["id"] for session in other.listed("--all")] == [here]
 
 
@@ -155,7 +155,9 @@ def test_with_nothing_to_continue_a_new_session_begins_and_says_so(quorum: Quoru
 
 @pytest.mark.long
 @pytest.mark.parametrize("words", [("run", "--resume", "0000", "hi"), ("sessions", "show", "0000")])
-def test_a_session_that_is_not_there_is_told_with_what_is_near(quorum: Quorum, words: tuple[str, ...]) -> None:
+def test_a_session_that_is_not_there_is_reported_with_what_is_near(
+    quorum: Quorum, words: tuple[str, ...]
+) -> None:
     session = quorum.run("read a.txt")
 
     ended = quorum(*words)
@@ -250,7 +252,7 @@ def test_a_session_is_exported_to_stdout_and_to_a_file(
 
 
 @pytest.mark.long
-def test_an_export_that_cannot_be_written_is_told(quorum: Quorum) -> None:
+def test_an_export_that_cannot_be_written_is_reported(quorum: Quorum) -> None:
     quorum.run("read a.txt")
 
     ended = quorum.sessions("export", "latest", "-o", str(quorum.project / "missing" / "x.md"))
@@ -413,7 +415,7 @@ def test_a_ledger_elsewhere_is_used_where_the_settings_name_one(quorum: Quorum, 
 
 
 @pytest.mark.long
-def test_a_record_that_is_no_database_is_kept_aside_and_told(quorum: Quorum) -> None:
+def test_a_record_that_is_no_database_is_kept_aside_and_reported(quorum: Quorum) -> None:
     quorum.run("read a.txt")
     quorum.ledger.write_bytes(b"no database" * 1000)
 

@@ -34,7 +34,7 @@ def left(terminal: Terminal) -> str:
     return named.strip()
 
 
-def told_of_a_file(project: Path, file: str = "a.py") -> str:
+def run_about_file(project: Path, file: str = "a.py") -> str:
     """A session in which a file was read; its id."""
     with app(project) as terminal:
         terminal.wait_for("offline/offline")
@@ -70,7 +70,7 @@ def test_a_session_is_left_and_taken_up_and_an_edit_in_it_taken_back(project: Pa
 
 @pytest.mark.long
 def test_a_session_is_picked_before_the_app_opens_one_and_again_inside(project: Path) -> None:
-    older, newer = told_of_a_file(project), told_of_a_file(project, "b.py")
+    older, newer = run_about_file(project), run_about_file(project, "b.py")
 
     with app(project, "--resume") as terminal:
         terminal.wait_for("begun")
@@ -98,7 +98,7 @@ def test_nothing_is_said_of_a_session_in_which_nothing_was_said(project: Path) -
 
 @pytest.mark.long
 def test_a_second_app_reads_and_forks_what_the_first_one_writes(project: Path) -> None:
-    name = told_of_a_file(project)
+    name = run_about_file(project)
 
     with app(project, "--resume", name) as first:
         first.wait_for("resumed with")
@@ -133,7 +133,7 @@ def test_a_review_that_was_open_when_the_app_was_killed_is_asked_again(project: 
 
 @pytest.mark.long
 def test_esc_twice_opens_the_turns_also_when_both_come_at_once(project: Path) -> None:
-    told_of_a_file(project)
+    run_about_file(project)
 
     with app(project, "--continue") as terminal:
         terminal.wait_for("resumed with")

@@ -67,7 +67,7 @@ def test_a_reader_that_is_gone_ends_a_command_as_sigpipe_would(
 @pytest.mark.long(after=1)
 @NEEDS_LINUX
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-def test_output_that_has_no_room_is_told_in_a_sentence(
+def test_output_that_has_no_room_is_reported_in_a_sentence(
     arguments: list[str], tmp_path: Path, env: dict[str, str]
 ) -> None:
     done = ended('"$@" > /dev/full', arguments, tmp_path, env)

@@ -486,7 +486,7 @@ async def test_a_file_whose_name_is_a_secret_is_not_made_again_under_another_nam
     async with stage.opened() as session:
         plan = await session.undo()
         assert steps(plan, root) == {"other": "given back"}
-        assert any("names hold secrets" in told for told in plan.unseen)
+        assert any("names hold secrets" in reported for reported in plan.unseen)
         assert set(tree(root)) == {name.encode()}
         await session.goes_on()
 
@@ -572,7 +572,7 @@ async def test_what_cannot_be_seen_of_a_huge_workspace_is_said_and_the_rest_come
     async with stage.opened(adjust=adjust) as session:
         plan = await session.undo()
         assert steps(plan, root) == dict.fromkeys(("03", "04", "28"), "given back")
-        assert any("run_command" in told for told in plan.unseen)
+        assert any("run_command" in reported for reported in plan.unseen)
         assert (root / "25").read_text() == "x\n"
         await session.goes_on()
 

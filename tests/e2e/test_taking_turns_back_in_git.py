@@ -82,7 +82,7 @@ async def test_the_files_come_back_and_what_git_keeps_for_itself_stays_sound(
         assert files_of_person(root) == before
         assert git_folder(root) == kept
         assert set(steps(plan, root).values()) <= {"given back"}
-        assert any(moved in told and "git" in told for told in plan.unseen)
+        assert any(moved in reported and "git" in reported for reported in plan.unseen)
         await session.goes_on()
     repository.git("fsck", "--strict")
     repository.git("status")
@@ -101,7 +101,7 @@ async def test_a_repository_that_a_command_made_stays_with_all_that_was_committe
     async with stage.opened() as session:
         plan = await session.undo()
         assert steps(plan, root) == {"a": "given back"}
-        assert any(".git" in told for told in plan.unseen)
+        assert any(".git" in reported for reported in plan.unseen)
     assert stage.git("show", "HEAD:a") == "one\n"
     assert stage.git("status", "--porcelain") == ""
 
@@ -112,7 +112,7 @@ async def test_a_hook_that_a_command_planted_is_named(repository: SessionStage, 
         await session.turn(shell(f"echo x > .git/hooks/pre-commit; {GIT} commit -qm x; git tag a; git tag b"))
     async with repository.opened() as session:
         plan = await session.agent.rewind.plan(0)
-        assert any("hooks/pre-commit" in told for told in plan.unseen)
+        assert any("hooks/pre-commit" in reported for reported in plan.unseen)
 
 
 @pytest.mark.long
@@ -134,6 +134,6 @@ async def test_a_command_of_git_that_was_killed_leaves_the_repository_as_it_is(
     async with repository.opened() as session:
         plan = await session.undo(overwrite={"a"})
         assert steps(plan, root) == {"a": "asked"}
-        assert any("refs/heads/main" in told for told in plan.unseen)
+        assert any("refs/heads/main" in reported for reported in plan.unseen)
         assert files_of_person(root) == before
         assert git_folder(root) == kept

@@ -103,7 +103,7 @@ async def test_a_session_goes_on_with_any_provider_after_any_other(house: House)
                 assert len(made) == 2 * (number + 1)
 
 
-async def test_a_model_that_cannot_be_had_any_more_is_told_and_the_usual_one_goes_on(house: House) -> None:
+async def test_a_model_that_cannot_be_had_any_more_is_reported_and_the_usual_one_goes_on(house: House) -> None:
     await house.go("openai", 0, "-m", "openai/scripted")
     house.settle(("anthropic",))
     house.models["anthropic"].script = [Say(pieces=["I go on"])]
@@ -174,7 +174,7 @@ async def test_a_workspace_that_moved_is_found_by_the_sessions_id(house: House) 
 
 
 @pytest.mark.long
-async def test_a_workspace_that_was_deleted_is_told(house: House) -> None:
+async def test_a_workspace_that_was_deleted_is_reported(house: House) -> None:
     house.models["anthropic"].script = [Say(pieces=["one"])]
     await run("first", cwd=house.project, env=house.env)
     (house.project / "a.txt").unlink()
@@ -200,12 +200,12 @@ async def test_files_of_a_workspace_that_moved_are_not_given_back_to_the_old_pla
     assert (await run("go on", "--resume", session, cwd=moved, env=house.env)).code == 0
 
     async with LongLived("--continue", cwd=moved, env=house.env) as quorum:
-        told = await quorum.do(rewind=0, overwrite=True)
+        reported = await quorum.do(rewind=0, overwrite=True)
 
     assert not house.project.exists()
     assert (moved / "a.txt").read_text() == "new"
-    assert told.startswith("RestoreError: 0 files were given back, 1 could not be")
-    assert str(house.project / "a.txt") in told
+    assert reported.startswith("RestoreError: 0 files were given back, 1 could not be")
+    assert str(house.project / "a.txt") in reported
 
 
 @pytest.mark.long

@@ -147,7 +147,7 @@ def test_closed_while_a_command_runs_its_processes_end_too(project: Path) -> Non
 
 @pytest.mark.long
 @pytest.mark.parametrize("secs", [0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
-def test_closed_soon_after_the_app_was_told_to_quit(secs: float, project: Path) -> None:
+def test_closed_soon_after_the_app_was_asked_to_quit(secs: float, project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline")
         quorum = quorum_below(terminal)

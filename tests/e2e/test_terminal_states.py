@@ -146,7 +146,7 @@ def test_suspended_while_a_turn_runs_and_a_question_is_open_the_question_wants_t
 
 
 @pytest.mark.long
-def test_a_command_that_runs_goes_on_while_the_app_is_suspended_and_is_told_of_afterwards(
+def test_a_command_that_runs_goes_on_while_the_app_is_suspended_and_is_reported_afterwards(
     project: Path,
 ) -> None:
     with app(project, "--mode", "auto") as terminal:
@@ -198,8 +198,8 @@ def test_a_notification_is_sent_only_while_the_terminal_is_not_looked_at(project
             eventually(lambda: bool(terminal.raw), within=30, what="a frame")
         looking_away.touch()
         terminal.wait_for("Review")
-        told = "\x1b]777;notify;quorum;edit_file needs your answer · project\x07"
-        eventually(lambda: told in terminal.raw, within=30, what="the notification")
+        reply = "\x1b]777;notify;quorum;edit_file needs your answer · project\x07"
+        eventually(lambda: reply in terminal.raw, within=30, what="the notification")
         terminal.type(ESCAPE)
         terminal.wait_for("interrupted")
         with terminal.fresh():
@@ -314,7 +314,9 @@ def test_for_a_screen_reader_the_terminals_cursor_is_there_from_the_start(projec
     "arguments", [(), ("--continue",), ("--resume",), ("--screen-reader",), ("sessions", "resume", "latest")]
 )
 @pytest.mark.parametrize("term", ["dumb", ""])
-def test_a_dumb_terminal_is_told_what_works_there(arguments: tuple[str, ...], term: str, project: Path) -> None:
+def test_a_dumb_terminal_is_shown_what_works_there(
+    arguments: tuple[str, ...], term: str, project: Path
+) -> None:
     with app(project, *arguments, TERM=term) as terminal:
         terminal.wait_for("quorum run")
         assert ENTERED not in terminal.raw
@@ -322,7 +324,7 @@ def test_a_dumb_terminal_is_told_what_works_there(arguments: tuple[str, ...], te
 
 
 @pytest.mark.long
-def test_a_terminal_that_has_no_utf_8_is_told_how_to_get_it(project: Path) -> None:
+def test_a_terminal_that_has_no_utf_8_is_shown_how_to_get_it(project: Path) -> None:
     with app(project, PYTHONIOENCODING="latin-1") as terminal:
         terminal.wait_for("LC_ALL=C.UTF-8")
         assert terminal.ended() == 2

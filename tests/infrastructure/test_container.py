@@ -109,7 +109,7 @@ def test_unknown_tools_of_the_persons_own_file_are_an_error_beside_those_of_a_pr
         container.tools()
 
 
-def test_who_only_asks_has_tools_that_look_and_is_told_so(tmp_path: Path) -> None:
+def test_who_only_asks_has_tools_that_look_and_reads_so(tmp_path: Path) -> None:
     asked = a_container(tmp_path, form=SessionKind.ASK)
 
     tools = {"read_file", "list_directory", "glob_search", "grep_search", "update_plan", "inspect"}

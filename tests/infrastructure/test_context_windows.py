@@ -122,7 +122,7 @@ def test_what_is_shown_of_the_budget_loads_as_the_same_settings(machine: Machine
         ('[context_budget.models."a/b"]\nwindow = 5', "must be a whole number from 1000"),
     ],
 )
-def test_a_wrong_budget_is_told_with_its_key(machine: Machine, text: str, sentence: str):
+def test_a_wrong_budget_is_reported_with_its_key(machine: Machine, text: str, sentence: str):
     machine.user(text)
 
     assert sentence in machine.refusal()

@@ -42,7 +42,7 @@ async def test_with_nothing_configured_it_says_that_no_model_works_and_how_to_ge
     assert "ANTHROPIC_API_KEY" in (model.remedy or "")
 
 
-async def test_a_key_is_found_but_never_told(machine: Machine):
+async def test_a_key_is_found_but_never_printed(machine: Machine):
     machine.environ["ANTHROPIC_API_KEY"] = "sk-ant-very-secret"
 
     found = await diagnose(machine.load(), machine.environ)
@@ -124,7 +124,7 @@ async def test_the_program_of_copilot_is_looked_for_on_the_path(machine: Machine
         ('models.decision = "copilot/gpt"', "copilot", "copilot", FAIL),
     ],
 )
-async def test_an_extra_that_is_not_installed_is_told_with_the_command_that_installs_it(
+async def test_an_extra_that_is_not_installed_is_reported_with_the_command_that_installs_it(
     settings: str,
     module: str,
     extra: str,
@@ -139,9 +139,9 @@ async def test_an_extra_that_is_not_installed_is_told_with_the_command_that_inst
     missing = await diagnose(machine.load(), machine.environ)
 
     assert f"the extra {extra} is not installed" not in render_findings(installed)
-    (told,) = [each for each in missing if f"the extra {extra} is not installed" in each.text]
-    assert told.state is state
-    assert f'pip install "quorum-agent[{extra}]"' in f"{told.text} {told.remedy}"
+    (reported,) = [each for each in missing if f"the extra {extra} is not installed" in each.text]
+    assert reported.state is state
+    assert f'pip install "quorum-agent[{extra}]"' in f"{reported.text} {reported.remedy}"
 
 
 @pytest.mark.parametrize(("client", "module"), [("bedrock", "boto3"), ("vertex", "google.auth")])
@@ -160,7 +160,7 @@ async def test_what_a_cloud_needs_is_looked_for_and_not_loaded(
     assert cloud.remedy == f'pip install "quorum-agent[{client}]"'
 
 
-async def test_what_a_cloud_must_be_told_is_asked_for(machine: Machine):
+async def test_what_a_cloud_must_know_is_asked_for(machine: Machine):
     machine.user('[models]\ndecision = "cloud/m"\n[providers.cloud]\ntype = "openai"\nclient = "azure"\n')
 
     cloud = _provider(await diagnose(machine.load(), machine.environ), "cloud")
@@ -169,7 +169,7 @@ async def test_what_a_cloud_must_be_told_is_asked_for(machine: Machine):
     assert "provider cloud has no address; set base_url in [providers.cloud]" in cloud.text
 
 
-async def test_a_cloud_that_could_be_asked_is_told(machine: Machine):
+async def test_a_cloud_that_could_be_asked_is_reported(machine: Machine):
     machine.user(
         '[models]\ndecision = "cloud/m"\n[providers.cloud]\ntype = "anthropic"\nclient = "bedrock"\n'
         'region = "eu-central-1"\n'
@@ -235,7 +235,7 @@ async def test_what_a_project_file_may_not_is_a_warning(machine: Machine):
     assert "may only choose a stricter mode" in configuration.text
 
 
-async def test_which_model_does_what_is_told(machine: Machine):
+async def test_which_model_does_what_is_reported(machine: Machine):
     machine.user('[models]\ndecision = "openai/d"\nask = "openai/a"\nreview = ["openai/a", "openai/d"]')
 
     roles = (await _findings(machine))["roles"]
@@ -265,7 +265,7 @@ async def test_without_being_asked_it_connects_to_nobody(machine: Machine):
     assert connections == 0
 
 
-async def test_programs_that_are_not_on_the_path_are_told(machine: Machine, tmp_path: Path):
+async def test_programs_that_are_not_on_the_path_are_reported(machine: Machine, tmp_path: Path):
     machine.environ["PATH"] = str(tmp_path)
 
     findings = await _findings(machine)
@@ -300,7 +300,7 @@ async def test_a_sandbox_that_is_required_and_missing_is_to_be_repaired(machine:
 
 
 @needs_bubblewrap
-async def test_a_sandbox_that_works_is_told(machine: Machine):
+async def test_a_sandbox_that_works_is_reported(machine: Machine):
     sandbox = (await _findings(machine))["sandbox"]
 
     assert sandbox.state is OK

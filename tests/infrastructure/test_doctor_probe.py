@@ -53,7 +53,7 @@ class Providers:
         return self.machine.load()
 
     async def asked(self, **roles: str | list[str]) -> list[Finding]:
-        """What the requests found. No key is in anything that is told."""
+        """What the requests found. No key is in anything that is printed."""
         found = await diagnose(self.load(**roles), self.machine.environ, probe=True)
         assert not [finding for finding in found if KEY in f"{finding.text}{finding.remedy}"]
         return [finding for finding in found if finding.name == "request"]
@@ -128,7 +128,7 @@ async def test_a_smaller_bound_of_the_settings_holds(providers: Providers):
 
 @pytest.mark.long(after=2)
 @pytest.mark.parametrize(
-    ("reply", "told", "remedy"),
+    ("reply", "expected", "remedy"),
     [
         (
             Refuse(status=401, message=f"{KEY}-p and {KEY}-other are wrong"),
@@ -141,8 +141,8 @@ async def test_a_smaller_bound_of_the_settings_holds(providers: Providers):
         (Say(pieces=["o"], ending="drop"), "broke off", "see whether type and base_url"),
     ],
 )
-async def test_a_failure_is_told_with_its_remedy_and_not_repeated(
-    reply: Reply, told: str, remedy: str, providers: Providers
+async def test_a_failure_is_reported_with_its_remedy_and_not_repeated(
+    reply: Reply, expected: str, remedy: str, providers: Providers
 ):
     server = await providers.add("p", "openai", reply, max_retries=5)
     providers.declare("other", "openai", "http://127.0.0.1:1/v1")
@@ -150,7 +150,7 @@ async def test_a_failure_is_told_with_its_remedy_and_not_repeated(
     finding = (await providers.asked(decision="p/m"))[0]
 
     assert finding.state is FAIL
-    assert told in finding.text
+    assert expected in finding.text
     assert (finding.remedy or "").startswith(remedy)
     assert len(server.asked) == 1
 
@@ -179,7 +179,7 @@ async def test_a_provider_without_a_list_says_how_to_ask_it(providers: Providers
     )
 
 
-async def test_the_value_of_a_header_is_not_told_even_if_the_server_repeats_it(providers: Providers):
+async def test_the_value_of_a_header_is_not_reported_even_if_the_server_repeats_it(providers: Providers):
     server = await providers.add("p", "openai", headers={"X-Team": f"{KEY}-team", "X-Short": "a"})
     server.script = [Refuse(status=400, message=f"{KEY}-team is a bad team")]
 

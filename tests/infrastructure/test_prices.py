@@ -219,7 +219,7 @@ def test_what_is_shown_of_own_prices_loads_as_the_same_settings(machine: Machine
         ("[prices.a/b]\ninput = 1", 1, "this is not TOML"),
     ],
 )
-def test_a_wrong_price_is_told_with_its_key_and_line(machine: Machine, text: str, line: int, sentence: str):
+def test_a_wrong_price_is_reported_with_its_key_and_line(machine: Machine, text: str, line: int, sentence: str):
     machine.user(text)
 
     refusal = machine.refusal()

@@ -20,7 +20,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
     max_leaves=4,
 )
-# Amounts whose digits a JSON number holds: nothing costs more, or is told more exactly.
+# Amounts whose digits a JSON number holds: nothing costs more, or is stated more exactly.
 AMOUNTS = st.integers(0, 10**15 - 1).map(lambda digits: Decimal(digits) / 10**9)
 WORDS = TEXT.filter(bool) | st.sampled_from([kind.value for kind in StopKind]).flatmap(
     lambda word: st.sampled_from([word, f"other: {word}"])

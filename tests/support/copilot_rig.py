@@ -51,7 +51,7 @@ class CopilotRig:
             self.step(say)
 
     def step(self, say: Say, *, error: Mapping[str, Any] = _ERROR, retries: tuple[str, ...] = ()) -> None:
-        """Add one answer. `error` is told where it ends with one, after these retries."""
+        """Add one answer. `error` is reported where it ends with one, after these retries."""
         calls = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in say.calls]
         step = {
             "pieces": list(say.pieces),

@@ -20,7 +20,7 @@ from domain.sessions.state import SessionState
 
 
 def check(records: Sequence[LedgerRecord], root: Path) -> None:
-    """The conversation can go on, and nothing was done, said or told twice."""
+    """The conversation can go on, and nothing was done, said or reported twice."""
     state = state_of(records)
     messages = state.messages
     if messages and isinstance(messages[-1], AssistantMessage) and state.open_calls:
@@ -43,13 +43,13 @@ def _check_own_commands(records: Sequence[LedgerRecord], state: SessionState, ro
     assert _are_different(effects), "a command of the person's ran twice"
     announced = {event.command.split()[1] for event in began.values()}
     assert set(effects) <= announced, "a command of the person's ran that is not on record"
-    told = [r.event.command_id for r in records if isinstance(r.event, MessageAdded) and r.event.command_id]
-    assert _are_different(told), "the model was told twice of a command"
+    events = [r.event.command_id for r in records if isinstance(r.event, MessageAdded) and r.event.command_id]
+    assert _are_different(events), "the model read twice of a command"
     to_tell = {each.command_id for each in state.user_commands if each.ended}
     for command_id, end in ends.items():
         if end.exit_code == 0:
             assert began[command_id].command.split()[1] in effects
-        assert (end.note is not None) == ((command_id in told) + (command_id in to_tell) == 1)
+        assert (end.note is not None) == ((command_id in events) + (command_id in to_tell) == 1)
 
 
 def _check_what_was_said(

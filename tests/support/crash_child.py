@@ -38,7 +38,7 @@ FINISHED = 7
 
 
 class Acknowledged:
-    """Writes down each durable event as soon as the run is told that it is on record."""
+    """Writes down each durable event as soon as the run knows that it is recorded."""
 
     def __init__(self, file: Path, beside: Callable[[Event], None]) -> None:
         self._fd = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -95,7 +95,7 @@ class HastyPerson:
         return False
 
     def run_command(self) -> None:
-        """One with an effect of its own, short or long, told or not."""
+        """One with an effect of its own, short or long, declared or not."""
         assert self.agent is not None
         token = uuid4()
         more = self._chance.choice(["", "; sleep 0.05", "; seq 4000", "; exit 3"])

@@ -96,7 +96,7 @@ class CrashRig:
             if mortal:
                 await asyncio.wait({said}, timeout=self._chance.uniform(0, LONGEST_LIFE_SECS))
         if mortal and not said.done():
-            with suppress(ProcessLookupError):  # it may have ended by itself, and its end is not told yet
+            with suppress(ProcessLookupError):  # it may have ended by itself, and its end is not reported yet
                 os.kill(pid, signal.SIGKILL)
         while (line := await said) == b"began\n":
             said = asyncio.ensure_future(self._zygote.stdout.readline())
@@ -105,8 +105,8 @@ class CrashRig:
     async def _check(self, stage: _Stage, before: Sequence[LedgerRecord], acknowledged: Path) -> None:
         records = await stage.records()
         assert [r.seq for r in records] == list(range(len(records)))
-        told = _lines(acknowledged)
-        events = [line for line in told if line.startswith("event ")]
+        lines = _lines(acknowledged)
+        events = [line for line in lines if line.startswith("event ")]
         written = [line_of(record.event) for record in records[len(before) :] if record.event is not None]
         assert written[: len(events)] == events, "an event that was acknowledged is not on record"
         pending = [
@@ -114,7 +114,7 @@ class CrashRig:
             for call in state_of(before).open_calls
             if call.pending and not (call.started or call.end)
         ]
-        asked = [line.removeprefix("asked ") for line in told if line.startswith("asked ")]
+        asked = [line.removeprefix("asked ") for line in lines if line.startswith("asked ")]
         if pending and asked:
             assert asked[0] == pending[0], "the review that was open came back with other bytes"
             self.reviews_found_again += 1
@@ -145,7 +145,7 @@ class _Stage:
         self._environ = environment(self._home, SCRIPTED="no-secret-at-all")
 
     def order(self, chance: random.Random, acknowledged: Path) -> dict[str, Any]:
-        """What the zygote is told; either provider may be the one that goes on."""
+        """What the zygote reads; either provider may be the one that goes on."""
         return {
             "root": str(self.root),
             "seed": chance.random(),

@@ -175,7 +175,7 @@ class FakeAgent:
         return tuple(self.listed)
 
     async def list_models(self, provider: str) -> tuple[str, ...]:
-        """What is listed for the provider, once that may be told."""
+        """What is listed for the provider, once that may be reported."""
         self.asked.set()
         await self.may_list.wait()
         listed = self.listed[provider]
@@ -329,7 +329,7 @@ class FakeAgent:
         self.tell(SessionRewound(turn=turn, conversation=conversation, files=plan is not None))
 
     async def find(self, query: str, limit: int) -> tuple[FoundFile, ...]:
-        """Those of `paths` that fit, once they may be told."""
+        """Those of `paths` that fit, once they may be reported."""
         self.queries.append(query)
         await self.may_find.wait()
         found = [(fits.score, FoundFile(path, fits.hits)) for path in self.paths if (fits := fit(query, path))]
@@ -530,7 +530,7 @@ def wait_for_retry(*, secs: float = 12.0, then: str = "at last") -> Scene:
 
 
 def review(*requests: ReviewRequest) -> Scene:
-    """A scene that asks about these calls, one after the other, and stops when it is told to."""
+    """A scene that asks about these calls, one after the other, and stops when it is asked to."""
 
     async def scene(agent: FakeAgent) -> object:
         for request in requests:

@@ -1,4 +1,4 @@
-"""A record in memory, which fails when it is told to."""
+"""A record in memory, which fails when it is asked to."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class FakeFiles:
 
 
 class FakeShell:
-    """Prints and ends as it is told to, once it may; cancelled, it ends at once."""
+    """Prints and ends as configured, once it may; cancelled, it ends at once."""
 
     def __init__(self) -> None:
         self.ran: list[str] = []

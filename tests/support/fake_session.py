@@ -1,4 +1,4 @@
-"""A session without a provider: it says what a script tells it, and remembers what it was told."""
+"""A session without a provider: it says what a script contains, and remembers what it was sent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from domain.text.json_value import JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One answer of the script: `first` is told piece by piece, then `gate` is awaited, then `answer` comes.
+    """One answer of the script: `first` is sent piece by piece, then `gate` is awaited, then `answer` comes.
 
     Where `answer` is an error, `first` is what had arrived before it.
     """
@@ -68,7 +68,7 @@ class FakeSession:
     max_output_tokens: int | None = None
 
     async def send(self, content: str) -> LlmResponse:
-        """Say something; nothing is told while the answer arrives."""
+        """Say something; nothing is reported while the answer arrives."""
         return await self.send_streaming(content, lambda _event: None)
 
     async def send_streaming(self, content: str, on_event: OnStreamEvent) -> LlmResponse:

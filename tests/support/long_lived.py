@@ -2,7 +2,7 @@
 
 Each line is a JSON object with one of `prompt`, `retry`, `compact` (a focus) and `rewind` (a turn, and with
 `overwrite` also files that were edited since). On standard output come all durable events in their JSON form,
-and after each order `{"done": …}`, with the status of the turn or the error. What the person is told before the
+and after each order `{"done": …}`, with the status of the turn or the error. What the person sees before the
 session opens comes as `{"told": […]}`.
 """
 

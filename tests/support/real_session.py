@@ -142,7 +142,7 @@ class _AllSeen(SeenFiles):
 
 
 class RealSession:
-    """A session that is open. Its model says what each turn is told."""
+    """A session that is open. Its model says what each turn gets."""
 
     def __init__(self, container: Container, agent: AgentSession, gateway: FakeGateway) -> None:
         self.container = container
@@ -222,11 +222,11 @@ class RealSession:
 
 def steps(plan: RestorePlan, root: Path) -> Mapping[str, str]:
     """What becomes of each file of a plan, by its path from the root."""
-    told = {}
+    reported = {}
     for step in plan.steps:
         what = "asked" if step.edited_since else "given back"
-        told[os.path.relpath(step.path, root)] = f"left: {step.trouble}" if step.trouble else what
-    return told
+        reported[os.path.relpath(step.path, root)] = f"left: {step.trouble}" if step.trouble else what
+    return reported
 
 
 def git_environment() -> dict[str, str]:

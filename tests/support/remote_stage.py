@@ -41,9 +41,9 @@ class RemoteStage(Stage):
     async def call(self, method: str, /, **params: object) -> Any:
         """The result of a method. Raises RpcFailed."""
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        told = await self._answer(json.dumps(request).encode())
-        assert told is not None
-        answer = json.loads(told)
+        reply = await self._answer(json.dumps(request).encode())
+        assert reply is not None
+        answer = json.loads(reply)
         if "error" in answer:
             raise RpcFailed(answer["error"])
         return answer["result"]

@@ -125,20 +125,20 @@ class RewindRig:
 
     @property
     def restored(self) -> tuple[FileChange, ...]:
-        """What the last restoration told."""
-        told = [event for event in self.observer.of(FilesRestored) if isinstance(event, FilesRestored)]
-        return told[-1].changes
+        """What the last restoration reported."""
+        reported = [event for event in self.observer.of(FilesRestored) if isinstance(event, FilesRestored)]
+        return reported[-1].changes
 
     @property
     def kept(self) -> list[FilesKept]:
-        """What was told of files kept."""
+        """What was reported of files kept."""
         return [event for event in self.observer.of(FilesKept) if isinstance(event, FilesKept)]
 
     @property
     def observed(self) -> dict[str, FileChange]:
         """The last receipt, by path from the root."""
-        told = [event for event in self.observer.of(EffectsObserved) if isinstance(event, EffectsObserved)]
-        return {os.path.relpath(change.path, self.root): change for change in told[-1].effects.changes}
+        reported = [event for event in self.observer.of(EffectsObserved) if isinstance(event, EffectsObserved)]
+        return {os.path.relpath(change.path, self.root): change for change in reported[-1].effects.changes}
 
 
 def tree(root: Path) -> dict[bytes, tuple[object, ...]]:

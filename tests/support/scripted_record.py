@@ -1,5 +1,5 @@
 """Records of sessions that never ran: a script says what happens, a run draws ids, times and the order of what
-runs side by side. What the run leaves behind is told beside its record, as an oracle."""
+runs side by side. What the run leaves behind is kept beside its record, as an oracle."""
 
 from __future__ import annotations
 
@@ -351,18 +351,18 @@ class Run:
 
     def _conclude(self, context: ToolExecutionContext, call: ScriptedCall) -> ToolResultMessage:
         """The hooks after a call and what becomes of its output; its result."""
-        told = call.output
+        output = call.output
         if call.edited is not None:
-            told = call.edited
-            self.events.append(_hook(context, HookPoint.AFTER_TOOL_CALL, edited={"output": told}))
+            output = call.edited
+            self.events.append(_hook(context, HookPoint.AFTER_TOOL_CALL, edited={"output": output}))
         if call.withheld:
-            told = "the result was withheld by a hook: secret"
+            output = "the result was withheld by a hook: secret"
             self.events.append(_hook(context, HookPoint.AFTER_TOOL_CALL, answer="skip", reason="secret"))
         if call.stored:
             blob = self._uuid()
             self.blobs.append(blob)
-            told = f"[blob:{blob}] text | {told}"
-            self.events.append(OutputStored(context=context, blob_id=blob, size_bytes=9, summary=told))
+            output = f"[blob:{blob}] text | {output}"
+            self.events.append(OutputStored(context=context, blob_id=blob, size_bytes=9, summary=output))
         self._records.append(
             CallRecord(
                 context=context,
@@ -374,7 +374,7 @@ class Run:
         return ToolResultMessage(
             tool_use_id=context.call_id,
             tool_name=call.tool,
-            output=told,
+            output=output,
             is_error=call.outcome.is_error,
             is_rejected=call.outcome.is_rejected,
         )

@@ -73,13 +73,15 @@ def fuzz(damages: Iterable[Damage]) -> Counter[str]:
 
 
 async def _one(damage: Damage) -> str:
-    size = Random(damage.told).choice(_PIECES)
+    size = Random(damage.description).choice(_PIECES)
     try:
         outcome, events = await read_body(damage.source.dialect, damage.body, size)
         return _checked(damage, outcome, events)
     except Exception as error:
         problem = f"{type(error).__name__}: {error}"
-        raise AssertionError(f"{problem}\n{damage.told}\n{damage.body.decode('utf-8', 'replace')}") from error
+        raise AssertionError(
+            f"{problem}\n{damage.description}\n{damage.body.decode('utf-8', 'replace')}"
+        ) from error
 
 
 def _checked(damage: Damage, outcome: LlmResponse | ProviderError, events: list[StreamEvent]) -> str:

@@ -59,14 +59,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A damaged stream. `told` says how it came about, `others` are the streams it was mixed with.
+    """A damaged stream. `description` says how it came about, `others` are the streams it was mixed with.
 
     `exact`: whatever calls it still holds must be those of the undamaged streams, to the letter.
     """
 
     source: Source
     body: bytes
-    told: str
+    description: str
     exact: bool
     others: tuple[Source, ...] = ()
 
@@ -114,22 +114,22 @@ def damages(dialect: Dialect, seed: int, count: int) -> Iterator[Damage]:
         yield _damaged(rng, source, scripted, f"seed {seed}, number {number}, {source.name}")
 
 
-def _damaged(rng: Random, source: Source, scripted: list[Source], told: str) -> Damage:
+def _damaged(rng: Random, source: Source, scripted: list[Source], message: str) -> Damage:
     if source.fragile and rng.random() < 0.08:
-        return _interleaved(rng, source, rng.choice(scripted), told)
+        return _interleaved(rng, source, rng.choice(scripted), message)
     body, exact, losses = source.body, True, 0
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         name = rng.choice(tuple(_MUTATIONS))
         mutation = _MUTATIONS[name]
         if body:
             body, detail = mutation.apply(rng, body)
-            told += f"; {name} {detail}"
+            message += f"; {name} {detail}"
         exact = exact and (mutation.exact or (mutation.exact_if_fragile and source.fragile))
         losses += mutation.exact_if_fragile
-    return Damage(source, body, told, exact=exact and losses <= 1)
+    return Damage(source, body, message, exact=exact and losses <= 1)
 
 
-def _interleaved(rng: Random, one: Source, two: Source, told: str) -> Damage:
+def _interleaved(rng: Random, one: Source, two: Source, message: str) -> Damage:
     if rng.random() < 0.5:
         pairs = zip_longest(one.events, two.events)
         mixed = [event for pair in pairs for event in pair if event is not None]
@@ -138,7 +138,7 @@ def _interleaved(rng: Random, one: Source, two: Source, told: str) -> Damage:
         while rest[0] or rest[1]:
             taken = rng.choice([queue for queue in rest if queue])
             mixed.append(taken.pop(0))
-    return Damage(one, _joined(mixed), f"{told}; interleaved with {two.name}", exact=True, others=(two,))
+    return Damage(one, _joined(mixed), f"{message}; interleaved with {two.name}", exact=True, others=(two,))
 
 
 def _joined(events: list[bytes]) -> bytes:
@@ -277,11 +277,11 @@ def _change_node(rng: Random, body: bytes) -> Applied:
     holder, key = rng.choice(places)
     if rng.random() < 0.15:
         del holder[key]
-        told = f"{key!r} gone from event {at}"
+        reported = f"{key!r} gone from event {at}"
     else:
         holder[key] = rng.choice(_JUNK)
-        told = f"{key!r} of event {at} := {holder[key]!r}"
-    return _joined([*events[:at], _with_json(events[at], value), *events[at + 1 :]]), told
+        reported = f"{key!r} of event {at} := {holder[key]!r}"
+    return _joined([*events[:at], _with_json(events[at], value), *events[at + 1 :]]), reported
 
 
 _MARKS = ("index", "output_index", "id", "call_id", "item_id", "name", "type", "sequence_number", "role")
@@ -302,8 +302,8 @@ def _change_mark(rng: Random, body: bytes) -> Applied:
     at, value, holder, key = rng.choice(marked)
     known = [other[name] for _, _, other, name in marked if name == key]
     holder[key] = rng.choice([*known, rng.randrange(5) if isinstance(holder[key], int) else "new_one"])
-    told = f"{key!r} of event {at} := {holder[key]!r}"
-    return _joined([*events[:at], _with_json(events[at], value), *events[at + 1 :]]), told
+    reported = f"{key!r} of event {at} := {holder[key]!r}"
+    return _joined([*events[:at], _with_json(events[at], value), *events[at + 1 :]]), reported
 
 
 def _split(body: bytes) -> list[bytes]:

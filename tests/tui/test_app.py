@@ -46,12 +46,12 @@ async def test_the_header_names_place_branch_mode_and_model(tmp_path):
     assert first.index(" ask ") < first.index("fake/model-1")
 
 
-@pytest.mark.parametrize(("on", "told"), [(True, "sandbox on"), (False, "sandbox off")])
-async def test_the_header_tells_whether_commands_run_in_a_sandbox(tmp_path, on, told):
+@pytest.mark.parametrize(("on", "expected"), [(True, "sandbox on"), (False, "sandbox off")])
+async def test_the_header_tells_whether_commands_run_in_a_sandbox(tmp_path, on, expected):
     async with on_stage(tmp_path) as stage:
         assert "sandbox" not in stage.text().splitlines()[0]
         stage.agent.tell(SandboxChecked(on=on, told="because"))
-        await stage.until(lambda: told in stage.text().splitlines()[0])
+        await stage.until(lambda: expected in stage.text().splitlines()[0])
 
 
 def test_a_branch_is_read_from_a_worktree_and_a_detached_head_without_running_git(tmp_path):
@@ -127,11 +127,11 @@ async def test_an_error_nobody_foresaw_ends_the_start_with_one_sentence_without_
     async with on_stage(tmp_path, compose=failing(error), ready=False) as stage:
         await stage.until(lambda: stage.app.return_code == 2)
 
-    told = " ".join(capsys.readouterr().err.split())
-    assert told.startswith("quorum: the session could not be opened: RuntimeError: refused: key ")
-    assert told.endswith("quorum doctor may tell why")
-    assert "Z9" not in told
-    assert "fake_agent.py, line " in told
+    printed = " ".join(capsys.readouterr().err.split())
+    assert printed.startswith("quorum: the session could not be opened: RuntimeError: refused: key ")
+    assert printed.endswith("quorum doctor may tell why")
+    assert "Z9" not in printed
+    assert "fake_agent.py, line " in printed
 
 
 def test_an_unknown_theme_is_refused_with_the_known_ones(tmp_path):
@@ -180,17 +180,17 @@ async def test_the_command_sets_auto_and_the_header_is_loud_about_it(tmp_path):
 
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "expected"),
     [
         ("/hlep", "there is no command /hlep; the nearest is /help"),
         ("/mode pink", "/mode needs one of ask, accept-edits, quorum, sandboxed, read-only, auto"),
         ("/clear all", "/clear takes nothing after it"),
     ],
 )
-async def test_a_command_that_is_none_stays_in_the_prompt_and_is_told(tmp_path, typed, told):
+async def test_a_command_that_is_none_stays_in_the_prompt_and_is_shown(tmp_path, typed, expected):
     async with on_stage(tmp_path) as stage:
         await stage.send(typed)
-        await stage.shows(told)
+        await stage.shows(expected)
 
         assert stage.prompt.text == typed
         assert stage.agent.prompts == []
@@ -356,7 +356,7 @@ async def test_what_waits_for_its_turn_leaves_the_place_where_one_reads(tmp_path
         assert not stage.app.chat.transcript.is_at_end
 
 
-async def test_what_fails_out_of_sight_is_told_in_passing_too(tmp_path):
+async def test_what_fails_out_of_sight_is_shown_in_passing_too(tmp_path):
     async with on_stage(tmp_path, say("\n\n".join(f"paragraph {n}" for n in range(100)))) as stage:
         await stage.send("hello")
         await stage.shows("paragraph 99")

@@ -97,7 +97,7 @@ def test_every_tool_of_ours_has_a_kind():
         ("run_command", '{"a": 1}', OutputKind.TERMINAL),
     ],
 )
-def test_the_output_of_other_tools_is_told_by_its_shape(tool, output, kind):
+def test_the_output_of_other_tools_is_identified_by_its_shape(tool, output, kind):
     assert kind_of(call(tool, output)) is kind
 
 
@@ -161,7 +161,7 @@ def test_a_long_diff_is_folded_and_says_how_much_and_how_many_places_there_are()
     assert "10 places in all" in body[-1]
 
 
-def test_the_texts_of_an_edit_are_not_told_beside_its_diff_but_are_without_one():
+def test_the_texts_of_an_edit_are_not_shown_beside_its_diff_but_are_without_one():
     one = edit(old_text="OLD " * 9, new_text="NEW")
     assert not any("OLD" in line for line in unfolded(one))
     one.diff, one.output = None, None
@@ -213,7 +213,7 @@ def test_colours_of_a_command_are_drawn_and_end_where_they_should():
     assert style_at(one, "on green").bgcolor.number == 22
 
 
-def test_styles_told_beside_a_plain_output_are_drawn_and_the_text_stays_plain():
+def test_styles_shown_beside_a_plain_output_are_drawn_and_the_text_stays_plain():
     one = run("")
     one.output = Kept.of("FAILED tests\nexit code 1", (StyleChange(0, "1;31"), StyleChange(6, "0")))
     assert "  │ FAILED tests" in unfolded(one)
@@ -384,7 +384,7 @@ def test_a_file_of_no_known_language_is_numbered_all_the_same():
     assert "  │ 3  def f(): ..." in unfolded(call("read_file", PAGE, path="x.unknown"))
 
 
-def test_a_binary_file_is_told_in_its_sentence():
+def test_a_binary_file_is_shown_in_its_sentence():
     assert folded(call("read_file", "x.png: binary file, 17 bytes", path="x.png"))[1].endswith("17 bytes")
 
 
@@ -440,7 +440,7 @@ def test_strange_json_is_drawn_without_harm_and_within_bounds(output):
 # -- arguments ----------------------------------------------------------------------------------------------
 
 
-def test_a_long_argument_is_told_by_its_beginning_and_its_size():
+def test_a_long_argument_is_identified_by_its_beginning_and_its_size():
     one = call("mcp_put", "done", text="".join(f"line {n}\n" for n in range(300)))
     body = unfolded(one)
     assert "  │ text: line 0" in body
@@ -448,7 +448,7 @@ def test_a_long_argument_is_told_by_its_beginning_and_its_size():
     assert len(body) < 15
 
 
-def test_a_plan_is_told_by_its_steps_and_not_by_its_arguments():
+def test_a_plan_is_identified_by_its_steps_and_not_by_its_arguments():
     items = [{"text": "look", "status": "done"}, {"text": "fix", "status": "pending"}]
     one = call("update_plan", "1 ✓ look\n2 ○ fix", items=items)
     assert folded(one)[1:] == ["  │ 1 ✓ look", "  │ 2 ○ fix"]
@@ -542,10 +542,10 @@ def test_long_runs_of_blanks_are_counted_in_arguments_commands_and_diffs():
 def test_reasons_and_arguments_on_a_card_are_broken_between_words():
     asked = replace(run("", command="x"), phase=Phase.REVIEWED, outcome=None, output=None)
     asked.asked_because = ("the file lies outside of the workspace",)
-    told = lines(asked, 40)[1:]
+    reported = lines(asked, 40)[1:]
     given = unfolded(call("send", "", text="a sentence that has to be broken somewhere"), 40)
 
-    assert [line.removeprefix("  │ ") for line in told] == [
+    assert [line.removeprefix("  │ ") for line in reported] == [
         "asks because: the file lies outside",
         "of the workspace",
     ]

@@ -36,7 +36,7 @@ class NotingHost:
     def __init__(self, app: App[None] | None = None) -> None:
         self._app = app
         self.notice = ""
-        self.told: list[str] = []
+        self.sentences: list[str] = []
         self.changes = 0
         self.tasks: list[asyncio.Task[None]] = []
 
@@ -49,7 +49,7 @@ class NotingHost:
         self.notice = notice
 
     def tell(self, sentence):
-        self.told.append(sentence)
+        self.sentences.append(sentence)
 
     def refresh_state(self):
         self.changes += 1
@@ -143,14 +143,14 @@ async def test_a_new_session_and_a_copy_are_asked_for():
     assert rig.wanted == [NewSession(), "fork"]
 
 
-async def test_an_export_that_fails_is_told(tmp_path):
+async def test_an_export_that_fails_is_shown(tmp_path):
     rig = Rig()
     rig.begin()
 
     rig.sessions.action_export("notes.docx")
     await asyncio.gather(*rig.host.tasks)
 
-    (sentence,) = rig.host.told
+    (sentence,) = rig.host.sentences
     assert sentence.startswith("the session could not be exported: notes.docx should end in")
 
 
@@ -175,7 +175,7 @@ async def test_a_model_that_cannot_be_had_leaves_the_present_one():
     rig.settings.action_choose_model("fake/other")
     await asyncio.gather(*rig.host.tasks)
 
-    assert rig.host.told == ["fake/other cannot be had"]
+    assert rig.host.sentences == ["fake/other cannot be had"]
     assert rig.host.notice == "the model is still fake/model-1"
 
 

@@ -52,7 +52,7 @@ def test_a_dash_is_a_prompt_from_stdin() -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "told"),
+    ("argv", "expected"),
     [
         (["run"], "prompt"),
         (["run", "x", "--output", "xml"], "xml"),
@@ -65,14 +65,14 @@ def test_a_dash_is_a_prompt_from_stdin() -> None:
     ],
 )
 def test_what_cannot_be_read_is_said_on_stderr_with_code_2(
-    argv: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    argv: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         parse(argv)
 
     captured = capsys.readouterr()
     assert ended.value.code == 2
-    assert told in captured.err
+    assert expected in captured.err
     assert captured.out == ""
 
 
@@ -150,7 +150,7 @@ def test_a_copy_of_a_session_can_be_gone_on_with(argv: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "told"),
+    ("argv", "expected"),
     [
         (["--fork"], "--fork goes with --continue or --resume"),
         (["run", "hi", "--fork"], "--fork goes with --continue or --resume"),
@@ -177,14 +177,14 @@ def test_a_copy_of_a_session_can_be_gone_on_with(argv: list[str]) -> None:
     ],
 )
 def test_what_does_not_go_together_is_a_usage_error(
-    argv: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    argv: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         parse(argv)
 
     captured = capsys.readouterr()
     assert (ended.value.code, captured.out) == (2, "")
-    assert told in captured.err
+    assert expected in captured.err
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def _own_state(tmp_path, monkeypatch):
 
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize("size", [(80, 30), (200, 50)])
-async def test_the_parts_of_the_window_are_told_and_what_could_be_freed(tmp_path, size):
+async def test_the_parts_of_the_window_are_shown_and_what_could_be_freed(tmp_path, size):
     async with on_stage(
         tmp_path, size=size, prepare=lambda agent: setattr(agent, "context_account", ACCOUNT)
     ) as stage:
@@ -53,7 +53,7 @@ async def test_what_entries_say_can_neither_steer_the_terminal_nor_tell_a_secret
         assert "hunter2-hunter2" not in stage.text()
 
 
-async def test_a_window_that_is_not_known_is_told_as_such(tmp_path):
+async def test_a_window_that_is_not_known_is_shown_as_such(tmp_path):
     account = ContextAccount(tokens=900, window=0, limit=0, freed=0, shares=(), largest=())
     async with on_stage(tmp_path, prepare=lambda agent: setattr(agent, "context_account", account)) as stage:
         await stage.send("/context")

@@ -53,7 +53,7 @@ def program(folder, name, script):
 
 @pytest.mark.long(after=2)
 @pytest.mark.parametrize(
-    ("command", "copied", "told"),
+    ("command", "copied", "expected"),
     [
         ("/copy", ANSWER, "copied 14 lines of the answer"),
         ("/copy answer 2", "an older answer", "copied 15 characters of the answer"),
@@ -64,13 +64,13 @@ def program(folder, name, script):
         ("/copy output", "all\n  green\n", "copied 2 lines of the output of run_command"),
     ],
 )
-async def test_the_command_copies_what_was_written_as_it_was_written(tmp_path, command, copied, told):
+async def test_the_command_copies_what_was_written_as_it_was_written(tmp_path, command, copied, expected):
     async with on_stage(tmp_path, size=(140, 30)) as stage:
         show(stage, ev.TurnStarted(prompt="do  it\n漢字"), completed("an older answer", calls=True))
         show(stage, planned(RUN), started("run_command", {}), finished("run_command", "all\n  green\n"))
         show(stage, completed(ANSWER))
         await stage.send(command)
-        await stage.shows(told)
+        await stage.shows(expected)
         assert stage.app.clipboard == copied
 
 
@@ -83,7 +83,7 @@ async def test_ctrl_y_copies_the_latest_answer_while_it_streams(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "expected"),
     [
         ("/copy", "there is no answer yet"),
         (f"/copy {'9' * 5000}", "a number from 1 on"),
@@ -91,10 +91,10 @@ async def test_ctrl_y_copies_the_latest_answer_while_it_streams(tmp_path):
         ("/copy everything", "/copy takes answer, code, output, prompt and a number"),
     ],
 )
-async def test_what_cannot_be_copied_is_said(tmp_path, command, told):
+async def test_what_cannot_be_copied_is_said(tmp_path, command, expected):
     async with on_stage(tmp_path) as stage:
         await stage.send(command)
-        await stage.shows(told)
+        await stage.shows(expected)
         assert stage.app.clipboard == ""
 
 
@@ -194,7 +194,7 @@ def test_only_a_program_whose_clipboard_the_person_sees_is_used(tmp_path, around
         (10, {"TERM": "linux"}, Way.REFUSED),
     ],
 )
-def test_what_a_terminal_makes_of_it_is_told_as_far_as_it_is_known(size, around, way):
+def test_what_a_terminal_makes_of_it_is_shown_as_far_as_it_is_known(size, around, way):
     assert way_of(size, around) is way
 
 

@@ -27,7 +27,7 @@ from tests.support.builders import a_call, calls_response
 from tests.support.past_sessions import START_MS, a_summary, a_turn, an_eventful_session, records_of
 
 
-def told(records: tuple[LedgerRecord, ...]) -> Account:
+def account_from(records: tuple[LedgerRecord, ...]) -> Account:
     return account_of(a_summary(), records, lambda text: text)
 
 
@@ -41,7 +41,7 @@ def remarks(account: Account) -> list[str]:
 
 
 def test_turns_are_counted_from_one_and_hold_what_was_said() -> None:
-    account = told(records_of([*a_turn("hello", "hi"), *a_turn("more", "no")]))
+    account = account_from(records_of([*a_turn("hello", "hi"), *a_turn("more", "no")]))
 
     assert account.entries == (
         TurnHead(number=1, at="2026-09-21 14:13:20 UTC", prompt="hello"),
@@ -52,21 +52,21 @@ def test_turns_are_counted_from_one_and_hold_what_was_said() -> None:
 
 
 def test_the_facts_add_up_tokens_and_costs() -> None:
-    facts = dict(told(records_of([*a_turn("a", "b"), *a_turn("c", "d")])).facts)
+    facts = dict(account_from(records_of([*a_turn("a", "b"), *a_turn("c", "d")])).facts)
 
     assert facts["Tokens"] == "20 in, 10 out"
     assert facts["Cost"] == "$0.0050"
 
 
 def test_a_cost_that_is_known_in_part_is_not_given_for_the_whole() -> None:
-    facts = dict(told(an_eventful_session("x")).facts)
+    facts = dict(account_from(an_eventful_session("x")).facts)
 
     assert facts["Cost"] == "at least $0.0025; the price of some requests is not known"
     assert facts["Records"] == "33 records, 1 cannot be understood"
 
 
 def test_a_call_tells_who_approved_which_bytes_and_what_came_of_it() -> None:
-    card = the_card(told(an_eventful_session("x")))
+    card = the_card(account_from(an_eventful_session("x")))
 
     assert (card.tool, card.outcome, card.decision) == ("edit_file", "ok", "approved by a person")
     assert (card.duration_secs, card.output, card.diff) == (0.25, "x", "+x")
@@ -85,7 +85,7 @@ def test_a_call_tells_who_approved_which_bytes_and_what_came_of_it() -> None:
 
 
 def test_what_was_taken_back_is_marked_where_it_stands() -> None:
-    account = told(
+    account = account_from(
         records_of(
             [
                 *a_turn("one", "1"),
@@ -108,7 +108,9 @@ def test_what_was_taken_back_is_marked_where_it_stands() -> None:
 
 
 def test_files_alone_taken_back_leave_the_turns_as_they_are() -> None:
-    account = told(records_of([*a_turn("one", "1"), SessionRewound(turn=0, conversation=False, files=True)]))
+    account = account_from(
+        records_of([*a_turn("one", "1"), SessionRewound(turn=0, conversation=False, files=True)])
+    )
 
     assert not any(entry.taken_back for entry in account.entries if isinstance(entry, TurnHead))
     assert remarks(account) == ["taken back: the files from turn 1 on"]
@@ -123,7 +125,10 @@ def test_a_call_without_an_end_on_record_says_so() -> None:
         message=ToolResults((ToolResultMessage(tool_use_id="call-0", tool_name="run_command", output="gone"),))
     )
 
-    open_card, closed_card = the_card(told(records_of(asked))), the_card(told(records_of([*asked, closed])))
+    open_card, closed_card = (
+        the_card(account_from(records_of(asked))),
+        the_card(account_from(records_of([*asked, closed]))),
+    )
 
     assert (open_card.outcome, open_card.output) == ("no end on record", None)
     assert (closed_card.outcome, closed_card.output) == (
@@ -132,14 +137,16 @@ def test_a_call_without_an_end_on_record_says_so() -> None:
     )
 
 
-def test_a_message_that_is_not_the_persons_prompt_is_told_apart() -> None:
-    account = told(records_of([*a_turn("go", "no")[:2], MessageAdded(message=UserMessage("hook says"))]))
+def test_a_message_that_is_not_the_persons_prompt_is_distinguished() -> None:
+    account = account_from(
+        records_of([*a_turn("go", "no")[:2], MessageAdded(message=UserMessage("hook says"))])
+    )
 
     assert account.entries[1:] == (ExportRemark("said to the model by the program or a hook:", "hook says"),)
 
 
-def test_resuming_compaction_errors_and_unreadable_records_are_told() -> None:
-    lines = remarks(told(an_eventful_session("x")))
+def test_resuming_compaction_errors_and_unreadable_records_are_shown() -> None:
+    lines = remarks(account_from(an_eventful_session("x")))
 
     assert lines[2:] == [
         "a block of x's own kind, kept but not read",
@@ -160,7 +167,7 @@ def test_resuming_compaction_errors_and_unreadable_records_are_told() -> None:
 def test_a_prompt_that_only_the_one_who_went_on_could_say_is_still_the_persons() -> None:
     first, second = a_turn("look", "here"), a_turn("", "gone on")
     said = MessageAdded(message=UserMessage("look"))
-    account = told(records_of([first[0], second[0], said, *second[2:]]))
+    account = account_from(records_of([first[0], second[0], said, *second[2:]]))
 
     assert [entry for entry in account.entries if isinstance(entry, ExportRemark)] == []
 
@@ -168,12 +175,12 @@ def test_a_prompt_that_only_the_one_who_went_on_could_say_is_still_the_persons()
 def test_a_redacted_record_is_named() -> None:
     record = LedgerRecord(seq=7, at_ms=START_MS, event=TurnStarted(prompt="***"), redacted=True)
 
-    assert "something was taken out of record 7 later" in remarks(told((record,)))
+    assert "something was taken out of record 7 later" in remarks(account_from((record,)))
 
 
 @pytest.mark.parametrize("at_ms", [-(10**15), 10**18])
 def test_an_impossible_time_spoils_nothing(at_ms: int) -> None:
-    account = told((LedgerRecord(seq=0, at_ms=at_ms, event=TurnStarted(prompt="x")),))
+    account = account_from((LedgerRecord(seq=0, at_ms=at_ms, event=TurnStarted(prompt="x")),))
 
     assert account.entries == (TurnHead(number=1, at="at an impossible time", prompt="x"),)
 
@@ -183,13 +190,13 @@ def test_a_cut_off_answer_says_where_it_stopped() -> None:
 
     cut = LlmResponse(content=(TextBlock("half"),), stop_reason=StopReason(StopKind.MAX_TOKENS), model="m")
 
-    assert remarks(told(records_of([ResponseCompleted(turn_index=0, response=cut)]))) == [
+    assert remarks(account_from(records_of([ResponseCompleted(turn_index=0, response=cut)]))) == [
         "the answer stopped there: max_tokens"
     ]
 
 
 def test_every_text_passes_the_mask() -> None:
-    account = account_of(
+    account = account_from(
         a_summary(title="S3CRET"), an_eventful_session("S3CRET"), lambda text: text.replace("S3CRET", "***")
     )
 
@@ -200,18 +207,18 @@ def test_an_event_of_a_call_that_no_answer_declared_still_makes_a_card() -> None
     started = an_eventful_session("x")[13].event
     assert isinstance(started, CallStarted)
 
-    assert the_card(told(records_of([started]))).tool == "edit_file"
+    assert the_card(account_from(records_of([started]))).tool == "edit_file"
 
 
 def test_a_planned_call_keeps_the_arguments_of_the_model() -> None:
     planned = an_eventful_session("x")[7].event
     assert isinstance(planned, BatchPlanned)
 
-    assert '"path": "x"' in the_card(told(records_of([planned]))).arguments
+    assert '"path": "x"' in the_card(account_from(records_of([planned]))).arguments
 
 
-def test_a_command_of_the_persons_is_told_once_with_what_it_printed_and_words_into_a_turn_as_such() -> None:
-    account = told(
+def test_a_command_of_the_persons_is_shown_once_with_what_it_printed_and_words_into_a_turn_as_such() -> None:
+    account = account_from(
         records_of(
             [
                 UserCommandStarted(command_id="c", command="make", told=True),
@@ -255,18 +262,18 @@ def test_a_secret_that_a_terminal_sequence_takes_apart_is_not_made_whole_by_an_e
         MessageAdded(message=ToolResults((finished,))),
     ]
 
-    account = account_of(a_summary(), records_of(events), lambda text: text.replace(value, "***"))
+    account = account_from(a_summary(), records_of(events), lambda text: text.replace(value, "***"))
 
     assert the_card(account).output == "it is ***"
 
 
-def test_what_was_attached_to_a_prompt_is_told_with_its_content() -> None:
+def test_what_was_attached_to_a_prompt_is_shown_with_its_content() -> None:
     file = AttachedFile(
         name="a.py", content="     1\tone", first_line=1, last_line=1, total_lines=1, size_bytes=4
     )
     missing = AttachedFile(name="b.py", note="it is empty")
     message = UserMessage("look at @a.py", files=(file, missing))
-    account = told(records_of([TurnStarted(prompt=message.text), MessageAdded(message=message)]))
+    account = account_from(records_of([TurnStarted(prompt=message.text), MessageAdded(message=message)]))
 
     assert remarks(account)[:2] == ["attached: a.py · 1 line · 4 bytes", "b.py · not attached: it is empty"]
     assert next(entry.body for entry in account.entries if isinstance(entry, ExportRemark)) == "     1  one"

@@ -17,7 +17,7 @@ def _own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-async def told(stage, text):
+async def shows_status(stage, text):
     """Wait until the line that finds says this."""
     await stage.until(lambda: text == str(stage.app.screen.query_one("#find-status").content))
 
@@ -66,7 +66,7 @@ async def test_ctrl_f_finds_while_it_is_typed_and_esc_gives_the_draft_back(tmp_p
     async with on_stage(tmp_path) as stage:
         show(stage, ev.TurnStarted(prompt="Needle one"), completed("a needle, and a **need**le again"))
         await stage.pilot.press(*"my draft", "left", "ctrl+f", *"needle")
-        await told(stage, "1 of 3")
+        await shows_status(stage, "1 of 3")
         assert marked(stage) == (["needle", "need", "le"], ["Needle"])
 
         await stage.pilot.press("escape")
@@ -81,9 +81,9 @@ async def test_capitals_count_only_where_some_are_typed(tmp_path):
     async with on_stage(tmp_path) as stage:
         show(stage, completed("Needle needle NEEDLE"))
         await stage.pilot.press("ctrl+f", *"needle")
-        await told(stage, "1 of 3")
+        await shows_status(stage, "1 of 3")
         stage.app.screen.query_one(Input).value = "Needle"
-        await told(stage, "1 of 1")
+        await shows_status(stage, "1 of 1")
 
 
 @pytest.mark.long(after=2)
@@ -104,9 +104,9 @@ async def test_keys_go_to_the_next_place_and_to_the_one_before_and_round(tmp_pat
     async with on_stage(tmp_path) as stage:
         show(stage, ev.TurnStarted(prompt="x1 x1"), completed("x1"), completed("x1"))
         await stage.pilot.press("ctrl+f", *"x1")
-        await told(stage, "1 of 4")
+        await shows_status(stage, "1 of 4")
         await stage.pilot.press(*keys)
-        await told(stage, place)
+        await shows_status(stage, place)
 
 
 async def test_the_command_finds_its_text(tmp_path):
@@ -114,7 +114,7 @@ async def test_the_command_finds_its_text(tmp_path):
         await stage.send("hi")
         await stage.shows("the needle is here")
         await stage.send("/find the needle")
-        await told(stage, "1 of 1")
+        await shows_status(stage, "1 of 1")
         assert marked(stage) == ([], ["the needle"])
 
 
@@ -125,9 +125,9 @@ async def test_what_was_found_last_is_found_again(tmp_path):
         await stage.pilot.press("ctrl+f", *"needle", "escape")
         await stage.until(lambda: shows_no_bar(stage))
         await stage.pilot.press("f3")
-        await told(stage, "1 of 2")
+        await shows_status(stage, "1 of 2")
         await stage.pilot.press(*"other")
-        await told(stage, "nothing found")
+        await shows_status(stage, "nothing found")
 
 
 @pytest.mark.long(after=3)
@@ -137,9 +137,9 @@ async def test_any_text_is_looked_for_literally(tmp_path, needle):
         show(stage, ev.TurnStarted(prompt=f"see {needle} here"), completed("nothing of the kind"))
         await stage.pilot.press("ctrl+f")
         stage.app.screen.query_one(Input).value = needle
-        await told(stage, "1 of 1")
+        await shows_status(stage, "1 of 1")
         stage.app.screen.query_one(Input).value = needle + "\u202ex"
-        await told(stage, "nothing found")
+        await shows_status(stage, "nothing found")
 
 
 async def test_a_hit_in_a_folded_card_is_unfolded_when_gone_to_and_folded_again_when_left(tmp_path):
@@ -154,11 +154,11 @@ async def test_a_hit_in_a_folded_card_is_unfolded_when_gone_to_and_folded_again_
         )
         show(stage, completed("more words\n\n" * 20))
         await stage.pilot.press("ctrl+f", *"needle")
-        await told(stage, "2 of 2")
+        await shows_status(stage, "2 of 2")
         assert "line 9 needle" in stage.text()
         assert marked(stage) == ([], ["needle"])
         await stage.pilot.press("up")
-        await told(stage, "1 of 2")
+        await shows_status(stage, "1 of 2")
         assert "a needle first" in stage.text()
         assert "▸ run_command" in stage.text()
 
@@ -167,7 +167,7 @@ async def test_a_hit_in_a_folded_thought_is_unfolded(tmp_path):
     async with on_stage(tmp_path) as stage:
         show(stage, ev.ReasoningDelta(text="deep\nneedle\nthoughts"), ev.TextDelta(text="done"))
         await stage.pilot.press("ctrl+f", *"needle")
-        await told(stage, "1 of 1")
+        await shows_status(stage, "1 of 1")
         assert marked(stage) == ([], ["needle"])
 
 
@@ -176,7 +176,7 @@ async def test_a_hit_that_was_broken_to_fit_is_found_and_marked_on_both_lines(tm
         show(stage, completed("some words before the needle and the haystack that follows it"))
         await stage.pilot.press("ctrl+f")
         stage.app.screen.query_one(Input).value = "needle and the haystack"
-        await told(stage, "1 of 1")
+        await shows_status(stage, "1 of 1")
         assert " ".join(marked(stage)[1]) == "needle and the haystack"
 
 
@@ -184,13 +184,13 @@ async def test_text_that_streams_in_is_counted_and_the_place_stays(tmp_path):
     async with on_stage(tmp_path) as stage:
         show(stage, ev.TurnStarted(prompt="needle"), ev.TextDelta(text="need"))
         await stage.pilot.press("ctrl+f", *"needle")
-        await told(stage, "1 of 1")
+        await shows_status(stage, "1 of 1")
         show(stage, ev.TextDelta(text="le and\n\nneedle " * 2))
-        await told(stage, "1 of 4")
+        await shows_status(stage, "1 of 4")
         await stage.pilot.press("enter", "enter")
-        await told(stage, "3 of 4")
+        await shows_status(stage, "3 of 4")
         show(stage, ev.TextDelta(text="needle\n\n" * 30))
-        await told(stage, "3 of 34")
+        await shows_status(stage, "3 of 34")
 
 
 @pytest.mark.long
@@ -198,11 +198,11 @@ async def test_clearing_the_screen_while_finding_leaves_nothing_to_find(tmp_path
     async with on_stage(tmp_path) as stage:
         show(stage, completed("needle"))
         await stage.pilot.press("ctrl+f", *"needle")
-        await told(stage, "1 of 1")
+        await shows_status(stage, "1 of 1")
         stage.app.chat.transcript.clear()
-        await told(stage, "nothing found")
+        await shows_status(stage, "nothing found")
         show(stage, completed("needle needle"))
-        await told(stage, "1 of 2")
+        await shows_status(stage, "1 of 2")
 
 
 async def test_esc_in_the_find_line_does_not_interrupt_the_turn(tmp_path):
@@ -226,7 +226,7 @@ async def test_a_hit_far_away_is_gone_to_without_drawing_what_lies_between(tmp_p
         stage.app.chat.transcript.flush()
         before = stage.app.chat.transcript.page.drawings
         await stage.pilot.press("ctrl+f", *"needle")
-        await told(stage, "1 of 1")
+        await shows_status(stage, "1 of 1")
         assert "the needle" in stage.text()
         assert stage.app.chat.transcript.page.drawings - before < 60
 
@@ -237,6 +237,6 @@ async def test_the_find_line_fits_its_width(tmp_path, width):
     async with on_stage(tmp_path, size=(width, 24), ready=False) as stage:
         show(stage, completed("needle 漢字 " * 30))
         await stage.pilot.press("ctrl+f", *"needle 漢字")
-        await told(stage, "1 of 30")
+        await shows_status(stage, "1 of 30")
         line = next(line for line in stage.text().splitlines() if " of 30" in line)
         assert line.startswith(" find needle 漢字")

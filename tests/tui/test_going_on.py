@@ -26,11 +26,11 @@ def _own_state(tmp_path, monkeypatch):
 
 def facts(*happened: Event) -> SessionFacts:
     view = SessionView()
-    told = SessionFacts(view.status, clock=Clock())
+    reported = SessionFacts(view.status, clock=Clock())
     for event in happened:
         view.apply(event)
-        told.catch_up()
-    return told
+        reported.catch_up()
+    return reported
 
 
 # -- waiting
@@ -89,16 +89,16 @@ async def test_a_prompt_typed_while_it_waits_is_queued_and_a_command_runs_at_onc
     ],
 )
 def test_the_wait_names_its_cause_as_far_as_it_is_known(kind, attempts, said):
-    told = facts(RetryScheduled(attempt=1, delay_secs=2.4, reason="x", attempts=attempts, kind=kind))
+    reported = facts(RetryScheduled(attempt=1, delay_secs=2.4, reason="x", attempts=attempts, kind=kind))
 
-    assert told.retry == said
+    assert reported.retry == said
 
 
 def test_a_change_of_mode_does_not_end_the_wait():
-    told = facts(RetryScheduled(attempt=1, delay_secs=2.0, reason="x"), ModeChanged(mode=Mode.READ_ONLY))
+    reported = facts(RetryScheduled(attempt=1, delay_secs=2.0, reason="x"), ModeChanged(mode=Mode.READ_ONLY))
 
-    assert told.retry
-    assert told.mode == "read-only"
+    assert reported.retry
+    assert reported.mode == "read-only"
 
 
 # -- going on

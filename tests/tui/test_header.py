@@ -57,7 +57,7 @@ async def test_what_matters_least_is_left_out_first(tmp_path):
     assert gone == ["sandbox on", "topic", " quorum ", "fake/"]
 
 
-async def test_that_commands_run_without_a_sandbox_is_told_longer_than_anything_but_the_mode(tmp_path):
+async def test_that_commands_run_without_a_sandbox_is_shown_longer_than_anything_but_the_mode(tmp_path):
     line = await line_at(22, a_project(tmp_path), sandbox="sandbox off")
 
     assert line.split() == ["ask", "sandbox", "off"]

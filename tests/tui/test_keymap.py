@@ -71,7 +71,7 @@ def test_a_key_is_shown_as_it_may_be_written():
         ({"help": "q"}, "q writes a character there"),
     ],
 )
-def test_what_cannot_be_a_key_is_told_with_the_reason(wishes, sentence):
+def test_what_cannot_be_a_key_is_shown_with_the_reason(wishes, sentence):
     assert sentence in complaints(**wishes)[0]
 
 

@@ -71,7 +71,7 @@ def test_a_window_shows_only_its_part():
     assert "".join(text for text, _ in runs) == "·····▆▆▆▆▆"
 
 
-def test_how_a_call_spent_its_time_is_told_in_words():
+def test_how_a_call_spent_its_time_is_shown_in_words():
     one = call(2, (0.0, Q), (1.5, ASKED), (4.0, RUN), (5.0, END), follows=(0, 1), duration=0.9)
     assert course(one, 9.0) == "waited 1.5 s for 1, 2 · waited for you 2.5 s · ran 900 ms"
 

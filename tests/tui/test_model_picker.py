@@ -115,7 +115,7 @@ def test_matching_is_bounded_however_often_the_letters_occur():
     assert offers == [name]
 
 
-def test_the_places_that_were_hit_are_told_and_blanks_do_not_count():
+def test_the_places_that_were_hit_are_shown_and_blanks_do_not_count():
     catalogue = Catalogue(("anthropic",), "anthropic/claude-sonnet-5")
 
     offer = catalogue.rows("Son 5")[1]
@@ -200,7 +200,7 @@ async def test_a_full_name_that_is_not_listed_is_taken_as_typed(tmp_path):
         assert stage.agent.model == "else/where-7"
 
 
-async def test_a_model_that_cannot_be_had_is_told_and_the_picker_stays(tmp_path):
+async def test_a_model_that_cannot_be_had_is_shown_and_the_picker_stays(tmp_path):
     async with on_stage(tmp_path) as stage:
         stage.agent.refused = {"fake/b"}
         await opened(stage, fake=("fake/model-1", "fake/b"))
@@ -274,7 +274,7 @@ async def test_a_model_is_set_by_its_name_without_a_picker(tmp_path):
         assert stage.agent.prompts == ["go"]
 
 
-async def test_a_name_that_cannot_be_had_is_told_in_the_transcript_in_full(tmp_path):
+async def test_a_name_that_cannot_be_had_is_shown_in_the_transcript_in_full(tmp_path):
     async with on_stage(tmp_path) as stage:
         stage.agent.refused = {"fake/[b]"}
         await stage.send("/model fake/[b]")

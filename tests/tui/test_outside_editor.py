@@ -95,25 +95,25 @@ async def test_the_file_is_private_ends_as_markdown_and_is_gone_afterwards(tmp_p
 
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "expected"),
     [
         ('echo lost > "$file"; exit 3', "ended with status 3"),
         ('rm "$file"', "left no file"),
         ("kill -9 $$", "ended with signal 9"),
     ],
 )
-async def test_what_goes_wrong_is_told_and_the_draft_stays(tmp_path, lent, editor, script, told):
+async def test_what_goes_wrong_is_shown_and_the_draft_stays(tmp_path, lent, editor, script, expected):
     editor(script)
     async with on_stage(tmp_path) as stage:
         stage.prompt.put("my draft")
         await stage.pilot.press("ctrl+g")
-        await stage.shows(told)
+        await stage.shows(expected)
 
         assert stage.prompt.text == "my draft"
         assert not list(tmp_path.glob("quorum-*"))
 
 
-async def test_what_is_no_text_is_kept_where_it_is_told(tmp_path, lent, editor):
+async def test_what_is_no_text_is_kept_where_it_is_shown(tmp_path, lent, editor):
     editor('printf "\\377\\376" > "$file"')
     async with on_stage(tmp_path, size=(200, 30)) as stage:
         stage.prompt.put("my draft")
@@ -126,15 +126,15 @@ async def test_what_is_no_text_is_kept_where_it_is_told(tmp_path, lent, editor):
 
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize(
-    ("editor_value", "told"),
+    ("editor_value", "expected"),
     [("/no/such/editor", "could not be used: No such file"), ("vi 'half", "cannot be understood")],
 )
-async def test_an_editor_that_cannot_be_started_is_named(tmp_path, monkeypatch, editor_value, told):
+async def test_an_editor_that_cannot_be_started_is_named(tmp_path, monkeypatch, editor_value, expected):
     monkeypatch.setenv("EDITOR", editor_value)
     async with on_stage(tmp_path) as stage:
         stage.prompt.put("my draft")
         await stage.pilot.press("ctrl+g")
-        await stage.shows(told)
+        await stage.shows(expected)
 
         assert stage.prompt.text == "my draft"
         await stage.pilot.press("!")

@@ -55,7 +55,7 @@ def test_one_that_is_kept_from_the_model_is_marked() -> None:
     assert the_call(transcript).tool == "!!"
 
 
-def test_one_of_the_past_without_an_end_rests_until_its_end_is_told() -> None:
+def test_one_of_the_past_without_an_end_rests_until_its_end_is_shown() -> None:
     transcript = SessionView()
     transcript.begin_past()
     transcript.apply(started())

@@ -302,7 +302,7 @@ async def test_without_a_stored_output_the_command_says_so(tmp_path):
         await stage.shows("no output is stored yet")
 
 
-async def test_a_stored_output_that_is_gone_is_told_and_opens_nothing(tmp_path):
+async def test_a_stored_output_that_is_gone_is_shown_and_opens_nothing(tmp_path):
     async with on_stage(tmp_path) as stage:
         play(stage, Clock(), [*ran("a"), stored(blob="gone")])
         await stage.send("/output 1")
@@ -353,7 +353,7 @@ def test_the_command_takes_nothing_but_a_number(typed):
         (5 * 10**12, "5,000 GB"),
     ],
 )
-def test_sizes_are_told_in_the_unit_that_suits_them(count, text):
+def test_sizes_are_shown_in_the_unit_that_suits_them(count, text):
     assert size(count) == text
 
 

@@ -104,7 +104,7 @@ def test_the_plan_stays_over_batches_until_it_is_cleared(board):
     assert board.present.plan == ()
 
 
-def test_a_cleared_screen_keeps_what_is_told_beside_the_transcript(board):
+def test_a_cleared_screen_keeps_what_is_shown_beside_the_transcript(board):
     feed(board, ev.TurnStarted(prompt="go"), plan(("look", "done")), planned(CALL))
     cleared = board.successor()
 
@@ -265,7 +265,7 @@ async def test_the_transcript_tells_what_a_hook_did(tmp_path, clock, event, text
     [hook("continue", 0), hook("continue", 0, point=HookPoint.AFTER_TOOL_CALL)],
     ids=["before", "after"],
 )
-async def test_a_hook_that_changed_nothing_is_told_only_where_details_are_open(tmp_path, clock, event):
+async def test_a_hook_that_changed_nothing_is_shown_only_where_details_are_open(tmp_path, clock, event):
     async with on_stage(tmp_path) as stage:
         play(stage, clock, [planned(CALL), event])
         await stage.shows("read_file")
@@ -283,7 +283,7 @@ async def test_an_output_that_a_hook_masked_is_shown_masked(tmp_path, clock):
         assert "hunter2" not in stage.text()
 
 
-async def test_a_hook_answer_of_another_kind_is_told_as_it_is(tmp_path, clock):
+async def test_a_hook_answer_of_another_kind_is_shown_as_it_is(tmp_path, clock):
     odd = hook("{odd}", 0)
     async with on_stage(tmp_path) as stage:
         play(stage, clock, [planned(CALL), odd])

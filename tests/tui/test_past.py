@@ -132,7 +132,7 @@ def test_what_is_asked_again_is_asked_on_the_card_it_was_asked_on_before(transcr
     assert batches[0].calls[0].phase is Phase.REVIEWED
 
 
-def test_a_turn_that_ended_is_not_told_to_be_interrupted(transcript):
+def test_a_turn_that_ended_is_not_shown_to_be_interrupted(transcript):
     transcript.begin_past()
     apply(
         transcript, ev.TurnStarted(prompt="go"), completed("done"), turn_finished(RunStatus.COMPLETED), RESUMED
@@ -157,7 +157,7 @@ def test_messages_and_kept_files_show_nothing(transcript):
 
 
 @pytest.mark.parametrize(
-    ("event", "told"),
+    ("event", "expected"),
     [
         (
             ev.ConversationCompacted(what="outputs", replaced=1, by=(), tokens_before=9_000, tokens_after=500),
@@ -177,10 +177,10 @@ def test_messages_and_kept_files_show_nothing(transcript):
         ),
     ],
 )
-def test_what_befell_the_session_is_told_in_a_line(transcript, event, told):
+def test_what_befell_the_session_is_shown_in_a_line(transcript, event, expected):
     apply(transcript, ev.TurnStarted(prompt="one"), ev.TurnStarted(prompt="two"), event)
 
-    assert notices(transcript) == [told]
+    assert notices(transcript) == [expected]
 
 
 def test_only_entries_of_turns_that_are_forgotten_are_marked(transcript):

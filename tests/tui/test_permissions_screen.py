@@ -59,7 +59,7 @@ async def test_a_command_is_tried_while_it_is_typed(tmp_path):
 
 
 @pytest.mark.long
-async def test_what_is_no_call_is_told(tmp_path):
+async def test_what_is_no_call_is_shown(tmp_path):
     async with on_stage(tmp_path) as stage:
         await opened(stage)
         await stage.pilot.press("t", *"no_such_tool")
@@ -138,7 +138,7 @@ async def test_the_letters_of_the_list_are_typed_where_something_is_typed(tmp_pa
         assert screen.query_one("#call").value == "adtqjk"
 
 
-async def test_rules_that_cannot_be_read_are_told(tmp_path):
+async def test_rules_that_cannot_be_read_are_shown(tmp_path):
     async with on_stage(tmp_path) as stage:
         stage.agent.rules.fails = ConfigError("permissions.toml:3: this is no saved rule")
         await stage.send("/permissions")

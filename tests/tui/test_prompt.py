@@ -100,7 +100,7 @@ async def test_the_history_of_a_project_outlives_the_app(tmp_path):
         assert stage.prompt.text == "remember me"
 
 
-async def test_a_history_that_cannot_be_written_is_told_and_the_prompt_is_sent_all_the_same(tmp_path):
+async def test_a_history_that_cannot_be_written_is_shown_and_the_prompt_is_sent_all_the_same(tmp_path):
     (tmp_path / "state").write_text("not a folder")
     async with on_stage(tmp_path) as stage:
         await stage.send("hello")

@@ -4,8 +4,8 @@ from tui.transcript.draw.receipts import receipt, receipt_line
 
 
 def _effects(*changes: tuple[str, ChangeKind, bool], complete: bool = True) -> Effects:
-    told = tuple(FileChange(path=path, kind=kind, declared=declared) for path, kind, declared in changes)
-    return Effects(changes=told, complete=complete)
+    reported = tuple(FileChange(path=path, kind=kind, declared=declared) for path, kind, declared in changes)
+    return Effects(changes=reported, complete=complete)
 
 
 def _texts(strips) -> list[str]:
@@ -18,7 +18,7 @@ def test_what_went_as_declared_needs_no_line_on_a_folded_card():
     assert _texts(receipt(effects, "/w", 60, TERMINAL)) == ["~ a.py · modified, declared"]
 
 
-def test_what_nobody_declared_is_told_even_on_a_folded_card():
+def test_what_nobody_declared_is_shown_even_on_a_folded_card():
     effects = _effects(
         ("/w/built.txt", ChangeKind.CREATED, False),
         ("/elsewhere/x", ChangeKind.DELETED, False),
@@ -41,7 +41,7 @@ def test_a_receipt_that_did_not_see_everything_says_so():
     assert _texts(receipt(seen, "/w", 60, TERMINAL)) == ["the workspace is too large to see every change"]
 
 
-def test_a_change_that_was_found_late_is_told_as_such():
+def test_a_change_that_was_found_late_is_shown_as_such():
     late = FileChange(path="/w/a.py", kind=ChangeKind.MODIFIED, declared=False, late=True)
     strips = receipt(Effects(changes=(late,), complete=True), "/w", 80, TERMINAL)
     assert _texts(strips) == ["~ a.py · modified, not declared, found late: perhaps before this call"]

@@ -53,9 +53,11 @@ def test_a_command_of_which_something_is_hidden_says_so_and_keeps_its_digest():
     known = facts(shown, NOTHING, full_digest=True)
 
     assert plain(substance(shown.packet, 80)) == ["$ curl -H 'x: [secret:THE_KEY]' h"]
-    told = plain(fold([*known.pressing, *known.others], 200))
-    assert any(line.startswith("hidden        secrets are drawn as [secret:NAME]; what runs") for line in told)
-    assert any(packet.digest in line for line in told)
+    reported = plain(fold([*known.pressing, *known.others], 200))
+    assert any(
+        line.startswith("hidden        secrets are drawn as [secret:NAME]; what runs") for line in reported
+    )
+    assert any(packet.digest in line for line in reported)
     assert not any(
         line.startswith("hidden") for line in plain(fold(facts(a_request(packet), NOTHING).pressing, 200))
     )
@@ -76,10 +78,10 @@ def test_a_command_and_what_is_said_of_it_are_folded_between_words():
     packet = a_command("git commit --message 'a sentence that needs two rows'")
     reason = "outside of the workspace, which reaches no further than this folder"
 
-    told = plain(fold(facts(replace(a_request(packet), reasons=(reason,)), NOTHING).pressing, 50))
+    reported = plain(fold(facts(replace(a_request(packet), reasons=(reason,)), NOTHING).pressing, 50))
 
     assert plain(substance(packet, 32)) == ["$ git commit --message 'a ", "  sentence that needs two rows'"]
-    assert told[:2] == [
+    assert reported[:2] == [
         "asks because  outside of the workspace, which ",
         "              reaches no further than this folder",
     ]
@@ -194,7 +196,7 @@ def test_the_facts_tell_why_where_what_with_and_what_is_not_sealed():
     ]
 
 
-def test_arguments_a_diff_does_not_show_are_told_beside_it():
+def test_arguments_a_diff_does_not_show_are_shown_beside_it():
     arguments = {"path": "x", "content": "y", "create_dirs": True}
     packet = a_packet("write_file", arguments, Seal(cwd="/w", diff="x"))
 
@@ -258,18 +260,18 @@ def test_unchanged_arguments_come_back_from_the_editor_as_they_were(arguments):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [('{"a": }', "line 1, column 7"), ('{"a": NaN}', "NaN is not JSON"), ("3", "one JSON object")],
 )
-def test_what_is_no_json_is_refused_with_its_place(text, told):
-    with pytest.raises(NotEditable, match=told):
+def test_what_is_no_json_is_refused_with_its_place(text, expected):
+    with pytest.raises(NotEditable, match=expected):
         apply_edit(a_packet("tool", {}, Seal(cwd="/w")), text, is_command=False)
 
 
 # -- what changed, and whose edit it is ------------------------------------------------------------------------
 
 
-def test_asked_again_it_is_told_what_changed_since_it_was_approved():
+def test_asked_again_it_reads_what_changed_since_it_was_approved():
     def sealed(content: str, cwd: str = "/w") -> Seal:
         return Seal(cwd=cwd, files=(SealedFile(path="/w/a", sha256=content * 64),), diff="x")
 

@@ -76,7 +76,7 @@ async def test_a_proposal_is_chosen_edited_and_given_its_scope(tmp_path, keys, r
 
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_it_is_told_what_else_a_rule_would_let_run_and_for_how_long(tmp_path, size):
+async def test_it_reads_what_else_a_rule_would_let_run_and_for_how_long(tmp_path, size):
     async with on_stage(tmp_path, asking(), size=size) as stage:
         await stage.send("go")
         await stage.asked()
@@ -97,23 +97,23 @@ async def test_it_is_told_what_else_a_rule_would_let_run_and_for_how_long(tmp_pa
 
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "expected"),
     [
         ("run_command(git log", "the bracket at character 12 is not closed"),
         ("run_command(git status)", "it does not cover this call"),
         ("", "the bracket at character 12 is not closed"),
     ],
 )
-async def test_a_rule_that_is_wrong_or_does_not_cover_the_call_is_not_saved(tmp_path, typed, told):
+async def test_a_rule_that_is_wrong_or_does_not_cover_the_call_is_not_saved(tmp_path, typed, expected):
     async with on_stage(tmp_path, asking()) as stage:
         await stage.send("go")
         dialog = await stage.asked()
         await stage.press_at("a", 1.0)
         await stage.shows("always let run")
         dialog.query_one("#rule", Input).value = typed
-        await stage.shows(f"✗ {told}")
+        await stage.shows(f"✗ {expected}")
         await stage.press_at("enter", 2.0)
-        await stage.shows(f"not saved: {told}")
+        await stage.shows(f"not saved: {expected}")
         await stage.press_at("a", 3.0)
         await stage.until(lambda: "not saved" not in stage.text())
 

@@ -1,4 +1,4 @@
-"""What is approved has been on the screen, or the person was told what has not."""
+"""What is approved has been on the screen, or the person saw what has not."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ async def test_the_first_y_tells_how_much_was_not_seen_and_the_second_approves(t
 
 
 @pytest.mark.long
-async def test_a_y_just_after_being_told_is_dropped(tmp_path):
+async def test_a_y_just_after_being_shown_is_dropped(tmp_path):
     clock = Clock()
     clock.now = 100.0
     async with on_stage(tmp_path, asking(LONG), size=(80, 24), clock=clock) as stage:

@@ -30,7 +30,7 @@ def in_short(*ballots, height=6, width=120, reviewers=THREE, **review_context) -
     )
 
 
-# -- what is told ------------------------------------------------------------------------------------------
+# -- what is shown----------------------------------------------------------------------------------------
 
 
 def test_each_vote_has_a_sign_a_word_how_sure_it_is_and_why_the_objection_first():
@@ -48,7 +48,7 @@ def test_each_vote_has_a_sign_a_word_how_sure_it_is_and_why_the_objection_first(
     ]
 
 
-def test_an_abstention_is_told_as_one():
+def test_an_abstention_is_shown_as_one():
     assert "– abstains 0.2  openai/gpt-5.2" in in_short(a_ballot(GPT, Vote.ABSTAIN, "?", confidence=0.2))[1]
 
 

@@ -211,7 +211,7 @@ async def test_files_that_cannot_be_looked_at_leave_the_conversation_to_be_taken
         assert stage.agent.rewound == [(3, True, None, frozenset())]
 
 
-async def test_what_cannot_be_done_is_told_and_nothing_is_put_into_the_prompt(tmp_path):
+async def test_what_cannot_be_done_is_shown_and_nothing_is_put_into_the_prompt(tmp_path):
     async with on_stage(tmp_path, prepare=with_turns) as stage:
         stage.agent.rewind_fails = RestoreError("a.py was left as it is: [b]no space[/b]")
         await rewinding(stage)

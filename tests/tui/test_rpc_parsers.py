@@ -23,7 +23,7 @@ def test_where_and_how_to_listen_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (["--headless"], "go with --listen SOCKET"),
         (["--listen-approve", "3"], "go with --listen SOCKET"),
@@ -40,13 +40,13 @@ def test_where_and_how_to_listen_is_read() -> None:
     ],
 )
 def test_what_does_not_go_together_is_refused(
-    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ending:
         parse(words)
 
     assert ending.value.code == 2
-    assert told in capsys.readouterr().err
+    assert expected in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["rpc", "--socket", "q", "m"], ["--socket", "q", "rpc", "m"]])
@@ -71,5 +71,7 @@ def test_the_help_names_the_remote_control(capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(SystemExit):
         parse(["--help"])
 
-    told = capsys.readouterr().out
-    assert all(option in told for option in ("--listen SOCKET", "--headless", "--size", "--listen-approve FD"))
+    printed = capsys.readouterr().out
+    assert all(
+        option in printed for option in ("--listen SOCKET", "--headless", "--size", "--listen-approve FD")
+    )

@@ -16,7 +16,7 @@ from tui.screens.sandbox_offer import SandboxOfferDialog
 
 
 class Asking:
-    """An app that asks before its agent is there. `answers` is what it was told."""
+    """An app that asks before its agent is there. `answers` is what it returned."""
 
     def __init__(self) -> None:
         self.answers: list[bool] = []

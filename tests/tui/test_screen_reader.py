@@ -30,8 +30,8 @@ def _own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def told(*script) -> list[str]:
-    """What a session so far is told as."""
+def read_lines(*script) -> list[str]:
+    """The lines in which a screen reader shows a session so far."""
     clock = Clock()
     transcript = SessionView(clock)
     for step in script:
@@ -48,7 +48,7 @@ async def for_reader(stage: Stage) -> None:
     await stage.shows("prompt:")
 
 
-def test_what_becomes_of_a_call_is_told_in_lines_that_are_only_ever_added():
+def test_what_becomes_of_a_call_is_shown_in_lines_that_are_only_ever_added():
     script = [
         planned(("edit_file", EDIT, RiskLevel.HIGH, ())),
         asked("edit_file", EDIT),
@@ -59,7 +59,7 @@ def test_what_becomes_of_a_call_is_told_in_lines_that_are_only_ever_added():
     ]
     before: list[str] = []
     for length in range(1, len(script) + 1):
-        lines = told(*script[:length])
+        lines = read_lines(*script[:length])
         assert lines[: len(before)] == before
         before = lines
 
@@ -72,8 +72,8 @@ def test_what_becomes_of_a_call_is_told_in_lines_that_are_only_ever_added():
     assert states[-1].endswith("2.0 s")
 
 
-def test_calls_that_ran_side_by_side_are_told_in_the_order_in_which_things_happened():
-    lines = told(
+def test_calls_that_ran_side_by_side_are_shown_in_the_order_in_which_things_happened():
+    lines = read_lines(
         planned(
             ("read_file", {"path": "a"}, RiskLevel.LOW, ()), ("read_file", {"path": "b"}, RiskLevel.LOW, ())
         ),
@@ -95,13 +95,15 @@ def test_calls_that_ran_side_by_side_are_told_in_the_order_in_which_things_happe
 
 
 def test_a_turn_that_was_interrupted_says_what_did_not_run():
-    lines = told(planned(("read_file", {"path": "a"}, RiskLevel.LOW, ())), turn_finished(RunStatus.INTERRUPTED))
+    lines = read_lines(
+        planned(("read_file", {"path": "a"}, RiskLevel.LOW, ())), turn_finished(RunStatus.INTERRUPTED)
+    )
 
     assert "read_file a: not run" in lines
 
 
 def test_who_speaks_is_said_and_how_bad_it_is():
-    lines = told(
+    lines = read_lines(
         ev.TurnStarted(prompt="why?"), ev.TextDelta(text="because"), ev.ErrorOccurred(message="too late")
     )
 
@@ -109,7 +111,7 @@ def test_who_speaks_is_said_and_how_bad_it_is():
 
 
 def test_control_characters_of_a_model_do_nothing_here_either():
-    lines = told(ev.TextDelta(text="a\x1b]52;c;eA==\x07b\u202ec"))
+    lines = read_lines(ev.TextDelta(text="a\x1b]52;c;eA==\x07b\u202ec"))
 
     assert "\x1b" not in lines[0]
     assert "\u202e" not in lines[0]
@@ -195,14 +197,14 @@ async def test_the_welcome_is_there_to_its_last_line(tmp_path, size):
         await stage.shows("shows all keys")
 
 
-def test_attached_files_are_told_below_the_prompt():
+def test_attached_files_are_shown_below_the_prompt():
     files = (
         AttachedFile(name="a.py", content="x", first_line=1, last_line=1, total_lines=1, size_bytes=2),
         AttachedFile(name="b\x1b.py", note="it is empty"),
     )
     prompt = UserMessage("look at @a.py", files=files)
 
-    assert told(ev.TurnStarted(prompt=prompt.text), ev.MessageAdded(message=prompt)) == [
+    assert read_lines(ev.TurnStarted(prompt=prompt.text), ev.MessageAdded(message=prompt)) == [
         "you: look at @a.py",
         "attached: a.py · 1 line · 2 bytes",
         "b␛.py · not attached: it is empty",

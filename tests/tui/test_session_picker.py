@@ -126,7 +126,7 @@ async def test_enter_with_nothing_that_fits_opens_nothing_and_says_where_else_to
     assert "no session of this folder matches; tab searches all folders" in text
 
 
-async def test_an_archive_that_cannot_be_read_is_told_in_a_sentence():
+async def test_an_archive_that_cannot_be_read_is_shown_in_a_sentence():
     failing = FakeArchive(LedgerError("the record of sessions cannot be read: /state is gone"))
     text, picked = await show(failing, "enter", "tab", waits_for="/state is gone")
 
@@ -190,7 +190,7 @@ async def test_a_click_opens_what_it_is_on():
 
 
 @pytest.mark.parametrize(
-    ("passed_ms", "told"),
+    ("passed_ms", "expected"),
     [
         (-5, "just now"),
         (59_000, "just now"),
@@ -202,8 +202,8 @@ async def test_a_click_opens_what_it_is_on():
         (24 * 800 * HOUR_MS, "2 y ago"),
     ],
 )
-def test_ages_are_told_in_the_unit_that_suits_them(passed_ms, told):
-    assert age(1_000_000, 1_000_000 + passed_ms) == told
+def test_ages_are_shown_in_the_unit_that_suits_them(passed_ms, expected):
+    assert age(1_000_000, 1_000_000 + passed_ms) == expected
 
 
 @pytest.mark.parametrize("cost", ["0.041", "0.00041", "999.99"])

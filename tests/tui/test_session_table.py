@@ -61,7 +61,7 @@ def test_ids_are_as_long_as_it_takes_to_tell_them_apart(ids: list[str], length: 
 
 
 @pytest.mark.parametrize(
-    ("gone_ms", "told"),
+    ("gone_ms", "expected"),
     [
         (-5_000, "now"),
         (59_999, "now"),
@@ -70,8 +70,8 @@ def test_ids_are_as_long_as_it_takes_to_tell_them_apart(ids: list[str], length: 
         (86_400_000 * 400, "400 d ago"),
     ],
 )
-def test_an_age_has_one_unit(gone_ms: int, told: str) -> None:
-    assert age(START_MS, START_MS + gone_ms) == told
+def test_an_age_has_one_unit(gone_ms: int, expected: str) -> None:
+    assert age(START_MS, START_MS + gone_ms) == expected
 
 
 def test_a_wide_letter_is_not_cut_in_half() -> None:

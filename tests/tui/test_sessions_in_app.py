@@ -63,7 +63,7 @@ async def test_a_resumed_session_shows_its_past_and_then_what_happens_now(tmp_pa
     assert shown.index("say hello") < shown.index("resumed with fake/model-1") < shown.index("and again")
 
 
-async def test_what_is_told_while_the_past_is_shown_comes_after_it(tmp_path):
+async def test_what_is_shown_while_the_past_is_shown_comes_after_it(tmp_path):
     def prepare(agent):
         agent.past = tuple(turn("first", "of old"))
         agent.tell(resumed())
@@ -93,7 +93,7 @@ async def test_tokens_and_cost_of_the_past_count_and_its_model_and_mode_do_not(t
     assert "sandbox" not in header
 
 
-async def test_a_turn_that_never_ended_is_told_as_interrupted_and_nothing_of_it_is_alive(tmp_path):
+async def test_a_turn_that_never_ended_is_shown_as_interrupted_and_nothing_of_it_is_alive(tmp_path):
     past = with_past(ev.TurnStarted(prompt="build"), planned(READ, RUN), started(*RUN[:2], 1), asked(*READ[:2]))
     async with on_stage(tmp_path, prepare=past, size=(120, 30)) as stage:
         await stage.shows("interrupted: the process ended here")
@@ -216,7 +216,7 @@ async def test_a_prompt_sent_while_another_session_opens_goes_to_that_one(tmp_pa
         assert box[1].prompts == ["for the new one"]
 
 
-async def test_a_turn_that_cannot_even_be_recorded_is_told_and_ends_nothing_else(tmp_path):
+async def test_a_turn_that_cannot_even_be_recorded_is_shown_and_ends_nothing_else(tmp_path):
     async def fail(agent):
         raise LedgerError("the record cannot be written: no space left")
 
@@ -376,7 +376,7 @@ async def test_esc_stops_a_compaction_and_what_was_typed_meanwhile_comes_back(tm
 
 
 @pytest.mark.long
-async def test_a_compaction_that_fails_is_told_and_the_session_goes_on(tmp_path):
+async def test_a_compaction_that_fails_is_shown_and_the_session_goes_on(tmp_path):
     async def fail(agent):
         raise LedgerError("no room for the summary")
 
@@ -390,15 +390,15 @@ async def test_a_compaction_that_fails_is_told_and_the_session_goes_on(tmp_path)
 
 @pytest.mark.long(after=2)
 @pytest.mark.parametrize(
-    ("context", "told"),
+    ("context", "expected"),
     [((62_000, 200_000), "context 31 %"), ((12_400, 0), "12k tokens"), ((700, 200_000), "context 1 %")],
 )
 @pytest.mark.parametrize("width", [40, 80, 120])
-async def test_how_full_the_context_is_can_always_be_seen(tmp_path, context, told, width):
+async def test_how_full_the_context_is_can_always_be_seen(tmp_path, context, expected, width):
     async with on_stage(tmp_path, say("a", usage=Usage(input=1_000, output=50)), size=(width, 24)) as stage:
         stage.agent.context_use = context
         await stage.send("go")
-        await stage.until(lambda: stage.text().splitlines()[-1].rstrip(" ▆░").endswith(told))
+        await stage.until(lambda: stage.text().splitlines()[-1].rstrip(" ▆░").endswith(expected))
 
 
 # -- leaving ------------------------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ async def test_what_is_typed_is_written_as_its_setting_takes_it(
         ("review.mode", "aks", 'did you mean "ask"'),
     ],
 )
-async def test_what_does_not_fit_is_told_as_the_loader_tells_it_and_not_written(
+async def test_what_does_not_fit_is_shown_as_the_loader_tells_it_and_not_written(
     machine: Machine, key: str, typed: str, problem: str
 ) -> None:
     with pytest.raises(ConfigError) as refused:
@@ -123,7 +123,7 @@ async def test_what_does_not_fit_is_told_as_the_loader_tells_it_and_not_written(
     assert not machine.user_file.exists()
 
 
-async def test_what_counts_more_is_told(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_counts_more_is_shown(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QUORUM_TUI__THEME", "dracula")
 
     written = await service(machine).change("tui.theme", "nord", own(machine))
@@ -168,7 +168,7 @@ async def test_a_link_in_the_place_of_the_projects_file_leads_no_change_elsewher
     assert machine.project_file.is_symlink()
 
 
-async def test_what_is_taken_out_is_told_with_what_counts_instead(machine: Machine) -> None:
+async def test_what_is_taken_out_is_shown_with_what_counts_instead(machine: Machine) -> None:
     machine.user('[tui]\ntheme = "nord"\n')
 
     written = await service(machine).change("tui.theme", None, own(machine))

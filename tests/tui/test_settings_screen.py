@@ -93,7 +93,7 @@ class SlowSettings(FakeSettings):
 
 
 async def test_what_is_marked_stays_in_sight_however_many_lines_its_meaning_takes(tmp_path):
-    others = [a_setting(f"agent.mode_{n}", "1") for n in range(24)]  # fit as long as little is told
+    others = [a_setting(f"agent.mode_{n}", "1") for n in range(24)]  # fit as long as little is shown
     service = SlowSettings(
         *others, a_setting("review.mode", '"ask"', description="Which calls are asked about. " * 12)
     )
@@ -132,7 +132,7 @@ async def test_tab_chooses_the_projects_file(tmp_path):
     assert service.changes == [("agent.max_tool_turns", "101", PROJECT)]
 
 
-async def test_what_does_not_fit_is_told_and_can_be_corrected(tmp_path):
+async def test_what_does_not_fit_is_shown_and_can_be_corrected(tmp_path):
     service = a_review_context()
     service.refusals["agent.max_tool_turns"] = "quorum.toml:3: agent.max_tool_turns must be a whole number"
     async with on_stage(tmp_path) as stage:
@@ -235,7 +235,7 @@ async def test_a_click_edits_what_it_meets(tmp_path):
         assert screen._edited.key == "agent.max_turn_end_retries"
 
 
-async def test_settings_that_cannot_be_read_are_told(tmp_path):
+async def test_settings_that_cannot_be_read_are_shown(tmp_path):
     service = a_review_context()
     service.fails = ConfigError("quorum.toml:1: this is not TOML")
     async with on_stage(tmp_path) as stage:

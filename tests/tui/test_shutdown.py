@@ -1,4 +1,4 @@
-"""A process that was told to end does end."""
+"""A process that was asked to end does end."""
 
 import signal
 import threading

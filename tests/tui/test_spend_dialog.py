@@ -35,7 +35,7 @@ UNPRICED = SpendQuestion(
 
 
 class Asking:
-    """An app that asks before its agent is there. `answers` is what it was told."""
+    """An app that asks before its agent is there. `answers` is what it returned."""
 
     def __init__(self, question: SpendQuestion) -> None:
         self.question = question

@@ -51,19 +51,19 @@ async def test_what_the_program_prints_stands_below_the_status_bar(tmp_path):
         assert stage.text().rstrip().splitlines()[-1].strip() == "red and plain"
 
 
-async def test_the_program_is_told_of_model_folder_use_and_mode(tmp_path):
+async def test_the_program_is_reported_model_folder_use_and_mode(tmp_path):
     async with on_stage(tmp_path, say("hello")) as stage:
         program = Program("x")
         await start(stage, program)
         await stage.pilot.press(*"hi", "enter")
         await stage.until(lambda: program.given[-1]["session_name"] == "hi")
 
-        told = program.given[-1]
-        assert told["model"] == {"id": "model-1", "display_name": "model-1", "provider": "fake"}
-        assert told["workspace"] == {"current_dir": str(tmp_path), "project_dir": str(tmp_path)}
-        assert told["review_mode"] == "ask"
-        assert told["session_id"] == stage.agent.session_id
-        assert told["vim"] is None
+        reported = program.given[-1]
+        assert reported["model"] == {"id": "model-1", "display_name": "model-1", "provider": "fake"}
+        assert reported["workspace"] == {"current_dir": str(tmp_path), "project_dir": str(tmp_path)}
+        assert reported["review_mode"] == "ask"
+        assert reported["session_id"] == stage.agent.session_id
+        assert reported["vim"] is None
 
 
 async def test_the_program_does_not_run_again_while_nothing_changes(tmp_path):

@@ -278,7 +278,7 @@ async def test_a_tab_at_work_is_not_closed(tmp_path):
         assert len(stage.app.tabs.all) == 2
 
 
-async def test_what_goes_wrong_with_closing_is_told(tmp_path):
+async def test_what_goes_wrong_with_closing_is_shown(tmp_path):
     async with on_stage(tmp_path) as stage:
         await second_tab(stage)
         stage.agent.closing_fails = LedgerError("the disk is full")

@@ -22,8 +22,8 @@ class Line:
     def after(self, secs, piece=""):
         """What is understood when that much later this arrives, or nothing."""
         self.now += secs
-        told = [*self._keys.feed(piece)] if piece else [*self._keys.tick()]
-        known = [event for event in told if isinstance(event, events.Paste | events.Key)]
+        reported = [*self._keys.feed(piece)] if piece else [*self._keys.tick()]
+        known = [event for event in reported if isinstance(event, events.Paste | events.Key)]
         return [event.text if isinstance(event, events.Paste) else event.key for event in known]
 
 
@@ -72,9 +72,9 @@ def test_a_paste_is_one_paste_whatever_is_in_it_and_however_it_is_cut(line, step
     stream = f"a{pasted(text)}b"
     pieces = [stream[at : at + step] for at in range(0, len(stream), step)]
 
-    told = [word for piece in pieces for word in line.after(0.01, piece)]
+    reported = [word for piece in pieces for word in line.after(0.01, piece)]
 
-    assert told == ["a", text.replace("\x1b", "␛").replace("\x00", ""), "b"]
+    assert reported == ["a", text.replace("\x1b", "␛").replace("\x00", ""), "b"]
 
 
 def test_a_long_pause_in_a_paste_makes_no_keys_of_it(line):
@@ -140,11 +140,11 @@ def test_only_what_was_typed_before_the_start_was_typed_ahead(monkeypatch):
 )
 def test_keys_of_one_reading_are_known_to_have_come_together(pieces, together):
     keys = TerminalKeys()
-    told = [key for piece in pieces for key in keys.feed(piece) if isinstance(key, events.Key)]
+    reported = [key for piece in pieces for key in keys.feed(piece) if isinstance(key, events.Key)]
     guard = KeyboardGuard(0.4)
     guard.restart(0.0)
 
-    assert [key.key for key in told if not guard.admits_key(key)] == together
+    assert [key.key for key in reported if not guard.admits_key(key)] == together
 
 
 WORDS = "the quick brown fox jumps over the lazy dog "
@@ -155,12 +155,13 @@ def test_text_with_lines_that_comes_without_a_pause_is_one_paste_at_its_end(line
     text = "first line\rsecond line\r\rlast line\r"
     pieces = [text[at : at + step] for at in range(0, len(text), step)]
 
-    told = [word for piece in pieces for word in line.after(0.001, piece)]
+    reported = [word for piece in pieces for word in line.after(0.001, piece)]
     last = line.after(0.1)
 
-    assert "enter" not in told + last
+    assert "enter" not in reported + last
     assert (
-        "".join("\r" if word == "enter" else " " if word == "space" else word for word in told + last) == text
+        "".join("\r" if word == "enter" else " " if word == "space" else word for word in reported + last)
+        == text
     )
 
 
@@ -172,18 +173,18 @@ def test_a_long_line_that_comes_at_once_is_a_paste_and_enter_at_its_end_is_press
 def test_a_paste_without_marks_is_one_however_many_readings_it_takes(line):
     text = (WORDS + "\r") * 2000
 
-    told = [word for at in range(0, len(text), 4095) for word in line.after(0.01, text[at : at + 4095])]
+    reported = [word for at in range(0, len(text), 4095) for word in line.after(0.01, text[at : at + 4095])]
 
-    assert told == []
+    assert reported == []
     assert line.after(0.1) == [text]
 
 
 @pytest.mark.parametrize("key", ["\x03", "\x1b[A", "\x11"])
 def test_a_key_after_a_paste_without_marks_acts_at_once(line, key):
-    told = line.after(0, WORDS * 3 + "a\rb" + key)
+    reported = line.after(0, WORDS * 3 + "a\rb" + key)
 
-    assert told[0] == WORDS * 3 + "a\rb"
-    assert told[1:] in (["ctrl+c"], ["up"], ["ctrl+q"])
+    assert reported[0] == WORDS * 3 + "a\rb"
+    assert reported[1:] in (["ctrl+c"], ["up"], ["ctrl+q"])
 
 
 def test_a_short_line_and_enter_that_come_at_once_are_keys(line):
@@ -206,13 +207,13 @@ def test_what_was_held_back_as_a_paste_without_marks_answers_no_question(monkeyp
     now = 100.0
     monkeypatch.setattr(terminal_input, "get_time", lambda: now)
     keys = TerminalKeys()
-    told = [*keys.feed(text)]
+    reported = [*keys.feed(text)]
     now = 101.0
-    told += keys.tick()
+    reported += keys.tick()
     guard = KeyboardGuard(0.4)
     guard.restart(0.0)
 
-    assert [key.key for key in told if isinstance(key, events.Key) and guard.admits_key(key)] == []
+    assert [key.key for key in reported if isinstance(key, events.Key) and guard.admits_key(key)] == []
 
 
 def test_after_a_pause_a_single_enter_is_a_key(line):

@@ -60,7 +60,7 @@ def test_a_folder_cannot_write_to_the_terminal_nor_fill_its_title():
     assert len(inside) < 80
 
 
-def test_the_same_is_not_told_twice_and_nothing_after_the_end():
+def test_the_same_is_not_shown_twice_and_nothing_after_the_end():
     app = Ringing()
     title = TerminalTitle(app, Path("/x/a"))
     title.show("●")
@@ -90,7 +90,7 @@ def test_the_same_is_not_told_twice_and_nothing_after_the_end():
         (KITTY | {"TMUX": "/tmp/t,1,0"}, "\x1bPtmux;\x1b\x1b]99;", "\x1b\x1b\\\x1b\\"),
     ],
 )
-def test_each_terminal_is_told_in_its_own_words(environ, begin, end):
+def test_each_terminal_is_shown_in_its_own_words(environ, begin, end):
     sequence = notification("a; b", environ)
 
     assert sequence.startswith(begin)

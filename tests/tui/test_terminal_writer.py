@@ -56,15 +56,15 @@ def test_what_is_written_arrives_in_order_and_all_of_it_before_the_end(pty):
     assert pty.read(4) == b"last"
 
 
-def test_a_terminal_that_is_gone_is_told_of_and_blocks_nobody(pty):
-    told = threading.Event()
-    pty.writer.call_when_gone(told.set)
+def test_a_terminal_that_is_gone_is_reported_and_blocks_nobody(pty):
+    reported = threading.Event()
+    pty.writer.call_when_gone(reported.set)
     pty.close()
 
     for _ in range(100):
         pty.writer.write(SCREEN)
 
-    assert told.wait(10)
+    assert reported.wait(10)
     pty.writer.stop()
     assert not pty.writer.is_alive()
 

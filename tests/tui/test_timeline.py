@@ -35,7 +35,7 @@ class Timeline(App[None]):
     def __init__(self, *script):
         super().__init__()
         self.clock = Clock()
-        self.told = SessionView(self.clock)
+        self.view = SessionView(self.clock)
         self.chosen = []
         self.play(*script)
 
@@ -44,10 +44,10 @@ class Timeline(App[None]):
             if isinstance(step, float):
                 self.clock.now += step
             else:
-                self.told.apply(step)
+                self.view.apply(step)
 
     def on_mount(self):
-        self.push_screen(TimelineScreen(self.told.timings, self.clock), self.chosen.append)
+        self.push_screen(TimelineScreen(self.view.timings, self.clock), self.chosen.append)
 
     @property
     def chart(self):
@@ -59,7 +59,7 @@ class Timeline(App[None]):
     def marked(self):
         return next(row for row in self.rows() if row.startswith("›"))
 
-    def told_below(self):
+    def read_details(self):
         about = self.screen.query_one("#about")
         return "\n".join(about.render_line(y).text.strip() for y in range(about.size.height))
 
@@ -90,12 +90,12 @@ async def test_the_totals_tell_what_running_side_by_side_gained():
     app = Timeline(*TURN)
     async with app.run_test(size=(140, 30)) as pilot:
         await pilot.pause()
-        told = app.totals()
-    assert "1 turn · waiting for you 10.0 s · model 6.0 s" in told
-    assert "tools 7.0 s in 5.0 s, 1.4× by running side by side" in told
+        reported = app.totals()
+    assert "1 turn · waiting for you 10.0 s · model 6.0 s" in reported
+    assert "tools 7.0 s in 5.0 s, 1.4× by running side by side" in reported
 
 
-async def test_details_of_the_marked_row_are_told_below():
+async def test_details_of_the_marked_row_are_shown_below():
     approved = ev.ReviewDecided(
         context=asked("run_command", {}, 2).context, digest="", decision=DecisionLabel.APPROVED, reason="fine"
     )
@@ -109,14 +109,14 @@ async def test_details_of_the_marked_row_are_told_below():
     async with app.run_test(size=(120, 30)) as pilot:
         await pilot.press(*["down"] * 5)
         assert "run_command make" in app.marked()
-        told = app.told_below()
-        assert "call 3 of batch 1 in turn 1 · run_command make" in told
-        assert "waited 2.0 s for 1 · waited for you 10.0 s · ran 12 ms" in told
-        assert "decision: you approved · fine" in told
+        reported = app.read_details()
+        assert "call 3 of batch 1 in turn 1 · run_command make" in reported
+        assert "waited 2.0 s for 1 · waited for you 10.0 s · ran 12 ms" in reported
+        assert "decision: you approved · fine" in reported
         await pilot.press("up", "up", "up", "up")
-        assert "first words after 1.0 s" in app.told_below()
+        assert "first words after 1.0 s" in app.read_details()
         await pilot.press("up")
-        assert "21.0 s · completed · 2 answers · 3 calls" in app.told_below()
+        assert "21.0 s · completed · 2 answers · 3 calls" in app.read_details()
 
 
 @pytest.mark.long
@@ -188,9 +188,9 @@ async def test_before_anything_happened_it_says_so():
 
 async def test_a_record_without_times_has_rows_without_lanes():
     app = Timeline()
-    app.told.begin_past()
+    app.view.begin_past()
     app.play(*TURN)
-    app.told.end_past("cut")
+    app.view.end_past("cut")
     async with app.run_test(size=(120, 30)) as pilot:
         await pilot.press("plus", "down", "down", "down")
         assert "read_file a.py" in app.marked()
@@ -225,7 +225,7 @@ async def test_text_of_models_and_files_is_data():
     async with app.run_test(size=(120, 30)) as pilot:
         for _ in range(5):
             await pilot.press("down")
-            shown = "\n".join([*app.rows(), app.told_below()])
+            shown = "\n".join([*app.rows(), app.read_details()])
             assert not set(shown) & set("\x1b\x07\x00\u202e")
             assert "[/red]" in shown
 

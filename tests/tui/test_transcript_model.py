@@ -210,7 +210,7 @@ def test_a_hook_that_speaks_before_the_plan_and_after_the_end_stays_with_its_cal
     )
 
 
-def test_a_hook_of_no_call_is_told_only_when_it_changed_something(transcript):
+def test_a_hook_of_no_call_is_shown_only_when_it_changed_something(transcript):
     apply(
         transcript,
         ev.HookRan(point="on_turn_end", hook="h", answer="finish", reason=None, context=None),
@@ -270,7 +270,7 @@ def test_an_answered_turn_needs_no_word(transcript):
     assert len(transcript.entries) == 2
 
 
-def test_an_error_is_not_told_twice(transcript):
+def test_an_error_is_not_shown_twice(transcript):
     apply(transcript, ev.ErrorOccurred(message="no route"), turn_finished(RunStatus.FAILED, error="no route"))
     assert only(transcript, Notice).text == "no route"
 
@@ -351,14 +351,14 @@ CUT = ev.ResponseCompleted(
 
 
 @pytest.mark.parametrize(
-    ("before", "told"),
+    ("before", "expected"),
     [
         ([CUT], "the answer broke off here"),
         ([], "/retry sends the request again"),
     ],
     ids=["in the middle", "before it began"],
 )
-def test_what_can_be_done_after_a_failed_provider_is_told(transcript, before, told):
+def test_what_can_be_done_after_a_failed_provider_is_shown(transcript, before, expected):
     failed = turn_finished(RunStatus.FAILED, error="no route").report
     apply(
         transcript,
@@ -367,7 +367,7 @@ def test_what_can_be_done_after_a_failed_provider_is_told(transcript, before, to
         ev.ErrorOccurred(message="no route"),
         ev.TurnFinished(report=replace(failed, provider_failed=True)),
     )
-    assert transcript.entries[-1].text.startswith(told)
+    assert transcript.entries[-1].text.startswith(expected)
 
 
 ATTACHED = AttachedFile(name="a.py", content="x", first_line=1, last_line=1, total_lines=1, size_bytes=2)

@@ -58,7 +58,7 @@ async def test_deltas_are_seen_without_anybody_asking_for_a_frame():
                 await pilot.pause()
 
 
-async def test_who_scrolled_up_stays_there_and_is_told_of_what_is_new():
+async def test_who_scrolled_up_stays_there_and_sees_that_something_is_new():
     app = TranscriptApp()
     async with app.run_test(size=(60, 12)) as pilot:
         app.show(many(60))

@@ -29,7 +29,7 @@ LONG = replace(
 
 
 class Asking:
-    """An app that asks before its agent is there. `answers` is what it was told."""
+    """An app that asks before its agent is there. `answers` is what it returned."""
 
     def __init__(self, question: TrustQuestion) -> None:
         self.question = question

@@ -1,4 +1,4 @@
-"""The timings of turns: when everything of a session happened, live and told from a record."""
+"""The timings of turns: when everything of a session happened, live and replayed from a record."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_votes_on_other_bytes_are_gone():
 
 
 @pytest.mark.parametrize(
-    ("votes", "decision", "told"),
+    ("votes", "decision", "expected"),
     [
         (3, decided(DecisionLabel.ALLOWED, "the quorum approved it: 3 for, 0 against"), "quorum approved 3:0"),
         (0, decided(DecisionLabel.APPROVED), "you approved"),
@@ -92,10 +92,10 @@ def test_votes_on_other_bytes_are_gone():
         (0, decided(DecisionLabel.ALLOWED, "the rule run_command(make *)"), "the rule run_command(make *)"),
     ],
 )
-def test_a_card_says_in_one_line_what_let_its_call_run(votes, decision, told):
+def test_a_card_says_in_one_line_what_let_its_call_run(votes, decision, expected):
     lines = card(VOTING, *(vote(name) for name in THREE[:votes]), ASKED, decision, started("run_command", MAKE))
 
-    assert lines[1:] == [f"  │ {told}"]
+    assert lines[1:] == [f"  │ {expected}"]
 
 
 def test_a_call_that_nobody_was_asked_about_says_nothing_of_a_decision():
@@ -227,14 +227,14 @@ def test_the_card_tells_what_a_command_really_changed():
     changes = (FileChange(path="/w/built.txt", kind=ChangeKind.CREATED, declared=False),)
     effects = ev.EffectsObserved(context=context(), effects=Effects(changes=changes, complete=True))
     opened = ev.SessionStarted(session_id="s", model="p/m", mode=Mode.ASK, cwd="/w")
-    for expanded, told in (
+    for expanded, reported in (
         (False, "1 file changed, not declared: + built.txt"),
         (True, "+ built.txt · created"),
     ):
         lines = card(
             opened, started("run_command", MAKE), effects, finished("run_command", "done"), expanded=expanded
         )
-        assert any(told in line for line in lines), lines
+        assert any(reported in line for line in lines), lines
 
 
 def test_a_card_says_what_a_call_waits_for_while_former_contents_are_kept():

@@ -131,7 +131,7 @@ async def test_many_that_wait_take_four_lines_at_most(tmp_path):
 # -- commands of one's own --------------------------------------------------------------------------------
 
 
-async def test_what_enter_does_to_a_command_is_told_no_longer_than_one_stands_there(tmp_path):
+async def test_what_enter_does_to_a_command_is_shown_no_longer_than_one_stands_there(tmp_path):
     async with on_stage(tmp_path) as stage:
         stage.prompt.insert("!true")
         await stage.shows("enter runs this in your shell")
@@ -206,7 +206,7 @@ async def test_commands_that_waited_for_a_session_that_is_only_read_come_back(tm
         assert box[0].commands == []
 
 
-async def test_with_two_marks_the_model_is_not_told(tmp_path):
+async def test_with_two_marks_the_model_does_not_read_it(tmp_path):
     async with on_stage(tmp_path) as stage:
         await stage.send("!!env")
         await stage.shows("!! env")

@@ -186,7 +186,7 @@ async def test_a_store_that_is_cancelled_while_it_writes_leaves_nothing_behind(s
     assert names(folder) == set()
 
 
-async def test_the_path_of_an_output_is_told_to_those_who_read_it_piece_by_piece(store, folder):
+async def test_the_path_of_an_output_is_reported_to_those_who_read_it_piece_by_piece(store, folder):
     text = await store.store(Text("one\ntwo"))
     structured = await store.store(Structured([1]))
 

@@ -51,7 +51,7 @@ def test_more_than_the_bound_is_given_up_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_does_not_stop_the_tool_and_is_told_when_it_is_to_be_kept(tmp_path: Path) -> None:
+def test_a_full_disk_does_not_stop_the_tool_and_is_reported_when_it_is_to_be_kept(tmp_path: Path) -> None:
     code = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000));"

@@ -89,7 +89,7 @@ async def test_a_server_is_started_read_and_stopped(root: Path, bench: JobBench)
     assert bench.notes == []  # it knows already
 
 
-async def test_its_end_is_on_record_and_told_to_the_model(bench: JobBench) -> None:
+async def test_its_end_is_on_record_and_reported_to_the_model(bench: JobBench) -> None:
     await bench.background("sleep 0.4; echo built; exit 3")
     await bench.ask("list")
     await eventually(lambda: any(isinstance(e, JobEnded) for e in bench.ledger.events))

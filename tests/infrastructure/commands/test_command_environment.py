@@ -147,10 +147,10 @@ def test_the_delta_names_what_is_removed_and_gives_what_is_added() -> None:
 async def test_a_command_sees_exactly_that_environment_and_a_marker(tmp_path: Path) -> None:
     tool = tool_in(tmp_path, inherited={**PLAIN, "OPENAI_API_KEY": "sk-x", "ODD": "a\nb=c"})
 
-    told = await tool.execute(
+    output = await tool.execute(
         {"command": "exec env -0 | tr '\\0\\n' '\\n '"}, context_with(RecordingControls())
     )
-    result = text_of(told)
+    result = text_of(output)
 
     seen = dict(line.split("=", 1) for line in result.splitlines()[:-1])
     markers = [name for name in seen if name.startswith("QUORUM_COMMAND_")]
@@ -170,9 +170,9 @@ async def test_a_command_sees_exactly_that_environment_and_a_marker(tmp_path: Pa
 async def test_the_warden_holds_no_secret_the_command_could_read(tmp_path: Path) -> None:
     tool = tool_in(tmp_path, inherited={**PLAIN, "OPENAI_API_KEY": "sk-x"})
 
-    told = await tool.execute(
+    output = await tool.execute(
         {"command": "tr '\\0' '\\n' </proc/$PPID/environ | grep -c KEY"}, context_with(RecordingControls())
     )
-    result = text_of(told)
+    result = text_of(output)
 
     assert result == "0\nexit code 1"

@@ -82,7 +82,7 @@ async def test_what_survives_a_command_is_ended_and_said(tool: RunCommand, daemo
     assert not alive_with(sleep)
 
 
-async def test_one_survivor_is_told_in_the_singular(tool: RunCommand) -> None:
+async def test_one_survivor_is_reported_in_the_singular(tool: RunCommand) -> None:
     assert await run(tool, "sleep 600 & true") == "exit code 0\n1 background process was ended"
 
 
@@ -223,7 +223,7 @@ async def test_a_warden_that_does_not_answer_is_replaced_by_our_own_sweep(root: 
     ending = await process.wait()
 
     assert ending.supervisor_lost
-    # It may have come to end the shell, or what that waited for, and told so, before it was stopped.
+    # It may have come to end the shell, or what that waited for, and reported so, before it was stopped.
     assert ending.exit_code in {None, -signal.SIGTERM, 128 + signal.SIGTERM}
     assert ending.left == ()
     assert not daemon.is_alive()

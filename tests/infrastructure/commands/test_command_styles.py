@@ -1,4 +1,4 @@
-"""How a program styled what it printed is told beside the text, at the right places, however it was printed."""
+"""How a program styled what it printed is kept beside the text, at the right places, however it was printed."""
 
 from __future__ import annotations
 
@@ -124,12 +124,12 @@ def _styled(printed: str) -> list[tuple[str, tuple[str, ...]]]:
 async def test_a_command_tells_its_styles_at_its_end_and_while_it_runs(tmp_path: Path) -> None:
     controls = RecordingControls()
 
-    told = await tool_in(tmp_path).execute(
+    output = await tool_in(tmp_path).execute(
         {"command": r"printf 'a \033[32mgreen\033[0m word\n'"}, context_with(controls)
     )
 
     styles = (StyleChange(2, "32"), StyleChange(7, "0"))
-    assert told == Printed("a green word\nexit code 0", styles)
+    assert output == Printed("a green word\nexit code 0", styles)
     assert controls.shown[-1] == Printed("a green word", styles)
 
 

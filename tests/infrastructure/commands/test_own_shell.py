@@ -69,18 +69,20 @@ async def test_a_program_that_needs_a_terminal_is_said_to(tmp_path: Path) -> Non
     (tmp_path / "vim").chmod(0o755)
     ran = await run(a_shell(tmp_path, PATH=f"{tmp_path}:/bin:/usr/bin"), "vim notes.txt")
 
-    told = "vim needs a terminal, and commands have none here: ctrl+z takes you to your own shell"
-    assert ran.remarks == (told,)
+    reported = "vim needs a terminal, and commands have none here: ctrl+z takes you to your own shell"
+    assert ran.remarks == (reported,)
     seen: list[Printed] = []
     (tmp_path / "vim").write_text("#!/bin/sh\necho waiting for keys\nexec sleep 300\n")
     shell = a_shell(tmp_path, PATH=f"{tmp_path}:/bin:/usr/bin")
     running = asyncio.create_task(shell.run("vim", owner="command-1", report=seen.append))
-    await eventually(lambda: [each.text for each in seen] == [told, f"waiting for keys\n{told}"])
+    await eventually(lambda: [each.text for each in seen] == [reported, f"waiting for keys\n{reported}"])
     running.cancel()
-    assert (await running).remarks == (told,)
+    assert (await running).remarks == (reported,)
 
 
-async def test_cancelled_it_is_ended_with_all_it_started_and_what_it_printed_is_told(tmp_path: Path) -> None:
+async def test_cancelled_it_is_ended_with_all_it_started_and_what_it_printed_is_reported(
+    tmp_path: Path,
+) -> None:
     seen: list[Printed] = []
     command = "sleep 300 & echo $! > child; echo begun; wait"
     running = asyncio.create_task(a_shell(tmp_path).run(command, owner="command-1", report=seen.append))

@@ -97,7 +97,7 @@ async def test_signals_have_their_usual_effect_in_the_command(tool: RunCommand) 
     assert rest == ["y", "exit code 0"]
 
 
-async def test_it_runs_in_the_workspace_root_unless_told_otherwise(tool: RunCommand, root: Path) -> None:
+async def test_it_runs_in_the_workspace_root_unless_cwd_is_given(tool: RunCommand, root: Path) -> None:
     (root / "inner").mkdir()
 
     assert await run(tool, "pwd") == f"{root}\nexit code 0"

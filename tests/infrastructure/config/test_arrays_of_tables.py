@@ -67,7 +67,7 @@ def test_an_array_has_one_source(machine: Machine):
         ("command = 1", 1, "there is no setting command; did you mean hooks[0].command?"),
     ],
 )
-def test_a_wrong_table_is_told_with_its_position_and_line(
+def test_a_wrong_table_is_reported_with_its_position_and_line(
     machine: Machine, text: str, line: int, sentence: str
 ):
     machine.user(text)
@@ -93,7 +93,7 @@ def test_a_hook_runs_exactly_one_thing(machine: Machine, keys: str, sentence: st
     assert sentence in machine.refusal()
 
 
-def test_all_problems_of_all_tables_are_told(machine: Machine):
+def test_all_problems_of_all_tables_are_reported(machine: Machine):
     machine.user("[[hooks]]\nevent = 1\nrisk = 'some'\n[[hooks]]\npriority = 'x'\n")
 
     lines = machine.refusal().splitlines()

@@ -67,7 +67,7 @@ def test_an_unknown_key_like_no_other_brings_the_known_ones_of_its_table(machine
         ("[providers.x]", "providers.x.type is missing"),
     ],
 )
-def test_a_wrong_value_is_told_with_what_was_expected_and_found(machine: Machine, text: str, sentence: str):
+def test_a_wrong_value_is_reported_with_what_was_expected_and_found(machine: Machine, text: str, sentence: str):
     machine.user(text)
 
     refusal = machine.refusal()
@@ -82,7 +82,7 @@ def test_a_word_that_is_nearly_right_is_corrected(machine: Machine):
     assert machine.refusal().endswith('not "readonly"; did you mean "read-only"?')
 
 
-def test_all_problems_of_all_sources_are_told_together(machine: Machine):
+def test_all_problems_of_all_sources_are_reported_together(machine: Machine):
     machine.user("[agent]\nmax_tool_turns = 0\n[review]\nmood = 1\n")
     machine.standing = Standing.TRUSTED
     machine.project("tui.notifications = 'yes'")
@@ -144,7 +144,7 @@ def test_text_of_a_file_reaches_no_terminal_as_control_characters(machine: Machi
         (b"x = " + b"[" * 5000 + b"]" * 5000, "is nested too deeply"),
     ],
 )
-def test_a_file_that_is_no_toml_is_told_with_its_line(machine: Machine, content: bytes, sentence: str):
+def test_a_file_that_is_no_toml_is_reported_with_its_line(machine: Machine, content: bytes, sentence: str):
     machine.user_file.write_bytes(content)
 
     refusal = machine.refusal()

@@ -60,7 +60,7 @@ def test_what_the_loader_refuses_is_not_written(machine: Machine):
     assert machine.user_file.read_text() == "# mine\n"
 
 
-def test_the_line_that_is_wrong_is_told_as_it_would_be_after_writing(machine: Machine):
+def test_the_line_that_is_wrong_is_reported_as_it_would_be_after_writing(machine: Machine):
     machine.user("# mine\n")
 
     with pytest.raises(ConfigError, match=rf"{machine.user_file}:4: "):

@@ -107,7 +107,7 @@ def test_a_variable_reaches_into_a_declared_tool(machine: Machine):
         ),
     ],
 )
-def test_a_wrong_table_is_told_with_its_key_and_line(machine: Machine, text: str, line: int, sentence: str):
+def test_a_wrong_table_is_reported_with_its_key_and_line(machine: Machine, text: str, line: int, sentence: str):
     machine.user(text)
 
     refusal = machine.refusal()

@@ -70,13 +70,13 @@ def test_the_offline_interpreter_never_stands_in_for_a_configured_provider(machi
     assert 'no model is chosen; set models.decision = "local/MODEL"' in _refusal(machine)
 
 
-def test_an_address_in_the_environment_without_a_model_is_told_too(machine: Machine):
+def test_an_address_in_the_environment_without_a_model_is_reported_too(machine: Machine):
     machine.environ["OPENAI_BASE_URL"] = "http://localhost:1/v1"
 
     assert "the provider openai is configured (environment OPENAI_BASE_URL)" in _refusal(machine)
 
 
-def test_an_unknown_provider_is_told_with_the_known_ones(machine: Machine):
+def test_an_unknown_provider_is_reported_with_the_known_ones(machine: Machine):
     machine.user('models.decision = "antropic/claude"')
 
     assert _refusal(machine).endswith(
@@ -97,7 +97,7 @@ def test_an_equals_sign_in_a_models_name_is_no_role():
     assert model_overrides(["openai/m=1"]) == {"models.decision": "openai/m=1"}
 
 
-def test_an_unknown_role_is_told_with_the_known_ones():
+def test_an_unknown_role_is_reported_with_the_known_ones():
     with pytest.raises(ConfigError) as caught:
         model_overrides(["reviewer=openai/m"])
 
@@ -144,7 +144,7 @@ def test_every_role_has_the_model_that_is_set_for_it(machine: Machine):
     assert roles.review[0].reason == f"models.review says so ({machine.user_file})"
 
 
-def test_the_unknown_providers_of_all_roles_are_told_at_once_and_before_anything_runs(machine: Machine):
+def test_the_unknown_providers_of_all_roles_are_reported_at_once_and_before_anything_runs(machine: Machine):
     machine.user('[models]\nask = "opena/m"\nreview = ["openai/m", "nobody/x"]\n')
 
     text = _refusal(machine)
@@ -190,7 +190,7 @@ def test_an_empty_flag_empties_a_list(machine: Machine):
     assert choose_roles(machine.load(overrides=model_overrides(["review="])), {}).review == ()
 
 
-def test_a_flag_that_is_no_model_is_told_with_what_is_expected(machine: Machine):
+def test_a_flag_that_is_no_model_is_reported_with_what_is_expected(machine: Machine):
     text = machine.refusal(overrides=model_overrides(["review=claude"]))
 
     assert text.startswith('command line: models.review must be a list of "provider/model", not ["claude"]')
@@ -204,7 +204,7 @@ def test_a_key_says_nothing_about_the_names_that_a_cloud_has(settings: str, mach
     assert 'set models.decision = "anthropic/MODEL"' in _refusal(machine)
 
 
-def test_a_copilot_program_without_a_model_is_told_too(machine: Machine):
+def test_a_copilot_program_without_a_model_is_reported_too(machine: Machine):
     machine.user('providers.copilot.program = "/opt/copilot"')
 
     assert "the provider copilot is configured" in _refusal(machine)

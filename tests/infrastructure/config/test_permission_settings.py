@@ -44,7 +44,7 @@ def test_a_project_adds_to_what_is_denied_and_allows_nothing(machine: Machine):
     ],
 )
 @pytest.mark.parametrize("key", ["allow", "ask", "deny"])
-def test_a_bad_rule_is_told_with_its_place_and_remedy(machine: Machine, key: str, rule: str, problem: str):
+def test_a_bad_rule_is_reported_with_its_place_and_remedy(machine: Machine, key: str, rule: str, problem: str):
     machine.user(f'[permissions]\n\n{key} = ["write_file", "{rule}"]')
 
     refusal = machine.refusal()
@@ -86,7 +86,7 @@ def test_a_table_changes_only_what_it_names_of_one_guard(machine: Machine):
         ('models.review = ["a/b", "c/d", "a/b"]', 1, 'models.review: it names "a/b" twice'),
     ],
 )
-def test_what_is_wrong_with_guards_and_votes_is_told(machine: Machine, text: str, line: int, sentence: str):
+def test_what_is_wrong_with_guards_and_votes_is_reported(machine: Machine, text: str, line: int, sentence: str):
     machine.user(text)
 
     refusal = machine.refusal()

@@ -323,7 +323,7 @@ def test_of_two_modes_that_each_let_run_what_the_other_asks_neither_is_stricter(
     assert "may only choose a stricter mode" in warnings[0]
 
 
-def test_what_a_project_file_may_not_set_is_told_with_the_remedy(machine: Machine):
+def test_what_a_project_file_may_not_set_is_reported_with_the_remedy(machine: Machine):
     machine.project('models.decision = "evil/model"')
 
     assert machine.load().warnings == (
@@ -332,7 +332,7 @@ def test_what_a_project_file_may_not_set_is_told_with_the_remedy(machine: Machin
     )
 
 
-def test_what_no_project_file_may_set_is_told_with_the_remedy_even_if_it_is_trusted(machine: Machine):
+def test_what_no_project_file_may_set_is_reported_with_the_remedy_even_if_it_is_trusted(machine: Machine):
     machine.project('storage.blobs = "x"')
     machine.standing = Standing.TRUSTED
 
@@ -342,7 +342,7 @@ def test_what_no_project_file_may_set_is_told_with_the_remedy_even_if_it_is_trus
     )
 
 
-def test_a_file_that_changed_since_it_was_trusted_is_told_as_such(machine: Machine):
+def test_a_file_that_changed_since_it_was_trusted_is_reported_as_such(machine: Machine):
     machine.project('models.decision = "evil/model"\nreview.mode = "auto"')
     machine.standing = Standing.CHANGED
 

@@ -83,7 +83,7 @@ def test_a_link_to_nowhere_is_not_written_through(tmp_path: Path):
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path):
+def test_a_place_that_cannot_be_written_is_reported(tmp_path: Path):
     (tmp_path / "file").write_text("")
 
     with pytest.raises(ConfigError, match=r"file/quorum\.toml cannot be written: "):

@@ -32,7 +32,7 @@ def _chain(*inner: object) -> HookChain:
 
 
 class _Clock:
-    """Seconds that pass only when told."""
+    """Seconds that pass only when asked to."""
 
     def __init__(self) -> None:
         self.now = 100.0

@@ -219,7 +219,7 @@ def test_without_being_on_the_import_path_the_workspace_does_not_exist(home: Hom
         ),
     ],
 )
-def test_a_class_that_cannot_be_used_is_told_with_its_place(
+def test_a_class_that_cannot_be_used_is_reported_with_its_place(
     home: Home, source: str, keys: dict[str, object], sentence: str
 ):
     (home.own / "broken.py").write_text(source)
@@ -237,17 +237,17 @@ def test_a_class_that_cannot_be_used_is_told_with_its_place(
         ),
     ],
 )
-def test_a_hook_that_imports_its_own_package_with_a_name_of_ours_is_told_of_the_conflict(
+def test_a_hook_that_imports_its_own_package_with_a_name_of_ours_is_an_error_that_names_the_conflict(
     home: Home, source: str, sentence: str
 ):
     (home.own / "broken.py").write_text(source)
 
-    told = home.refusal(_python("broken:Gate"))
+    reported = home.refusal(_python("broken:Gate"))
 
-    assert told.startswith(f"hooks[0].python: {sentence}")
-    assert "quorum itself has a package domain, and Python finds that one: give yours another name" in told
+    assert reported.startswith(f"hooks[0].python: {sentence}")
+    assert "quorum itself has a package domain, and Python finds that one: give yours another name" in reported
 
 
 @pytest.mark.parametrize("named", ["domain:Gate", "domain.gates:Gate"])
-def test_a_hook_whose_module_has_a_name_of_ours_is_told_of_the_conflict(home: Home, named: str):
+def test_a_hook_whose_module_has_a_name_of_ours_is_an_error_that_names_the_conflict(home: Home, named: str):
     assert "quorum itself has a package domain" in home.refusal(_python(named))

@@ -28,7 +28,7 @@ def _registration(hook: Hook, *points: HookPoint, **options: object) -> HookRegi
     )
 
 
-async def _told(registration: HookRegistration, call: Mapping[str, JsonValue] = _CALL) -> list[str]:
+async def _try_hook(registration: HookRegistration, call: Mapping[str, JsonValue] = _CALL) -> list[str]:
     """The lines without their durations, which each first line must have."""
     text = await try_hook(registration, call)
     assert re.search(r"^\w+: \w+ \(\d+ ms\)", text) or "not asked" in text
@@ -39,7 +39,7 @@ async def _told(registration: HookRegistration, call: Mapping[str, JsonValue] = 
 async def test_a_trial_tells_the_answer_and_the_edited_arguments(programs: Programs):
     hook = programs.hook("answer(arguments=given['call']['arguments'] | {'mode': 'ä'})")
 
-    assert await _told(_registration(hook)) == [
+    assert await _try_hook(_registration(hook)) == [
         "before_tool_call: continue",
         'arguments: {"path": "a.txt", "mode": "ä"}',
     ]
@@ -63,7 +63,7 @@ async def test_a_trial_tells_what_follows_from_a_skip_and_an_abort():
     abort = RecordingHook(before_tool_call=[Abort("enough")])
     points = (HookPoint.BEFORE_TOOL_CALL, HookPoint.AFTER_TOOL_CALL)
 
-    assert await _told(_registration(skip, *points), {**_CALL, "result": "text"}) == [
+    assert await _try_hook(_registration(skip, *points), {**_CALL, "result": "text"}) == [
         "before_tool_call: skip",
         "reason: protected",
         "follows: the call does not run",
@@ -71,7 +71,7 @@ async def test_a_trial_tells_what_follows_from_a_skip_and_an_abort():
         "reason: private",
         "follows: the result is withheld",
     ]
-    assert await _told(_registration(abort)) == [
+    assert await _try_hook(_registration(abort)) == [
         "before_tool_call: abort",
         "reason: enough",
         "follows: the hook gate ended the run: enough",
@@ -80,8 +80,8 @@ async def test_a_trial_tells_what_follows_from_a_skip_and_an_abort():
 
 @pytest.mark.requirement("C11")
 async def test_a_trial_tells_an_error_and_what_it_means(programs: Programs):
-    closed = await _told(_registration(programs.hook("sys.exit('boom')")))
-    opened = await _told(_registration(programs.hook("sys.exit('boom')"), on_error=OnHookError.OPEN))
+    closed = await _try_hook(_registration(programs.hook("sys.exit('boom')")))
+    opened = await _try_hook(_registration(programs.hook("sys.exit('boom')"), on_error=OnHookError.OPEN))
 
     assert closed[0] == "before_tool_call: error"
     assert closed[1].startswith("error: ")
@@ -94,7 +94,7 @@ async def test_a_trial_tells_an_error_and_what_it_means(programs: Programs):
 async def test_a_trial_is_bounded_in_time(programs: Programs):
     hook = programs.command("sleep", "60")
 
-    lines = await _told(_registration(hook, timeout_secs=0.2))
+    lines = await _try_hook(_registration(hook, timeout_secs=0.2))
 
     assert lines[:2] == ["before_tool_call: error", "error: took longer than 0.2 s"]
 
@@ -103,7 +103,7 @@ async def test_a_trial_is_bounded_in_time(programs: Programs):
 async def test_a_trial_tells_an_edited_result():
     hook = _registration(PythonHook(SecretMasker()), HookPoint.AFTER_TOOL_CALL)
 
-    assert await _told(hook, {"tool": "read_file", "result": "API_KEY=hunter2hunter2"}) == [
+    assert await _try_hook(hook, {"tool": "read_file", "result": "API_KEY=hunter2hunter2"}) == [
         "after_tool_call: continue",
         'result: "API_KEY=[masked]"',
     ]
@@ -118,7 +118,7 @@ async def test_a_trial_tells_edited_requests_and_new_messages():
     hook = RecordingHook(on_message_send=[insert], on_turn_end=[ContinueWithMessages(("again",))])
     messages: list[JsonValue] = [{"role": "user", "text": "q"}, {"role": "assistant", "text": "a"}]
 
-    lines = await _told(
+    lines = await _try_hook(
         _registration(hook, HookPoint.ON_MESSAGE_SEND, HookPoint.ON_TURN_END), {"messages": messages}
     )
 
@@ -131,7 +131,7 @@ async def test_a_trial_tells_edited_requests_and_new_messages():
 async def test_a_trial_says_when_the_hook_is_not_asked_about_such_a_call():
     hook = RecordingHook()
 
-    lines = await _told(_registration(hook, matcher=HookMatcher(tools=("read_*",))))
+    lines = await _try_hook(_registration(hook, matcher=HookMatcher(tools=("read_*",))))
 
     assert lines == ["before_tool_call: not asked; its tools, risk or paths do not fit this call"]
     assert hook.seen == []
@@ -153,7 +153,7 @@ async def test_a_trial_says_when_the_hook_is_not_asked_about_such_a_call():
         ({**_CALL, "argument": {}}, 'the call has "argument", which means nothing; it knows tool, arguments'),
     ],
 )
-async def test_a_wrong_call_is_told_by_its_key(call: Mapping[str, JsonValue], sentence: str):
+async def test_a_wrong_call_is_identified_by_its_key(call: Mapping[str, JsonValue], sentence: str):
     with pytest.raises(ConfigError) as caught:
         await try_hook(_registration(RecordingHook()), call)
 

@@ -5,7 +5,7 @@ from tests.support.pictures import an_image, png
 SHOWN = UserMessage("see", (an_image(png()),))
 
 
-def test_a_hook_is_told_the_names_of_images_and_not_what_they_hold():
+def test_a_hook_reads_the_names_of_images_and_not_what_they_hold():
     assert messages_to_json([SHOWN, UserMessage("hi")]) == [
         {"index": 0, "role": "user", "text": "see", "images": ["shot.png"]},
         {"index": 1, "role": "user", "text": "hi"},

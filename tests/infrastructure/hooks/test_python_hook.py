@@ -175,7 +175,7 @@ async def test_a_plain_function_that_gives_away_a_coroutine_is_awaited():
 
 @pytest.mark.parametrize("raised", [ValueError("boom"), StopIteration("boom"), KeyError("boom")])
 @pytest.mark.requirement("C11")
-async def test_what_a_hook_raises_is_told_with_class_and_method(raised: Exception):
+async def test_what_a_hook_raises_is_reported_with_class_and_method(raised: Exception):
     def fail(call: CallDraft) -> None:
         raise raised
 

@@ -122,7 +122,7 @@ def test_broken_frontmatter_names_file_and_line_and_leaves_the_others_alone(
     assert said in problem
 
 
-def test_an_unknown_field_is_told_with_its_place_and_the_command_works(project: Path) -> None:
+def test_an_unknown_field_is_reported_with_its_place_and_the_command_works(project: Path) -> None:
     file = put(project, ".claude/commands/a.md", "---\nname: a\ndiscription: x\n---\nText")
 
     assert only(project).problem == ""

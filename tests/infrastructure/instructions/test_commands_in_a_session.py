@@ -62,7 +62,7 @@ def said(session: RealSession) -> list[str]:
     return [message.text for message in messages if isinstance(message, UserMessage)]
 
 
-async def test_the_model_is_told_the_text_and_the_record_has_what_was_typed(stage: SessionStage) -> None:
+async def test_the_model_reads_the_text_and_the_record_has_what_was_typed(stage: SessionStage) -> None:
     file = put(stage, "fix.md", "Fix issue $1.\n")
     person, heard = Trusting(), Heard()
     async with stage.opened(person=person, observer=heard) as session:
@@ -132,7 +132,7 @@ async def test_what_is_no_command_is_said_as_it_is(stage: SessionStage, prompt: 
         assert said(session) == [prompt]
 
 
-async def test_ignored_fields_are_told_once(stage: SessionStage) -> None:
+async def test_ignored_fields_are_reported_once(stage: SessionStage) -> None:
     put(stage, "fix.md", "---\ncontext: fork\n---\nFix it.")
     heard = Heard()
     async with stage.opened(person=Trusting(), observer=heard) as session:

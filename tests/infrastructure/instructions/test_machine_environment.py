@@ -14,7 +14,7 @@ from infrastructure.instructions.environment import MachineEnvironment
 
 
 class Machine:
-    """Answers what it is told to, once it may."""
+    """Answers as configured, once it may."""
 
     def __init__(self, root: Path) -> None:
         self.state: SandboxState = SandboxOn(program="/bin/test", version="1")
@@ -67,7 +67,7 @@ async def test_a_prompt_does_not_wait_for_what_was_looked_up_before_and_now_take
     assert (await machine.environment.describe()).sandboxed
 
 
-async def test_what_can_be_told_at_once_is_told_as_it_is_now(tmp_path: Path) -> None:
+async def test_what_is_known_at_once_is_reported_as_it_is_now(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     await looked_early(machine)
     machine.state = SandboxOff(why="it is gone", remedy="none")

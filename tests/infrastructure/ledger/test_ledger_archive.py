@@ -345,15 +345,15 @@ async def test_a_word_that_is_part_of_every_record_takes_no_record_apart(databas
     "word", ["image/png", "image", "error", "agent", "approved", "text", "steers", "note", "form", "modified"]
 )
 async def test_a_word_of_ours_is_taken_out_of_texts_and_stays_where_a_record_needs_it(database, word):
-    told = f"the {word}, said"
-    events = [record.event for record in an_eventful_session(told)[1:] if record.event is not None]
+    reported = f"the {word}, said"
+    events = [record.event for record in an_eventful_session(reported)[1:] if record.event is not None]
     session_id = await session_of(database, events)
 
     await database.archive.redact(session_id, word)
 
     records = (await database.archive.read(session_id))[1:]
     assert [record.event and record.event.type for record in records] == [event.type for event in events]
-    assert told not in repr(records)
+    assert reported not in repr(records)
     (steered,) = [r.event for r in records if isinstance(r.event, MessageAdded) and r.event.steers]
     assert steered.message == UserMessage("the [redacted], said")
     (command,) = [r.event for r in records if isinstance(r.event, UserCommandFinished)]

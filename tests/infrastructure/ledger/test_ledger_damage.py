@@ -138,9 +138,9 @@ async def test_what_a_newer_version_wrote_is_passed_over_and_said_so(database, e
     await session.ledger.append(prompt("two"))
     await session.ledger.aclose()
 
-    (told,) = session.notices
-    assert told.startswith("1 of 3 records cannot be understood, a newer quorum may have written them; ")
-    assert told.endswith(": 2.")
+    (reported,) = session.notices
+    assert reported.startswith("1 of 3 records cannot be understood, a newer quorum may have written them; ")
+    assert reported.endswith(": 2.")
     assert (await database.archive.verify(session_id)).holds
     assert (await database.archive.read(session_id))[-1].event == prompt("two")
 
@@ -183,9 +183,9 @@ async def test_a_file_that_is_no_database_is_put_aside_whole_and_a_new_one_made(
 
     (aside,) = damaged_files(path)
     assert aside.read_bytes() == content
-    (told,) = database.notices
-    assert f"{path} was damaged" in told
-    assert str(aside) in told
+    (reported,) = database.notices
+    assert f"{path} was damaged" in reported
+    assert str(aside) in reported
     await usable(database)
 
 
@@ -221,7 +221,7 @@ async def test_of_a_file_with_noise_in_the_middle_everything_around_it_is_saved(
         file.write(chance.randbytes(chance.choice([PAGE, 200])))
 
     database = opened()
-    told = list(database.notices)
+    reported = list(database.notices)
     for session_id in sessions:
         try:
             opened_session = gone_on(database, session_id)
@@ -230,27 +230,27 @@ async def test_of_a_file_with_noise_in_the_middle_everything_around_it_is_saved(
         assert opened_session.ledger is not None
         await opened_session.ledger.append(prompt("on"))
         await opened_session.ledger.aclose()
-        told += opened_session.notices
-    told += database.notices
+        reported += opened_session.notices
+    reported += database.notices
 
     listed = await database.archive.sessions()
     held = [await database.archive.verify(session.id) for session in listed]
     broken = [each for each in held if not each.holds]
     lost = 21 * len(sessions) - sum(session.records - 1 for session in listed)
-    # Whatever is lost was told, and whatever was changed is named.
+    # Whatever is lost was reported, and whatever was changed is named.
     assert len(listed) >= len(sessions) - 2
-    assert told or (not broken and lost == 0)
-    assert await content_is_whole_or_said(database, content, told)
+    assert reported or (not broken and lost == 0)
+    assert await content_is_whole_or_said(database, content, reported)
 
 
-async def content_is_whole_or_said(database: Database, content: str, told: list[str]) -> bool:
+async def content_is_whole_or_said(database: Database, content: str, message: list[str]) -> bool:
     try:
         return await database.contents.get(content) == b"former content" * 1000
     except LedgerError as error:
-        return "damaged" in str(error) or bool(told)
+        return "damaged" in str(error) or bool(message)
 
 
-async def test_what_is_saved_is_told_session_by_session(environ, opened):
+async def test_what_is_saved_is_reported_session_by_session(environ, opened):
     path, sessions, _content = await full_database(environ, 3)
     with sqlite(path) as connection:
         connection.execute(
@@ -261,10 +261,10 @@ async def test_what_is_saved_is_told_session_by_session(environ, opened):
 
     database = opened()
 
-    (told,) = database.notices
-    assert "1 session was saved whole" in told
-    assert f"saved only in part: {sessions[1]}, 7 of 21 records" in told
-    assert f"lost: {sessions[2]}" in told
+    (reported,) = database.notices
+    assert "1 session was saved whole" in reported
+    assert f"saved only in part: {sessions[1]}, 7 of 21 records" in reported
+    assert f"lost: {sessions[2]}" in reported
     listed = {session.id: session for session in await database.archive.sessions()}
     assert [listed[each].records for each in sessions[:2]] == [21, 7]
     assert listed[sessions[1]].title == ("1 0 " + "x" * 700)[:200]

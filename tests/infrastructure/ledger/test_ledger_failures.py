@@ -93,14 +93,14 @@ except LedgerError as error:
 
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize("acknowledgements", [1, 7, 60, 200, 333])
-async def test_a_process_that_is_killed_while_it_appends_loses_nothing_it_was_told_is_there(
+async def test_a_process_that_is_killed_while_it_appends_loses_nothing_that_was_confirmed(
     environ, opened, acknowledgements
 ):
     process = start(APPENDING, environ)
     session_id = process.stdout.readline().strip()
-    told = [process.stdout.readline().strip() for _ in range(acknowledgements)]
+    printed = [process.stdout.readline().strip() for _ in range(acknowledgements)]
     process.kill()
-    told += [line.strip() for line in process.stdout if line.endswith("\n")]
+    printed += [line.strip() for line in process.stdout if line.endswith("\n")]
     end(process)
 
     database = opened()
@@ -109,7 +109,7 @@ async def test_a_process_that_is_killed_while_it_appends_loses_nothing_it_was_to
     assert database.notices == ()
     assert (await database.archive.verify(session_id)).holds
     kept = [" ".join(record.event.prompt.split()[:2]) for record in records]
-    assert set(told) <= set(kept)
+    assert set(printed) <= set(kept)
     assert len(set(kept)) == len(kept)
     for lane in "0123":  # in the order of appending, without a gap
         numbers = [int(each.split()[1]) for each in kept if each[0] == lane]
@@ -195,7 +195,7 @@ async def test_closing_tells_how_many_events_could_not_be_written(tmp_path):
             database.close()
 
 
-async def test_a_session_whose_record_was_taken_away_is_told_and_holds_up_no_other(database):
+async def test_a_session_whose_record_was_taken_away_is_reported_and_holds_up_no_other(database):
     lost, other = begun(database), begun(database)
     for session in (lost, other):
         await session.ledger.append(started(session.session_id))

@@ -19,15 +19,15 @@ from tests.infrastructure.ledger.ledger_bench import CWD, begun, gone_on, prompt
 
 @contextmanager
 def statements():
-    """What connections that are opened inside are told, in order."""
-    told: list[str] = []
+    """The statements that connections opened inside get, in order."""
+    reported: list[str] = []
 
     def listen(connection, _record):
-        connection.set_trace_callback(told.append)
+        connection.set_trace_callback(reported.append)
 
     event.listen(Engine, "connect", listen)
     try:
-        yield told
+        yield reported
     finally:
         event.remove(Engine, "connect", listen)
 
@@ -99,7 +99,7 @@ async def test_a_resumed_session_goes_on_where_it_stood(database):
 
 async def test_events_that_come_while_one_is_being_written_go_together_into_the_next_transaction(database):
     session, goes_on = begun(database), threading.Event()
-    with statements() as told:
+    with statements() as reported:
         busy = database._writer.do(lambda _connection: goes_on.wait(30))
         appending = [asyncio.ensure_future(session.ledger.append(prompt(number))) for number in range(20)]
         await asyncio.sleep(0)
@@ -107,7 +107,7 @@ async def test_events_that_come_while_one_is_being_written_go_together_into_the_
         await asyncio.gather(*appending)
     assert busy.result()
 
-    assert told.count("COMMIT") == 1
+    assert reported.count("COMMIT") == 1
     assert [record.event.prompt for record in await database.archive.read(session.session_id)] == [
         str(number) for number in range(20)
     ]
@@ -116,15 +116,15 @@ async def test_events_that_come_while_one_is_being_written_go_together_into_the_
 
 async def test_only_an_urgent_event_waits_for_the_disk(database):
     session = begun(database)
-    with statements() as told:
+    with statements() as reported:
         await session.ledger.append(prompt("plain"))
-        plain = len(told)
+        plain = len(reported)
         await session.ledger.append(prompt("urgent"), urgent=True)
     await session.ledger.aclose()
 
-    assert "PRAGMA synchronous = NORMAL" in told[:plain]
-    assert "PRAGMA synchronous = FULL" not in told[:plain]
-    urgent = told[plain:]
+    assert "PRAGMA synchronous = NORMAL" in reported[:plain]
+    assert "PRAGMA synchronous = FULL" not in reported[:plain]
+    urgent = reported[plain:]
     assert urgent[:2] == ["PRAGMA synchronous = FULL", "BEGIN IMMEDIATE"]
     assert urgent.index("COMMIT") < urgent.index("PRAGMA synchronous = NORMAL")
 

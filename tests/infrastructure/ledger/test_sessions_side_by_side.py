@@ -79,17 +79,17 @@ async def test_sessions_side_by_side_killed_under_load_lose_and_mix_nothing_and_
     lines += [line.split() for line in process.stdout if line.endswith("\n")]
     end(process)
 
-    told: dict[str, list[TurnStarted]] = {}
+    reported: dict[str, list[TurnStarted]] = {}
     for session_id, *words in lines:
-        told.setdefault(session_id, []).append(prompt(" ".join(words)))
+        reported.setdefault(session_id, []).append(prompt(" ".join(words)))
     database = opened()
-    for session_id, events in told.items():
+    for session_id, events in reported.items():
         assert (await database.archive.verify(session_id)).holds
         kept = [record.event for record in await database.archive.read(session_id)]
         name = events[0].prompt.rpartition(" ")[0]
         assert kept == [prompt(f"{name} {number}") for number in range(len(kept))]
         assert kept[: len(events)] == events
-    longest = sorted(told, key=lambda session_id: -len(told[session_id]))[:2]
+    longest = sorted(reported, key=lambda session_id: -len(reported[session_id]))[:2]
     again = [gone_on(opened(), session_id) for session_id in longest]
     assert [session.in_use for session in again] == [None, None]
     await asyncio.gather(*(session.ledger.append(prompt("on")) for session in again))

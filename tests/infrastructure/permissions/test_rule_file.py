@@ -125,7 +125,7 @@ async def test_two_sessions_that_save_at_once_lose_no_rule(path: Path) -> None:
     assert sorted(os.listdir(path.parent)) == ["permissions.toml", "permissions.toml.lock"]
 
 
-def test_a_session_that_never_lets_go_of_the_file_is_told_of(path: Path) -> None:
+def test_a_session_that_never_lets_go_of_the_file_is_reported(path: Path) -> None:
     path.parent.mkdir()
     with (path.parent / "permissions.toml.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -148,14 +148,14 @@ def test_a_file_that_is_a_link_stays_one(path: Path, tmp_path: Path) -> None:
     assert len(RuleFile(path).rules()) == 1
 
 
-def test_a_folder_that_cannot_be_written_is_told_of(path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(path: Path) -> None:
     path.parent.write_text("a file")
 
     with pytest.raises(ConfigError, match=r"permissions\.toml cannot be written: "):
         _save(RuleFile(path), _saved())
 
 
-def test_a_folder_whose_name_is_no_text_is_told_of_and_leaves_the_file_whole(path: Path) -> None:
+def test_a_folder_whose_name_is_no_text_is_reported_and_leaves_the_file_whole(path: Path) -> None:
     _save(RuleFile(path), _saved())
 
     with pytest.raises(ConfigError, match="is not valid Unicode and cannot be saved"):
@@ -232,19 +232,19 @@ def test_a_file_that_others_may_write_allows_nothing(tmp_path: Path) -> None:
         ('[[rule]]\nallow = 1\nscope = "user"\n', 1, "this is no saved rule"),
     ],
 )
-def test_a_damaged_file_is_told_with_its_line_and_is_never_half_used(
+def test_a_damaged_file_is_reported_with_its_line_and_is_never_half_used(
     tmp_path: Path, text: str, line: int, problem: str
 ) -> None:
     file = _write(tmp_path / "p.toml", text)
 
-    with pytest.raises(ConfigError) as told:
+    with pytest.raises(ConfigError) as raised:
         file.load(_HERE, parse)
     with pytest.raises(ConfigError):
         _save(file, _saved())
 
-    assert str(told.value).startswith(f"{tmp_path / 'p.toml'}:{line}: ")
-    assert problem in str(told.value)
-    assert "one that denies could be missing" in str(told.value)
+    assert str(raised.value).startswith(f"{tmp_path / 'p.toml'}:{line}: ")
+    assert problem in str(raised.value)
+    assert "one that denies could be missing" in str(raised.value)
     assert (tmp_path / "p.toml").read_text() == text
 
 

@@ -64,7 +64,7 @@ async def test_a_command_or_a_tool_with_json_is_decided_about_as_in_a_run(sessio
         ("read_file {", "the arguments are no JSON"),
     ],
 )
-async def test_what_is_no_call_is_told(session: RealSession, call: str, problem: str) -> None:
+async def test_what_is_no_call_is_shown(session: RealSession, call: str, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         await service(session).try_call(call)
 
@@ -100,7 +100,9 @@ async def test_a_rule_that_is_removed_counts_no_more_here_or_later(
     assert "allow run_command(cargo *)" not in await ids(session)
 
 
-async def test_a_rule_of_the_settings_stays_and_the_place_to_remove_it_is_told(session: RealSession) -> None:
+async def test_a_rule_of_the_settings_stays_and_the_place_to_remove_it_is_reported(
+    session: RealSession,
+) -> None:
     (fixed, *_) = await service(session).rules()
 
     with pytest.raises(ConfigError, match=r"is a rule of the settings \(permissions\.deny, .*quorum\.toml"):

@@ -43,7 +43,7 @@ def _damaged(what: str) -> ProviderError:
     return ProviderError(what, kind=ProviderErrorKind.DAMAGED_STREAM)
 
 
-async def _told(body: bytes, cuts: Sequence[int] = ()) -> list[str]:
+async def _read_events(body: bytes, cuts: Sequence[int] = ()) -> list[str]:
     decoder = EventDecoder()
     return [
         event.data
@@ -52,36 +52,36 @@ async def _told(body: bytes, cuts: Sequence[int] = ()) -> list[str]:
     ]
 
 
-async def _told_or_error(body: bytes) -> list[str] | str:
+async def _read_or_error(body: bytes) -> list[str] | str:
     try:
-        return await _told(body)
+        return await _read_events(body)
     except ProviderError as error:
         return str(error)
 
 
 @given(cuts=st.lists(st.integers(0, 2000)))
 async def test_frames_are_the_same_events_wherever_they_are_cut(cuts: list[int]) -> None:
-    assert await _told(WHOLE, cuts) == EVENTS
+    assert await _read_events(WHOLE, cuts) == EVENTS
 
 
 @given(place=st.integers(0, len(WHOLE) - 1), bit=st.integers(0, 7))
 async def test_a_flipped_bit_never_makes_another_event(place: int, bit: int) -> None:
     body = bytearray(WHOLE)
     body[place] ^= 1 << bit
-    told = await _told_or_error(bytes(body))
-    assert told == "a frame of the stream is broken" or told == EVENTS[: len(told)]
+    message = await _read_or_error(bytes(body))
+    assert message == "a frame of the stream is broken" or message == EVENTS[: len(message)]
 
 
 @given(fields=st.binary(max_size=60) | st.just(EVENT), payload=st.binary(max_size=60))
 async def test_a_frame_of_any_bytes_is_an_event_or_one_error(fields: bytes, payload: bytes) -> None:
-    told = await _told_or_error(_frame(fields, payload))
-    assert isinstance(told, list) or told == "a frame of the stream is broken"
+    message = await _read_or_error(_frame(fields, payload))
+    assert isinstance(message, list) or message == "a frame of the stream is broken"
 
 
 async def test_json_on_several_lines_is_one_event() -> None:
     data = b'{"type":\n "ping"}'
     body = _frame(EVENT, json.dumps({"bytes": b64encode(data).decode()}).encode())
-    assert [json.loads(event) for event in await _told(body)] == [{"type": "ping"}]
+    assert [json.loads(event) for event in await _read_events(body)] == [{"type": "ping"}]
 
 
 def test_only_amazons_own_type_of_body_is_framed() -> None:

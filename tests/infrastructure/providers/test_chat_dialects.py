@@ -77,14 +77,14 @@ def test_calls_without_ids_get_ids_of_their_own() -> None:
     assert [e.id for e in events if isinstance(e, StreamedToolCall)] == [first.id, second.id]
 
 
-def test_calls_that_share_an_id_are_told_apart() -> None:
+def test_calls_that_share_an_id_are_distinguished() -> None:
     response, _ = _read(_piece("{}", index=0, id="same", name="f"), _piece("{}", index=1, id="same", name="g"))
     first, second = _calls(response)
     assert (first.id, first.name, second.name) == ("same", "f", "g")
     assert second.id != "same"
 
 
-def test_calls_that_are_all_numbered_zero_are_told_apart_by_id() -> None:
+def test_calls_that_are_all_numbered_zero_are_distinguished_by_id() -> None:
     response, _ = _read(
         _piece('{"a": 1}', index=0, id="x", name="f"), _piece('{"a": 2}', index=0, id="y", name="f")
     )
@@ -120,7 +120,7 @@ def test_a_call_cut_off_without_any_word_is_damage() -> None:
         _read(_piece('{"a": ', index=0, id="x", name="f"), finish=None)
 
 
-def test_calls_that_are_all_numbered_zero_and_have_no_ids_are_told_apart() -> None:
+def test_calls_that_are_all_numbered_zero_and_have_no_ids_are_distinguished() -> None:
     response, _ = _read(_piece('{"a": 1}', index=0, name="f"), _piece('{"a": 2}', index=0, name="f"))
     assert [c.input for c in _calls(response)] == [{"a": 1}, {"a": 2}]
 
@@ -191,7 +191,7 @@ def test_the_first_form_of_a_call_is_understood() -> None:
     assert response.stop_reason == TOOL_USE
 
 
-def test_a_call_told_in_both_forms_runs_once() -> None:
+def test_a_call_sent_in_both_forms_runs_once() -> None:
     both = {"function_call": {"name": "f", "arguments": "{}"}}
     response, _ = _read({**_piece("{}", index=0, id="x", name="f"), **both}, both)
     assert [c.id for c in _calls(response)] == ["x"]
@@ -317,8 +317,8 @@ def test_an_error_may_stand_anywhere_in_a_chunk(chunk: dict[str, Any]) -> None:
 async def test_an_error_that_minimax_reports_beside_success_is_one(
     code: int, kind: ProviderErrorKind, retryable: bool, content_type: str
 ) -> None:
-    told = {"choices": None, "base_resp": {"status_code": code, "status_msg": "sorry"}}
-    body = json.dumps(told) if content_type == "application/json" else f"data: {json.dumps(told)}\n\n"
+    reported = {"choices": None, "base_resp": {"status_code": code, "status_msg": "sorry"}}
+    body = json.dumps(reported) if content_type == "application/json" else f"data: {json.dumps(reported)}\n\n"
     async with server_rig("openai-chat", max_retries=0) as rig:
         rig.script(Raw(body=body.encode(), content_type=content_type))
         with pytest.raises(ProviderError, match=rf"sorry \({code}\)") as caught:
@@ -423,7 +423,7 @@ def test_a_stream_without_any_end_mark_is_damage() -> None:
         _read({"content": "half a sen"}, finish=None, done=False)
 
 
-def test_a_refusal_in_its_own_field_is_shown_and_told_apart() -> None:
+def test_a_refusal_in_its_own_field_is_shown_and_distinguished() -> None:
     response, events = _read({"refusal": "I will not."}, finish="stop")
     assert response.stop_reason == REFUSAL
     assert events == [Delta("I will not.")]

@@ -220,7 +220,7 @@ def _exception(kind: str, message: str) -> bytes:
         ),
     ],
 )
-async def test_an_exception_in_a_stream_of_bedrock_is_told_like_any_other(
+async def test_an_exception_in_a_stream_of_bedrock_is_reported_like_any_other(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, frames: bytes, kind: ProviderErrorKind, words: str
 ) -> None:
     environ = _machine(monkeypatch, tmp_path, **AWS_KEYS)
@@ -263,7 +263,7 @@ async def test_keys_that_aws_does_not_know_end_with_the_way_to_sign_in(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     environ = _machine(monkeypatch, tmp_path, **AWS_KEYS)
-    told = Answer(
+    message = Answer(
         pieces=[b'{"message": "The security token included in the request is expired"}'],
         status=403,
         content_type="application/json",
@@ -272,13 +272,13 @@ async def test_keys_that_aws_does_not_know_end_with_the_way_to_sign_in(
             "x-amzn-requestid": "r",
         },
     )
-    async with RecordingServer(told) as server:
+    async with RecordingServer(message) as server:
         error = await _failure(replace(BEDROCK, base_url=server.url), environ)
     assert (error.kind, error.status) == (ProviderErrorKind.AUTHENTICATION, 403)
     assert "token included in the request is expired; sign in with `aws sso login`" in str(error)
 
 
-async def test_nobody_signed_in_to_aws_is_told_before_any_request(
+async def test_nobody_signed_in_to_aws_is_reported_before_any_request(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     environ = _machine(monkeypatch, tmp_path)
@@ -296,7 +296,7 @@ async def test_nobody_signed_in_to_aws_is_told_before_any_request(
         ("[profile work]\nmfa_serial = arn:aws:iam::1:mfa/me\n", "wants a code typed in each time"),
     ],
 )
-async def test_an_aws_profile_that_cannot_be_used_is_told(
+async def test_an_aws_profile_that_cannot_be_used_is_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, config: str, words: str
 ) -> None:
     environ = _machine(monkeypatch, tmp_path, AWS_PROFILE="work")
@@ -384,7 +384,7 @@ async def test_a_token_of_google_serves_many_requests_and_is_made_new_when_it_ha
     assert "/projects/project-of-the-file/" in server.asked[0].target
 
 
-async def test_an_account_that_google_refuses_is_told_with_the_way_to_sign_in(
+async def test_an_account_that_google_refuses_is_reported_with_the_way_to_sign_in(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, service_account: dict[str, Any]
 ) -> None:
     body = b'{"error": "invalid_grant", "error_description": "account not found"}'
@@ -397,7 +397,7 @@ async def test_an_account_that_google_refuses_is_told_with_the_way_to_sign_in(
     assert "gcloud auth application-default login" in str(error)
 
 
-async def test_nobody_signed_in_to_google_is_told_before_any_request(
+async def test_nobody_signed_in_to_google_is_reported_before_any_request(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     environ = _machine(monkeypatch, tmp_path)
@@ -508,7 +508,7 @@ async def test_azure_serves_anthropic_models_with_its_own_key(
         (replace(BEDROCK, api_key_env="MINE"), "the environment variable MINE is not set"),
     ],
 )
-def test_what_is_missing_for_a_cloud_is_told_when_a_session_is_opened(
+def test_what_is_missing_for_a_cloud_is_reported_when_a_session_is_opened(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: ProviderSettings, words: str
 ) -> None:
     assert words in _refusal(settings, _machine(monkeypatch, tmp_path))
@@ -517,7 +517,7 @@ def test_what_is_missing_for_a_cloud_is_told_when_a_session_is_opened(
 @pytest.mark.parametrize(
     ("settings", "module", "extra"), [(BEDROCK, "boto3", "bedrock"), (VERTEX, "google.auth", "vertex")]
 )
-def test_packages_that_are_not_installed_are_told_with_the_command_that_installs_them(
+def test_packages_that_are_not_installed_are_reported_with_the_command_that_installs_them(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: ProviderSettings, module: str, extra: str
 ) -> None:
     environ = _machine(monkeypatch, tmp_path)

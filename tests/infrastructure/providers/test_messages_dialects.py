@@ -133,7 +133,7 @@ def test_arguments_may_come_with_the_beginning_of_a_call(given: Any) -> None:
     ]
 
 
-def test_blocks_that_all_have_one_number_or_none_are_told_apart_by_their_order() -> None:
+def test_blocks_that_all_have_one_number_or_none_are_distinguished_by_their_order() -> None:
     for index in (0, None):
         response, _ = _read(
             _start(TEXT, index),
@@ -313,7 +313,7 @@ def test_the_last_counts_hold_where_they_count_anything(at_the_end: dict[str, in
     assert response.usage == usage
 
 
-def test_an_answer_in_one_piece_is_told_like_a_stream() -> None:
+def test_an_answer_in_one_piece_is_emitted_like_a_stream() -> None:
     body = {
         "type": "message",
         "model": "m",

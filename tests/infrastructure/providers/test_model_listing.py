@@ -102,7 +102,7 @@ async def test_a_server_without_a_list_leaves_the_typing_of_names(status: int, s
     assert (error.kind, error.retryable) == (ProviderErrorKind.NOT_FOUND, False)
 
 
-async def test_a_refused_key_is_told_as_with_any_request(server: SseServer) -> None:
+async def test_a_refused_key_is_reported_as_with_any_request(server: SseServer) -> None:
     server.script = [Refuse(status=401, message=f"{KEY} is no key")]
 
     error = await _refusal(server)
@@ -121,7 +121,7 @@ async def test_an_answer_that_is_no_list_is_one_error(body: bytes, server: SseSe
     assert "answered with something that is no list of models; check base_url" in str(error)
 
 
-async def test_an_error_in_place_of_a_list_is_told(server: SseServer) -> None:
+async def test_an_error_in_place_of_a_list_is_reported(server: SseServer) -> None:
     body = b'{"error": {"message": "asleep", "type": "overloaded_error"}}'
     server.script = [Raw(body=body, content_type="application/json")]
 
@@ -129,7 +129,7 @@ async def test_an_error_in_place_of_a_list_is_told(server: SseServer) -> None:
 
 
 @pytest.mark.long(after=1)
-async def test_a_server_that_is_not_there_is_told(server: SseServer) -> None:
+async def test_a_server_that_is_not_there_is_reported(server: SseServer) -> None:
     error = await _refusal(server, address="http://127.0.0.1:1/v1")
 
     assert "cannot connect to http://127.0.0.1:1" in str(error)

@@ -391,19 +391,19 @@ async def test_a_long_result_is_cut_and_says_so():
     assert "line 20" not in text
 
 
-async def test_an_error_is_told_as_a_failure():
+async def test_an_error_is_reported_as_a_failure():
     text = await summary_of("read a.py", {"output": "a.py does not exist", "is_error": True})
 
     assert text == "`read_file a.py` failed: `a.py does not exist`"
 
 
-async def test_a_rejection_is_told_with_the_reason_of_the_person():
+async def test_a_rejection_is_reported_with_the_reason_of_the_person():
     text = await summary_of("run `rm -rf x`", {"output": "rejected by the user: keep x", "is_rejected": True})
 
     assert text == "`run_command rm -rf x` did not run: `rejected by the user: keep x`"
 
 
-async def test_a_command_is_told_with_its_exit_code_and_the_end_of_its_output():
+async def test_a_command_is_reported_with_its_exit_code_and_the_end_of_its_output():
     output = "\n".join([*(f"test {n} passed" for n in range(50)), "1 failed", "exit code 2"])
 
     text = await summary_of("run pytest", {"output": output})
@@ -413,7 +413,7 @@ async def test_a_command_is_told_with_its_exit_code_and_the_end_of_its_output():
     assert "test 5 passed" not in text
 
 
-async def test_remarks_after_an_exit_code_are_told_too():
+async def test_remarks_after_an_exit_code_are_reported_too():
     output = "done\nexit code 0\n2 background processes were ended"
 
     text = await summary_of("run ./serve", {"output": output})
@@ -421,7 +421,7 @@ async def test_remarks_after_an_exit_code_are_told_too():
     assert "ended: exit code 0, 2 background processes were ended: `done`" in text
 
 
-async def test_an_empty_result_is_told_in_a_sentence():
+async def test_an_empty_result_is_reported_in_a_sentence():
     assert await summary_of("run true", {"output": "exit code 0"}) == "`run_command true` ended: exit code 0."
 
 

@@ -143,7 +143,7 @@ async def test_an_answer_in_one_piece_under_the_name_of_a_stream_is_read(
 @pytest.mark.parametrize(
     "event", [b"event: error\ndata: no room left\n\n", b'event: error\ndata: "no room left"\n\n']
 )
-async def test_an_error_in_plain_words_is_told(rig: ServerRig, event: bytes) -> None:
+async def test_an_error_in_plain_words_is_reported(rig: ServerRig, event: bytes) -> None:
     rig.script(*[Raw(body=event)] * 3)
     error, _ = await _failure(rig)
     assert "no room left" in str(error)
@@ -201,7 +201,7 @@ async def test_a_stream_that_breaks_off_is_not_repeated(rig: ServerRig) -> None:
     assert rig.requests() == 1
 
 
-async def test_an_error_in_the_stream_is_told_in_the_providers_words(rig: ServerRig) -> None:
+async def test_an_error_in_the_stream_is_reported_in_the_providers_words(rig: ServerRig) -> None:
     rig.script(Say(pieces=("so",), ending="error"))
     error, _ = await _failure(rig)
     assert error.kind is ProviderErrorKind.OVERLOADED

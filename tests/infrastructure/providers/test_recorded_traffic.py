@@ -85,9 +85,9 @@ def _check_answer(response: LlmResponse, events: list[StreamEvent], expect: dict
 
 
 def _check_call_events(events: list[StreamEvent], calls: list[ToolUseBlock]) -> None:
-    told = [e for e in events if isinstance(e, StreamedToolCall)]
+    reported = [e for e in events if isinstance(e, StreamedToolCall)]
     for index, call in enumerate(calls):
-        pieces = [e for e in told if e.index == index]
+        pieces = [e for e in reported if e.index == index]
         assert [(p.id, p.name) for p in pieces] == [(call.id, call.name)] + [(None, None)] * (len(pieces) - 1)
         assert json.loads("".join(p.arguments_delta for p in pieces) or "{}") == call.input
 

@@ -58,7 +58,7 @@ async def test_a_model_that_refuses_to_be_made_to_call_a_tool_is_offered_it(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_a_refusal_of_anything_else_is_told_and_not_tried_again(dialect: Dialect) -> None:
+async def test_a_refusal_of_anything_else_is_reported_and_not_tried_again(dialect: Dialect) -> None:
     async with server_rig(dialect) as rig:
         rig.script(Refuse(status=400, message="tools are not supported"))
         with pytest.raises(ProviderError, match="tools are not supported"):
@@ -120,8 +120,8 @@ async def test_a_model_that_misses_reasoning_gets_a_blank_one_where_another_mode
         await rig.session.send("b")
         await rig.session.send("c")
         bodies = rig.server.bodies
-    told = [[m.get("reasoning_content") for m in b["messages"] if m["role"] == "assistant"] for b in bodies]
-    assert told == [[None, "hm", None], [" ", "hm", " "], [" ", "hm", " ", " "]]
+    reported = [[m.get("reasoning_content") for m in b["messages"] if m["role"] == "assistant"] for b in bodies]
+    assert reported == [[None, "hm", None], [" ", "hm", " "], [" ", "hm", " ", " "]]
 
 
 UNSIGNED_CALL = b"".join(

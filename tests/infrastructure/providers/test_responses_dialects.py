@@ -104,7 +104,7 @@ def test_a_server_tools_item_is_kept_as_it_came() -> None:
     assert response.content == (OpaqueBlock(provider="p", payload=SEARCH),)
 
 
-def test_pieces_without_a_place_are_told_apart_by_the_id_of_their_item() -> None:
+def test_pieces_without_a_place_are_distinguished_by_the_id_of_their_item() -> None:
     second = {**CALL, "id": "fc_2", "call_id": "call_2", "arguments": "{}"}
     piece = {"type": "response.function_call_arguments.delta"}
     response, heard = _read(
@@ -126,7 +126,7 @@ def test_pieces_without_a_place_are_told_apart_by_the_id_of_their_item() -> None
     assert pieces == [(1, "{}"), (0, '{"a": 1}')]
 
 
-def test_what_no_piece_told_is_told_when_the_item_is_whole() -> None:
+def test_what_no_piece_brought_is_emitted_when_the_item_is_whole() -> None:
     response, heard = _read(_done(0, _message("All at once.")), _done(1, CALL), _completed())
     assert heard == [
         Delta("All at once."),
@@ -180,7 +180,7 @@ def test_an_answer_that_is_not_finished_holds_no_call_to_run(status: str) -> Non
     assert response.tool_calls() == ()
 
 
-def test_a_refusal_is_shown_and_told_apart() -> None:
+def test_a_refusal_is_shown_and_distinguished() -> None:
     refusal = {"type": "message", "content": [{"type": "refusal", "refusal": "No."}]}
     piece = {"type": "response.refusal.delta", "output_index": 0, "delta": "No."}
     response, heard = _read(_added(0, {"type": "message"}), piece, _done(0, refusal), _completed(refusal))
@@ -221,7 +221,7 @@ def test_the_end_of_the_arguments_makes_a_call_whole() -> None:
     assert heard[1:] == [StreamedToolCall(index=0, arguments_delta='{"a": 1}')]
 
 
-def test_a_last_form_without_arguments_leaves_those_that_were_told() -> None:
+def test_a_last_form_without_arguments_leaves_those_that_were_streamed() -> None:
     response, _ = _read(
         _added(0, {**CALL, "arguments": ""}),
         _argued("delta", '{"a": 1}'),
@@ -231,7 +231,7 @@ def test_a_last_form_without_arguments_leaves_those_that_were_told() -> None:
     assert [call.arguments for call in response.tool_calls()] == [{"a": 1}]
 
 
-def test_a_call_that_ends_with_other_arguments_than_were_told_is_damage() -> None:
+def test_a_call_that_ends_with_other_arguments_than_were_streamed_is_damage() -> None:
     with pytest.raises(ProviderError, match="other arguments"):
         _read(_added(0, {**CALL, "arguments": ""}), _argued("delta", '{"a": 2}'), _done(0, CALL), _completed())
 
@@ -248,7 +248,7 @@ def test_arguments_may_be_an_object() -> None:
     assert [call.arguments for call in response.tool_calls()] == [{"a": 1}]
 
 
-def test_items_that_all_have_the_place_zero_are_told_apart_by_their_order() -> None:
+def test_items_that_all_have_the_place_zero_are_distinguished_by_their_order() -> None:
     second = {**CALL, "id": "fc_2", "call_id": "call_2", "arguments": "{}"}
     response, heard = _read(
         _added(0, THOUGHT),
@@ -289,7 +289,7 @@ def test_pieces_of_text_without_any_item_before_or_after_are_the_answer() -> Non
     assert response.text_content() == "Hello"
 
 
-def test_text_that_comes_only_when_a_part_is_whole_is_told() -> None:
+def test_text_that_comes_only_when_a_part_is_whole_is_reported() -> None:
     part = {"type": "response.output_text.done", "output_index": 0}
     response, heard = _read(
         _added(0, _message("")),
@@ -439,7 +439,7 @@ async def test_a_model_without_encrypted_reasoning_is_asked_again_without_it_onc
     assert asked == [True, False, False]
 
 
-async def test_an_answer_in_one_piece_is_told_like_a_stream() -> None:
+async def test_an_answer_in_one_piece_is_emitted_like_a_stream() -> None:
     body = json.dumps({"status": "completed", "output": [_message("Hi."), CALL]}).encode()
     events: list[StreamEvent] = []
     async with server_rig("openai") as rig:
@@ -466,11 +466,11 @@ async def test_an_answer_in_one_piece_is_told_like_a_stream() -> None:
 def test_the_code_of_an_error_tells_whether_it_is_worth_another_try(
     code: str, kind: ProviderErrorKind, retryable: bool, form: str
 ) -> None:
-    told = {"code": code, "message": "why"}
+    message = {"code": code, "message": "why"}
     forms: dict[str, dict[str, Any]] = {
-        "error": {"type": "error", "param": None, **told},
-        "nested": {"type": "error", "error": {"type": code, **told}},
-        "failed": {"type": "response.failed", "response": {"status": "failed", "error": told}},
+        "error": {"type": "error", "param": None, **message},
+        "nested": {"type": "error", "error": {"type": code, **message}},
+        "failed": {"type": "response.failed", "response": {"status": "failed", "error": message}},
     }
     with pytest.raises(ProviderError, match="why") as caught:
         _read(forms[form])

@@ -75,7 +75,9 @@ _REFUSALS: list[tuple[Any, Refuse]] = [
 
 
 @pytest.mark.parametrize(("dialect", "refusal"), _REFUSALS)
-async def test_a_request_refused_for_its_length_is_told_from_every_other(dialect: Any, refusal: Refuse) -> None:
+async def test_a_request_refused_for_its_length_is_distinguished_from_every_other(
+    dialect: Any, refusal: Refuse
+) -> None:
     async with server_rig(dialect) as rig:
         rig.script(refusal)
         with pytest.raises(ProviderError, match="refused the request as too long") as caught:

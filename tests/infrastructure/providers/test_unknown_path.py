@@ -38,7 +38,7 @@ def _json(body: str, status: int = 404) -> Answer:
         _json('{"detail": "Method Not Allowed"}', status=405),
     ],
 )
-async def test_a_server_without_responses_is_told_with_the_type_to_set(answer: Answer) -> None:
+async def test_a_server_without_responses_is_reported_with_the_type_to_set(answer: Answer) -> None:
     error = await _failure("openai", answer)
     assert REMEDY in str(error)
     assert not error.retryable

@@ -47,7 +47,7 @@ def test_standard_streams_are_refused() -> None:
         hand_over(1)
 
 
-def test_a_descriptor_that_is_not_open_is_told_with_the_remedy() -> None:
+def test_a_descriptor_that_is_not_open_is_reported_with_the_remedy() -> None:
     with pytest.raises(ConfigError, match="cannot be written there"):
         hand_over(987_654)
 
@@ -62,7 +62,7 @@ def test_the_reading_end_of_a_pipe_is_refused() -> None:
     os.close(writer)
 
 
-def test_a_pipe_that_nobody_reads_is_told() -> None:
+def test_a_pipe_that_nobody_reads_is_reported() -> None:
     reader, writer = os.pipe()
     os.close(reader)
 

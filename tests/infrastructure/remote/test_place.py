@@ -28,7 +28,7 @@ def test_the_socket_is_the_persons_alone_and_goes_when_it_is_left(folder: Path) 
     assert os.listdir(folder) == []
 
 
-def test_a_second_instance_is_told_who_holds_the_place_and_changes_nothing(folder: Path) -> None:
+def test_a_second_instance_reads_who_holds_the_place_and_changes_nothing(folder: Path) -> None:
     place = SocketPath(folder / "q")
 
     with pytest.raises(ConfigError, match=f"process {os.getpid()} listens there already"):

@@ -281,17 +281,17 @@ async def asked_by(*argv: str, env: dict[str, str] | None = None) -> str:
 
 async def test_what_we_have_started_is_not_served(tmp_path: Path) -> None:
     async with serving(tmp_path, objection=objection_to) as (path, echo):
-        told = await asked_by(sys.executable, "-c", _ASK, str(path))
+        reported = await asked_by(sys.executable, "-c", _ASK, str(path))
 
-    assert "what quorum itself started is not served" in told
+    assert "what quorum itself started is not served" in reported
     assert echo.heard == []
 
 
 async def test_what_is_far_below_us_is_not_served_either(tmp_path: Path) -> None:
     async with serving(tmp_path, objection=objection_to) as (path, echo):
-        told = await asked_by("sh", "-c", f'setsid {sys.executable} -c "$0" {path} | cat', _ASK)
+        reported = await asked_by("sh", "-c", f'setsid {sys.executable} -c "$0" {path} | cat', _ASK)
 
-    assert "what quorum itself started is not served" in told
+    assert "what quorum itself started is not served" in reported
     assert echo.heard == []
 
 

@@ -67,7 +67,7 @@ class Household:
         return tool_in(self.root.resolve(), inherited=self.environ, sandbox=self.sandbox(choice))
 
     async def run(self, command: str, *, was_asked: bool = False, **arguments: int) -> str:
-        """What a model is told of the command. `was_asked`: a person has approved it."""
+        """What a model reads of the command. `was_asked`: a person has approved it."""
         given = {"command": command, **arguments}
         controls = RecordingControls(was_asked=was_asked)
         return text_of(await self.tool().execute(given, context_with(controls)))

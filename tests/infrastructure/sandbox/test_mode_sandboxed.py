@@ -80,11 +80,11 @@ async def test_a_session_that_would_begin_in_it_without_a_sandbox_falls_back_to_
 ) -> None:
     session = _Session(household, Mode.SANDBOXED, sandbox="off")
 
-    told = await session.review.fall_back()
+    reported = await session.review.fall_back()
 
-    assert told is not None
-    assert 'tools.run_command.sandbox is "off"' in told
-    assert told.endswith("the mode is ask")
+    assert reported is not None
+    assert 'tools.run_command.sandbox is "off"' in reported
+    assert reported.endswith("the mode is ask")
     assert session.review.mode is Mode.ASK
 
 
@@ -113,9 +113,11 @@ async def test_a_command_without_a_sandbox_does_not_count_as_confined(household:
 
 @needs_bubblewrap
 async def test_passwords_of_the_machine_are_not_there_even_for_root(household: Household) -> None:
-    told = await household.run("for f in /etc/shadow /etc/gshadow; do head -c 1 $f 2>/dev/null; done; echo end")
+    output = await household.run(
+        "for f in /etc/shadow /etc/gshadow; do head -c 1 $f 2>/dev/null; done; echo end"
+    )
 
-    assert told.startswith("end")
+    assert output.startswith("end")
 
 
 @needs_bubblewrap
@@ -129,14 +131,14 @@ async def test_passwords_of_the_machine_are_not_there_even_for_root(household: H
         ("echo 'Network is unreachable'; false", True, False),
     ],
 )
-async def test_a_command_that_failed_as_if_for_want_of_network_is_told_so(
+async def test_a_command_that_failed_as_if_for_want_of_network_is_reported_so(
     household: Household, command: str, network: bool, is_told: bool
 ) -> None:
     household.network = network
 
-    told = await household.run(command)
+    output = await household.run(command)
 
-    assert ("may have failed because the sandbox has no network" in told) is is_told
+    assert ("may have failed because the sandbox has no network" in output) is is_told
 
 
 @needs_bubblewrap

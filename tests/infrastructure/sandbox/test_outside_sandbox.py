@@ -1,4 +1,4 @@
-"""Commands that ask to run outside the sandbox, and those that are told that they may."""
+"""Commands that ask to run outside the sandbox, and those that learn that they may."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def test_the_verdict_says_that_it_leaves_even_of_a_command_that_only_reads
 
 
 @needs_bubblewrap
-async def test_where_nobody_judges_commands_it_is_still_told(household: Household) -> None:
+async def test_where_nobody_judges_commands_it_is_still_reported(household: Household) -> None:
     verdict = await household.tool().judge(_ANYWHERE)
 
     assert verdict is not None
@@ -113,7 +113,7 @@ async def test_something_else_than_yes_or_no_is_an_error(household: Household) -
         ("echo 'Cannot connect to the Docker daemon at unix:///var/run/docker.sock'; exit 1", "sockets"),
     ],
 )
-async def test_a_command_that_failed_for_want_of_something_outside_is_told_the_way_out(
+async def test_a_command_that_failed_for_want_of_something_outside_names_the_way_out(
     household: Household, command: str, why: str
 ) -> None:
     household.network = False
@@ -128,7 +128,7 @@ async def test_a_command_that_failed_for_want_of_something_outside_is_told_the_w
 @pytest.mark.parametrize(
     "command", ["echo 'Could not resolve host: x'", "false", "cat missing", "cat /usr/missing", "cat ~/x; true"]
 )
-async def test_a_command_that_failed_for_another_reason_or_did_not_is_told_of_no_way_out(
+async def test_a_command_that_failed_for_another_reason_or_did_not_names_no_way_out(
     household: Household, command: str
 ) -> None:
     household.network = False

@@ -23,10 +23,10 @@ async def test_what_a_command_writes_in_the_workspace_is_there(household: Househ
 
 
 async def test_the_rest_of_the_file_system_is_read_only(household: Household) -> None:
-    told = await household.run(f"touch {_ELSEWHERE}")
+    output = await household.run(f"touch {_ELSEWHERE}")
 
-    assert "Read-only file system" in told
-    assert "tools.run_command.sandbox_writable" in told
+    assert "Read-only file system" in output
+    assert "tools.run_command.sandbox_writable" in output
     assert "quorum-was-here" not in os.listdir("/usr")
 
 
@@ -46,10 +46,10 @@ async def test_nothing_written_to_the_home_arrives_there(household: Household) -
 async def test_nothing_of_the_home_can_be_read(household: Household, path: str) -> None:
     household.write(path)
 
-    told = await household.run(f"cat ~/{path}; ls -A ~")
+    output = await household.run(f"cat ~/{path}; ls -A ~")
 
-    assert "No such file or directory" in told
-    assert "secret" not in told
+    assert "No such file or directory" in output
+    assert "secret" not in output
 
 
 async def test_a_program_installed_in_the_home_runs_and_cannot_be_changed(household: Household) -> None:
@@ -57,21 +57,21 @@ async def test_a_program_installed_in_the_home_runs_and_cannot_be_changed(househ
     program.chmod(0o755)
     household.environ["PATH"] = f"{program.parent}:{household.environ['PATH']}"
 
-    told = await household.run("greet; echo evil >> ~/.local/bin/greet")
+    output = await household.run("greet; echo evil >> ~/.local/bin/greet")
 
-    assert told.startswith("hello\n")
-    assert "Read-only file system" in told
+    assert output.startswith("hello\n")
+    assert "Read-only file system" in output
 
 
 async def test_credentials_among_the_tools_of_the_home_stay_secret(household: Household) -> None:
     household.write(".cargo/credentials.toml")
     household.write(".cargo/env", "plain\n")
 
-    told = await household.run("cat ~/.cargo/env ~/.cargo/credentials.toml")
+    output = await household.run("cat ~/.cargo/env ~/.cargo/credentials.toml")
 
-    assert told.startswith("plain\n")
-    assert "Permission denied" in told
-    assert "secret" not in told
+    assert output.startswith("plain\n")
+    assert "Permission denied" in output
+    assert "secret" not in output
 
 
 async def test_secrets_of_the_home_are_hidden_where_the_home_is_the_workspace(household: Household) -> None:
@@ -80,10 +80,12 @@ async def test_secrets_of_the_home_are_hidden_where_the_home_is_the_workspace(ho
         household.write(path)
     household.write("plain", "readable\n")
 
-    told = await household.run("cat plain .ssh/config .docker/config.json .git-credentials; touch new .ssh/new")
+    output = await household.run(
+        "cat plain .ssh/config .docker/config.json .git-credentials; touch new .ssh/new"
+    )
 
-    assert told.startswith("readable\n")
-    assert "secret" not in told
+    assert output.startswith("readable\n")
+    assert "secret" not in output
     assert (household.home / "new").exists()
     assert not (household.home / ".ssh/new").exists()
 
@@ -96,10 +98,10 @@ async def test_our_state_and_configuration_are_hidden_wherever_they_lie(
     named = household.write("src/project/named.toml")
     household.own = [inside.parent, outside.parent, named]
 
-    told = await household.run(f"cat own-state/ledger {outside} named.toml; ls own-state; touch own-state/x")
+    output = await household.run(f"cat own-state/ledger {outside} named.toml; ls own-state; touch own-state/x")
 
-    assert "secret" not in told
-    assert "Read-only file system" in told
+    assert "secret" not in output
+    assert "Read-only file system" in output
     assert inside.read_text() == named.read_text() == "secret\n"
 
 
@@ -107,9 +109,9 @@ async def test_our_state_and_configuration_are_hidden_wherever_they_lie(
 async def test_a_protected_path_can_be_read_and_not_changed(household: Household, path: str) -> None:
     file = household.write(f"src/project/{path}", "mine\n")
 
-    told = await household.run(f"cat {path}; echo evil >> {path}; rm -rf {path}")
+    output = await household.run(f"cat {path}; echo evil >> {path}; rm -rf {path}")
 
-    assert told.startswith("mine\n")
+    assert output.startswith("mine\n")
     assert file.read_text() == "mine\n"
 
 
@@ -121,49 +123,49 @@ async def test_no_number_of_sensitive_files_opens_a_protected_path_or_another_of
     for number in range(400):
         household.write(f"src/project/!{number}.pem", "")
 
-    told = await household.run("echo evil > .git/hooks/pre-commit; echo evil > .git/config; cat .env")
+    output = await household.run("echo evil > .git/hooks/pre-commit; echo evil > .git/config; cat .env")
 
-    assert told.count("Read-only file system\n") == 2
-    assert ".env: Permission denied" in told
-    assert "too large to be looked through" in told
+    assert output.count("Read-only file system\n") == 2
+    assert ".env: Permission denied" in output
+    assert "too large to be looked through" in output
     assert (household.root / ".git/hooks/pre-commit").read_text() == "mine\n"
 
 
 async def test_a_repository_of_an_installed_package_cannot_be_changed(household: Household) -> None:
     hook = household.write("src/project/node_modules/@a/b/.git/hooks/pre-commit", "mine\n")
 
-    told = await household.run(
+    output = await household.run(
         "echo evil > node_modules/@a/b/.git/hooks/pre-commit; echo fine > node_modules/@a/b/x"
     )
 
-    assert "Read-only file system" in told
+    assert "Read-only file system" in output
     assert hook.read_text() == "mine\n"
     assert (household.root / "node_modules/@a/b/x").read_text() == "fine\n"
 
 
 async def test_settings_of_the_kernel_cannot_be_written_by_anybody(household: Household) -> None:
-    told = await household.run(
+    output = await household.run(
         "find /proc -writable -type f -not -path '/proc/[0-9]*' -not -path '/proc/*self/*' 2>/dev/null | head; "
         "test -w /proc/sys/kernel/core_pattern"
     )
 
-    assert told == "exit code 1"
+    assert output == "exit code 1"
 
 
 async def test_nothing_new_appears_in_a_protected_folder_nor_can_it_be_moved_away(household: Household) -> None:
     household.write("src/project/.git/HEAD", "x\n")
 
-    told = await household.run("mkdir .git/hooks; mv .git elsewhere")
+    output = await household.run("mkdir .git/hooks; mv .git elsewhere")
 
-    assert "Read-only file system" in told
+    assert "Read-only file system" in output
     assert sorted(os.listdir(household.root)) == [".git"]
     assert os.listdir(household.root / ".git") == ["HEAD"]
 
 
-async def test_a_protected_path_that_an_approved_command_makes_is_told(household: Household) -> None:
-    told = await household.run("echo obey > AGENTS.md", was_asked=True)
+async def test_a_protected_path_that_an_approved_command_makes_is_reported(household: Household) -> None:
+    output = await household.run("echo obey > AGENTS.md", was_asked=True)
 
-    assert told == (
+    assert output == (
         "exit code 0\n"
         f"made by the command, though protected: {household.root}/AGENTS.md (it was not there before)"
     )
@@ -177,10 +179,12 @@ async def test_sensitive_files_of_the_workspace_cannot_be_read(household: Househ
     shared = household.write("src/project/shared/settings")
     (household.root / ".env.local").symlink_to(shared)
 
-    told = await household.run("cat .env deep/er/server.pem .aws/credentials .github/.env .env.local; ls .aws")
+    output = await household.run(
+        "cat .env deep/er/server.pem .aws/credentials .github/.env .env.local; ls .aws"
+    )
 
-    assert "secret" not in told
-    assert told.count("Permission denied") == 4
+    assert "secret" not in output
+    assert output.count("Permission denied") == 4
 
 
 async def test_certificates_of_installed_packages_can_be_read(household: Household) -> None:
@@ -192,35 +196,35 @@ async def test_certificates_of_installed_packages_can_be_read(household: Househo
 async def test_keys_are_in_no_environment_a_command_can_see(household: Household) -> None:
     household.environ["ANTHROPIC_API_KEY"] = "sk-planted"
 
-    told = await household.run("env; cat /proc/*/environ | tr '\\0' '\\n'")
+    output = await household.run("env; cat /proc/*/environ | tr '\\0' '\\n'")
 
-    assert "PATH=" in told
-    assert "sk-planted" not in told
+    assert "PATH=" in output
+    assert "sk-planted" not in output
 
 
 async def test_a_command_sees_its_own_processes_only(household: Household) -> None:
-    told = await household.run(f"echo /proc/[0-9]*; kill -0 {os.getpid()}; echo asked: $?")
+    output = await household.run(f"echo /proc/[0-9]*; kill -0 {os.getpid()}; echo asked: $?")
 
-    processes = told.split("\n")[0].split()
+    processes = output.split("\n")[0].split()
     assert 1 < len(processes) < 5
     assert f"/proc/{os.getpid()}" not in processes
-    assert "asked: 1" in told
+    assert "asked: 1" in output
 
 
 async def test_a_command_has_no_capabilities_and_gains_none(household: Household) -> None:
-    told = await household.run("grep -E 'CapEff|NoNewPrivs' /proc/self/status")
+    output = await household.run("grep -E 'CapEff|NoNewPrivs' /proc/self/status")
 
-    assert told == "CapEff:\t0000000000000000\nNoNewPrivs:\t1\nexit code 0"
+    assert output == "CapEff:\t0000000000000000\nNoNewPrivs:\t1\nexit code 0"
 
 
 async def test_temporary_folders_are_private(household: Household, tmp_path: Path) -> None:
     (tmp_path / "theirs").write_text("secret\n")
     household.environ["TMPDIR"] = str(tmp_path)
 
-    told = await household.run('cat "$(dirname "$HOME")/theirs"; f=$(mktemp) && echo "$f"; ls -A /run')
+    output = await household.run('cat "$(dirname "$HOME")/theirs"; f=$(mktemp) && echo "$f"; ls -A /run')
 
-    assert "secret" not in told
-    assert "\n/tmp/tmp." in told
+    assert "secret" not in output
+    assert "\n/tmp/tmp." in output
 
 
 async def test_addresses_of_hidden_sockets_are_taken_away(household: Household) -> None:
@@ -262,9 +266,9 @@ async def test_a_socket_outside_the_workspace_cannot_be_reached(household: House
         server.listen()
         script = f"import socket; socket.socket(socket.AF_UNIX).connect('{address}')"
 
-        told = await household.run(f'{sys.executable} -c "{script}"')
+        output = await household.run(f'{sys.executable} -c "{script}"')
 
-    assert "FileNotFoundError" in told
+    assert "FileNotFoundError" in output
 
 
 @pytest.mark.parametrize(
@@ -284,6 +288,6 @@ async def test_a_socket_that_acts_for_the_person_is_closed_even_where_it_is_in_s
         server.listen()
         script = "import socket; socket.socket(socket.AF_UNIX).connect('agent')"
 
-        told = await household.run(f'{sys.executable} -c "{script}"')
+        output = await household.run(f'{sys.executable} -c "{script}"')
 
-    assert "ConnectionRefusedError" in told or "PermissionError" in told
+    assert "ConnectionRefusedError" in output or "PermissionError" in output

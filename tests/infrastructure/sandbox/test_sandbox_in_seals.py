@@ -119,7 +119,7 @@ async def test_without_bubblewrap_the_seal_says_why(
     assert seal.sandbox.startswith("no sandbox: ")
 
 
-async def test_a_network_that_could_not_be_shut_off_is_told(
+async def test_a_network_that_could_not_be_shut_off_is_reported(
     household: Household, review: Review, tmp_path: Path
 ) -> None:
     household.environ["PATH"] = str(tmp_path)
@@ -141,11 +141,11 @@ async def test_our_files_are_found_by_the_settings(household: Household, review:
     household.environ["XDG_STATE_HOME"] = str(household.root / "state")
     household.write("src/project/state/quorum/ledger")
 
-    told = await a_tool(household, review).execute(
+    output = await a_tool(household, review).execute(
         {"command": "cat state/quorum/ledger"}, context_with(RecordingControls())
     )
 
-    assert "No such file" in text_of(told)
+    assert "No such file" in text_of(output)
 
 
 def a_custom_tool(household: Household, *, sandbox: bool, choice: str = "auto") -> CustomTool:

@@ -56,7 +56,7 @@ async def test_no_descriptor_of_ours_reaches_the_command(household: Household) -
     assert await household.run("exec ls /proc/self/fd") == "0\n1\n2\n3\nexit code 0"
 
 
-async def test_an_end_by_signal_is_told(household: Household) -> None:
+async def test_an_end_by_signal_is_reported(household: Household) -> None:
     assert await household.run("kill -SEGV $$") == (
         "exit code 139\nin the sandbox exit code 139 may stand for SIGSEGV"
     )
@@ -78,9 +78,9 @@ async def test_output_is_shown_while_the_command_runs(household: Household) -> N
 async def test_what_survives_a_command_is_ended_and_said(household: Household) -> None:
     daemon, sleep = Daemon(household.root), a_sleep()
 
-    told = await household.run(f"{daemon.command}; sleep {sleep} & echo done")
+    output = await household.run(f"{daemon.command}; sleep {sleep} & echo done")
 
-    assert told == "done\nexit code 0\n2 background processes were ended"
+    assert output == "done\nexit code 0\n2 background processes were ended"
     assert not daemon.is_alive()
     assert not alive_with(sleep)
 
@@ -130,6 +130,6 @@ async def test_nothing_outlives_quorum_when_it_is_killed(household: Household) -
 
 
 async def test_a_command_cannot_signal_its_warden(household: Household) -> None:
-    told = await household.run("kill -KILL $PPID; kill -KILL -1; echo alive")
+    output = await household.run("kill -KILL $PPID; kill -KILL -1; echo alive")
 
-    assert told.endswith("alive\nexit code 0")
+    assert output.endswith("alive\nexit code 0")

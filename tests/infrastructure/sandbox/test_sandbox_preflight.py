@@ -36,7 +36,7 @@ def test_what_works_is_named_with_its_version() -> None:
 
 
 @on_linux
-def test_a_machine_without_it_is_told_so_with_the_remedy(tmp_path: Path) -> None:
+def test_a_machine_without_it_is_reported_so_with_the_remedy(tmp_path: Path) -> None:
     state = look_for_sandbox(str(tmp_path))
 
     assert isinstance(state, SandboxOff)
@@ -47,7 +47,7 @@ def test_a_machine_without_it_is_told_so_with_the_remedy(tmp_path: Path) -> None
 
 
 @on_linux
-def test_one_that_the_kernel_refuses_is_told_with_its_own_words(tmp_path: Path) -> None:
+def test_one_that_the_kernel_refuses_is_reported_with_its_own_words(tmp_path: Path) -> None:
     path = a_program(tmp_path / "bin", "echo 'bwrap: No permissions to create new namespace' >&2; exit 1")
 
     state = look_for_sandbox(path)

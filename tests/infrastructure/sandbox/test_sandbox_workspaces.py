@@ -29,9 +29,9 @@ async def test_each_of_several_roots_is_writable(household: Household, tmp_path:
     household.more_roots = [other]
     (other / ".env").write_text("secret")
 
-    told = await household.run(f"touch here {other}/there; cat {other}/.env")
+    output = await household.run(f"touch here {other}/there; cat {other}/.env")
 
-    assert "Permission denied" in told
+    assert "Permission denied" in output
     assert (household.root / "here").exists()
     assert (other / "there").exists()
 
@@ -47,9 +47,9 @@ async def test_paths_with_odd_names_are_covered(household: Household) -> None:
     household.root.mkdir()
     household.write(f"{household.root.name}/.env")
 
-    told = await household.run("cat .env; touch made")
+    output = await household.run("cat .env; touch made")
 
-    assert "secret" not in told
+    assert "secret" not in output
     assert (household.root / "made").exists()
 
 
@@ -59,10 +59,10 @@ async def test_python_and_its_tests_run(household: Household) -> None:
         "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(1, 1)\n",
     )
 
-    told = await household.run(f"{sys.executable} -m unittest -q")
+    output = await household.run(f"{sys.executable} -m unittest -q")
 
-    assert "OK" in told
-    assert told.endswith("exit code 0")
+    assert "OK" in output
+    assert output.endswith("exit code 0")
 
 
 async def test_what_the_person_opens_is_open(household: Household) -> None:
@@ -70,10 +70,12 @@ async def test_what_the_person_opens_is_open(household: Household) -> None:
     (household.home / "cache").mkdir()
     household.readable, household.writable = ["~/.cache/models"], [str(household.home / "cache")]
 
-    told = await household.run("cat ~/.cache/models/weights; touch ~/.cache/models/x; echo kept > ~/cache/file")
+    output = await household.run(
+        "cat ~/.cache/models/weights; touch ~/.cache/models/x; echo kept > ~/cache/file"
+    )
 
-    assert told.startswith("numbers\n")
-    assert "Read-only file system" in told
+    assert output.startswith("numbers\n")
+    assert "Read-only file system" in output
     assert (household.home / "cache/file").read_text() == "kept\n"
 
 
@@ -98,10 +100,10 @@ async def test_git_tells_the_state_of_a_repository(household: Household) -> None
 async def test_a_commit_is_refused_with_the_remedy(household: Household) -> None:
     a_repository(household.root)
 
-    told = await household.run("git commit --allow-empty -m second")
+    output = await household.run("git commit --allow-empty -m second")
 
-    assert "Read-only file system" in told
-    assert "call run_command again with opens_git = true" in told.split("\n")[-1]
+    assert "Read-only file system" in output
+    assert "call run_command again with opens_git = true" in output.split("\n")[-1]
 
 
 @needs_git
@@ -109,12 +111,12 @@ async def test_with_git_opened_a_commit_works_and_what_git_runs_stays_closed(hou
     a_repository(household.root)
     household.writable = [".git"]
 
-    told = await household.run(
+    output = await household.run(
         "git commit --quiet --allow-empty -m second; git log --format=%s;"
         "git config core.fsmonitor evil; echo evil > .git/hooks/pre-commit; mv .git elsewhere"
     )
 
-    assert told.startswith("second\nfirst\n")
+    assert output.startswith("second\nfirst\n")
     assert "evil" not in (household.root / ".git/config").read_text()
     assert not (household.root / ".git/hooks/pre-commit").exists()
     assert not (household.root / "elsewhere").exists()
@@ -128,10 +130,12 @@ async def test_git_works_in_a_folder_below_the_top_of_its_repository(household: 
     household.root.mkdir()
     (top / ".env").write_text("secret")
 
-    told = await household.run("git log --format=%s; git status --short; cat ../.env; touch ../new ../.git/new")
+    output = await household.run(
+        "git log --format=%s; git status --short; cat ../.env; touch ../new ../.git/new"
+    )
 
-    assert told.startswith("first\n")
-    assert "secret" not in told
+    assert output.startswith("first\n")
+    assert "secret" not in output
     assert sorted(path.name for path in top.iterdir()) == [".env", ".git", "a.txt", "sub"]
 
 
@@ -142,13 +146,13 @@ async def test_git_works_in_a_worktree_whose_repository_is_elsewhere(household: 
     household.root.rmdir()
     git(main, "worktree", "add", "--quiet", str(household.root))
 
-    told = await household.run(
+    output = await household.run(
         f"git log --format=%s; git status --short; touch {main}/.git/new; cat {main}/a.txt"
     )
 
-    assert told.startswith("first\n")
-    assert "Read-only file system" in told
-    assert "No such file" in told  # of the other worktree nothing is seen
+    assert output.startswith("first\n")
+    assert "Read-only file system" in output
+    assert "No such file" in output  # of the other worktree nothing is seen
 
 
 async def test_a_git_file_opens_no_folder_that_is_no_repository(household: Household) -> None:
@@ -166,7 +170,7 @@ async def test_a_git_file_opens_no_repository_that_does_not_know_it(household: H
     a_repository(private)
     (household.root / ".git").write_text(f"gitdir: {private}/.git\n")
 
-    told = await household.run(f"ls {private}; git show HEAD")
+    output = await household.run(f"ls {private}; git show HEAD")
 
-    assert "No such file" in told
-    assert "a.txt" not in told
+    assert "No such file" in output
+    assert "a.txt" not in output

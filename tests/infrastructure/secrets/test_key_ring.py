@@ -55,7 +55,7 @@ def test_what_is_kept_is_found_by_a_later_run_and_removed_once(entries: Path) ->
     assert KeyRing().key("anthropic") is None
 
 
-def test_every_key_that_is_read_is_told_to_the_mask(entries: Path) -> None:
+def test_every_key_that_is_read_reaches_the_mask(entries: Path) -> None:
     mask = SecretMask()
     KeyRing().keep("anthropic", KEY)
 
@@ -85,7 +85,7 @@ def test_a_machine_without_a_keyring_has_no_keys_and_says_so_only_where_one_is_t
         (BytesKeyring, "its entry for anthropic is bytes, not a text"),
     ],
 )
-def test_a_keyring_that_cannot_be_read_is_told_in_one_sentence_with_the_remedy(
+def test_a_keyring_that_cannot_be_read_is_reported_in_one_sentence_with_the_remedy(
     backend: type, reason: str, entries: Path
 ) -> None:
     keyring.set_keyring(backend())
@@ -174,12 +174,12 @@ def test_a_server_that_wants_no_key_is_given_none(settings: dict[str, str]) -> N
     assert opened({}, {"p": KEY}, **settings) == []
 
 
-def test_a_key_that_is_nowhere_is_told_with_both_places_to_put_it() -> None:
+def test_a_key_that_is_nowhere_is_reported_with_both_places_to_put_it() -> None:
     with pytest.raises(ProviderError, match=r"ANTHROPIC_API_KEY is not set; .*`quorum keys set p`"):
         opened({}, {}, type="anthropic")
 
 
-def test_a_keyring_that_fails_is_no_missing_key_but_told_as_what_it_is() -> None:
+def test_a_keyring_that_fails_is_no_missing_key_but_reported_as_what_it_is() -> None:
     def key(provider: str) -> str | None:
         raise ConfigError("the keyring cannot be used: locked; unlock it")
 
@@ -207,10 +207,10 @@ async def test_the_doctor_says_where_a_key_comes_from(tmp_path: Path) -> None:
 
     found = await readiness(machine.load(), machine.environ, {"anthropic": KEY}.get)
 
-    told = {each.provider: each.finding(used=True, set_up=True).text for each in found}
-    assert "its key is in the keyring" in told["anthropic"]
-    assert "OPENAI_API_KEY is set" in told["openai"]
-    assert KEY not in "".join(told.values())
+    reported = {each.provider: each.finding(used=True, set_up=True).text for each in found}
+    assert "its key is in the keyring" in reported["anthropic"]
+    assert "OPENAI_API_KEY is set" in reported["openai"]
+    assert KEY not in "".join(reported.values())
 
 
 @pytest.mark.long
@@ -233,6 +233,6 @@ def test_without_its_package_there_is_no_key_and_none_is_kept_or_removed(
     for change in (lambda: ring.keep("anthropic", KEY), lambda: ring.remove("anthropic")):
         with pytest.raises(
             ConfigError, match=r'pip install "quorum-agent\[keyring\]", or put the key into'
-        ) as told:
+        ) as raised:
             change()
-        assert KEY not in str(told.value)
+        assert KEY not in str(raised.value)

@@ -101,7 +101,7 @@ async def test_a_folder_of_conda_in_the_workspace_is_none_of_the_systems(tmp_pat
     assert "in the workspace" in verdict.reason
 
 
-async def test_what_is_refused_is_told_with_its_folder(tmp_path: Path) -> None:
+async def test_what_is_refused_is_reported_with_its_folder(tmp_path: Path) -> None:
     program = a_program(tmp_path / "bin")
     policy = PathPolicy(roots=(str(tmp_path / "work"),))
     (tmp_path / "work").mkdir()

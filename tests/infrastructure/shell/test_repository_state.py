@@ -154,8 +154,8 @@ async def test_a_revision_that_is_called_like_a_linked_file_is_asked_about(
     verdict = await judge(f"git rev-parse {folder}/x", repository)
     other = await judge("git rev-parse HEAD", repository)
 
-    told = run_as_judged(f"git rev-parse {folder}/x", repository, READ_ONLY_ENVIRONMENT).stdout
-    assert told.strip() == _DIGITS
+    printed = run_as_judged(f"git rev-parse {folder}/x", repository, READ_ONLY_ENVIRONMENT).stdout
+    assert printed.strip() == _DIGITS
     assert not verdict.is_read_only
     assert other.is_read_only, other.reason
 
@@ -174,8 +174,8 @@ async def test_another_working_tree_does_not_lead_to_another_repository(
     verdict = await judge("git worktree list --porcelain", repository)
     plain = await judge("git worktree list", repository)
 
-    told = run_as_judged("git worktree list --porcelain", repository, READ_ONLY_ENVIRONMENT).stdout
-    assert _DIGITS in told
+    printed = run_as_judged("git worktree list --porcelain", repository, READ_ONLY_ENVIRONMENT).stdout
+    assert _DIGITS in printed
     assert not verdict.is_read_only
     assert "commondir" in plain.reason
 

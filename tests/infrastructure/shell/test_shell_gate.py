@@ -34,7 +34,7 @@ def plant(folder: Path, name: str) -> Path:
     return program
 
 
-async def test_the_paths_that_are_read_are_told_with_links_followed(workspace: Path) -> None:
+async def test_the_paths_that_are_read_are_reported_with_links_followed(workspace: Path) -> None:
     (workspace / "link").symlink_to("sub")
 
     verdict = await judge("cat a link/b < a && ls sub", workspace)
@@ -43,7 +43,7 @@ async def test_the_paths_that_are_read_are_told_with_links_followed(workspace: P
     assert verdict.paths_read == tuple(str(workspace / name) for name in ("a", "sub/b", "sub"))
 
 
-async def test_the_paths_that_are_written_are_told(workspace: Path) -> None:
+async def test_the_paths_that_are_written_are_reported(workspace: Path) -> None:
     verdict = await judge("cat a > out.txt; ls sub >> sub/../log", workspace)
 
     assert not verdict.is_read_only
@@ -51,7 +51,7 @@ async def test_the_paths_that_are_written_are_told(workspace: Path) -> None:
     assert verdict.paths_written == (str(workspace / "out.txt"), str(workspace / "log"))
 
 
-async def test_what_leads_outside_is_told_as_read_too(workspace: Path) -> None:
+async def test_what_leads_outside_is_reported_as_read_too(workspace: Path) -> None:
     verdict = await judge("cat ../elsewhere", workspace)
 
     assert verdict.paths_read == (str(workspace.parent / "elsewhere"),)

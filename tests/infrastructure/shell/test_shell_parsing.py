@@ -167,7 +167,7 @@ def test_the_end_of_a_line_ends_a_command_as_a_semicolon_does() -> None:
     assert [command.then for command in line.commands] == [";", "&&", "|", ""]
 
 
-def test_globs_are_told_by_their_places() -> None:
+def test_globs_are_identified_by_their_places() -> None:
     line = parse("grep x 'a*' *.py sub/b?")
 
     assert line.expanded is not None

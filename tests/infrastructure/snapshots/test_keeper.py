@@ -230,7 +230,7 @@ async def test_a_secret_is_found_wherever_it_stands_in_a_long_file(root: Path, p
     assert unkept(await RewindRig(root).keeper.keep(), root) == {"long": "it holds a secret"}
 
 
-async def test_links_are_kept_as_links_and_what_is_no_file_is_told(root: Path) -> None:
+async def test_links_are_kept_as_links_and_what_is_no_file_is_reported(root: Path) -> None:
     outside = root.parent / "outside"
     old(outside / "secret", "theirs")
     (root / "folder").symlink_to(outside)
@@ -381,7 +381,7 @@ async def test_a_turn_that_ends_ends_what_is_kept_in_the_background(root: Path) 
     assert len((await rig.keeper.keep()).states) == 600
 
 
-async def test_contents_that_cannot_be_stored_in_the_background_are_told_of_by_the_call(root: Path) -> None:
+async def test_contents_that_cannot_be_stored_in_the_background_are_reported_by_the_call(root: Path) -> None:
     (root / "a").write_text("a")
     rig = RewindRig(root)
     rig.contents.full = True
@@ -587,7 +587,7 @@ async def test_an_undo_leaves_alone_what_was_found_out_late(root: Path) -> None:
 
 
 def lose_events(watch: WorkspaceWatch) -> None:
-    """Read what the system has told so far, and forget it."""
+    """Read what the system has reported so far, and forget it."""
     if watch._tree is not None and watch._tree._events is not None:
         list(watch._tree._events.read())
 

@@ -125,6 +125,6 @@ def test_what_no_program_can_be_given_is_an_error_that_names_the_parameter(value
         (["p", "--f={x}"], {"x": "array"}, r"command\[1\] has text around \{x\}, which is an array"),
     ],
 )
-def test_a_command_that_does_not_fit_its_parameters_is_told_with_its_place(command, types, complaint):
+def test_a_command_that_does_not_fit_its_parameters_is_reported_with_its_place(command, types, complaint):
     with pytest.raises(ConfigError, match=f"^{complaint}"):
         a_template(*command, **types)

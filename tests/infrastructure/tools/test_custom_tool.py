@@ -126,29 +126,29 @@ async def test_a_failure_is_an_error_with_the_code_and_the_end_of_standard_error
     with pytest.raises(ToolError) as caught:
         await run(a_tool(root, sys.executable, script))
 
-    told = str(caught.value)
-    assert told.startswith("the program failed with exit code 3; the end of its standard error:\nxxx")
-    assert told.endswith("the reason")
-    assert "out" not in told
-    assert len(told) < 4100
+    message = str(caught.value)
+    assert message.startswith("the program failed with exit code 3; the end of its standard error:\nxxx")
+    assert message.endswith("the reason")
+    assert "out" not in message
+    assert len(message) < 4100
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "expected"),
     [
         ("print('all I have'); exit(1)", "exit code 1; the end of its standard output:\nall I have"),
         ("exit(1)", "exit code 1; it printed nothing"),
         ("import os; os.abort()", "killed by SIGABRT; it printed nothing"),
     ],
 )
-async def test_an_error_without_standard_error_shows_what_there_is(root: Path, code: str, told: str):
+async def test_an_error_without_standard_error_shows_what_there_is(root: Path, code: str, expected: str):
     with pytest.raises(ToolError) as caught:
         await run(a_tool(root, sys.executable, a_script(root, code)))
 
-    assert str(caught.value).endswith(told)
+    assert str(caught.value).endswith(expected)
 
 
-async def test_a_program_that_is_not_there_is_told_with_the_setting(root: Path):
+async def test_a_program_that_is_not_there_is_reported_with_the_setting(root: Path):
     with pytest.raises(ToolError, match=r"no program nowhere-to-be-found.*tools\.custom\.mine\.command"):
         await run(a_tool(root, "nowhere-to-be-found"))
 
@@ -338,7 +338,7 @@ async def test_contents_that_earlier_calls_will_write_count(root: Path):
     assert [file.sha256 for file in seal.files] == [hashlib.sha256(b"new").hexdigest()]
 
 
-def test_a_declaration_that_does_not_fit_is_told_with_its_key(root: Path):
+def test_a_declaration_that_does_not_fit_is_reported_with_its_key(root: Path):
     wrong = CustomToolDeclaration(name="mine", description="d", command=("echo", "{x}"))
 
     with pytest.raises(ConfigError, match=r"^tools\.custom\.mine: command\[1\] names \{x\}"):

@@ -83,7 +83,7 @@ async def test_a_rejected_call_runs_nothing(root: Path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         ({"line": "x"}, "'file' is a required property"),
         ({"file": "a", "lines": "x"}, "'lines' was unexpected"),
@@ -93,12 +93,12 @@ async def test_a_rejected_call_runs_nothing(root: Path):
     ],
 )
 async def test_arguments_that_do_not_fit_are_errors_that_name_the_field_and_nobody_is_asked(
-    root: Path, arguments: dict[str, JsonValue], told: str
+    root: Path, arguments: dict[str, JsonValue], expected: str
 ):
     person = FakePerson()
 
     result = await Session(root, person).call(**arguments)
 
     assert result.results[0].is_error
-    assert told in result.results[0].output
+    assert expected in result.results[0].output
     assert person.requests == []

@@ -62,7 +62,7 @@ def sha(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def test_a_new_file_is_written_and_its_hash_told(tmp_path, write_file, seen):
+def test_a_new_file_is_written_and_its_hash_reported(tmp_path, write_file, seen):
     content = "é\n".encode()
 
     result = call(write_file, path="a.txt", content="é\n")

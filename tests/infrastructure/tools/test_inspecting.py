@@ -23,7 +23,7 @@ CONTINUE = re.compile(r"continue with (.*)\]$")
 
 
 class Inspector:
-    """Outputs that a conversation was told of, and the tool that shows them."""
+    """Outputs that a conversation knows, and the tool that shows them."""
 
     def __init__(self) -> None:
         self.store = FakeBlobStore()
@@ -52,7 +52,7 @@ def lines_to(last: int) -> Text:
 
 
 @pytest.mark.requirement("D12")
-def test_without_a_selector_a_text_is_told_by_its_extent_and_its_beginning(inspector):
+def test_without_a_selector_a_text_is_identified_by_its_extent_and_its_beginning(inspector):
     blob_id = inspector.put(lines_to(2000))
 
     first, *lines, note = call(inspector.inspect, blob_id=blob_id).split("\n")
@@ -115,7 +115,7 @@ def test_a_key_can_be_followed_by_a_page_of_what_it_holds(inspector):
 
 
 @pytest.mark.requirement("D12")
-def test_a_large_array_is_told_by_its_schema_and_its_first_entries(inspector):
+def test_a_large_array_is_identified_by_its_schema_and_its_first_entries(inspector):
     blob_id = inspector.put(Structured([{"name": "x" * 100, "n": n} for n in range(500)]))
 
     lines = call(inspector.inspect, blob_id=blob_id).split("\n")
@@ -133,7 +133,7 @@ def test_a_large_array_is_told_by_its_schema_and_its_first_entries(inspector):
 
 
 @pytest.mark.requirement("D12")
-def test_a_large_object_is_told_by_its_keys(inspector):
+def test_a_large_object_is_identified_by_its_keys(inspector):
     value = Structured({"inner": {f"key{n:04}": "x" * 99 for n in range(1000)}})
 
     lines = inspector.shown(value, "key:inner").split("\n")

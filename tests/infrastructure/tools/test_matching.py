@@ -31,25 +31,25 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> type[Counting]:
 
 
 def test_lines_that_are_all_alike_are_compared_once(counting: type[Counting]) -> None:
-    told = _complaint("alike line here\n" * 20_000, "alike linx here\nand more")
+    printed = _complaint("alike line here\n" * 20_000, "alike linx here\nand more")
 
-    assert "     1\talike line here\n     2\talike line here\n     3\talike line here" in told
+    assert "     1\talike line here\n     2\talike line here\n     3\talike line here" in printed
     assert counting.compared <= 3
 
 
 def test_of_many_lines_only_those_that_could_be_most_similar_are_compared(counting: type[Counting]) -> None:
     lines = [f"value_{number} = compute({number})" for number in range(20_000)]
 
-    told = _complaint("\n".join(lines), "value_7777 = compute(7777);")
+    printed = _complaint("\n".join(lines), "value_7777 = compute(7777);")
 
-    assert "  7778\tvalue_7777 = compute(7777)" in told
+    assert "  7778\tvalue_7777 = compute(7777)" in printed
     assert counting.compared <= 300
 
 
 def test_a_passage_that_stands_very_often_is_not_counted_to_its_end() -> None:
-    told = _complaint("a" * 10_000_000, "a")
+    printed = _complaint("a" * 10_000_000, "a")
 
-    assert "matches 100 or more times in f (lines 1, 1," in told
+    assert "matches 100 or more times in f (lines 1, 1," in printed
 
 
 def test_a_long_passage_that_differs_in_white_space_is_found_where_all_its_lines_stand() -> None:

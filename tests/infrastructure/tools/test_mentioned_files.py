@@ -84,7 +84,7 @@ async def test_a_file_that_is_called_like_a_range_is_the_one_that_is_meant(stage
         (":2-1", "the lines 2-1 end before they begin"),
     ],
 )
-async def test_lines_that_are_not_there_are_told(stage: SessionStage, lines: str, note: str) -> None:
+async def test_lines_that_are_not_there_are_reported(stage: SessionStage, lines: str, note: str) -> None:
     (stage.root / "a.py").write_text("one\ntwo\n")
 
     file = await file_in(stage, f"@a.py{lines}")

@@ -186,10 +186,10 @@ def test_a_broken_plug_in_is_an_error_that_names_its_distribution(
 ):
     install("acme-tools", f"greet = {entry}", source)
 
-    told = refusal(tmp_path)
+    reported = refusal(tmp_path)
 
-    assert told.startswith(f"the plug-in acme-tools 1.2 (greet = {entry}) {complaint}")
-    assert told.endswith("; repair or uninstall acme-tools 1.2")
+    assert reported.startswith(f"the plug-in acme-tools 1.2 (greet = {entry}) {complaint}")
+    assert reported.endswith("; repair or uninstall acme-tools 1.2")
 
 
 @pytest.mark.parametrize(
@@ -201,15 +201,15 @@ def test_a_broken_plug_in_is_an_error_that_names_its_distribution(
         ("domain.orders:Hello", ""),
     ],
 )
-def test_a_plug_in_with_a_package_of_a_name_of_ours_is_told_of_the_conflict(
+def test_a_plug_in_with_a_package_of_a_name_of_ours_is_an_error_that_names_the_conflict(
     install: Install, tmp_path: Path, entry: str, source: str
 ):
     install("acme-tools", f"greet = {entry}", source)
 
-    told = refusal(tmp_path)
+    reported = refusal(tmp_path)
 
-    assert told.startswith(f"the plug-in acme-tools 1.2 (greet = {entry}) cannot be loaded: ")
-    assert "quorum itself has a package domain, and Python finds that one" in told
+    assert reported.startswith(f"the plug-in acme-tools 1.2 (greet = {entry}) cannot be loaded: ")
+    assert "quorum itself has a package domain, and Python finds that one" in reported
 
 
 @pytest.mark.requirement("A01")

@@ -123,7 +123,7 @@ def test_characters_that_straddle_pieces_of_a_large_file_survive(tmp_path, read_
     assert call(read_file, path="a.txt", offset=2) == "     2\tend\n[lines 2-2 of 2]"
 
 
-def test_a_binary_file_is_told_by_size_and_kind(tmp_path, read_file):
+def test_a_binary_file_is_identified_by_size_and_kind(tmp_path, read_file):
     a_tree(tmp_path, {"a.png": b"\x89PNG\r\n\x1a\n" + bytes(100), "b.bin": bytes(range(256))})
 
     assert call(read_file, path="a.png") == "a.png: binary file, 108 bytes, looks like PNG"
@@ -200,7 +200,7 @@ def test_a_long_listing_is_cut_and_says_so(tmp_path, list_directory):
     assert lines[-1] == "[… and 3 more entries; use glob_search to narrow them]"
 
 
-def test_an_empty_folder_and_a_file_are_told_apart_from_a_listing(tmp_path, list_directory):
+def test_an_empty_folder_and_a_file_are_distinguished_from_a_listing(tmp_path, list_directory):
     (tmp_path / "sub").mkdir()
     a_tree(tmp_path, {"a.txt": ""})
 

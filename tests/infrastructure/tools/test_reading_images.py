@@ -80,7 +80,7 @@ async def test_what_a_file_holds_counts_and_not_what_it_is_called(stage: Session
     assert others == ["     1\tno image", "     1\t<svg/>"]
 
 
-async def test_two_images_of_one_name_are_told_apart(stage: SessionStage) -> None:
+async def test_two_images_of_one_name_are_distinguished(stage: SessionStage) -> None:
     for number, folder in enumerate("ab"):
         (stage.root / folder).mkdir()
         (stage.root / folder / "shot.png").write_bytes(png(4, 3, shade=number))

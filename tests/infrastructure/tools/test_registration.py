@@ -134,7 +134,7 @@ def test_a_tool_without_a_definition_is_refused_by_the_name_of_its_class(definit
     assert "the tool builtins.object has no definition" in refusal(object())
 
 
-def test_a_definition_that_fails_is_told_with_its_error():
+def test_a_definition_that_fails_is_reported_with_its_error():
     class Broken(Probe):
         definition = property(lambda self: 1 / 0, lambda self, value: None)  # type: ignore[assignment]
 

@@ -147,7 +147,7 @@ def test_a_folder_in_place_of_the_file_trusts_nothing_and_says_so(path: Path) ->
     assert "is a folder" in str(TrustFile(path).load().warning)
 
 
-def test_a_folder_that_cannot_be_written_is_told_of(path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(path: Path) -> None:
     path.parent.parent.mkdir()
     path.parent.write_text("a file")
 
@@ -155,7 +155,7 @@ def test_a_folder_that_cannot_be_written_is_told_of(path: Path) -> None:
         _trust(TrustFile(path), _question())
 
 
-def test_a_session_that_never_lets_go_of_the_file_is_told_of(path: Path) -> None:
+def test_a_session_that_never_lets_go_of_the_file_is_reported(path: Path) -> None:
     path.parent.mkdir(parents=True)
     with (path.parent / "trust.toml.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -164,7 +164,7 @@ def test_a_session_that_never_lets_go_of_the_file_is_told_of(path: Path) -> None
             _trust(TrustFile(path, patience_secs=0.05), _question())
 
 
-def test_a_folder_whose_name_is_no_text_is_told_of_and_leaves_the_file_whole(path: Path) -> None:
+def test_a_folder_whose_name_is_no_text_is_reported_and_leaves_the_file_whole(path: Path) -> None:
     _trust(TrustFile(path), _question())
 
     with pytest.raises(ConfigError, match="is not valid Unicode"):

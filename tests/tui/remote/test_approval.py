@@ -26,7 +26,7 @@ def test_who_does_not_show_the_token_may_not_approve() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["", TOKEN[:-1], TOKEN + "x", 5, "tökén", True])
-def test_a_wrong_token_is_told_at_once_whatever_is_asked(wrong: object) -> None:
+def test_a_wrong_token_is_shown_at_once_whatever_is_asked(wrong: object) -> None:
     with pytest.raises(RpcError) as refusal:
         RemoteApproval(TOKEN).hand({"token": wrong})
 

@@ -24,8 +24,8 @@ async def echo(method: str, params: JsonParams) -> object:
 
 
 async def answered(body: bytes) -> Any:
-    told = await answer(body, echo)
-    return None if told is None else json.loads(told)
+    reply = await answer(body, echo)
+    return None if reply is None else json.loads(reply)
 
 
 def request(**members: object) -> bytes:
@@ -54,10 +54,10 @@ async def test_a_null_id_is_answered() -> None:
 
 
 async def test_a_refusal_has_a_code_a_sentence_and_a_word() -> None:
-    told = await answered(request(id=7, method="refuse"))
+    reply = await answered(request(id=7, method="refuse"))
 
-    assert told["error"] == {"code": -32000, "message": "not now", "data": {"reason": "busy"}}
-    assert told["id"] == 7
+    assert reply["error"] == {"code": -32000, "message": "not now", "data": {"reason": "busy"}}
+    assert reply["id"] == 7
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ async def test_a_refusal_has_a_code_a_sentence_and_a_word() -> None:
     ],
 )
 async def test_what_is_no_json_is_a_parse_error(body: bytes) -> None:
-    told = await answered(body)
+    reply = await answered(body)
 
-    assert (told["id"], told["error"]["code"]) == (None, Code.PARSE_ERROR)
+    assert (reply["id"], reply["error"]["code"]) == (None, Code.PARSE_ERROR)
 
 
 @pytest.mark.parametrize(
@@ -101,16 +101,16 @@ async def test_parameters_by_place_are_refused() -> None:
 
 
 def test_what_ends_a_connection_is_an_error_without_an_id() -> None:
-    told = json.loads(complaint("too long"))
+    printed = json.loads(complaint("too long"))
 
-    assert told == {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "too long"}}
+    assert printed == {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "too long"}}
 
 
 @given(ANY_JSON)
 def test_any_json_gets_an_answer_or_is_a_notification(said: object) -> None:
-    told = asyncio.run(answered(json.dumps(said).encode()))
+    output = asyncio.run(answered(json.dumps(said).encode()))
 
-    assert told is None or told["jsonrpc"] == "2.0"
+    assert output is None or output["jsonrpc"] == "2.0"
 
 
 @given(st.binary(max_size=300))
@@ -118,14 +118,14 @@ def test_any_bytes_get_an_answer(body: bytes) -> None:
     assert (asyncio.run(answered(body)) or {"error": 1})["error"]
 
 
-async def test_a_result_that_is_no_text_anywhere_else_can_still_be_told() -> None:
+async def test_a_result_that_is_no_text_anywhere_else_can_still_be_sent() -> None:
     async def strange(_method: str, _params: JsonParams) -> object:
         return {"path": "caf\udce9"}
 
-    told = await answer(request(id=1, method="m"), strange)
+    reply = await answer(request(id=1, method="m"), strange)
 
-    assert told is not None
-    assert json.loads(told)["result"] == {"path": "caf\udce9"}
+    assert reply is not None
+    assert json.loads(reply)["result"] == {"path": "caf\udce9"}
 
 
 def test_errors_keep_their_code() -> None:
@@ -134,7 +134,7 @@ def test_errors_keep_their_code() -> None:
 
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN"])
 @pytest.mark.parametrize("place", ['"id": %s', '"id": 1, "params": {"value": %s}'])
-async def test_a_number_that_cannot_be_told_again_is_no_json(place: str, number: str) -> None:
-    told = await answered(f'{{"jsonrpc": "2.0", "method": "any", {place % number}}}'.encode())
+async def test_a_number_that_cannot_be_written_again_is_no_json(place: str, number: str) -> None:
+    reply = await answered(f'{{"jsonrpc": "2.0", "method": "any", {place % number}}}'.encode())
 
-    assert told["error"]["code"] == Code.PARSE_ERROR
+    assert reply["error"]["code"] == Code.PARSE_ERROR

@@ -28,11 +28,11 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_discovery_lists_every_method_with_its_parameters(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
-        told = await stage.call("rpc.discover")
+        reply = await stage.call("rpc.discover")
 
-    assert told["api_version"] == 1
-    assert told["approval"] is False
-    by_name = {method["name"]: method for method in told["methods"]}
+    assert reply["api_version"] == 1
+    assert reply["approval"] is False
+    by_name = {method["name"]: method for method in reply["methods"]}
     assert set(by_name) == {
         *(
             "rpc.discover",
@@ -69,7 +69,7 @@ async def test_a_method_that_there_is_not_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.long(after=4)
 @pytest.mark.parametrize(
-    ("method", "params", "told"),
+    ("method", "params", "expected"),
     [
         ("state.get", {"x": 1}, "no parameter 'x'"),
         ("pane.read", {"last": 0}, "from 1 to 200"),
@@ -104,13 +104,13 @@ async def test_a_method_that_there_is_not_is_named(tmp_path: Path) -> None:
     ],
 )
 async def test_parameters_that_do_not_fit_are_refused(
-    tmp_path: Path, method: str, params: dict[str, object], told: str
+    tmp_path: Path, method: str, params: dict[str, object], expected: str
 ) -> None:
     async with on_remote_stage(tmp_path) as stage:
         error = await stage.refused(method, **params)
 
         assert error.code == -32602
-        assert told in str(error)
+        assert expected in str(error)
         assert stage.prompt.text == ""
         assert stage.agent.prompts == []
 
@@ -166,20 +166,20 @@ async def test_the_screen_is_captured_at_another_size_and_stays_what_it_was(tmp_
 
 async def test_commands_are_listed_with_what_they_take(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
-        told = await stage.call("commands.list")
+        reply = await stage.call("commands.list")
 
-    assert [command["name"] for command in told] == [command.name for command in COMMANDS]
-    assert {command["name"] for command in told if command["power"] == "approval"} == {"mode"}
+    assert [command["name"] for command in reply] == [command.name for command in COMMANDS]
+    assert {command["name"] for command in reply if command["power"] == "approval"} == {"mode"}
 
 
 async def test_keys_are_listed_room_by_room(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
-        told = await stage.call("keymaps.list")
+        reply = await stage.call("keymaps.list")
 
     assert {"name": "toggle_fold", "where": "Everywhere"}.items() <= next(
-        deed for deed in told if deed["keys"] == ["ctrl+o"]
+        deed for deed in reply if deed["keys"] == ["ctrl+o"]
     ).items()
-    assert any(deed["name"] == "review_approve" and deed["keys"] == ["y"] for deed in told)
+    assert any(deed["name"] == "review_approve" and deed["keys"] == ["y"] for deed in reply)
 
 
 # -- what is done ---------------------------------------------------------------------------------------------
@@ -216,13 +216,13 @@ async def test_a_session_that_takes_no_prompt_says_so(tmp_path: Path) -> None:
         assert stage.prompt.text == ""
 
 
-async def test_a_command_is_carried_out_and_what_it_says_is_told(tmp_path: Path) -> None:
+async def test_a_command_is_carried_out_and_what_it_says_is_shown(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
-        told = await stage.call("command.exec", command="undo")
+        reply = await stage.call("command.exec", command="undo")
         opened = await stage.call("command.exec", command="/help")
         covered = await stage.refused("command.exec", command="/clear")
 
-    assert told["said"] == "there is no turn to undo"
+    assert reply["said"] == "there is no turn to undo"
     assert opened["screen"] == "help"
     assert covered.reason == "covered"
 
@@ -284,12 +284,12 @@ async def test_a_rejection_needs_no_token_and_its_reason_reaches_the_model(tmp_p
         await stage.send("go")
         await stage.asked()
         question = (await stage.call("state.get"))["question"]
-        told = await stage.call("hil.respond", decision="reject", digest=MAKE.digest, reason="too risky")
+        reply = await stage.call("hil.respond", decision="reject", digest=MAKE.digest, reason="too risky")
         await stage.until(lambda: stage.agent.answers)
 
         assert (question["kind"], question["digest"]) == ("review", MAKE.digest)
         assert question["packet"] == json.loads(MAKE.canonical())
-        assert told == {"answered": "reject", "digest": MAKE.digest}
+        assert reply == {"answered": "reject", "digest": MAKE.digest}
         assert stage.agent.answers == [Reject("too risky")]
         await stage.unasked()
 
@@ -316,12 +316,12 @@ async def test_where_nothing_is_asked_nothing_is_answered(tmp_path: Path) -> Non
 
 async def test_keys_are_pressed_one_after_the_other(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path, say("well")) as stage:
-        told = await stage.call("keys.feed", keys=[*"hi", "left", "X", "ctrl+j", "?"])
+        reply = await stage.call("keys.feed", keys=[*"hi", "left", "X", "ctrl+j", "?"])
         assert stage.prompt.text == "hX\n?i"
         await stage.call("keys.feed", keys=["enter"])
         await stage.until(lambda: stage.agent.prompts)
 
-        assert told == {"pressed": 6}
+        assert reply == {"pressed": 6}
         assert stage.agent.prompts == ["hX\n?i"]
 
 
@@ -342,7 +342,7 @@ async def test_keys_open_and_close_what_only_shows(tmp_path: Path) -> None:
     assert (opened["screen"], closed["screen"]) == ("help", "chat")
 
 
-async def test_the_layout_is_told_and_set(tmp_path: Path) -> None:
+async def test_the_layout_is_shown_and_set(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
         before = await stage.call("layout.get")
         after = await stage.call("layout.set", preset="minimal")
@@ -365,7 +365,7 @@ async def test_the_side_panel_is_shown_beside_the_transcript_or_nowhere(tmp_path
 # -- settings -------------------------------------------------------------------------------------------------
 
 
-async def test_settings_are_listed_and_told_with_what_counts_now(tmp_path: Path) -> None:
+async def test_settings_are_listed_and_shown_with_what_counts_now(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
         keys = await stage.call("config.keys")
         theme = await stage.call("config.get", key="tui.theme")
@@ -404,7 +404,7 @@ async def test_what_it_cannot_is_refused_with_the_remedy(tmp_path: Path) -> None
     assert "quorum.toml" in str(error)
 
 
-async def test_a_model_that_cannot_be_had_is_told(tmp_path: Path) -> None:
+async def test_a_model_that_cannot_be_had_is_shown(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
         stage.agent.refused.add("fake/other")
         error = await stage.refused("config.set", key="models.decision", value="fake/other")

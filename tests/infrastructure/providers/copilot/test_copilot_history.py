@@ -31,7 +31,7 @@ def test_without_a_past_the_prompt_is_what_the_person_says() -> None:
     assert opening_prompt((UserMessage("hi"),)) == "hi"
 
 
-def test_the_past_is_told_with_calls_results_and_their_outcome() -> None:
+def test_the_past_is_reported_with_calls_results_and_their_outcome() -> None:
     messages: tuple[Message, ...] = (
         UserMessage("look"),
         AssistantMessage(CALLED),

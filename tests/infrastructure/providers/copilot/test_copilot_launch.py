@@ -28,13 +28,13 @@ def test_the_program_is_looked_up_in_the_path_of_the_given_environment(tmp_path:
     assert _launch(tmp_path).program == str(tmp_path / "copilot")
 
 
-def test_a_missing_program_is_told_with_where_it_was_sought_and_how_to_install_it(tmp_path: Path) -> None:
+def test_a_missing_program_is_reported_with_where_it_was_sought_and_how_to_install_it(tmp_path: Path) -> None:
     text = _refusal(tmp_path, program="copilot-of-tomorrow")
     assert f"no program in the folders of PATH ({tmp_path})" in text
     assert "npm install -g @github/copilot" in text
 
 
-def test_a_path_that_is_no_program_is_told_as_such(tmp_path: Path) -> None:
+def test_a_path_that_is_no_program_is_reported_as_such(tmp_path: Path) -> None:
     assert '"/nowhere/copilot", is no program at that path' in _refusal(tmp_path, program="/nowhere/copilot")
 
 
@@ -43,11 +43,11 @@ def test_headers_and_clouds_are_refused_by_name(tmp_path: Path) -> None:
     assert 'client = "azure"' in _refusal(tmp_path, client="azure")
 
 
-def test_a_named_variable_without_a_key_is_told(tmp_path: Path) -> None:
+def test_a_named_variable_without_a_key_is_reported(tmp_path: Path) -> None:
     assert "GH_TOKEN is not set" in _refusal(tmp_path, api_key_env="GH_TOKEN")
 
 
-def test_an_address_that_is_none_is_told(tmp_path: Path) -> None:
+def test_an_address_that_is_none_is_reported(tmp_path: Path) -> None:
     assert "base_url of [providers.copilot]" in _refusal(tmp_path, base_url="localhost:11434")
 
 

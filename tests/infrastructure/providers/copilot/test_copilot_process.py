@@ -65,7 +65,7 @@ async def test_a_cli_that_dies_while_it_is_waited_for_is_an_error_and_the_next_p
         assert len(rig.log("launched")) == 2
 
 
-async def test_a_cli_that_dies_while_our_tools_run_is_started_again_and_told_everything(tmp_path: Path) -> None:
+async def test_a_cli_that_dies_while_our_tools_run_is_started_again_and_gets_everything(tmp_path: Path) -> None:
     async with copilot_rig(tmp_path) as rig:
         rig.script(Say(calls=(CALL,), stop="tool_use"), Say(pieces=("done",)))
         await rig.session.send_with_tools("x", [TOOL], on_event=lambda _event: None)
@@ -126,7 +126,7 @@ async def test_an_old_cli_is_refused_with_its_version(tmp_path: Path) -> None:
     assert "Copilot CLI >= 1.0 (protocol 3) needed, found 0.0.420 (protocol 2)" in str(caught.value)
 
 
-async def test_a_program_that_is_no_copilot_cli_is_told(tmp_path: Path) -> None:
+async def test_a_program_that_is_no_copilot_cli_is_reported(tmp_path: Path) -> None:
     program = tmp_path / "copilot"
     program.write_text("#!/bin/sh\necho 'unknown option --headless' >&2\nexit 2\n")
     program.chmod(0o755)
@@ -143,7 +143,7 @@ async def test_the_models_are_those_github_lists(tmp_path: Path) -> None:
         assert await rig.backend.models() == ("gpt-5", "claude")
 
 
-async def test_who_is_not_logged_in_is_told_how(tmp_path: Path) -> None:
+async def test_who_is_not_logged_in_is_shown_how(tmp_path: Path) -> None:
     async with copilot_rig(tmp_path, base_url=None) as rig:
         with pytest.raises(ProviderError, match="`copilot login`") as caught:
             await rig.backend.models()

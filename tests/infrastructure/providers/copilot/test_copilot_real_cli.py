@@ -161,7 +161,7 @@ async def test_the_choice_is_kept_also_in_the_middle_of_a_turn(stage: Stage) -> 
     assert stage.last_body["messages"][-1]["content"] == "x"
 
 
-async def test_a_cancelled_answer_ends_at_the_model_and_the_next_one_is_told_of_it(stage: Stage) -> None:
+async def test_a_cancelled_answer_ends_at_the_model_and_the_next_one_reads_of_it(stage: Stage) -> None:
     stage.script(Say(pieces=("It is",), ending="stall"), Say(pieces=("42",)))
     session = stage.session()
     heard = asyncio.Event()
@@ -194,7 +194,7 @@ async def test_a_cli_that_is_killed_is_noticed_and_started_again(tmp_path: Path)
         assert (await session.send("again")).text_content() == "42"
 
 
-async def test_who_is_not_logged_in_is_told_how(tmp_path: Path) -> None:
+async def test_who_is_not_logged_in_is_shown_how(tmp_path: Path) -> None:
     settings = ProviderSettings(type="copilot", program=CLI)
     backend = CopilotProvider("copilot", settings, _environ(tmp_path / "home"))
     try:

@@ -46,7 +46,7 @@ def _asked(rig: CopilotRig) -> tuple[list[str], list[str]]:
     return [entry["session"] for entry in asked], [entry["prompt"] for entry in asked]
 
 
-async def test_a_conversation_without_gaps_stays_in_one_session_and_is_told_only_what_is_new(
+async def test_a_conversation_without_gaps_stays_in_one_session_and_gets_only_what_is_new(
     rig: CopilotRig,
 ) -> None:
     rig.script(Say(pieces=("one",)), Say(calls=(READ,), stop="tool_use"), Say(pieces=("three",)))
@@ -169,13 +169,13 @@ async def test_what_the_cli_has_the_model_continue_becomes_one_text(rig: Copilot
     assert (response.text_content(), response.stop_reason.kind) == ("half rest", StopKind.END_TURN)
 
 
-async def test_a_limit_that_nothing_followed_is_told(rig: CopilotRig) -> None:
+async def test_a_limit_that_nothing_followed_is_reported(rig: CopilotRig) -> None:
     rig.script(Say(pieces=("half",), stop="max_tokens"))
     response = await rig.session.send("x")
     assert (response.text_content(), response.stop_reason.kind) == ("half", StopKind.MAX_TOKENS)
 
 
-async def test_reasoning_and_usage_are_told(rig: CopilotRig) -> None:
+async def test_reasoning_and_usage_are_reported(rig: CopilotRig) -> None:
     rig.script(Say(reasoning="Hmm", pieces=("yes",)))
     events: list[StreamEvent] = []
     response = await rig.session.send_streaming("x", events.append)
@@ -183,12 +183,12 @@ async def test_reasoning_and_usage_are_told(rig: CopilotRig) -> None:
     assert response.usage == Usage(input=4, output=11, cache_read=5, cache_write=3, reasoning=2)
 
 
-async def test_each_repetition_by_the_cli_is_told(rig: CopilotRig) -> None:
+async def test_each_repetition_by_the_cli_is_reported(rig: CopilotRig) -> None:
     rig.step(Say(pieces=("ok",)), retries=("rate_limit", "api_error"))
     events: list[StreamEvent] = []
     await rig.session.send_streaming("x", events.append)
-    told = [(e.attempt, e.kind) for e in events if isinstance(e, StreamRetry)]
-    assert told == [(1, ProviderErrorKind.RATE_LIMIT), (2, ProviderErrorKind.SERVER)]
+    reported = [(e.attempt, e.kind) for e in events if isinstance(e, StreamRetry)]
+    assert reported == [(1, ProviderErrorKind.RATE_LIMIT), (2, ProviderErrorKind.SERVER)]
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ async def test_after_a_failure_the_same_session_goes_on(rig: CopilotRig) -> None
     assert prompts == ["first", "second"]
 
 
-async def test_a_resumed_conversation_is_told_to_a_new_session(rig: CopilotRig) -> None:
+async def test_a_resumed_conversation_is_sent_to_a_new_session(rig: CopilotRig) -> None:
     past = Conversation([UserMessage("then"), AssistantMessage(LlmResponse.from_text("so"))])
     rig.script(Say(pieces=("ok",)), Say(pieces=("ok",)))
     session = rig.another_session(past)
@@ -248,7 +248,7 @@ async def test_going_on_after_a_failure_asks_the_same_again_in_a_new_session(rig
     assert [entry["sessionId"] for entry in rig.calls_of("session.delete")] == [sessions[0]]
 
 
-async def test_messages_given_another_shape_are_told_anew_and_only_for_that_request(rig: CopilotRig) -> None:
+async def test_messages_given_another_shape_are_sent_anew_and_only_for_that_request(rig: CopilotRig) -> None:
     hide = True
 
     async def shape(messages: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -300,7 +300,7 @@ async def test_an_interrupted_answer_without_text_leaves_the_session_usable(rig:
     assert prompts == ["x", "y"]
 
 
-async def test_a_session_that_does_not_stop_when_told_is_given_up(
+async def test_a_session_that_does_not_stop_when_asked_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(channel, "_DRAIN_SECS", 0.05)

@@ -55,7 +55,7 @@ async def test_text_comes_as_it_is_under_its_address_and_status():
 
 
 @pytest.mark.parametrize("status", ["200 OK", "404 Not Found"])
-async def test_where_pages_cannot_be_converted_it_is_told_what_to_install(status, monkeypatch):
+async def test_where_pages_cannot_be_converted_it_is_shown_what_to_install(status, monkeypatch):
     monkeypatch.setitem(sys.modules, "html_to_markdown", None)
     page = Answer(status=status, body=b"<!doctype html><p>text", type="text/html")
 
@@ -92,14 +92,14 @@ async def test_json_comes_as_it_is():
     assert result.endswith('\n\n{"a": [1]}')
 
 
-async def test_of_other_types_only_kind_and_size_are_told():
+async def test_of_other_types_only_kind_and_size_are_reported():
     result = await fetched({"/": Answer(body=b"\x89PNG\r\n\x1a\n....", type="image/png")})
 
     assert "[binary: 12 bytes of image/png" in result
 
 
 @pytest.mark.parametrize("type_", ["text/plain", ""])
-async def test_text_that_is_none_is_told_by_its_first_bytes(type_: str):
+async def test_text_that_is_none_is_identified_by_its_first_bytes(type_: str):
     result = await fetched({"/": Answer(body=b"%PDF-1.7\n\0\0", type=type_)})
 
     assert "[binary: 11 bytes of PDF" in result
@@ -177,7 +177,7 @@ async def test_a_compressed_flood_is_cut_after_the_limit():
     assert result.endswith("[… the answer is longer than tools.web.max_bytes; its rest was not read]")
 
 
-async def test_damaged_compression_is_told():
+async def test_damaged_compression_is_reported():
     page = Answer(body=b"no gzip", headers={"Content-Encoding": "gzip"})
 
     with pytest.raises(ToolError, match=r"what docs\.site\.net sent is damaged: it cannot be decompressed"):
@@ -215,19 +215,19 @@ async def test_a_slow_drip_ends_with_the_time_limit():
         await asyncio.wait_for(server.hung_up.wait(), 10)
 
 
-async def test_a_connection_that_breaks_is_told():
+async def test_a_connection_that_breaks_is_reported():
     with pytest.raises(ToolError, match=r"the connection to docs\.site\.net broke: "):
         await fetched({"/": hang_up})
 
 
-async def test_a_body_that_ends_early_is_told():
+async def test_a_body_that_ends_early_is_reported():
     short = Answer(body=b"half", headers={"Content-Length": "100"}, length=False)
 
     with pytest.raises(ToolError, match=r"the connection to docs\.site\.net broke: "):
         await fetched({"/": short})
 
 
-async def test_a_server_that_is_not_there_is_told():
+async def test_a_server_that_is_not_there_is_reported():
     async with WebServer({}) as server:
         url = server.at("/")
 
@@ -269,7 +269,7 @@ async def test_redirects_in_a_circle_end():
     assert server.targets == ["/a", "/b"] * 3
 
 
-async def test_a_redirect_to_nowhere_is_told():
+async def test_a_redirect_to_nowhere_is_reported():
     with pytest.raises(ToolError, match="answered 302 without saying where to"):
         await fetched({"/": Answer(status="302 Found")})
 

@@ -34,7 +34,7 @@ async def test_a_run_searches_where_the_person_said_and_fetches_nothing_private(
         ("web_search", "ok"),
         ("web_fetch", "error"),
     ]
-    told = [message["content"] for message in model.bodies[1]["messages"] if message["role"] == "tool"]
-    assert told[0].startswith("1. Found\n   https://docs.site.net/\n   words")
-    assert "127.0.0.1 is a loopback address; only public addresses may be fetched" in told[1]
+    reported = [message["content"] for message in model.bodies[1]["messages"] if message["role"] == "tool"]
+    assert reported[0].startswith("1. Found\n   https://docs.site.net/\n   words")
+    assert "127.0.0.1 is a loopback address; only public addresses may be fetched" in reported[1]
     assert web.targets == ["/search?q=x&format=json"]

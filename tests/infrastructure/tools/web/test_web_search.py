@@ -96,7 +96,7 @@ async def test_results_are_bounded():
     assert "11. ttt" not in lots
 
 
-async def test_an_instance_that_offers_no_json_is_told_with_the_remedy():
+async def test_an_instance_that_offers_no_json_is_reported_with_the_remedy():
     text = await refusal_of({"/search": Answer(status="403 FORBIDDEN")})
 
     assert text == (
@@ -117,7 +117,7 @@ async def test_an_instance_that_offers_no_json_is_told_with_the_remedy():
         (redirect("http://elsewhere/"), "it leads elsewhere; set tools.web.search_url to where it leads"),
     ],
 )
-async def test_what_is_no_answer_is_told(behaviour: Behaviour, expected: str):
+async def test_what_is_no_answer_is_reported(behaviour: Behaviour, expected: str):
     assert expected in await refusal_of({"/search": behaviour})
 
 
@@ -125,10 +125,10 @@ async def test_what_is_no_answer_is_told(behaviour: Behaviour, expected: str):
     ("status", "advice"), [(401, "check the key in BRAVE_KEY"), (429, "used up"), (500, ""), (403, "BRAVE_KEY")]
 )
 def test_brave_s_refusals_come_with_a_remedy(status: int, advice: str):
-    told = Brave("", "the-key", "BRAVE_KEY").advice(status)
+    reported = Brave("", "the-key", "BRAVE_KEY").advice(status)
 
-    assert advice in told
-    assert "the-key" not in told
+    assert advice in reported
+    assert "the-key" not in reported
 
 
 async def test_a_slow_service_ends_with_the_time_limit():

@@ -79,7 +79,7 @@ async def test_a_certificate_of_another_name_is_refused_also_after_a_redirect(ce
     assert server.targets == ["/"]
 
 
-async def test_a_server_that_speaks_no_tls_is_told():
+async def test_a_server_that_speaks_no_tls_is_reported():
     async def greet(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"220 a mail server\r\n")
         writer.close()
