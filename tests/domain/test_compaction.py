@@ -406,3 +406,10 @@ def test_a_file_that_was_attached_to_a_prompt_counts_as_read_and_its_content_goe
     assert bytes_of(past) > 900
     kept = compact(past, "They looked.", SummaryRoom(tail=0, prompts=500, summary=500))
     assert kept[0] == UserMessage("why @a.py?")
+
+
+def test_a_patch_counts_as_a_change_of_every_file_that_it_names():
+    patch = "*** Begin Patch\n*** Add File: a\n+x\n*** Update File: b\n*** Move to: c\n*** End Patch"
+
+    assert last_files(batch("done", tool="apply_patch", patch=patch)) == ("changed a", "changed b", "changed c")
+    assert last_files(batch("done", tool="apply_patch", patch="no patch")) == ()
